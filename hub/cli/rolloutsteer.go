@@ -128,7 +128,7 @@ func newRolloutUndo(env Environment) *cobra.Command {
 	}
 	f.add(env, cmd)
 	cmd.Flags().Int64Var(&to, "to-revision", 0, "the revision to go back to (default: the stable one while another is on its way, else the one before)")
-	cmd.Flags().BoolVar(&now, "now", false, "in all clusters at once rather than in waves")
+	cmd.Flags().BoolVar(&now, "now", false, "in all clusters at once rather than in waves; what never passed them all goes in waves where some are to be approved")
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package detector
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,7 +32,11 @@ func (c *classes) Get(_ context.Context, key client.ObjectKey, obj client.Object
 	if !ok {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "priorityclasses"}, key.Name)
 	}
-	return unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, value, "value")
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("%T is read, and not as it is", obj)
+	}
+	return unstructured.SetNestedField(u.Object, value, "value")
 }
 
 func TestAPriorityClassIsReadOnceForManyTemplates(t *testing.T) {
