@@ -75,12 +75,15 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Workers == 0 {
 		deps.Workers = defaultWorkers
 	}
-	limiter, shared := newRateLimiter(deps.Rate), &verdicts{hubClient: mgr.GetClient()}
+	limiter, policies := newRateLimiter(deps.Rate), &taints{hubClient: mgr.GetClient()}
+	verdicts := disruption.NewVerdicts(func(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
+		return kube.Clusters(ctx, mgr.GetClient())
+	})
 	live := &liveList{hubReader: mgr.GetAPIReader(), clock: deps.Clock}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, events: deps.Events, clock: deps.Clock,
-			scheduler: deps.Scheduler, hasHealthRule: deps.HasHealthRule, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter, verdicts: shared, live: live,
+			scheduler: deps.Scheduler, hasHealthRule: deps.HasHealthRule, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter, verdicts: verdicts, taints: policies, live: live,
 			memories: map[types.NamespacedName]evict.Memory{},
 		}
 		err := kube.NewController(mgr, "failover-"+strings.ToLower(kind.Kind), deps.Workers).
@@ -110,7 +113,8 @@ type reconciler struct {
 	prefix        string
 	options       evict.Options
 	rateLimiter   *rateLimiter
-	verdicts      *verdicts
+	verdicts      *disruption.Verdicts
+	taints        *taints
 	live          *liveList
 	watch         disruption.Watch
 

@@ -123,18 +123,18 @@ func tainted(s *scope) bool {
 
 // readSuspensions reads what speaks against moving because of a taint.
 func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
-	policies, err := r.verdicts.taintPolicies(ctx)
+	policies, err := r.taints.compiled(ctx)
 	if err != nil {
 		return err
 	}
 	s.ByCondition, s.BySilence, s.Expiring = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
 	s.Suspended = map[string]evict.Suspension{}
-	verdict, err := r.verdicts.now(ctx, s.Now)
+	verdict, err := r.verdicts.Now(ctx, s.Now)
 	if err != nil {
 		return err
 	}
 	for name, c := range s.Clusters {
-		s.Expiring[name] = r.verdicts.expiringOn(c)
+		s.Expiring[name] = r.taints.expiringOn(c)
 		if verdict.Suspended(name) {
 			s.Suspended[name] = evict.Suspension{Reason: verdict.Reason(name), Message: verdict.Message(name)}
 		}

@@ -98,7 +98,7 @@ func (r *reconciler) leaves(ctx context.Context, key types.NamespacedName) bool 
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) {
-			r.verdicts.outdate(e.Object)
+			r.verdicts.Outdate(e.Object)
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
 				r.watch.See(c, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
 			}
@@ -111,14 +111,15 @@ func (r *reconciler) onCluster() handler.EventHandler {
 			}
 			r.watch.See(after, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
 			if disruption.Matters(before, after) {
-				r.verdicts.outdate(after)
+				r.verdicts.Outdate(after)
 			}
 			if decides(before, after) {
 				r.ask(ctx, after, q)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
-			r.verdicts.gone(e.Object)
+			r.verdicts.Gone(e.Object)
+			r.taints.gone(e.Object)
 			r.watch.Gone(e.Object.GetName())
 			r.ask(ctx, e.Object, q)
 		},
