@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -19,6 +20,32 @@ func Clusters(ctx context.Context, r client.Reader) ([]*clusterv1alpha1.Cluster,
 	out, err := listShared(ctx, r, &list, &list.Items, func(one *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster { return one })
 	if err != nil {
 		return nil, fmt.Errorf("listing clusters: %w", err)
+	}
+	return out, nil
+}
+
+// ClustersNamed returns those Clusters of a hub that there are of some names, likewise. From a cache that takes as long as there are
+// names, however large the fleet is.
+func ClustersNamed(ctx context.Context, r client.Reader, names iter.Seq[string]) (map[string]*clusterv1alpha1.Cluster, error) {
+	get := func(name string) (*clusterv1alpha1.Cluster, error) {
+		c := &clusterv1alpha1.Cluster{}
+		return c, r.Get(ctx, client.ObjectKey{Name: name}, c, client.UnsafeDisableDeepCopy)
+	}
+	if store, ok := filledStore(ctx, r, &clusterv1alpha1.Cluster{}); ok {
+		get = func(name string) (*clusterv1alpha1.Cluster, error) {
+			found, _, err := store.GetByKey(name)
+			c, _ := found.(*clusterv1alpha1.Cluster)
+			return c, err
+		}
+	}
+	out := map[string]*clusterv1alpha1.Cluster{}
+	for name := range names {
+		switch c, err := get(name); {
+		case client.IgnoreNotFound(err) != nil:
+			return nil, fmt.Errorf("reading cluster %q: %w", name, err)
+		case err == nil && c != nil:
+			out[name] = c
+		}
 	}
 	return out, nil
 }

@@ -66,6 +66,30 @@ func TestListsHaveWhatIsInTheCache(t *testing.T) {
 	g.Expect(there).To(HaveLen(size.Bindings/size.Clusters), "by an index")
 }
 
+// TestClustersAreReadByName holds that those of some names are the very objects of the cache if there is one, and else as they are.
+func TestClustersAreReadByName(t *testing.T) {
+	g := NewWithT(t)
+	size := filled.Fleet{Clusters: 5}
+	hub := filled.New(t, cache.Options{}, size.Cluster(0), size.Cluster(1), size.Cluster(2))
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	plain := fake.NewClientBuilder().WithScheme(scheme).WithObjects(size.Cluster(0), size.Cluster(1), size.Cluster(2)).Build()
+	names := []string{filled.ClusterName(2), filled.ClusterName(0), filled.ClusterName(2), "nobody"}
+	for name, reader := range map[string]client.Reader{"client": hub.Client, "no cache": plain, "no first list yet": informed{plain, severalStores{}}} {
+		found, err := kube.ClustersNamed(t.Context(), reader, slices.Values(names))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(found).To(HaveLen(2), name)
+		for _, i := range []int{0, 2} {
+			g.Expect(found[filled.ClusterName(i)].UID).To(Equal(size.Cluster(i).UID), name)
+		}
+	}
+	all, err := kube.Clusters(t.Context(), hub.Client)
+	g.Expect(err).NotTo(HaveOccurred())
+	found, err := kube.ClustersNamed(t.Context(), hub.Client, slices.Values(names))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(slices.Contains(all, found[filled.ClusterName(0)])).To(BeTrue(), "the same address")
+}
+
 // informed is a reader whose cache has an informer that anything can be said of.
 type informed struct {
 	client.Reader

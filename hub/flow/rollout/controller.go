@@ -76,12 +76,15 @@ func Register(mgr manager.Manager, deps Deps) error {
 		return err
 	}
 	places := newSlots()
+	verdicts := disruption.NewVerdicts(func(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
+		return kube.Clusters(ctx, mgr.GetClient())
+	})
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		namespaced := kind.Kind == kube.ResourceBindings().Kind
 		r := &reconciler{
 			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, rollouts: kube.ClusterStagedRollouts(),
 			prefix: deps.ExecutionNamespacePrefix, interpreter: deps.Interpreter, renderer: deps.Renderer, events: deps.Events, clock: deps.Clock,
-			silence: cmp.Or(deps.Silence, disruption.DefaultSilence), metrics: m, slots: places, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), states: newRolloutStates(),
+			silence: cmp.Or(deps.Silence, disruption.DefaultSilence), metrics: m, slots: places, verdicts: verdicts, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), states: newRolloutStates(),
 		}
 		if namespaced {
 			r.rollouts = kube.StagedRollouts()
@@ -121,6 +124,7 @@ type reconciler struct {
 	clock       clock.WithTicker
 	silence     time.Duration
 	watch       disruption.Watch
+	verdicts    *disruption.Verdicts
 	metrics     *metrics
 	slots       *slots
 	// written are the rollouts as this process wrote them, until the cache shows it.

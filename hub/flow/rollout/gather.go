@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -155,21 +156,11 @@ func (r *reconciler) worksOf(ctx context.Context, b kube.Binding) (map[string]*w
 
 // readClusters puts together what is known of each cluster that has to do with the rollout.
 func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
-	clusters, err := kube.Clusters(ctx, r.hubClient)
-	if err != nil {
-		return err
-	}
-	byName := make(map[string]*clusterv1alpha1.Cluster, len(clusters))
-	for _, c := range clusters {
-		byName[c.Name] = c
-	}
 	s.in.Began = r.watch.Began(s.in.Now)
 	if began := s.memory.began; began.After(s.in.Began) && !began.After(s.in.Now) { // no clock was ahead that was put back since
 		s.in.Began = began
 	}
 	s.in.Heard = s.in.Began.Add(disruption.AfterStart(r.silence) + disruption.Wait) // the stage that tells who is silent takes its time, too
-	disrupted := disruption.Decide(clusters, s.in.Now)
-	s.in.HubSuspect = disrupted.Silent.Len() > 0
 	names := map[string]bool{}
 	for _, target := range bindings.Targets(s.binding.BindingSpec()) {
 		names[target.Name] = true
@@ -187,6 +178,15 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 			left(name) // What it was sent may be what cut it off, though its Work is about to go.
 		}
 	}
+	byName, err := kube.ClustersNamed(ctx, r.hubClient, maps.Keys(names))
+	if err != nil {
+		return err
+	}
+	disrupted, err := r.verdicts.Now(ctx, s.in.Now)
+	if err != nil {
+		return err
+	}
+	s.in.HubSuspect = disrupted.Silent.Len() > 0
 	for _, name := range sortedKeys(names) {
 		cluster := byName[name]
 		gone := cluster == nil

@@ -178,7 +178,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 	}
 }
 
-// onCluster asks for the bindings that a cluster is a target of, when it falls silent, is heard from
+// onCluster asks for the bindings that name a cluster, when it falls silent, is heard from
 // again or goes, and when the hub changes its mind about its silence.
 func (r *reconciler) onCluster() handler.EventHandler {
 	ask := func(ctx context.Context, name string, q queue) {
@@ -186,12 +186,11 @@ func (r *reconciler) onCluster() handler.EventHandler {
 		if err != nil {
 			return // the cache is stopping
 		}
-		enqueue(q, found, func(b kube.Binding) bool {
-			return bindings.IsStaged(b) && slices.Contains(bindings.Places(b.BindingSpec()), name)
-		})
+		enqueue(q, found, func(b kube.Binding) bool { return bindings.IsStaged(b) })
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			r.verdicts.Outdate(e.Object)
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
 				r.watch.See(c, r.silence, r.clock.Now())
 			}
@@ -206,11 +205,15 @@ func (r *reconciler) onCluster() handler.EventHandler {
 				return
 			}
 			r.watch.See(after, r.silence, r.clock.Now())
+			if disruption.Matters(before, after) {
+				r.verdicts.Outdate(after)
+			}
 			if clusterDiffers(before, after) {
 				ask(ctx, after.Name, q)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			r.verdicts.Gone(e.Object)
 			r.watch.Gone(e.Object.GetName())
 			ask(ctx, e.Object.GetName(), q)
 		},
