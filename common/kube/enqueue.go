@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"time"
+
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
@@ -12,11 +14,20 @@ import (
 // EnqueueLast adds requests behind everything that is there already: for a change
 // that concerns many objects, which must not delay what somebody just changed.
 func EnqueueLast(q workqueue.TypedRateLimitingInterface[reconcile.Request], requests ...reconcile.Request) {
+	EnqueueLastAfter(q, 0, requests...)
+}
+
+// EnqueueLastAfter does so after some time. A request that is there already waits no longer for it.
+func EnqueueLastAfter(q workqueue.TypedRateLimitingInterface[reconcile.Request], after time.Duration, requests ...reconcile.Request) {
 	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		pq.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}, requests...)
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority), After: after}, requests...)
 		return
 	}
 	for _, r := range requests {
-		q.Add(r)
+		if after > 0 {
+			q.AddAfter(r, after)
+		} else {
+			q.Add(r)
+		}
 	}
 }

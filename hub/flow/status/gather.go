@@ -12,7 +12,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/disruption"
@@ -55,18 +54,20 @@ func (r *Reconciler) reports(ctx context.Context, b kube.Binding) ([]aggregate.R
 
 // silent says since when the clusters of these reports are silent, of those that are.
 func (r *Reconciler) silent(ctx context.Context, reports []aggregate.Report) (map[string]time.Time, error) {
+	clusters, err := kube.ClustersNamed(ctx, r.hubClient, func(yield func(string) bool) {
+		for i := range reports {
+			if !yield(reports[i].Cluster) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]time.Time{}
-	for i := range reports {
-		c := &clusterv1alpha1.Cluster{}
-		err := r.hubClient.Get(ctx, client.ObjectKey{Name: reports[i].Cluster}, c, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) {
-			continue // its Works are about to go
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading cluster %q: %w", reports[i].Cluster, err)
-		}
+	for name, c := range clusters { // of one that is no more the Works are about to go
 		if since := disruption.SilentSince(c); !since.IsZero() {
-			out[c.Name] = since
+			out[name] = since
 		}
 	}
 	return out, nil

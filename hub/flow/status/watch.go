@@ -33,6 +33,10 @@ const (
 	// is as long as there are clusters, and must not be written as often, too.
 	batchMore = 500 * time.Microsecond
 	batchMost = 2 * time.Second
+	// silenceMore and silenceMost are the same for clusters that fall silent, and are heard from again. When a region is lost hundreds
+	// do within a minute, and each write tells since when each of them is: that may wait longer, since it is known late anyway.
+	silenceMore = 4 * time.Millisecond
+	silenceMost = 5 * time.Second
 	// settleDown lets the clusters report on a change of the binding, so that one
 	// write says both that it was seen and what came of it.
 	settleDown = 500 * time.Millisecond
@@ -69,8 +73,9 @@ func (r *Reconciler) rulesChanged(ctx context.Context, affects func(schema.Group
 	}
 }
 
-// clusterHandler asks for the bindings that a cluster has reported on, when it falls silent
-// or is heard from again. What people and members change comes before them.
+// clusterHandler asks for the bindings that name a cluster, when it falls silent or is heard from again, and gathers what is
+// of others. What people and members change comes before them. Which of them show what it said is not looked for: of a
+// binding in thousands of clusters that takes as long as there are clusters, for each of them, and what is gathered is looked at once.
 func (r *Reconciler) clusterHandler() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 		before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
@@ -84,17 +89,10 @@ func (r *Reconciler) clusterHandler() handler.EventHandler {
 				return // the cache is stopping
 			}
 			for _, b := range found {
-				if reported(b, after.Name) {
-					kube.EnqueueLast(q, requestFor(b))
-				}
+				kube.EnqueueLastAfter(q, gatheringSilence(width(b)), requestFor(b))
 			}
 		}
 	}}
-}
-
-// reported says whether a binding shows what a cluster said.
-func reported(b kube.Binding, cluster string) bool {
-	return slices.ContainsFunc(b.BindingStatus().AggregatedStatus, func(i workv1alpha2.AggregatedStatusItem) bool { return i.ClusterName == cluster })
 }
 
 // workHandler asks for the binding of a Work when the cluster reported something, or
@@ -143,7 +141,7 @@ func (r *Reconciler) ask(ctx context.Context, q requests, work client.Object) {
 	}
 	b, clusters := kube.BindingsIn(key.Namespace).New(), 0
 	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err == nil {
-		clusters = max(len(b.BindingSpec().Clusters), len(b.BindingStatus().AggregatedStatus))
+		clusters = width(b)
 	}
 	q.AddAfter(reconcile.Request{NamespacedName: key}, gathering(clusters))
 }
@@ -152,6 +150,16 @@ func (r *Reconciler) ask(ctx context.Context, q requests, work client.Object) {
 // clusters come over seconds, and each write tells of all of them.
 func gathering(clusters int) time.Duration {
 	return min(batchDelay+time.Duration(clusters)*batchMore, batchMost)
+}
+
+// gatheringSilence is for how long it is gathered which of so many clusters of a binding fall silent, or are heard from again.
+func gatheringSilence(clusters int) time.Duration {
+	return min(batchDelay+time.Duration(clusters)*silenceMore, silenceMost)
+}
+
+// width is of about how many clusters the status of a binding tells.
+func width(b kube.Binding) int {
+	return max(len(b.BindingSpec().Clusters), len(b.BindingStatus().AggregatedStatus))
 }
 
 // bindingHandler asks for a binding when its targets change, and later when anything
