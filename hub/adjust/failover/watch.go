@@ -152,24 +152,9 @@ func (r *reconciler) ask(ctx context.Context, c client.Object, q requests) {
 		return
 	}
 	for _, b := range found {
-		if names(b, c.GetName()) {
+		// That it names the cluster is known of it. To look for that once more takes long in one that is in thousands.
+		if concerns(b) {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		}
 	}
-}
-
-// names says whether a binding is in a cluster, or leaves it.
-func names(b kube.Binding, cluster string) bool {
-	spec := b.BindingSpec()
-	for i := range spec.Clusters {
-		if spec.Clusters[i].Name == cluster {
-			return true
-		}
-	}
-	for i := range spec.GracefulEvictionTasks {
-		if spec.GracefulEvictionTasks[i].FromCluster == cluster {
-			return true
-		}
-	}
-	return false
 }

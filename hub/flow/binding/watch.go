@@ -118,14 +118,14 @@ func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
 		before.Spec.Zone != after.Spec.Zone || !slices.Equal(before.Spec.Zones, after.Spec.Zones)
 }
 
-// onCluster has the bindings looked at again that a cluster is a target of.
+// onCluster has the bindings looked at again that name a cluster.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			r.enqueueTargeting(ctx, q, e.Object.GetName())
+			r.enqueueNaming(ctx, q, e.Object.GetName())
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			r.enqueueTargeting(ctx, q, e.ObjectNew.GetName())
+			r.enqueueNaming(ctx, q, e.ObjectNew.GetName())
 		},
 	}
 }
@@ -146,7 +146,7 @@ func (r *reconciler) onNamespace() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if cluster, ok := contract.ClusterOf(r.prefix, e.Object.GetName()); ok {
-				r.enqueueTargeting(ctx, q, cluster)
+				r.enqueueNaming(ctx, q, cluster)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -232,10 +232,11 @@ func (r *reconciler) enqueue(ctx context.Context, q queue, which func(kube.Bindi
 	enqueueThose(ctx, q, found, err, which)
 }
 
-// enqueueTargeting does so with the bindings that have a cluster as a target.
-func (r *reconciler) enqueueTargeting(ctx context.Context, q queue, cluster string) {
+// enqueueNaming does so with the bindings that name a cluster. Of almost all it is a target, which is not looked for: that takes long in
+// one that is in thousands.
+func (r *reconciler) enqueueNaming(ctx context.Context, q queue, cluster string) {
 	found, err := r.kind.Naming(ctx, r.hubClient, cluster)
-	enqueueThose(ctx, q, found, err, func(b kube.Binding) bool { return bindings.IsTarget(b.BindingSpec(), cluster) })
+	enqueueThose(ctx, q, found, err, func(kube.Binding) bool { return true })
 }
 
 func enqueueThose(ctx context.Context, q queue, found []kube.Binding, err error, which func(kube.Binding) bool) {
