@@ -34,9 +34,10 @@ type scope struct {
 	targets []workv1alpha2.TargetCluster
 	// template is nil if there are no targets, or if it is gone, another one, or not in
 	// the namespace of the binding: then nothing is rendered, and what there is stays
-	// until the binding is deleted. It is nil as well if the Works are known to be what
-	// would be rendered.
+	// until the binding is deleted. It is nil as well if all targets are unchanged.
 	template *unstructured.Unstructured
+	// unchanged are the namespaces of targets whose Works are known to be what would be rendered. They stay as they are.
+	unchanged sets.Set[string]
 	// clusters are the Clusters of the targets that exist and stay.
 	clusters map[string]*clusterv1alpha1.Cluster
 	// refused are clusters that were targets, and that the namespace may not use.
@@ -63,11 +64,12 @@ type scope struct {
 func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding) (*scope, error) {
 	spec := binding.BindingSpec()
 	s := &scope{
-		binding:  binding,
-		targets:  bindings.Targets(spec),
-		clusters: map[string]*clusterv1alpha1.Cluster{},
-		keep:     sets.Set[string]{},
-		purge:    sets.Set[string]{},
+		binding:   binding,
+		targets:   bindings.Targets(spec),
+		unchanged: sets.Set[string]{},
+		clusters:  map[string]*clusterv1alpha1.Cluster{},
+		keep:      sets.Set[string]{},
+		purge:     sets.Set[string]{},
 	}
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]
@@ -109,11 +111,14 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	if err := r.readPolicies(ctx, s); err != nil {
 		return nil, err
 	}
-	if same, err := r.unchanged(s); same || err != nil {
+	if err := r.findUnchanged(s); err != nil || len(s.unchanged) == len(s.targets) {
 		return s, err
 	}
 	if s.template, err = r.readTemplate(ctx, &spec.Resource); err == nil && s.template != nil {
 		s.materials = r.materials(ctx, s)
+		if r.madeOf(s) != s.fingerprint() {
+			s.unchanged = sets.Set[string]{} // the detector has yet to see this one, and all clusters get it together
+		}
 	}
 	return s, err
 }

@@ -58,7 +58,7 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 		return out, nil
 	}
 	made, live := s.materials, s.live
-	mark, err := r.marks(s)
+	digest, err := r.digest(s, r.madeOf(s))
 	if err != nil {
 		return out, err
 	}
@@ -67,8 +67,8 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 	})
 	for _, target := range targets {
 		namespace := contract.ExecutionNamespace(r.prefix, target.Name)
-		if s.clusters[target.Name] == nil {
-			// It is unknown, or being removed: the scheduler will drop it.
+		if s.clusters[target.Name] == nil || s.unchanged.Has(namespace) {
+			// It is unknown, or being removed: the scheduler will drop it. Or it has what it is to have.
 			out.keep.Insert(namespace)
 			continue
 		}
@@ -88,8 +88,8 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 			out.failures = append(out.failures, *failed)
 		}
 		if within {
-			if mark != nil {
-				mark(work, target)
+			if digest != nil {
+				work.Annotations[contract.RenderedFromAnnotation] = digest.Of(work, target, s.clusters[target.Name])
 			}
 			out.works = append(out.works, work)
 		} else {

@@ -7,48 +7,47 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/hub/flow/binding/fanout"
 	"fairlead.dev/hub/flow/binding/render"
 )
 
-// unchanged says whether rendering a binding would come to the Works that there are: they say what they were rendered
-// from, and all of that is as it was. Then its template is not read. Most bindings are like this after a restart.
+// findUnchanged finds the targets of a binding for which rendering would come to the Works that there are: these say what they were
+// rendered from, and all of that is as it was. If all are like this, the template is not read; most bindings are after a restart.
 //
 // The template is known by its fingerprint on the binding. If the detector has not seen its last change yet, that is
 // rendered once it has.
-func (r *reconciler) unchanged(s *scope) (bool, error) {
-	if len(s.suspect) > 0 {
-		return false, nil
-	}
-	fingerprint := s.binding.GetAnnotations()[contract.TemplateFingerprintAnnotation]
+func (r *reconciler) findUnchanged(s *scope) error {
+	fingerprint := s.fingerprint()
 	digest, err := r.digest(s, fingerprint)
 	if digest == nil || err != nil || fingerprint == "" {
-		return false, err
+		return err
 	}
-	live := s.live
 	for _, target := range s.targets {
-		work, cluster := live[contract.ExecutionNamespace(r.prefix, target.Name)], s.clusters[target.Name]
+		namespace := contract.ExecutionNamespace(r.prefix, target.Name)
+		work, cluster := s.live[namespace], s.clusters[target.Name]
 		if work == nil || cluster == nil || !work.DeletionTimestamp.IsZero() || !slices.Contains(work.Finalizers, contract.ExecutionFinalizer) ||
-			work.Annotations[contract.RenderedFromAnnotation] != digest.Of(work, cluster) {
-			return false, nil
+			s.suspect.Has(fanout.Key(work)) {
+			continue
+		}
+		if work.Annotations[contract.RenderedFromAnnotation] == digest.Of(work, target, cluster) {
+			s.unchanged.Insert(namespace)
 		}
 	}
-	return true, nil
+	return nil
 }
 
-// marks returns what notes on a rendered Work what it was rendered from; nil if that cannot be told.
-func (r *reconciler) marks(s *scope) (func(*workv1alpha1.Work, workv1alpha2.TargetCluster), error) {
-	digest, err := r.digest(s, bindings.MadeOf(s.template, interpreter.Version(r.interpreter, s.template.GroupVersionKind())))
-	if digest == nil || err != nil {
-		return nil, err
-	}
-	return func(work *workv1alpha1.Work, target workv1alpha2.TargetCluster) {
-		work.Annotations[contract.RenderedFromAnnotation] = digest.Of(work, s.clusters[target.Name])
-	}, nil
+// fingerprint is that of the template which the binding was made of.
+func (s *scope) fingerprint() string {
+	return s.binding.GetAnnotations()[contract.TemplateFingerprintAnnotation]
+}
+
+// madeOf is the fingerprint of the template that was read.
+func (r *reconciler) madeOf(s *scope) string {
+	return bindings.MadeOf(s.template, interpreter.Version(r.interpreter, s.template.GroupVersionKind()))
 }
 
 // digest returns the hash of what the Works of a binding are rendered from, given what it is made of; nil if that is

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -34,32 +35,47 @@ type Digest struct {
 	sum string
 	// overridden says that there are override policies, to which clusters are not alike.
 	overridden bool
+	// spec is what was decided, of which Of takes what it says of one cluster.
+	spec      *workv1alpha2.ResourceBindingSpec
+	preserved func(cluster string) bool
 }
 
-// Digest returns the hash of what is the same for all clusters.
+// Digest returns the hash of what is the same for all clusters. Where else the application is, was or is needed is not in it, as no
+// Work depends on that but by its own share: one cluster more or less must not have the Works of a thousand others rendered.
 func (o Origin) Digest() (Digest, error) {
-	spec := *o.Binding.BindingSpec()
-	targets := bindings.Targets(&spec)
-	spec.Clusters = nil
+	spec := o.Binding.BindingSpec()
+	of := *spec
+	// Of has what a Work takes from these. The time is what the scheduler goes by.
+	of.Clusters, of.RequiredBy, of.GracefulEvictionTasks, of.PreservedIn, of.Suspension, of.RescheduleTriggeredAt = nil, nil, nil, nil, nil, nil
+	var all []workv1alpha2.TargetCluster
+	if sharesCompletions(spec.Resource.Kind, spec) {
+		all = bindings.Targets(spec) // one's share is what the others leave
+	}
 	id := o.Binding.GetLabels()[bindings.IDLabel(o.Binding.GetNamespace())]
 	text, err := json.Marshal([]any{
-		o.Program, o.Template, o.Rules, o.Overrides, id, o.Binding.GetNamespace(), o.Binding.GetName(), spec, targets,
+		o.Program, o.Template, o.Rules, o.Overrides, id, o.Binding.GetNamespace(), o.Binding.GetName(), of, all,
 	})
 	if err != nil {
 		return Digest{}, fmt.Errorf("encoding what binding %q says: %w", o.Binding.GetName(), err)
 	}
 	sum := sha256.Sum256(text)
-	return Digest{sum: hex.EncodeToString(sum[:]), overridden: len(o.Overrides) > 0}, nil
+	return Digest{sum: hex.EncodeToString(sum[:]), overridden: len(o.Overrides) > 0, spec: spec, preserved: bindings.Preserving(spec)}, nil
 }
 
-// Of returns what contract.RenderedFromAnnotation says on a Work of a cluster. It covers the labels and annotations of
-// the Work, so that it holds of no Work on which somebody changed one. Nothing is changed.
-func (d Digest) Of(work *workv1alpha1.Work, cluster *clusterv1alpha1.Cluster) string {
+// Of returns what contract.RenderedFromAnnotation says on the Work of a target, given its Cluster. It covers the labels and
+// annotations of the Work, so that it holds of no Work on which somebody changed one. Nothing is changed.
+func (d Digest) Of(work *workv1alpha1.Work, target workv1alpha2.TargetCluster, cluster *clusterv1alpha1.Cluster) string {
 	h := sha256.New()
 	line := func(values ...any) {
 		_, _ = fmt.Fprintf(h, "%q\n", values) // a hash never fails
 	}
 	line(d.sum, work.Namespace, work.Name)
+	line("suspended", strconv.FormatBool(bindings.Suspended(d.spec.Suspension, target.Name)))
+	line("preserved", strconv.FormatBool(d.preserved(target.Name)))
+	if bindings.IsWorkload(d.spec) { // what a workload needs has the replicas of that workload, and no use for them
+		line("replicas", strconv.FormatInt(int64(target.Replicas), 10))
+	}
+	lines(line, preservedState(d.spec, target.Name))
 	if d.overridden {
 		line(cluster.Name, cluster.Spec.Provider, cluster.Spec.Region, cluster.Spec.Zone, cluster.Spec.Zones)
 		lines(line, cluster.Labels)

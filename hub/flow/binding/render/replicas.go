@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/division"
 )
@@ -51,11 +52,16 @@ func withoutManagedFields(template *unstructured.Unstructured) (*unstructured.Un
 	return &unstructured.Unstructured{Object: object}, nil
 }
 
+// sharesCompletions says whether clusters share the completions of what is of a kind, so that what one gets depends on all of them.
+func sharesCompletions(kind string, spec *workv1alpha2.ResourceBindingSpec) bool {
+	return kind == "Job" && bindings.Divided(spec)
+}
+
 // reviseCompletions gives a Job that is divided the cluster's share of its completions,
 // in proportion to the replicas.
 func reviseCompletions(obj *unstructured.Unstructured, in Input) error {
 	spec := in.Binding.BindingSpec()
-	if obj.GetKind() != "Job" || !bindings.Divided(spec) {
+	if !sharesCompletions(obj.GetKind(), spec) {
 		return nil
 	}
 	completions, found, err := unstructured.NestedInt64(obj.Object, "spec", "completions")

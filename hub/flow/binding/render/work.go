@@ -180,7 +180,7 @@ func mark(obj *unstructured.Unstructured, in Input, work *workv1alpha1.Work) err
 		return errors.New("the template has no metadata")
 	}
 	labels := ensureMap(metadata, "labels")
-	for key, value := range preservedState(in) {
+	for key, value := range preservedState(in.Binding.BindingSpec(), in.Target.Name) {
 		labels[key] = value
 	}
 	for key, value := range work.Labels {
@@ -207,9 +207,8 @@ func mark(obj *unstructured.Unstructured, in Input, work *workv1alpha1.Work) err
 }
 
 // preservedState returns the labels that carry what was read from the copy that failed
-// over to the one that replaces it.
-func preservedState(in Input) map[string]string {
-	spec := in.Binding.BindingSpec()
+// over to the one that replaces it, in a cluster.
+func preservedState(spec *workv1alpha2.ResourceBindingSpec, cluster string) map[string]string {
 	tasks := spec.GracefulEvictionTasks
 	if len(tasks) == 0 {
 		return nil
@@ -218,7 +217,7 @@ func preservedState(in Input) map[string]string {
 	if len(last.PreservedLabelState) == 0 || len(spec.Clusters) > 1 || len(bindings.Targets(spec)) != 1 { // few have any: it is asked for each target
 		return nil
 	}
-	if last.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly || slices.Contains(last.ClustersBeforeFailover, in.Target.Name) {
+	if last.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly || slices.Contains(last.ClustersBeforeFailover, cluster) {
 		return nil
 	}
 	return last.PreservedLabelState
