@@ -1,0 +1,130 @@
+package kube
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Paced has a controller look at objects again for the sake of writes that nobody waits for, in the order in which they were asked for
+// and at a pace: however many there are, the API server gets so many of these writes a second and no more, and only when the
+// controller has nothing else to do. It is safe for use by many goroutines.
+//
+//	Add ──> waiting ──> turn ──> Take: the look at the object writes
+type Paced struct {
+	every time.Duration
+
+	mu      sync.Mutex
+	waiting []pacedRequest
+	// known are those that wait, and turn.
+	known sets.Set[reconcile.Request]
+	// turn is whose turn it is; nil while it is nobody's.
+	turn *reconcile.Request
+	// added and taken wake whoever gives turns.
+	added, taken chan struct{}
+}
+
+type pacedRequest struct {
+	reconcile.Request
+
+	writes int
+}
+
+// NewPaced returns a pace of one write in so much time.
+func NewPaced(every time.Duration) *Paced {
+	return &Paced{every: every, known: sets.Set[reconcile.Request]{}, added: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
+}
+
+// Add asks for a turn for an object, which is for as many writes. Nothing happens if it has one coming.
+func (p *Paced) Add(req reconcile.Request, writes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known.Has(req) {
+		return
+	}
+	p.known.Insert(req)
+	p.waiting = append(p.waiting, pacedRequest{Request: req, writes: writes})
+	wake(p.added)
+}
+
+// Take is called at the beginning of every look at an object, and says whether it is its turn, which ends with that.
+func (p *Paced) Take(req reconcile.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turn == nil || *p.turn != req {
+		return false
+	}
+	p.turn = nil
+	p.known.Delete(req)
+	wake(p.taken)
+	return true
+}
+
+// Source is what has the controller look. Nobody has a turn before the one before has taken it: should the controller be late, turns
+// do not pile up.
+func (p *Paced) Source() source.Source {
+	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		go p.run(ctx, q)
+		return nil
+	})
+}
+
+func (p *Paced) run(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	for {
+		next, ok := p.next()
+		if !ok {
+			if !isWoken(ctx, p.added) {
+				return
+			}
+			continue
+		}
+		EnqueueLast(q, next.Request)
+		if !isWoken(ctx, p.taken) {
+			return
+		}
+		pause := time.NewTimer(time.Duration(next.writes) * p.every)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// next gives the turn to who waits longest.
+func (p *Paced) next() (pacedRequest, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) == 0 {
+		p.waiting = nil // and what it was in
+		return pacedRequest{}, false
+	}
+	next := p.waiting[0]
+	p.waiting = p.waiting[1:]
+	p.turn = &next.Request
+	return next, true
+}
+
+func wake(who chan struct{}) {
+	select {
+	case who <- struct{}{}:
+	default:
+	}
+}
+
+// isWoken waits until it is, and says whether there is still something to do.
+func isWoken(ctx context.Context, wakes chan struct{}) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wakes:
+		return true
+	}
+}
