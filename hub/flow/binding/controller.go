@@ -72,6 +72,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			clock:        deps.Clock,
 			contents:     newContents(mgr.GetAPIReader()),
 			expectations: newExpectations(deps.Clock),
+			paced:        kube.NewPaced(markEvery),
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
 			For(kind.New(), builder.WithPredicates(bindingChanged())).
@@ -83,7 +84,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			Watches(&fairleadv1alpha1.ClusterStagedRollout{}, r.onRollout(), builder.WithPredicates(rolloutChanged())).
 			Watches(&workv1alpha2.ResourceBinding{}, r.onStaged(), builder.WithPredicates(stagedChanged())).
 			Watches(&workv1alpha2.ClusterResourceBinding{}, r.onStaged(), builder.WithPredicates(stagedChanged()))
-		b = b.WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged))
+		b = b.WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged)).WatchesRawSource(r.paced.Source())
 		if r.namespaced() {
 			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged()))
 		}
@@ -107,6 +108,9 @@ type reconciler struct {
 	contents     *contents
 	expectations *expectations
 	warned       kube.WarnOnce[types.NamespacedName]
+	marks        marks
+	// paced gives bindings their turn to have outdated marks of their Works written.
+	paced *kube.Paced
 }
 
 // namespaced says whether the bindings are those of namespaced templates.
@@ -114,6 +118,7 @@ func (r *reconciler) namespaced() bool { return r.kind.Kind == kube.ResourceBind
 
 // Reconcile brings the Works of one binding to what they should be.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	isTurn := r.paced.Take(req)
 	binding := r.kind.New()
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -154,6 +159,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	done := r.execute(ctx, id, plan)
 	done.written = append(ahead, done.written...)
 	failed, notes := r.report(ctx, s, desired, plan, done)
+	r.rememberMarks(s, desired, plan)
+	r.refreshMarks(ctx, req, s, isTurn)
 	return reconcile.Result{}, errors.Join(desired.err(), done.err(), r.keepCondition(ctx, binding, failed, notes))
 }
 

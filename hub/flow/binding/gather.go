@@ -38,6 +38,8 @@ type scope struct {
 	template *unstructured.Unstructured
 	// unchanged are the namespaces of targets whose Works are known to be what would be rendered. They stay as they are.
 	unchanged sets.Set[string]
+	// outdated are Works that are what is rendered and do not say of what.
+	outdated []outdated
 	// clusters are the Clusters of the targets that exist and stay.
 	clusters map[string]*clusterv1alpha1.Cluster
 	// refused are clusters that were targets, and that the namespace may not use.
@@ -117,7 +119,7 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	if s.template, err = r.readTemplate(ctx, &spec.Resource); err == nil && s.template != nil {
 		s.materials = r.materials(ctx, s)
 		if r.madeOf(s) != s.fingerprint() {
-			s.unchanged = sets.Set[string]{} // the detector has yet to see this one, and all clusters get it together
+			s.unchanged, s.outdated = sets.Set[string]{}, nil // the detector has yet to see this one, and all clusters get it together
 		}
 	}
 	return s, err

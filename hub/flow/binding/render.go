@@ -22,6 +22,8 @@ import (
 // rendering is what came of rendering a binding for its targets.
 type rendering struct {
 	works []*workv1alpha1.Work
+	// marks are what the Works that there are should say that they were rendered from if they are the same, by namespace.
+	marks map[string]string
 	// keep are the namespaces whose Works stay as they are.
 	keep sets.Set[string]
 	// failures by cluster, and whether an override policy is to blame.
@@ -50,7 +52,7 @@ func (r rendering) err() error {
 // render makes the Works of some of the targets. A cluster that fails keeps what it has; the
 // others are served.
 func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha2.TargetCluster) (rendering, error) {
-	out := rendering{keep: s.keep.Clone()}
+	out := rendering{keep: s.keep.Clone(), marks: map[string]string{}}
 	if s.template == nil {
 		for _, target := range targets {
 			out.keep.Insert(contract.ExecutionNamespace(r.prefix, target.Name))
@@ -90,6 +92,9 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 		if within {
 			if digest != nil {
 				work.Annotations[contract.RenderedFromAnnotation] = digest.Of(work, target, s.clusters[target.Name])
+				if own := live[namespace]; own != nil {
+					out.marks[namespace] = digest.Of(own, target, s.clusters[target.Name])
+				}
 			}
 			out.works = append(out.works, work)
 		} else {

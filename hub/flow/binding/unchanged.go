@@ -16,7 +16,8 @@ import (
 )
 
 // findUnchanged finds the targets of a binding for which rendering would come to the Works that there are: these say what they were
-// rendered from, and all of that is as it was. If all are like this, the template is not read; most bindings are after a restart.
+// rendered from, or this process has found it out, and all of that is as it was. If all are like this, as those of most bindings are
+// after a restart, the template is not read.
 //
 // The template is known by its fingerprint on the binding. If the detector has not seen its last change yet, that is
 // rendered once it has.
@@ -33,8 +34,15 @@ func (r *reconciler) findUnchanged(s *scope) error {
 			s.suspect.Has(fanout.Key(work)) {
 			continue
 		}
-		if work.Annotations[contract.RenderedFromAnnotation] == digest.Of(work, target, cluster) {
+		text, known := digest.Of(work, target, cluster), r.marks.of(work)
+		switch text {
+		case work.Annotations[contract.RenderedFromAnnotation]:
 			s.unchanged.Insert(namespace)
+		case known.text:
+			s.unchanged.Insert(namespace)
+			if known.write {
+				s.outdated = append(s.outdated, outdated{work: work, mark: text})
+			}
 		}
 	}
 	return nil

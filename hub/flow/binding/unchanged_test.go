@@ -1,7 +1,9 @@
 package binding_test
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding"
@@ -29,12 +32,28 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// run starts the stage of a program, and returns what ends it and says which templates of this world it read.
-func (w *world) run(t *testing.T, program string) (stop func() map[string]int) {
+// counting counts how often the replicas of an object are set, by its name: once for each cluster for which it is rendered.
+type counting struct {
+	interpreter.Interpreter
+
+	mu    sync.Mutex
+	times map[string]int
+}
+
+func (c *counting) ReviseReplicas(ctx context.Context, obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+	c.mu.Lock()
+	c.times[obj.GetNamespace()+"/"+obj.GetName()]++
+	c.mu.Unlock()
+	return c.Interpreter.ReviseReplicas(ctx, obj, replicas)
+}
+
+// run starts the stage of a program, and returns what ends it and says which templates of this world it read, and how many Works it
+// rendered of each.
+func (w *world) run(t *testing.T, program string) (stop func() (read, rendered map[string]int)) {
 	t.Helper()
 	g := NewWithT(t)
 	var mu sync.Mutex
-	reads := map[string]int{}
+	reads, kinds := map[string]int{}, &counting{Interpreter: native.New(), times: map[string]int{}}
 	cfg := stagetest.Intercept(stagetest.Intercept(w.cluster.Config, w.note), func(req *http.Request) (*http.Response, error) {
 		if _, name, ok := strings.Cut(req.URL.Path, "/"+w.namespace+"/deployments/"); ok && req.Method == http.MethodGet {
 			mu.Lock()
@@ -47,12 +66,18 @@ func (w *world) run(t *testing.T, program string) (stop func() map[string]int) {
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
-		Interpreter:              native.New(), Events: w.events.Record, Clock: clock.RealClock{}, Program: program,
+		Interpreter:              kinds, Events: w.events.Record, Clock: clock.RealClock{}, Program: program,
 	})).To(Succeed())
 	end := stagetest.Run(t, mgr)
-	return func() map[string]int {
+	return func() (read, rendered map[string]int) {
 		end()
-		return reads
+		rendered = map[string]int{}
+		for name, times := range kinds.times {
+			if own, ok := strings.CutPrefix(name, w.namespace+"/"); ok {
+				rendered[own] = times
+			}
+		}
+		return reads, rendered
 	}
 }
 
@@ -91,14 +116,17 @@ func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) 
 	// started returns the templates that a stage of a program reads when it starts. It has seen to all that was there
 	// when it has rendered what comes last.
 	last := 0
-	started := func(program string) map[string]int {
+	started := func(program string, until ...func()) map[string]int {
 		stop := w.run(t, program)
 		last++
 		latest := builder.MakeDeployment(w.namespace, "last-"+string(rune('a'+last))).Replicas(1).Obj()
 		w.create(t, latest, "b")
 		g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, latest.GetName())) }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"b"}))
 		g.Consistently(func() error { return nil }, stagetest.Quiet, stagetest.Poll).Should(Succeed())
-		read := stop()
+		for _, wait := range until {
+			wait()
+		}
+		read, _ := stop()
 		for name := range read {
 			if strings.HasPrefix(name, "last-") {
 				delete(read, name)
@@ -113,8 +141,34 @@ func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) 
 	for _, name := range names {
 		every[name] = 1
 	}
-	g.Expect(started("v2")).To(Equal(every), "another program may render otherwise")
-	g.Expect(w.wrote()).To(Equal([]string{http.MethodPost}), "it does not, and that is no reason to write")
+	marks := func() []string {
+		var out []string
+		for _, name := range names {
+			out = append(out, w.work(t, "a", templates[name]).Annotations[contract.RenderedFromAnnotation])
+		}
+		return out
+	}
+	before := marks()
+	marked := func() {
+		for i := range names {
+			g.Eventually(func() string { return marks()[i] }, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal(before[i]))
+		}
+	}
+	g.Expect(started("v2", marked)).To(Equal(every), "another program may render otherwise")
+	g.Expect(w.wrote()).To(Equal(append(slices.Repeat([]string{http.MethodPatch}, len(names)), http.MethodPost)), "it does not, and the Works say so in time")
+	g.Expect(started("v2")).To(BeEmpty(), "so it reads nothing when it starts again")
+	g.Expect(w.wrote()).To(Equal([]string{http.MethodPost}))
+
+	stop = w.run(t, "v2")
+	change(t, w, of["same"], func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.member("b"), Replicas: 2})
+	})
+	g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, "same")) }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
+	read, rendered := stop()
+	g.Expect(read).To(HaveKeyWithValue("same", 1))
+	g.Expect(rendered).To(HaveKeyWithValue("same", 1), "of one cluster more only that one is rendered")
+	g.Expect(w.wrote()).To(Equal([]string{http.MethodPost}))
+	g.Expect(started("v2")).To(BeEmpty(), "the others are what they were")
 
 	change(t, w, templates["edited"], image("nginx:2"))
 	see("edited")
@@ -131,9 +185,9 @@ func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) 
 	change(t, w, of["moved"], func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = w.member("b") })
 	delete(every, "same")
 	w.wrote()
-	g.Expect(started("v1")).To(Equal(every))
+	g.Expect(started("v2")).To(Equal(every))
 	g.Expect(w.work(t, "a", templates["spoilt"]).Labels).To(HaveKey(contract.WorkPermanentIDLabel))
 	g.Expect(manifest(t, w.work(t, "a", templates["scaled"]), "spec", "replicas")).To(BeEquivalentTo(3))
 	g.Expect(manifest(t, w.work(t, "a", templates["overridden"]), "spec", "replicas")).To(BeEquivalentTo(5))
-	g.Expect(started("v1")).To(BeEmpty(), "now they are what they are rendered from")
+	g.Expect(started("v2")).To(BeEmpty(), "now they are what they are rendered from")
 }

@@ -22,6 +22,7 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding/fanout"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -63,6 +64,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 				return
 			}
 			specChanged := before.Generation != after.Generation && before.DeletionTimestamp.IsZero() == after.DeletionTimestamp.IsZero()
+			r.marks.of(after) // which may say it now
 			ours := r.expectations.observe(after, specChanged)
 			if !ours && (specChanged || metadataChanged(before, after)) {
 				enqueue(before, q) // it may name none any more
@@ -72,6 +74,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			if w, ok := e.Object.(*workv1alpha1.Work); ok {
 				r.expectations.gone(w)
+				r.marks.forget(fanout.Key(w))
 				enqueue(w, q)
 			}
 		},
@@ -86,8 +89,19 @@ func (r *reconciler) concernsUs(before, after *workv1alpha1.Work) bool {
 }
 
 func metadataChanged(before, after *workv1alpha1.Work) bool {
-	return !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+	return !maps.Equal(before.Labels, after.Labels) || annotationsChanged(before.Annotations, after.Annotations) ||
 		!slices.Equal(before.Finalizers, after.Finalizers) && after.DeletionTimestamp.IsZero()
+}
+
+// annotationsChanged leaves out what a Work was rendered from, as that is no reason to write it.
+func annotationsChanged(before, after map[string]string) bool {
+	if maps.Equal(before, after) {
+		return false
+	}
+	before, after = maps.Clone(before), maps.Clone(after)
+	delete(before, contract.RenderedFromAnnotation)
+	delete(after, contract.RenderedFromAnnotation)
+	return !maps.Equal(before, after)
 }
 
 // bindingOf returns the binding that a Work names, if it is of our kind. It goes by

@@ -56,3 +56,19 @@ func TestWorksOfTheOtherKindOfBindingsAreNotRemembered(t *testing.T) {
 	g.Expect(show(t, r, before, after)).To(BeEmpty())
 	g.Expect(e.suspect).To(BeEmpty())
 }
+
+func TestWhatAWorkWasRenderedFromWakesNobody(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e, _ := makeExpectations()
+	r := &reconciler{kind: kube.ResourceBindings(), expectations: e}
+	before, after := version("5", "h"), version("6", "h")
+	for _, w := range []*workv1alpha1.Work{before, after} {
+		w.Annotations[contract.ResourceBindingNamespaceAnnotation] = "shop"
+		w.Annotations[contract.ResourceBindingNameAnnotation] = "web-deployment"
+	}
+	after.Annotations[contract.RenderedFromAnnotation] = "another"
+	g.Expect(show(t, r, before, after)).To(BeEmpty())
+	after.Annotations["theirs"] = "1"
+	g.Expect(show(t, r, before, after)).To(Equal([]string{"shop/web-deployment"}))
+}

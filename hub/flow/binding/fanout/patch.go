@@ -21,7 +21,7 @@ func removable() []string {
 }
 
 // metadataDiffers says whether a Work lacks a label, an annotation or the finalizer. What it was rendered from is
-// written along with something else only: if another origin comes to the same Work, the next look renders once more.
+// written along with something else here: that another origin comes to the same Work is told later, when the hub has time for it.
 func metadataDiffers(live, desired *workv1alpha1.Work) bool {
 	annotations := changedAnnotations(live, desired)
 	delete(annotations, contract.RenderedFromAnnotation)
