@@ -8,6 +8,7 @@
 //     by hand its permanent id and that finalizer; condition Rendered of bindings. Events
 //     on the template and the binding. What a Work was rendered from, if another origin
 //     comes to the same, slowly.
+//   - Owns: the spec, labels and annotations of the Works of bindings, and that condition.
 //   - Invariant: a cluster has a Work of a binding if and only if it is one of its
 //     targets that the namespace may use, or the application is leaving it in its own time. A Work is deleted
 //     because its binding says so, never because something was not found, and says why

@@ -70,6 +70,9 @@ type Reconciler struct {
 	awaited  *awaited
 	renders  *renders
 	known    *remembered
+	outdated *outdated
+	// paced gives bindings their turn to have what is outdated written.
+	paced    *kube.Paced
 	deferred *kube.DeferredStatus
 }
 
@@ -103,9 +106,12 @@ func Register(mgr manager.Manager, deps Deps) error {
 		awaited:     newAwaited(newAggregation(deps.Registry)),
 		renders:     newRenders(),
 		known:       newRemembered(),
+		outdated:    newOutdated(),
+		paced:       kube.NewPaced(madeOfEvery),
 		deferred:    deps.Deferred,
 	}
-	if err := r.watch(kube.NewController(mgr, "status", workers)).Complete(kube.QuietConflicts(r)); err != nil {
+	watching := r.watch(kube.NewController(mgr, "status", workers)).WatchesRawSource(r.paced.Source())
+	if err := watching.Complete(kube.QuietConflicts(r)); err != nil {
 		return fmt.Errorf("registering the status stage: %w", err)
 	}
 	return nil
@@ -113,6 +119,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 
 // Reconcile brings the status of a binding and of its template up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	isTurn := r.paced.Take(req)
 	b, err := r.binding(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -123,6 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.awaited.drop(req.NamespacedName)
 		r.renders.forget(req.NamespacedName)
 		r.known.forget(req.NamespacedName)
+		r.outdated.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	reports, err := r.reports(ctx, b)
@@ -156,7 +164,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !out.Changed && !r.pending.has(req.NamespacedName) {
 		r.awaited.drop(req.NamespacedName)
 		// A mark that could not be written when the rest was is still to be.
-		return reconcile.Result{RequeueAfter: known.wait(unrendered, now)}, r.markWorks(ctx, b, reports, out.Items)
+		err := errors.Join(r.markWorks(ctx, b, reports, out.Items), r.writeMadeOf(ctx, req, b, out.Unshown, isTurn))
+		return reconcile.Result{RequeueAfter: known.wait(unrendered, now)}, err
 	}
 
 	// The template first: should we stop in between, the binding is still to be
@@ -172,6 +181,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, errors.Join(err, marksErr)
 	}
 	r.settle(req.NamespacedName, b, templateErr)
+	r.noteMadeOf(req, b, of, out.Unshown)
 	if templateErr == nil {
 		r.awaited.end(req.NamespacedName, r.clock.Now())
 	}

@@ -55,7 +55,12 @@ func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 		g.Expect(s.client.Patch(t.Context(), b, fingerprint(template))).To(Succeed())
 	}
 	g.Expect(started("v1")).To(Equal(0), "nothing changed")
+	before := b.Status.TemplateStatusOf
 	g.Expect(started("v2")).To(Equal(1), "another program may add up otherwise")
+	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		g.Expect(status.TemplateStatusOf).NotTo(Or(BeEmpty(), Equal(before)), "it does not, and the binding says so in time")
+	})
+	g.Expect(started("v2")).To(Equal(0), "so nothing is read when it starts again")
 	g.Expect(started("")).To(Equal(1), "it is not known which program it is")
 	g.Expect(started("v1", func() { pause("true") })).To(Equal(1), "the template is another one")
 	g.Expect(started("v1", func() {

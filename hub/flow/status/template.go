@@ -114,8 +114,13 @@ func (r *Reconciler) madeOf(ref workv1alpha2.ObjectReference, template, unshown 
 // isWritten says whether the status of a template was made of the items that its binding has, of the statuses that have no room in it,
 // of the template as it is and as we would: whoever wrote the binding wrote the template before, or said nothing of it.
 func (r *Reconciler) isWritten(b kube.Binding, unshown string) bool {
-	of := r.madeOf(b.BindingSpec().Resource, b.GetAnnotations()[contract.TemplateFingerprintAnnotation], unshown)
+	of := r.madeOfBinding(b, unshown)
 	return of != "" && of == b.BindingStatus().TemplateStatusOf
+}
+
+// madeOfBinding is madeOf of the template that a binding was made of.
+func (r *Reconciler) madeOfBinding(b kube.Binding, unshown string) string {
+	return r.madeOf(b.BindingSpec().Resource, b.GetAnnotations()[contract.TemplateFingerprintAnnotation], unshown)
 }
 
 // unacceptableError says that items add up to no status that the API takes.
