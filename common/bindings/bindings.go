@@ -130,7 +130,7 @@ func Requirers(needed workv1alpha2.Binding) []types.NamespacedName {
 	var out []types.NamespacedName
 	for _, s := range needed.BindingSpec().RequiredBy {
 		if s.Name == "" {
-			continue // all that is in a namespace
+			continue // all that is in a namespace, or what several have alike
 		}
 		out = append(out, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
 	}

@@ -36,10 +36,10 @@ func Requires(needed workv1alpha2.Binding, by types.NamespacedName) bool {
 	})
 }
 
-// RequiredIn says whether an object is needed in a cluster by that of a binding of which by says yes.
-func RequiredIn(spec *workv1alpha2.ResourceBindingSpec, cluster string, by func(types.NamespacedName) bool) bool {
-	return slices.ContainsFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
+// RequiredIn says whether one of the Snapshots of which by says yes needs an object in a cluster.
+func RequiredIn(snapshots []workv1alpha2.BindingSnapshot, cluster string, by func(types.NamespacedName) bool) bool {
+	return slices.ContainsFunc(snapshots, func(s workv1alpha2.BindingSnapshot) bool {
 		named := func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster }
-		return slices.ContainsFunc(s.Clusters, named) && by(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+		return by(types.NamespacedName{Namespace: s.Namespace, Name: s.Name}) && slices.ContainsFunc(s.Clusters, named)
 	})
 }

@@ -179,7 +179,7 @@ func (r *reconciler) reasons(ctx context.Context, s *scope) (fanout.Reasons, err
 func (r *reconciler) followEvictions(ctx context.Context, b kube.Binding, to *fanout.Reasons) error {
 	for _, needs := range b.BindingSpec().RequiredBy {
 		if needs.Name == "" {
-			continue // a namespace follows what is in it, and leaves no cluster
+			continue // a namespace follows what is in it, and leaves no cluster; or it is what several have alike
 		}
 		kind := kube.ResourceBindings()
 		if needs.Namespace == "" {

@@ -52,7 +52,7 @@ func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 	}
 	for _, needs := range s.binding.BindingSpec().RequiredBy {
 		if needs.Name == "" {
-			continue // a namespace comes with whatever is in it
+			continue // a namespace comes with whatever is in it; or it is what several have alike
 		}
 		key := client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}
 		other, err := r.bindingNamed(ctx, r.hubClient, key)

@@ -108,8 +108,9 @@ func wantedIn(spec *workv1alpha2.ResourceBindingSpec) map[string]wanted {
 	for i := range spec.Clusters {
 		out[spec.Clusters[i].Name] = wanted{assigned: true}
 	}
-	for i := range spec.RequiredBy {
-		needs := &spec.RequiredBy[i]
+	snapshots := bindings.Snapshots(spec)
+	for i := range snapshots {
+		needs := &snapshots[i]
 		by := client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}.String()
 		for j := range needs.Clusters {
 			w := out[needs.Clusters[j].Name]

@@ -49,11 +49,11 @@ func TestWhyClustersHaveAnObject(t *testing.T) {
 		for i := range 5 {
 			cluster := fmt.Sprint("edge-", i)
 			for _, by := range workloads {
-				needs := bindings.RequiredIn(&b.Spec, cluster, func(other client.ObjectKey) bool { return other == by })
+				needs := bindings.RequiredIn(bindings.Snapshots(&b.Spec), cluster, func(other client.ObjectKey) bool { return other == by })
 				g.Expect(slices.Contains(s.materials.wanted[cluster].by, by.String())).To(Equal(needs))
 			}
 			want := bindings.Assigned(&b.Spec, cluster) ||
-				bindings.RequiredIn(&b.Spec, cluster, func(by client.ObjectKey) bool { return !slices.Contains(names, by.String()) })
+				bindings.RequiredIn(bindings.Snapshots(&b.Spec), cluster, func(by client.ObjectKey) bool { return !slices.Contains(names, by.String()) })
 			g.Expect(s.free(cluster)).To(Equal(want))
 			if want {
 				free++

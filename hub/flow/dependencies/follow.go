@@ -163,6 +163,7 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 		attach.Left(b, left, client.ObjectKeyFromObject(independent), independent)
 	}
 	differ := setConflict(b, attach.Options(b, referrers))
+	attach.Pack(b, referrers)
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
 	if err != nil {
 		return fmt.Errorf("attaching binding %q: %w", key, err)
@@ -217,6 +218,7 @@ func (r *Reconciler) detach(ctx context.Context, b kube.Binding, from leaver) er
 		return err
 	}
 	differ := setConflict(b, attach.Options(b, referrers))
+	attach.Pack(b, referrers)
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("detaching binding %q: %w", key, err)

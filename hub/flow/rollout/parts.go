@@ -96,7 +96,7 @@ func (r *reconciler) readPart(ctx context.Context, s *scope, b kube.Binding, ref
 	}
 	p.works = works
 	var sharers []sharer
-	for _, by := range b.BindingSpec().RequiredBy {
+	for _, by := range bindings.Snapshots(b.BindingSpec()) {
 		switch key := (client.ObjectKey{Namespace: by.Namespace, Name: by.Name}); {
 		case key == s.key():
 			for _, c := range by.Clusters {

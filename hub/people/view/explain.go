@@ -146,7 +146,7 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		}
 	}
 	report.Moves = explain.Moves(b)
-	for _, s := range spec.RequiredBy {
+	for _, s := range bindings.Snapshots(spec) {
 		by := s.Namespace + "/" + s.Name
 		if s.Name == "" {
 			by = "what is in the namespace"

@@ -44,7 +44,7 @@ func (r *Reader) follows(ctx context.Context, b kube.Binding) ([]*followed, erro
 	var out []*followed
 	for _, by := range b.BindingSpec().RequiredBy {
 		if by.Name == "" {
-			continue // a namespace comes with whatever is in it
+			continue // a namespace comes with whatever is in it; or it is what several have alike
 		}
 		key := client.ObjectKey{Namespace: by.Namespace, Name: by.Name}
 		workload := kube.BindingsIn(by.Namespace).New()
@@ -86,12 +86,12 @@ func (r *Reader) choose(
 	if len(all) == 0 {
 		return staging.Live, staging.Opinion{}, nil
 	}
-	spec := b.BindingSpec()
+	snapshots := bindings.Snapshots(b.BindingSpec())
 	var opinions []staging.Opinion
 	names := map[string]bool{}
 	for _, f := range all {
 		names[f.name] = true
-		if f.name != "" && !bindings.RequiredIn(spec, cluster, func(by types.NamespacedName) bool { return by.String() == f.name }) {
+		if f.name != "" && !bindings.RequiredIn(snapshots, cluster, func(by types.NamespacedName) bool { return by.String() == f.name }) {
 			continue
 		}
 		o, err := r.opinion(ctx, f, ref, cluster, own)
@@ -100,8 +100,8 @@ func (r *Reader) choose(
 		}
 		opinions = append(opinions, o)
 	}
-	free := !bindings.IsStaged(b) && (bindings.Assigned(spec, cluster) ||
-		bindings.RequiredIn(spec, cluster, func(by types.NamespacedName) bool { return !names[by.String()] }))
+	free := !bindings.IsStaged(b) && (bindings.Assigned(b.BindingSpec(), cluster) ||
+		bindings.RequiredIn(snapshots, cluster, func(by types.NamespacedName) bool { return !names[by.String()] }))
 	verdict, opinion := staging.Choose(opinions, free)
 	return verdict, opinion, nil
 }

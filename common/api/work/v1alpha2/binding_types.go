@@ -353,6 +353,12 @@ type BindingSnapshot struct {
 	// +optional
 	Clusters []TargetCluster `json:"clusters,omitempty"`
 
+	// SharedClusters stands in place of Clusters that several bindings of a namespace have alike: the hash of a list that an
+	// entry without a name has for them, or of none. Written by the dependencies stage, where lists for each would be too
+	// long to be stored. It is ours.
+	// +optional
+	SharedClusters string `json:"sharedClusters,omitempty"`
+
 	// Preserve says whether what is deleted stays in the members, as the policy of that binding has it. Written by the
 	// dependencies stage. Empty on what an older hub wrote, and for what is in a namespace.
 	// +optional

@@ -30,6 +30,7 @@ func Label(namespace, name string) string {
 // template and its options as the policy has them. The id is that of the binding if it
 // has none.
 func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, independent workv1alpha2.Binding, id string) {
+	unpack(b.BindingSpec())
 	describe(b, kind, obj, id)
 	labels := maps.Clone(b.GetLabels())
 	labels[Label(independent.GetNamespace(), independent.GetName())] = independent.GetLabels()[bindings.IDLabel(independent.GetNamespace())]
@@ -117,16 +118,18 @@ func setSnapshot(spec *workv1alpha2.ResourceBindingSpec, s workv1alpha2.BindingS
 		return other.Namespace == s.Namespace && other.Name == s.Name
 	})
 	required = append(required, s)
-	slices.SortFunc(required, func(a, b workv1alpha2.BindingSnapshot) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(required, byName)
 	spec.RequiredBy = required
+}
+
+func byName(a, b workv1alpha2.BindingSnapshot) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
 // Places are the clusters where a binding is to be because another one needs it.
 func Places(b workv1alpha2.Binding, independent types.NamespacedName) sets.Set[string] {
 	out := sets.Set[string]{}
-	for _, s := range b.BindingSpec().RequiredBy {
+	for _, s := range bindings.Snapshots(b.BindingSpec()) {
 		if s.Namespace == independent.Namespace && s.Name == independent.Name {
 			for _, target := range s.Clusters {
 				out.Insert(target.Name)
@@ -139,7 +142,7 @@ func Places(b workv1alpha2.Binding, independent types.NamespacedName) sets.Set[s
 // OnlyFor says whether a binding is there for the sake of another one alone: without that it is to go, with what it
 // brought into the members.
 func OnlyFor(b workv1alpha2.Binding, independent types.NamespacedName) bool {
-	return !Selected(b) && !slices.ContainsFunc(b.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
+	return !Selected(b) && !slices.ContainsFunc(bindings.Snapshots(b.BindingSpec()), func(s workv1alpha2.BindingSnapshot) bool {
 		return s.Namespace != independent.Namespace || s.Name != independent.Name
 	})
 }
@@ -150,6 +153,7 @@ func From(b workv1alpha2.Binding, independent types.NamespacedName) {
 	delete(labels, Label(independent.Namespace, independent.Name))
 	b.SetLabels(labels)
 	spec := b.BindingSpec()
+	unpack(spec)
 	spec.RequiredBy = slices.DeleteFunc(slices.Clone(spec.RequiredBy), func(s workv1alpha2.BindingSnapshot) bool {
 		return s.Namespace == independent.Namespace && s.Name == independent.Name
 	})

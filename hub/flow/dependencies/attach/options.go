@@ -49,6 +49,7 @@ func Last(b workv1alpha2.Binding, workload workv1alpha2.Binding) {
 	if preserves(workload) != preserves(b) {
 		b.BindingSpec().PreserveResourcesOnDeletion = new(preserves(workload))
 	}
+	unpack(b.BindingSpec())
 	note(b.BindingSpec(), []workv1alpha2.Binding{workload})
 }
 

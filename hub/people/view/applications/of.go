@@ -10,6 +10,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
@@ -26,7 +27,7 @@ func Of(b workv1alpha2.Binding, clusters Clusters) Application {
 		Places:   places(b, clusters),
 		Since:    b.GetCreationTimestamp().Time,
 	}
-	for _, s := range spec.RequiredBy {
+	for _, s := range bindings.Snapshots(spec) {
 		a.Follows = append(a.Follows, s.Namespace+"/"+s.Name)
 	}
 	a.Counts = count(a.Places)

@@ -1,0 +1,206 @@
+package attach_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/dependencies/attach"
+)
+
+// fleet names so many clusters.
+func fleet(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("member-%05d", i))
+	}
+	return out
+}
+
+// attached has a binding that workloads need follow each of them, one after the other, as the stage does.
+func attached(b *workv1alpha2.ResourceBinding, workloads ...workv1alpha2.Binding) *workv1alpha2.ResourceBinding {
+	for i, w := range workloads {
+		attach.To(b, configMap(), settings(), w, "id")
+		attach.Options(b, workloads[:i+1])
+		attach.Pack(b, workloads[:i+1])
+	}
+	return b
+}
+
+// detached takes one off, which others are left after.
+func detached(b *workv1alpha2.ResourceBinding, one workv1alpha2.Binding, left ...workv1alpha2.Binding) {
+	attach.From(b, keyOf(one))
+	attach.Options(b, left)
+	attach.Pack(b, left)
+}
+
+func workloads(n int, clusters ...string) []workv1alpha2.Binding {
+	var out []workv1alpha2.Binding
+	for i := range n {
+		out = append(out, workload(fmt.Sprintf("app-%04d-deployment", i), clusters...))
+	}
+	return out
+}
+
+func keyOf(b workv1alpha2.Binding) types.NamespacedName {
+	return types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}
+}
+
+func names(b *workv1alpha2.ResourceBinding) sets.Set[string] {
+	return sets.New(bindings.Places(&b.Spec)...)
+}
+
+// TestManyWorkloadsShareAnObjectInALargeFleet has them need more than an API stores if each had a list of its own.
+func TestManyWorkloadsShareAnObjectInALargeFleet(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := workloads(200, fleet(1000)...)
+	for _, staged := range all[100:150] {
+		staged.SetAnnotations(map[string]string{contract.RolloutStrategyAnnotation: "careful"})
+	}
+	for _, kept := range all[140:] {
+		kept.BindingSpec().PreserveResourcesOnDeletion = new(true)
+	}
+	b := attached(&workv1alpha2.ResourceBinding{}, all...)
+	data, err := json.Marshal(b)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(data)).To(BeNumerically("<", 512<<10))
+	g.Expect(names(b)).To(HaveLen(1000), "whoever knows nothing of shared lists finds all clusters")
+	for _, w := range all {
+		g.Expect(attach.Places(b, keyOf(w))).To(HaveLen(1000), w.GetName())
+	}
+	once := b.DeepCopy()
+	attach.To(b, configMap(), settings(), all[7], "id")
+	attach.Options(b, all)
+	attach.Pack(b, all)
+	g.Expect(b).To(BeComparableTo(once), "doing it again changes nothing")
+
+	// One that goes elsewhere takes nothing from the others, and neither does one that goes.
+	all[0] = workload(all[0].GetName(), "other")
+	attach.To(b, configMap(), settings(), all[0], "id")
+	attach.Options(b, all)
+	attach.Pack(b, all)
+	g.Expect(names(b)).To(HaveLen(1001))
+	g.Expect(attach.Places(b, keyOf(all[0]))).To(Equal(sets.New("other")))
+	for len(all) > 1 {
+		if len(all)%20 == 0 {
+			g.Expect(names(b).HasAll(fleet(1000)...)).To(BeTrue(), "%d are left", len(all))
+		}
+		detached(b, all[0], all[1:]...)
+		all = all[1:]
+	}
+	g.Expect(b.Spec.RequiredBy).To(HaveLen(1))
+	g.Expect(b.Spec.RequiredBy[0].Clusters).To(HaveLen(1000), "what is short is as ever")
+	g.Expect(attach.OnlyFor(b, keyOf(all[0]))).To(BeTrue())
+}
+
+func TestWhatIsShortIsSharedByNobody(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := attached(&workv1alpha2.ResourceBinding{}, workloads(5, fleet(1000)...)...)
+	g.Expect(b.Spec.RequiredBy).To(HaveLen(5))
+	for _, s := range b.Spec.RequiredBy {
+		g.Expect(s.Clusters).To(HaveLen(1000))
+		g.Expect(s.SharedClusters).To(BeEmpty())
+	}
+}
+
+// TestAListIsForWorkloadsThatAreAlike holds what a hub of before goes by, which knows only entries: of which namespace they are, and what
+// is preserved.
+func TestAListIsForWorkloadsThatAreAlike(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := workloads(12, fleet(1000)...)
+	for i, w := range all {
+		if i%2 == 1 {
+			w.SetNamespace("bank")
+		}
+		if i%4 > 1 {
+			w.BindingSpec().PreserveResourcesOnDeletion = new(true)
+		}
+	}
+	all = append(all, workload("nowhere-deployment"), workload("small-deployment", "b", "a"), workload("tiny-deployment", "b", "a"))
+	b := attached(&workv1alpha2.ResourceBinding{}, all...)
+	type kind struct {
+		namespace string
+		preserve  bool
+	}
+	lists := sets.Set[kind]{}
+	for _, s := range b.Spec.RequiredBy {
+		if s.Name == "" {
+			g.Expect(s.Clusters).To(HaveLen(1000))
+			lists.Insert(kind{s.Namespace, *s.Preserve})
+		}
+	}
+	g.Expect(lists).To(Equal(sets.New(kind{"shop", true}, kind{"shop", false}, kind{"bank", true}, kind{"bank", false})))
+	for _, w := range all {
+		want := attach.ClustersOf(w.BindingSpec())
+		g.Expect(attach.Places(b, keyOf(w))).To(Equal(want), w.GetName())
+	}
+	g.Expect(b.Spec.RequiredBy).To(ContainElement(And(HaveField("Name", "tiny-deployment"), HaveField("Clusters", HaveLen(2)))), "few are not worth it")
+}
+
+// TestWhatGoesOutInWavesKeepsAListForAnOlderHub is about one that goes by no rollout where no entry with a name has a cluster.
+func TestWhatGoesOutInWavesKeepsAListForAnOlderHub(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := workloads(20, fleet(1000)...)
+	for _, w := range all {
+		w.SetAnnotations(map[string]string{contract.RolloutStrategyAnnotation: "careful"})
+	}
+	own := func(b *workv1alpha2.ResourceBinding) (out []string) {
+		for _, s := range b.Spec.RequiredBy {
+			if s.Name != "" && len(s.Clusters) > 0 {
+				out = append(out, s.Name)
+			}
+		}
+		return out
+	}
+	b := attached(&workv1alpha2.ResourceBinding{}, all...)
+	g.Expect(own(b)).To(Equal([]string{"app-0000-deployment"}))
+	detached(b, all[0], all[1:]...)
+	g.Expect(own(b)).To(Equal([]string{"app-0001-deployment"}), "the next one lists them in the same write")
+}
+
+// TestAfterAnOlderHub has one lead in between, which writes lists of its own and drops what it does not know.
+func TestAfterAnOlderHub(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := workloads(20, fleet(1000)...)
+	b := attached(&workv1alpha2.ResourceBinding{}, all...)
+	var required []workv1alpha2.BindingSnapshot
+	for _, s := range b.Spec.RequiredBy {
+		switch s.SharedClusters = ""; s.Name {
+		case all[0].GetName(): // it went
+			continue
+		case all[1].GetName(): // it moved
+			s.Clusters = []workv1alpha2.TargetCluster{{Name: "other"}}
+			all[1] = workload(s.Name, "other")
+		}
+		required = append(required, s)
+	}
+	b.Spec.RequiredBy, all = required, all[1:]
+	g.Expect(names(b)).To(HaveLen(1001), "it took nothing away")
+	g.Expect(attach.Abandoned(b)).To(BeFalse())
+	for _, w := range all {
+		attach.To(b, configMap(), settings(), w, "id")
+		attach.Options(b, all)
+		attach.Pack(b, all)
+		g.Expect(names(b)).To(HaveLen(1001))
+	}
+	fresh := attached(&workv1alpha2.ResourceBinding{}, all...)
+	g.Expect(b.Spec.RequiredBy).To(BeComparableTo(fresh.Spec.RequiredBy))
+
+	b.Spec.RequiredBy = b.Spec.RequiredBy[:1]
+	g.Expect(b.Spec.RequiredBy[0].Name).To(BeEmpty())
+	g.Expect(attach.Abandoned(b)).To(BeTrue(), "the last workload went, and the list is left")
+	g.Expect(attach.OnlyFor(b, types.NamespacedName{Namespace: "shop", Name: "any"})).To(BeTrue())
+}
