@@ -78,6 +78,14 @@ func (w *Written[K, T]) Seen(key K, obj client.Object) {
 	}
 }
 
+// IsLast says whether a version of an object that the watch shows is the last one that was written here. It is to be asked before Seen is told.
+func (w *Written[K, T]) IsLast(key K, obj client.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	mine, ok := w.objects[key]
+	return ok && mine.obj.GetUID() == obj.GetUID() && mine.obj.GetResourceVersion() == obj.GetResourceVersion()
+}
+
 // Gone is told that the watch shows an object as deleted.
 func (w *Written[K, T]) Gone(key K, obj client.Object) {
 	w.mu.Lock()

@@ -13,6 +13,24 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
+func TestTheLastVersionThatWasWritten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := NewWritten[string, *workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	work := func(uid types.UID, version string) *workv1alpha1.Work {
+		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version}}
+	}
+	g.Expect(w.IsLast("k", work("u", "10"))).To(BeFalse())
+	w.Put("k", work("u", "10"))
+	g.Expect(w.IsLast("k", work("u", "10"))).To(BeTrue())
+	g.Expect(w.IsLast("k", work("u", "9"))).To(BeFalse(), "somebody else's, before")
+	g.Expect(w.IsLast("k", work("u", "11"))).To(BeFalse(), "somebody else's, after")
+	g.Expect(w.IsLast("k", work("t", "10"))).To(BeFalse(), "another object of that name")
+	g.Expect(w.IsLast("l", work("u", "10"))).To(BeFalse())
+	w.Seen("k", work("u", "10"))
+	g.Expect(w.IsLast("k", work("u", "10"))).To(BeFalse(), "it is forgotten")
+}
+
 func TestWritten(t *testing.T) {
 	t.Parallel()
 	work := func(uid, version string) *workv1alpha1.Work {

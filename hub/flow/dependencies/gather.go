@@ -17,6 +17,7 @@ import (
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
@@ -57,10 +58,10 @@ func ownerOf(b kube.Binding) types.UID {
 
 func newID() string { return string(uuid.NewUUID()) }
 
-// binding returns the binding of a name, to be changed at will; nil if there is none.
-func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
+// binding returns the binding of a name, to be changed at will unless the options say otherwise; nil if there is none.
+func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName, opts ...client.GetOption) (kube.Binding, error) {
 	b := kindFor(key).New()
-	err := r.hubClient.Get(ctx, key, b)
+	err := r.hubClient.Get(ctx, key, b, opts...)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -108,18 +109,18 @@ func (r *Reconciler) attached(ctx context.Context, req request) ([]kube.Binding,
 }
 
 // referrers returns the bindings that need an object, those that are there: the ones
-// that its binding names, and one more that is about to be named.
+// that its binding names, and one more that is about to be named. The others are the cache's: hundreds may need one, and each
+// names all its clusters.
 func (r *Reconciler) referrers(ctx context.Context, b kube.Binding, more kube.Binding) ([]workv1alpha2.Binding, error) {
 	var out []workv1alpha2.Binding
 	if more != nil {
 		out = append(out, more)
 	}
-	for _, s := range b.BindingSpec().RequiredBy {
-		key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	for _, key := range bindings.Requirers(b) {
 		if more != nil && key == client.ObjectKeyFromObject(more) {
 			continue
 		}
-		other, err := r.binding(ctx, key)
+		other, err := r.binding(ctx, key, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return nil, err
 		}

@@ -1,17 +1,97 @@
 package dependencies_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/test/stagetest"
 )
+
+// watchedManager hands out a client that counts what is read of bindings.
+type watchedManager struct {
+	manager.Manager
+
+	client *watchedClient
+}
+
+// GetClient implements manager.Manager.
+func (m watchedManager) GetClient() client.Client { return m.client }
+
+type watchedClient struct {
+	client.Client
+
+	gets atomic.Int64
+}
+
+// Get implements client.Client.
+func (c *watchedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, is := obj.(*workv1alpha2.ResourceBinding); is {
+		c.gets.Add(1)
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+func startWatched(t *testing.T) (*world, *watchedClient) {
+	t.Helper()
+	c := &watchedClient{}
+	w := startWith(t, func(mgr manager.Manager) manager.Manager {
+		c.Client = mgr.GetClient()
+		return watchedManager{Manager: mgr, client: c}
+	})
+	return w, c
+}
+
+// quiet waits until nothing is read any more.
+func (c *watchedClient) quiet(g Gomega) {
+	last := int64(-1)
+	g.Eventually(func() bool {
+		before := last
+		last = c.gets.Load()
+		return last == before
+	}, stagetest.Timeout, time.Second).Should(BeTrue())
+}
+
+// TestOneMoreWorkloadHasNoneOfTheOthersLookAgain counts what it takes to send what many workloads need after one more, and after one
+// that moves: each look takes one at all of them.
+func TestOneMoreWorkloadHasNoneOfTheOthersLookAgain(t *testing.T) {
+	w, c := startWatched(t)
+	g := NewWithT(t)
+	const n = 100
+	w.create(t, w.configMap("shared"))
+	var moves *workv1alpha2.ResourceBinding
+	for i := range n {
+		_, moves = w.deployment(t, fmt.Sprintf("app-%03d", i), "shared")
+	}
+	shared := w.attached(t, w.namespace, "shared-configmap")
+	g.Eventually(shared, 3*stagetest.Timeout, stagetest.Poll).Should(HaveLen(n))
+	c.quiet(g)
+
+	c.gets.Store(0)
+	w.deployment(t, "more", "shared")
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(HaveLen(n + 1))
+	c.quiet(g)
+	g.Expect(c.gets.Load()).To(BeNumerically("<", 6*n))
+
+	c.gets.Store(0)
+	change(t, w, moves, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+	})
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue(moves.Name, []string{"edge-2"}))
+	c.quiet(g)
+	g.Expect(c.gets.Load()).To(BeNumerically("<", 6*n))
+}
 
 // TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce goes through the API, which stores what it knows only.
 func TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce(t *testing.T) {

@@ -77,6 +77,12 @@ type world struct {
 
 func start(t *testing.T, change ...func(*dependencies.Deps)) *world {
 	t.Helper()
+	return startWith(t, func(mgr manager.Manager) manager.Manager { return mgr }, change...)
+}
+
+// startWith starts the stage with what stands in for its manager.
+func startWith(t *testing.T, instead func(manager.Manager) manager.Manager, change ...func(*dependencies.Deps)) *world {
+	t.Helper()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{hub: c.Client(t), namespace: c.Namespace(t), other: c.Namespace(t)}
@@ -90,7 +96,7 @@ func start(t *testing.T, change ...func(*dependencies.Deps)) *world {
 	for _, c := range change {
 		c(&deps)
 	}
-	g.Expect(dependencies.Register(mgr, deps)).To(Succeed())
+	g.Expect(dependencies.Register(instead(mgr), deps)).To(Succeed())
 	w.end = stagetest.Run(t, mgr)
 	return w
 }

@@ -2,6 +2,7 @@ package dependencies
 
 import (
 	"context"
+	"maps"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,7 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
 type requests = workqueue.TypedRateLimitingInterface[request]
@@ -85,14 +87,11 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 			ask(q, bindings.Requirers(e.Object)) // one that is gone lets go of it
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
+			ask(q, r.affected(e.ObjectOld, e.ObjectNew))
 			r.wrote.Seen(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew)
 			if (concerned(e.ObjectOld) || concerned(e.ObjectNew)) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				marked(e.ObjectOld) != marked(e.ObjectNew) || noted(e.ObjectOld) != noted(e.ObjectNew) {
 				q.Add(client.ObjectKeyFromObject(e.ObjectNew))
-			}
-			if drifted(e.ObjectOld, e.ObjectNew) {
-				ask(q, bindings.Requirers(e.ObjectOld))
-				ask(q, bindings.Requirers(e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[B], q requests) {
@@ -105,13 +104,51 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 	})
 }
 
+// affected returns the bindings that are to look again at one that they need, since it changed: many may need it, and each
+// look takes one at all others. What the stage wrote itself was computed from all of them, so that none has to look again;
+// and of what else is written about single ones only those have to.
+func (r *Reconciler) affected(before, after kube.Binding) []request {
+	if !drifted(before, after) {
+		return nil
+	}
+	all := func() []request { return append(bindings.Requirers(before), bindings.Requirers(after)...) }
+	name := after.BindingSpec().Resource
+	if !attach.Selected(after) && !r.wants.Any(kindOf(after), name.Namespace, name.Name) {
+		return all() // who named it in this version does not any more, and another one takes its own
+	}
+	switch {
+	case r.wrote.IsLast(client.ObjectKeyFromObject(after), after):
+		return nil
+	case driftedForAll(before, after):
+		return all()
+	}
+	var out []request
+	was, is := attach.Notes(before), attach.Notes(after)
+	for by, note := range is {
+		if !note.Equal(was[by]) {
+			out = append(out, by)
+		}
+	}
+	for by := range was {
+		if _, still := is[by]; !still {
+			out = append(out, by)
+		}
+	}
+	return out
+}
+
 // drifted says whether something changed that the stage writes.
 func drifted(before, after workv1alpha2.Binding) bool {
 	return !apiequality.Semantic.DeepEqual(before.BindingSpec().RequiredBy, after.BindingSpec().RequiredBy) ||
-		before.BindingSpec().Resource != after.BindingSpec().Resource ||
+		!apiequality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) || driftedForAll(before, after)
+}
+
+// driftedForAll says whether something changed that the stage writes and that is no single workload's.
+func driftedForAll(before, after workv1alpha2.Binding) bool {
+	return before.BindingSpec().Resource != after.BindingSpec().Resource ||
 		before.BindingSpec().ConflictResolution != after.BindingSpec().ConflictResolution ||
 		!apiequality.Semantic.DeepEqual(before.BindingSpec().PreserveResourcesOnDeletion, after.BindingSpec().PreserveResourcesOnDeletion) ||
 		(before.BindingSpec().Placement == nil) != (after.BindingSpec().Placement == nil) ||
-		!apiequality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(attach.OwnLabels(before), attach.OwnLabels(after)) ||
 		!apiequality.Semantic.DeepEqual(before.GetFinalizers(), after.GetFinalizers())
 }

@@ -204,3 +204,19 @@ func TestAfterAnOlderHub(t *testing.T) {
 	g.Expect(attach.Abandoned(b)).To(BeTrue(), "the last workload went, and the list is left")
 	g.Expect(attach.OnlyFor(b, types.NamespacedName{Namespace: "shop", Name: "any"})).To(BeTrue())
 }
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := workloads(20, fleet(1000)...)
+	b := attached(&workv1alpha2.ResourceBinding{}, all[:19]...)
+	before := attach.Notes(b)
+	g.Expect(before).To(HaveLen(19))
+	attached(b, all...)
+	after := attach.Notes(b)
+	last := keyOf(all[19])
+	g.Expect(after[last].Label).To(Equal("id-of-" + last.Name))
+	delete(after, last)
+	g.Expect(after).To(BeComparableTo(before), "nothing else is said of the others")
+	g.Expect(attach.OwnLabels(b)).To(Equal(map[string]string{contract.ResourceBindingPermanentIDLabel: "id"}))
+}

@@ -135,6 +135,18 @@ func (w *Wants) By(kind schema.GroupVersionKind, obj metav1.Object) []types.Name
 	return slices.Compact(out)
 }
 
+// Any says whether a binding may need an object of a name, read in this version: what is needed by labels may be any.
+func (w *Wants) Any(kind schema.GroupVersionKind, namespace, name string) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	at := place{kind: kind, namespace: namespace, name: name}
+	if len(w.byPlace[at]) > 0 {
+		return true
+	}
+	at.name = ""
+	return len(w.byPlace[at]) > 0
+}
+
 // Of returns the bindings that need anything of a kind, in whatever version, in no order.
 func (w *Wants) Of(kind schema.GroupKind) []types.NamespacedName {
 	w.mu.RLock()

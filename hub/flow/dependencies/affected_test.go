@@ -1,0 +1,90 @@
+package dependencies
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/dependencies/attach"
+)
+
+// TestWhoLooksAgainAtWhatItNeeds has one of three workloads that need an object move.
+func TestWhoLooksAgainAtWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	req := func(name string) request { return request{Namespace: "shop", Name: name} }
+	web, api, job := req("web-deployment"), req("api-deployment"), req("job-deployment")
+	needs := configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "settings"}
+	entry := func(by request, clusters ...string) workv1alpha2.BindingSnapshot {
+		out := workv1alpha2.BindingSnapshot{Namespace: by.Namespace, Name: by.Name}
+		for _, name := range clusters {
+			out.Clusters = append(out.Clusters, workv1alpha2.TargetCluster{Name: name})
+		}
+		return out
+	}
+	label := func(by request) string { return attach.Label(by.Namespace, by.Name) }
+	before := &workv1alpha2.ResourceBinding{}
+	before.Namespace, before.Name, before.ResourceVersion = "shop", "settings-configmap", "7"
+	before.Labels = map[string]string{contract.ResourceBindingPermanentIDLabel: "id", label(web): "web", label(api): "api", label(job): "job"}
+	before.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "settings", ResourceVersion: "1"}
+	before.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{entry(api, "a"), entry(job, "a"), entry(web, "a")}
+	move := func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy[2] = entry(web, "b") }
+	leave := func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy = b.Spec.RequiredBy[:2] }
+	all := []request{web, api, job}
+	tests := map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		// ours says that the stage wrote that, unnamed that nobody names the object in this version.
+		ours, unnamed bool
+		want          []request
+	}{
+		"nothing that the stage writes":                 {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = entry(web, "c").Clusters }},
+		"one moved":                                     {change: move, ours: true},
+		"somebody had one move":                         {change: move, want: []request{web}},
+		"one went, and named it as others do":           {change: leave, ours: true},
+		"one went, who named it in a version":           {change: leave, ours: true, unnamed: true, want: all},
+		"one went":                                      {change: leave, want: []request{web}},
+		"somebody took the label of one":                {change: func(b *workv1alpha2.ResourceBinding) { delete(b.Labels, label(api)) }, want: []request{api}},
+		"somebody changed another label":                {change: func(b *workv1alpha2.ResourceBinding) { b.Labels["more"] = "x" }, want: all},
+		"somebody changed an option":                    {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite }, want: all},
+		"the object changed, as one has written":        {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "2" }, ours: true},
+		"somebody wrote that it is another object":      {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "other" }, want: all},
+		"somebody took a finalizer and had one move":    {change: func(b *workv1alpha2.ResourceBinding) { move(b); b.Finalizers = []string{"x"} }, want: all},
+		"somebody wrote whether what one left is kept":  {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy[0].Preserve = new(true) }, want: []request{api}},
+		"a policy selects it, which names it as it may": {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = &policyv1alpha1.Placement{} }, unnamed: true, want: all},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := &Reconciler{wants: &attach.Wants{}, wrote: kube.NewWritten[types.NamespacedName, kube.Binding](clocktesting.NewFakePassiveClock(time.Unix(0, 0)))}
+			if !tt.unnamed {
+				g.Expect(r.wants.Set(web, []configv1alpha1.DependentObjectReference{needs})).To(Succeed())
+			}
+			after := before.DeepCopy()
+			tt.change(after)
+			after.ResourceVersion = "8"
+			if tt.ours {
+				r.wrote.Put(client.ObjectKeyFromObject(after), after)
+			}
+			got := map[request]bool{}
+			for _, by := range r.affected(before, after) {
+				got[by] = true
+			}
+			want := map[request]bool{}
+			for _, by := range tt.want {
+				want[by] = true
+			}
+			g.Expect(got).To(Equal(want))
+		})
+	}
+}
