@@ -102,6 +102,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if b != nil && b.GetDeletionTimestamp() == nil && attach.Abandoned(b) {
+		return reconcile.Result{}, r.abandon(ctx, b)
+	}
 	if letsNothingFollow(b) {
 		return reconcile.Result{}, r.release(ctx, req, b)
 	}

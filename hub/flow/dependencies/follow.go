@@ -233,6 +233,20 @@ func (r *Reconciler) detach(ctx context.Context, b kube.Binding, from leaver) er
 	return nil
 }
 
+// abandon takes off a binding the clusters of workloads that do not need it any more, and deletes it if nothing else wants it there.
+func (r *Reconciler) abandon(ctx context.Context, b kube.Binding) error {
+	if !attach.Selected(b) {
+		return r.remove(ctx, b, leaver{})
+	}
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	attach.Abandon(b)
+	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
+	return err
+}
+
 // remove deletes a binding that only one workload needed. What deletes its Works goes by what the binding says, and the policy of
 // the workload may have been edited since that was written.
 func (r *Reconciler) remove(ctx context.Context, b kube.Binding, from leaver) error {

@@ -9,13 +9,16 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/test/stagetest"
 )
 
@@ -132,4 +135,23 @@ func TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce(t *testing.T) {
 	change(t, w, all[0], func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "other"}} })
 	want["all"], want["stored"], want[all[0].Name] = clusters+1, clusters+1, 1
 	g.Eventually(by, stagetest.Timeout, stagetest.Poll).Should(Equal(want), "the others stay where they are")
+}
+
+// TestAListThatAnOlderHubLeftBehindGoes has the last workload go while one leads that knows nothing of shared lists.
+func TestAListThatAnOlderHubLeftBehindGoes(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	left := func(name string) *workv1alpha2.ResourceBinding {
+		config := w.configMap(name)
+		w.create(t, config)
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: contract.BindingName("ConfigMap", name)}}
+		b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: name, UID: config.UID}
+		b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: w.namespace, Clusters: []workv1alpha2.TargetCluster{{Name: "edge-1"}}}}
+		return b
+	}
+	alone, selected := left("alone"), left("selected")
+	selected.Spec.Placement = &policyv1alpha1.Placement{}
+	w.create(t, alone, selected)
+	g.Eventually(w.attached(t, w.namespace, alone.Name), stagetest.Timeout, stagetest.Poll).Should(BeNil())
+	g.Eventually(w.attached(t, w.namespace, selected.Name), stagetest.Timeout, stagetest.Poll).Should(And(Not(BeNil()), BeEmpty()))
 }

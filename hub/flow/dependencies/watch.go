@@ -81,7 +81,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 	return source.TypedKind(c, binding, handler.TypedFuncs[B, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[B], q requests) {
 			r.wrote.Seen(client.ObjectKeyFromObject(e.Object), e.Object)
-			if concerned(e.Object) {
+			if concerned(e.Object) || attach.Abandoned(e.Object) {
 				q.Add(client.ObjectKeyFromObject(e.Object))
 			}
 			ask(q, bindings.Requirers(e.Object)) // one that is gone lets go of it
