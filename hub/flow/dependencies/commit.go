@@ -63,6 +63,7 @@ func (r *Reconciler) unmark(ctx context.Context, b kube.Binding) error {
 	annotations := maps.Clone(b.GetAnnotations())
 	delete(annotations, contract.DependenciesAnnotation)
 	b.SetAnnotations(annotations)
+	setLeftOut(b, nil)
 	b.SetFinalizers(slices.DeleteFunc(slices.Clone(b.GetFinalizers()), func(f string) bool { return f == contract.DependenciesFinalizer }))
 	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
 	return err

@@ -26,6 +26,8 @@ const (
 	workers = 4
 	// untilServed is when to ask again for a kind that the hub does not know.
 	untilServed = 10 * time.Second
+	// untilRoom is when to try again to attach what a binding has no room for. Each try sends that whole binding.
+	untilRoom = 10 * time.Minute
 )
 
 // Deps is what the stage needs.
@@ -155,17 +157,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{RequeueAfter: found.again}, nil // what is not listed yet is not gone
 	}
 	found.permitted = permitted
-	if err := r.follow(ctx, req, b, found, attached); err != nil {
+	leftOut, err := r.follow(ctx, req, b, found, attached)
+	if err != nil {
 		r.tellNotFollowing(req, b, err)
 		return reconcile.Result{}, err
 	}
-	r.warned.Resolved(req, reasonSyncFailed)
-	if bindings.IsStaged(b) {
+	if bindings.IsStaged(b) { // also if something is left out: that may be so for good, and is no reason to hold up what is not
 		if err := r.mark(ctx, b, refs); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	if len(found.unserved) > 0 || permitted.unserved {
+	if err := r.tellLeftOut(ctx, req, b, leftOut); err != nil {
+		return reconcile.Result{}, err
+	}
+	switch {
+	case len(leftOut) > 0:
+		return reconcile.Result{RequeueAfter: untilRoom}, nil
+	case len(found.unserved) > 0, permitted.unserved:
 		return reconcile.Result{RequeueAfter: untilServed}, nil
 	}
 	return reconcile.Result{}, r.kinds.stopUnneeded(ctx)

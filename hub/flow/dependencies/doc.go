@@ -10,10 +10,12 @@
 //   - Writes: the bindings of such objects where no policy selects them, preservedIn of these, and requiredBy and
 //     the label depended-by of all of them; on the binding of the workload a finalizer and
 //     the annotation with its dependencies. Events on the template and the binding.
-//   - Owns: bindings that have no placement, and condition DependencyPolicyConflict.
+//   - Owns: bindings that have no placement, condition DependencyPolicyConflict of them, and DependenciesLeftOut of the bindings
+//     of workloads.
 //   - Invariant: requiredBy of a binding names exactly the bindings whose workloads need its
 //     object, with the clusters that those are in; an entry without a name is all that is in a
-//     namespace. What a revision needs that some cluster may still have stays attached, though the
+//     namespace, or else the clusters of several that have them alike, once lists for each would be too long.
+//     What a revision needs that some cluster may still have stays attached, though the
 //     template does not name it any more; and so does all that is attached while dispatching to some cluster is
 //     suspended. Where a workload that was preserved is left behind, what it needed is noted
 //     to stay. A binding that nothing needs and no policy

@@ -7,11 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
@@ -55,6 +58,28 @@ func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
 		Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
 		Note: fmt.Sprintf("Not all that this object needs could be sent after it; it is tried again: %v.", err),
 	})
+}
+
+// tellLeftOut says what a workload needs and is not sent after it, since the binding of that has no room to name its clusters.
+func (r *Reconciler) tellLeftOut(ctx context.Context, req request, b kube.Binding, leftOut []object) error {
+	if len(leftOut) == 0 {
+		r.warned.Resolved(req, reasonSyncFailed)
+		if meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingDependenciesLeftOut) == nil {
+			return nil
+		}
+	}
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	message := setLeftOut(b, leftOut)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies); err != nil {
+		return fmt.Errorf("writing on binding %q what is not sent after its workload: %w", b.GetName(), err)
+	}
+	if message != "" && r.warned.IsNew(req, reasonSyncFailed, message) {
+		r.events(kube.Event{Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: message})
+	}
+	return nil
 }
 
 // tellTaken says that the binding of a name is that of another object.

@@ -22,8 +22,8 @@ import (
 )
 
 // follow detaches what is attached and not needed any more, and attaches what is. What cannot be known
-// stays as it is.
-func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f finding, attached []kube.Binding) error {
+// stays as it is. It returns what is left out since its binding would be too large.
+func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f finding, attached []kube.Binding) (leftOut []object, err error) {
 	same := sync.OnceValue(func() error { return r.confirmSame(ctx, b) })
 	unneeded, err := r.detachable(ctx, b, f, f.unneeded(b, attached), same)
 	failures := []error{err}
@@ -31,11 +31,16 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f 
 		failures = append(failures, r.detach(ctx, other, leaver{request: req, binding: b, has: attach.ClustersOf(b.BindingSpec())}))
 	}
 	for _, o := range f.objects {
-		if o.meta.DeletionTimestamp == nil { // what is going is neither attached anew nor detached early
-			failures = append(failures, r.attach(ctx, o, b, same))
+		if o.meta.DeletionTimestamp != nil {
+			continue // what is going is neither attached anew nor detached early
+		}
+		if err := r.attach(ctx, o, b, same); kube.IsTooLarge(err) {
+			leftOut = append(leftOut, o)
+		} else {
+			failures = append(failures, err)
 		}
 	}
-	return errors.Join(failures...)
+	return leftOut, errors.Join(failures...)
 }
 
 // unneeded returns those of what is attached to a binding that are not found any more.

@@ -2,6 +2,7 @@ package dependencies_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,7 +24,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// watchedManager hands out a client that counts what is read of bindings.
+// watchedManager hands out a client that counts what is read of bindings, and refuses to write one.
 type watchedManager struct {
 	manager.Manager
 
@@ -35,7 +37,9 @@ func (m watchedManager) GetClient() client.Client { return m.client }
 type watchedClient struct {
 	client.Client
 
-	gets atomic.Int64
+	gets, refused atomic.Int64
+	// full is the name of a binding that has no more room.
+	full atomic.Value
 }
 
 // Get implements client.Client.
@@ -44,6 +48,15 @@ func (c *watchedClient) Get(ctx context.Context, key client.ObjectKey, obj clien
 		c.gets.Add(1)
 	}
 	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+// Patch implements client.Client.
+func (c *watchedClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if c.full.Load() == obj.GetName() {
+		c.refused.Add(1)
+		return errors.New("etcdserver: request is too large")
+	}
+	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
 func startWatched(t *testing.T) (*world, *watchedClient) {
@@ -135,6 +148,48 @@ func TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce(t *testing.T) {
 	change(t, w, all[0], func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "other"}} })
 	want["all"], want["stored"], want[all[0].Name] = clusters+1, clusters+1, 1
 	g.Eventually(by, stagetest.Timeout, stagetest.Poll).Should(Equal(want), "the others stay where they are")
+}
+
+// TestWhatABindingHasNoRoomForHoldsNothingUp has a workload whose changes go out in waves need what the binding of has no room for it.
+func TestWhatABindingHasNoRoomForHoldsNothingUp(t *testing.T) {
+	w, c := startWatched(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("shared"))
+	w.deployment(t, "web", "shared")
+	shared := w.attached(t, w.namespace, "shared-configmap")
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+
+	c.full.Store("shared-configmap")
+	_, b := w.deployment(t, "api", "shared", "later")
+	leftOut := func() string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		if found := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingDependenciesLeftOut); found != nil {
+			return found.Message
+		}
+		return ""
+	}
+	g.Eventually(leftOut, stagetest.Timeout, stagetest.Poll).Should(HavePrefix("ConfigMap " + w.namespace + "/shared: "))
+	g.Eventually(func() []string { return w.notes("SyncScheduleResultToDependenciesFailed") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(leftOut()))
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Annotations = map[string]string{contract.RolloutStrategyAnnotation: "careful"}
+	})
+	g.Eventually(func() string {
+		leftOut()
+		return b.Annotations[contract.DependenciesAnnotation]
+	}, stagetest.Timeout, stagetest.Poll).Should(ContainSubstring(`"shared"`), "a rollout goes on")
+	w.create(t, w.configMap("later"))
+	g.Eventually(w.attached(t, w.namespace, "later-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("api-deployment"), "and what has room follows")
+	c.quiet(g)
+	tried := c.refused.Load()
+	g.Consistently(c.refused.Load, 2*time.Second, stagetest.Poll).Should(Equal(tried), "it is not tried time and again")
+	g.Expect(w.told("SyncScheduleResultToDependenciesFailed")).To(Equal(1))
+
+	c.full.Store("")
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+	})
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("api-deployment", []string{"edge-2"}))
+	g.Eventually(leftOut, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 }
 
 // TestAListThatAnOlderHubLeftBehindGoes has the last workload go while one leads that knows nothing of shared lists.

@@ -140,7 +140,9 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 	if s := spec.Suspension; s != nil && s.Scheduling != nil && *s.Scheduling {
 		report.State = append(report.State, "Scheduling of its binding is suspended: its clusters stay as they are.")
 	}
-	for _, kind := range []string{workv1alpha2.BindingRendered, workv1alpha2.BindingEvicting, workv1alpha2.BindingDependencyPolicyConflict} {
+	for _, kind := range []string{
+		workv1alpha2.BindingRendered, workv1alpha2.BindingEvicting, workv1alpha2.BindingDependencyPolicyConflict, workv1alpha2.BindingDependenciesLeftOut,
+	} {
 		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
 			report.State = append(report.State, c.Message)
 		}

@@ -417,6 +417,9 @@ const (
 	// differ that need the object, and with which values; it is absent otherwise. Written by
 	// the dependencies stage. It is ours.
 	BindingDependencyPolicyConflict = "DependencyPolicyConflict"
+	// BindingDependenciesLeftOut says what of the objects that a workload needs is not sent after it, since their
+	// bindings have no room to name its clusters; it is absent otherwise. Written by the dependencies stage. It is ours.
+	BindingDependenciesLeftOut = "DependenciesLeftOut"
 	// TemplateConditionCurrent, in the status of Deployments and their like, says how many
 	// clusters the status is made of; it is False while some of them are silent. Written
 	// by the status stage. It is ours.
@@ -478,6 +481,8 @@ const (
 	ReasonStateNotPreserved = "StateNotPreserved"
 	// ReasonOptionsDiffer : the policies of those that need an object differ.
 	ReasonOptionsDiffer = "OptionsDiffer"
+	// ReasonBindingTooLarge : a binding would be larger than what is stored.
+	ReasonBindingTooLarge = "BindingTooLarge"
 )
 
 // Reasons of eviction tasks, and who makes them.

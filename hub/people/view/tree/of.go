@@ -3,6 +3,7 @@ package tree
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -53,13 +54,11 @@ func named(namespace, name string) string {
 // verdicts says what the conditions of a binding do.
 func verdicts(b workv1alpha2.Binding) string {
 	var out []string
-	for _, kind := range []string{
-		workv1alpha2.BindingScheduled, workv1alpha2.BindingRendered, workv1alpha2.BindingFullyApplied, workv1alpha2.BindingEvicting,
-		workv1alpha2.BindingDependencyPolicyConflict,
-	} {
+	bad := []string{workv1alpha2.BindingEvicting, workv1alpha2.BindingDependencyPolicyConflict, workv1alpha2.BindingDependenciesLeftOut}
+	for _, kind := range slices.Concat([]string{workv1alpha2.BindingScheduled, workv1alpha2.BindingRendered, workv1alpha2.BindingFullyApplied}, bad) {
 		switch c := meta.FindStatusCondition(b.BindingStatus().Conditions, kind); {
 		case c == nil:
-		case c.Status == metav1.ConditionTrue && kind != workv1alpha2.BindingEvicting && kind != workv1alpha2.BindingDependencyPolicyConflict:
+		case c.Status == metav1.ConditionTrue && !slices.Contains(bad, kind):
 			out = append(out, kind)
 		default:
 			out = append(out, fmt.Sprintf("%s=%s: %s", kind, c.Status, c.Message))
