@@ -112,8 +112,8 @@ func (r *Reconciler) affected(before, after kube.Binding) []request {
 		return nil
 	}
 	all := func() []request { return append(bindings.Requirers(before), bindings.Requirers(after)...) }
-	name := after.BindingSpec().Resource
-	if !attach.Selected(after) && !r.wants.Any(kindOf(after), name.Namespace, name.Name) {
+	ref := after.BindingSpec().Resource
+	if !attach.Selected(after) && !r.wants.Any(kindOf(after), ref.Namespace, ref.Name) {
 		return all() // who named it in this version does not any more, and another one takes its own
 	}
 	switch {
