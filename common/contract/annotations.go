@@ -100,10 +100,11 @@ const (
 	// because the strategy selects the policy.
 	RolloutForcedAnnotation = "fairlead.dev/rollout-strategy-forced"
 	// RevisionAnnotation, on a Work, is the revision that it was rendered from, as package revision
-	// writes it: NUMBER-HASH.
+	// writes it: NUMBER-HASH. On a Secret with the label RolloutUIDLabel it is the one whose rules are kept there.
 	RevisionAnnotation = "fairlead.dev/revision"
 	// RevisionOfAnnotation, on a Work, names the binding whose rollout RevisionAnnotation is about, as
-	// NAMESPACE/NAME, if it is not its own: that of a workload that needs the object.
+	// NAMESPACE/NAME, if it is not its own: that of a workload that needs the object. A Secret with the label
+	// RolloutUIDLabel has it, too.
 	RevisionOfAnnotation = "fairlead.dev/revision-of"
 	// RevisionGenerationAnnotation, on a Work, is the generation of the template that it was rendered
 	// from. Scaling raises it, and makes no revision.

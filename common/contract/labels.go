@@ -23,6 +23,9 @@ const (
 	// ExecutionNamespaceOfLabel, on the execution namespace of a cluster, names the cluster: by its own name
 	// alone it is not known to whoever does not know --execution-namespace-prefix, as admission does not.
 	ExecutionNamespaceOfLabel = "fairlead.dev/execution-namespace-of"
+	// RolloutUIDLabel, on a Secret in ClusterNamespace that keeps rules of a revision, is the UID of the
+	// StagedRollout: no owner reference reaches into another namespace, and the hub finds by it what is left over.
+	RolloutUIDLabel = Prefix + "rollout-uid"
 	// BindingManagedByLabel says which other controller placed a binding.
 	BindingManagedByLabel = "binding.karmada.io/managed-by"
 	// ClaimedByLabel says that a template belongs to another controller, which the

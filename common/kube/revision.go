@@ -10,26 +10,79 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/revision"
 )
 
 // ReadRevision reads the content of a revision of a rollout. The error is revision.ErrUnreadable if it
-// is not kept any more, or if what is kept is not what the ID says.
+// is not kept any more, not whole, or if what is kept is not what the ID says.
 func ReadRevision(ctx context.Context, r client.Reader, rollout metav1.Object, id revision.ID) (*revision.Kept, error) {
+	opened, at, err := openRevision(ctx, r, rollout, id)
+	if err != nil {
+		return nil, err
+	}
+	return checkRevision(ctx, r, rollout, id, opened, at)
+}
+
+// ReadShownRevision reads what a person may read of a revision: if that is not the rules of
+// ClusterOverridePolicies, it is Unshown and not checked.
+func ReadShownRevision(ctx context.Context, r client.Reader, rollout metav1.Object, id revision.ID) (*revision.Kept, error) {
+	opened, at, err := openRevision(ctx, r, rollout, id)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := checkRevision(ctx, r, rollout, id, opened, at)
+	if apierrors.IsForbidden(err) {
+		return opened.Unchecked(), nil
+	}
+	return kept, err
+}
+
+// openRevision reads the Secret beside the rollout, and says where that is.
+func openRevision(ctx context.Context, r client.Reader, rollout metav1.Object, id revision.ID) (*revision.Opened, client.ObjectKey, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, id.Number)}
 	err := r.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, unreadableError{fmt.Errorf("the content of r%d is lost, since there is no Secret %s: %w", id.Number, key, err)}
+		return nil, key, unreadableError{fmt.Errorf("the content of r%d is lost, since there is no Secret %s: %w", id.Number, key, err)}
 	case err != nil:
-		return nil, fmt.Errorf("reading the content of r%d from Secret %s: %w", id.Number, key, err)
+		return nil, key, fmt.Errorf("reading the content of r%d from Secret %s: %w", id.Number, key, err)
 	}
-	kept, err := revision.Decode(secret.Data[revision.SecretKey], id)
+	opened, err := revision.Open(secret.Data[revision.SecretKey])
 	if err != nil {
-		return nil, unreadableError{fmt.Errorf("the content of r%d cannot be read from Secret %s: %w", id.Number, key, err)}
+		return nil, key, notContent(id, key, err)
+	}
+	return opened, key, nil
+}
+
+// checkRevision reads the Secret of the rules, if there is to be one, and checks the whole.
+func checkRevision(
+	ctx context.Context, r client.Reader, rollout metav1.Object, id revision.ID, opened *revision.Opened, at client.ObjectKey,
+) (*revision.Kept, error) {
+	var rules []byte
+	if opened.RulesApart() {
+		secret := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: revision.RulesName(rollout, id.Number)}
+		err := r.Get(ctx, key, secret)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, unreadableError{fmt.Errorf("the rules of ClusterOverridePolicies in r%d are lost, since there is no Secret %s: %w", id.Number, key, err)}
+		case err != nil:
+			return nil, fmt.Errorf("reading the rules of ClusterOverridePolicies in r%d from Secret %s: %w", id.Number, key, err)
+		}
+		rules = secret.Data[revision.RulesKey]
+	}
+	kept, err := opened.Check(id, rules)
+	if err != nil {
+		return nil, notContent(id, at, err)
 	}
 	return kept, nil
+}
+
+// notContent says that what a Secret has is not the content of a revision.
+func notContent(id revision.ID, key client.ObjectKey, err error) error {
+	return unreadableError{fmt.Errorf("the content of r%d cannot be read from Secret %s: %w", id.Number, key, err)}
 }
 
 // unreadableError is an error that is revision.ErrUnreadable, in words of its own.

@@ -1,16 +1,12 @@
 package revision
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/common/contract"
@@ -58,6 +54,9 @@ type Kept struct {
 	Waves []Wave `json:"waves,omitempty"`
 	// Size is how many bytes it was decoded from; 0 if it was not.
 	Size int `json:"-"`
+	// Unshown says that the rules of ClusterOverridePolicies are not in it, since who asked may not read
+	// them, so that nobody could check its hash: it is for people to look at, and moves nothing.
+	Unshown bool `json:"-"`
 }
 
 // Wave is one step of the rollout of a revision.
@@ -69,7 +68,8 @@ type Wave struct {
 }
 
 // SecretName is the name of the Secret of a revision of the rollout of a binding. It stands
-// beside the binding, and in contract.ClusterNamespace if the binding is in no namespace.
+// beside the binding, and in contract.ClusterNamespace if the binding is in no namespace. What whoever
+// may read Secrets beside the binding is not to read is in another one: see RulesName.
 func SecretName(rollout metav1.Object, number int64) string {
 	prefix, suffix := "rollout-", "-r"+strconv.FormatInt(number, 10)
 	if rollout.GetNamespace() == "" {
@@ -91,18 +91,32 @@ func SecretNamespace(rollout metav1.Object) string {
 	return rollout.GetNamespace()
 }
 
-// SecretOf returns the Secret that keeps a revision of a rollout. It goes with the rollout. The error
-// is ErrTooLarge if no Secret holds the revision.
-func SecretOf(rollout metav1.Object, number int64, kept *Kept) (*corev1.Secret, error) {
-	data, err := Encode(kept)
+// SecretsOf returns the Secrets that keep a revision of a rollout, in the order in which they are to be
+// written: the one of the rules of ClusterOverridePolicies if it has any (see RulesName), and the one of
+// everything else, which goes with the rollout. The error is ErrTooLarge if a Secret does not hold what is
+// to be in it.
+func SecretsOf(rollout metav1.Object, number int64, kept *Kept) ([]*corev1.Secret, error) {
+	kind := fairleadv1alpha1.KindClusterStagedRollout
+	var out []*corev1.Secret
+	s := stored{Kept: kept}
+	if rollout.GetNamespace() != "" {
+		kind = fairleadv1alpha1.KindStagedRollout
+		if rest, rules := kept.withoutClusterRules(); rules != nil {
+			secret, err := rulesSecret(rollout, number, kept.Content, rules)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, secret)
+			others := *kept
+			others.Content = rest
+			s = stored{Kept: &others, RulesApart: true}
+		}
+	}
+	data, err := pack(s)
 	if err != nil {
 		return nil, err
 	}
-	kind := fairleadv1alpha1.KindStagedRollout
-	if rollout.GetNamespace() == "" {
-		kind = fairleadv1alpha1.KindClusterStagedRollout
-	}
-	return &corev1.Secret{
+	return append(out, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: SecretNamespace(rollout), Name: SecretName(rollout, number),
 			Labels: map[string]string{contract.SystemLabel: contract.LabelTrue},
@@ -111,62 +125,78 @@ func SecretOf(rollout metav1.Object, number int64, kept *Kept) (*corev1.Secret, 
 			}},
 		},
 		Type: SecretType, Immutable: new(true), Data: map[string][]byte{SecretKey: data},
-	}, nil
+	}), nil
 }
 
-// Encode returns what a Secret keeps of a revision. Equal revisions give equal bytes. The error
+// Encode returns a whole revision as one Secret keeps it. Equal revisions give equal bytes. The error
 // is ErrTooLarge if no Secret holds it.
-func Encode(k *Kept) ([]byte, error) {
-	plain, err := json.Marshal(k)
+func Encode(k *Kept) ([]byte, error) { return pack(stored{Kept: k}) }
+
+// stored is a revision as its Secret has it.
+type stored struct {
+	*Kept
+	// RulesApart says that the rules of ClusterOverridePolicies are in another Secret. A hub of before does not
+	// know that, and finds that the content does not have its hash.
+	RulesApart bool `json:"rulesApart,omitempty"`
+}
+
+// Opened is a revision as its Secret has it. Whoever wrote that is not trusted, and nothing of it is believed
+// that Check did not return.
+type Opened struct{ stored stored }
+
+// Open reads the Secret of a revision.
+func Open(data []byte) (*Opened, error) {
+	out := &Opened{stored: stored{Kept: &Kept{}}}
+	if err := unpack(data, &out.stored); err != nil {
+		return nil, err
+	}
+	out.stored.Size = len(data)
+	return out, out.stored.complete()
+}
+
+// RulesApart says that Check needs what the Secret of the rules has, too.
+func (o *Opened) RulesApart() bool { return o.stored.RulesApart }
+
+// Check puts the revision together and returns it if its content has the hash of the ID; else the error is
+// ErrMismatch. Rules is what the Secret of the rules has, if they are in one.
+func (o *Opened) Check(id ID, rules []byte) (*Kept, error) {
+	kept := *o.stored.Kept
+	if o.stored.RulesApart {
+		var err error
+		if kept.Content, err = kept.withClusterRules(rules); err != nil {
+			return nil, err
+		}
+		kept.Size += len(rules)
+	}
+	hash, err := kept.Hash()
 	if err != nil {
-		return nil, fmt.Errorf("encoding a revision: %w", err)
+		return nil, err
 	}
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	if _, err := zip.Write(plain); err != nil {
-		return nil, fmt.Errorf("compressing a revision: %w", err)
+	if hash != id.Hash {
+		return nil, fmt.Errorf("%w: %q", ErrMismatch, hash)
 	}
-	if err := zip.Close(); err != nil {
-		return nil, fmt.Errorf("compressing a revision: %w", err)
-	}
-	if out.Len() > MaxEncoded || len(plain) > maxDecoded {
-		return nil, fmt.Errorf("%w: it has %d bytes when compressed, and may have %d", ErrTooLarge, out.Len(), MaxEncoded)
-	}
-	return out.Bytes(), nil
+	return &kept, nil
+}
+
+// Unchecked returns what is there without the rules of ClusterOverridePolicies, for people to look at.
+func (o *Opened) Unchecked() *Kept {
+	kept := *o.stored.Kept
+	kept.Unshown = true
+	return &kept
 }
 
 // Decode reads what Encode returned and checks that its content has the hash of the ID. Whoever
 // wrote the Secret is not trusted: the error is ErrMismatch if it has not.
 func Decode(data []byte, id ID) (*Kept, error) {
-	if len(data) > MaxEncoded {
-		return nil, ErrTooLarge
-	}
-	zip, err := gzip.NewReader(bytes.NewReader(data))
+	opened, err := Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %s: %w", id, err)
 	}
-	plain, err := io.ReadAll(io.LimitReader(zip, maxDecoded+1))
+	kept, err := opened.Check(id, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %s: %w", id, err)
 	}
-	if len(plain) > maxDecoded {
-		return nil, ErrTooLarge
-	}
-	out := &Kept{Size: len(data)}
-	if err := json.Unmarshal(plain, out); err != nil {
-		return nil, fmt.Errorf("reading revision %s: %w", id, err)
-	}
-	if err := out.complete(); err != nil {
-		return nil, fmt.Errorf("reading revision %s: %w", id, err)
-	}
-	hash, err := out.Hash()
-	if err != nil {
-		return nil, fmt.Errorf("reading revision %s: %w", id, err)
-	}
-	if hash != id.Hash {
-		return nil, fmt.Errorf("reading revision %s: %w: %q", id, ErrMismatch, hash)
-	}
-	return out, nil
+	return kept, nil
 }
 
 // complete says whether each part has an object.

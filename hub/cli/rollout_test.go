@@ -230,10 +230,12 @@ func (l *lookout) kept(g *WithT, ro *fairleadv1alpha1.StagedRollout) {
 		kept := &revision.Kept{Content: revision.Content{Main: main}}
 		ro.Status.Revisions[i].Hash, err = kept.Hash()
 		g.Expect(err).NotTo(HaveOccurred())
-		secret, err := revision.SecretOf(ro, int64(i+1), kept)
+		secrets, err := revision.SecretsOf(ro, int64(i+1), kept)
 		g.Expect(err).NotTo(HaveOccurred())
-		l.create(secret)
-		defer func() { g.Expect(l.c.Delete(l.t.Context(), secret)).To(Succeed()) }()
+		for _, secret := range secrets {
+			l.create(secret)
+			defer func() { g.Expect(l.c.Delete(l.t.Context(), secret)).To(Succeed()) }()
+		}
 	}
 	g.Expect(l.c.Status().Update(l.t.Context(), ro)).To(Succeed())
 	out, _ := l.run(ExitDone, "rollout", "history", "deployment/web", "--revision", "2")

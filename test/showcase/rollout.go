@@ -65,9 +65,11 @@ func fillRollout(tb testing.TB, c client.Client) {
 	ro := MakeRollout(tb)
 	Put(tb, c, ro.DeepCopy())
 	for _, one := range ro.Status.Revisions {
-		secret, err := revision.SecretOf(ro, one.Number, keep(tb, one.Number))
+		secrets, err := revision.SecretsOf(ro, one.Number, keep(tb, one.Number))
 		check(tb, err)
-		secret.OwnerReferences = nil // nobody collects garbage there, and only the server knows the UID
-		check(tb, c.Create(tb.Context(), secret))
+		for _, secret := range secrets {
+			secret.OwnerReferences = nil // nobody collects garbage there, and only the server knows the UID
+			check(tb, c.Create(tb.Context(), secret))
+		}
 	}
 }

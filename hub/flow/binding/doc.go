@@ -2,7 +2,8 @@
 //
 //   - Reads: bindings, the template (live, whole), Clusters, OverridePolicies and
 //     ClusterOverridePolicies, FederatedResourceQuotas, Works without their manifests;
-//     of what is rolled out in waves StagedRollouts and the Secrets of their revisions.
+//     of what is rolled out in waves StagedRollouts and the Secrets of their revisions,
+//     with what ClusterOverridePolicies say in one in contract.ClusterNamespace.
 //   - Writes: Works in the execution namespaces, but for their status; removes its
 //     finalizer from a binding that is being deleted; gives one that somebody made
 //     by hand its permanent id and that finalizer; condition Rendered of bindings. Events

@@ -37,6 +37,7 @@ func TestChangesThatAreRolledOut(t *testing.T) {
 		"what replaces a purged copy has what is stable":           aPurgedCopy,
 		"a quota holds for an old revision, too":                   aQuotaForAnOldRevision,
 		"a content that cannot be read moves nothing":              aContentThatCannotBeRead,
+		"a content without its rules moves nothing":                aContentWithoutItsRules,
 		"what was there before is r1, or waits for its turn":       whatWasThereBefore,
 		"the same content under another number is not sent again":  theSameContentAgain,
 		"a rollout that is made anew goes on above what is there":  aRolloutMadeAnew,

@@ -18,6 +18,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/override"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/test/stagetest"
 )
@@ -121,5 +122,35 @@ func aContentThatCannotBeRead(t *testing.T, s *stage) {
 	secret.Data[revision.SecretKey] = whole
 	g.Expect(w.hub.Update(t.Context(), secret)).To(Succeed())
 	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, 3*stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:3 r3", "b": "nginx:1.27 r1"}))
+	g.Eventually(condition, stagetest.Timeout, stagetest.Poll).Should(BeNil())
+}
+
+// aContentWithoutItsRules has the Secret be lost that has the rules of a ClusterOverridePolicy. What is rendered without them is not what
+// was admitted.
+func aContentWithoutItsRules(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s)
+	_ = w.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}) // another test may have it
+	w.edit(t, web, b, image("nginx:3"))
+	source := w.source(t, web, b)
+	source.Rules = []override.Rule{{Policy: "proxy", Overriders: policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{
+		{Component: policyv1alpha1.ImageTag, Operator: policyv1alpha1.OverrideReplace, Value: "proxied"},
+	}}}}
+	r3 := r.cut(t, 3, "Edited", source)
+	rules := &corev1.Secret{}
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKey{Namespace: contract.ClusterNamespace, Name: revision.RulesName(r.obj, 3)}, rules)).To(Succeed())
+	g.Expect(w.hub.Delete(t.Context(), rules)).To(Succeed())
+	r.says(t, 1, map[string]int64{"a": 3}, r3)
+	condition := func() *metav1.Condition {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingRendered)
+	}
+	g.Eventually(condition, stagetest.Timeout, stagetest.Poll).Should(HaveField("Message", ContainSubstring("the rules of ClusterOverridePolicies in r3 are lost")))
+	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	// Once they are there again it goes on by itself.
+	rules.UID, rules.ResourceVersion = "", ""
+	g.Expect(w.hub.Create(t.Context(), rules)).To(Succeed())
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, 3*stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:proxied r3", "b": "nginx:1.27 r1"}))
 	g.Eventually(condition, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }

@@ -117,12 +117,14 @@ func (r *rollout) cut(t *testing.T, number int64, cause string, main revision.So
 	g := NewWithT(t)
 	content, err := revision.Make(main, dependents...)
 	g.Expect(err).NotTo(HaveOccurred())
-	secret, err := revision.SecretOf(r.obj, number, &revision.Kept{Content: content, MadeAt: metav1.Unix(number*1000, 0)})
+	secrets, err := revision.SecretsOf(r.obj, number, &revision.Kept{Content: content, MadeAt: metav1.Unix(number*1000, 0)})
 	g.Expect(err).NotTo(HaveOccurred())
-	secret.Immutable = nil // a test writes into one
 	hash, err := content.Hash()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.world.hub.Create(t.Context(), secret)).To(Succeed())
+	for _, secret := range secrets {
+		secret.Immutable = nil // a test writes into one
+		g.Expect(r.world.hub.Create(t.Context(), secret)).To(Succeed())
+	}
 	return fairleadv1alpha1.RevisionStatus{Number: number, Hash: hash, Cause: cause, CreatedAt: metav1.Now()}
 }
 

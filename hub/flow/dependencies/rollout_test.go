@@ -26,9 +26,10 @@ func (w *world) keeps(t *testing.T, rollout *fairleadv1alpha1.StagedRollout, num
 	g.Expect(err).NotTo(HaveOccurred())
 	hash, err := content.Hash()
 	g.Expect(err).NotTo(HaveOccurred())
-	secret, err := revision.SecretOf(rollout, number, &revision.Kept{Content: content})
+	secrets, err := revision.SecretsOf(rollout, number, &revision.Kept{Content: content})
 	g.Expect(err).NotTo(HaveOccurred())
-	w.create(t, secret)
+	g.Expect(secrets).To(HaveLen(1))
+	w.create(t, secrets[0])
 	return fairleadv1alpha1.RevisionStatus{Number: number, Hash: hash}
 }
 

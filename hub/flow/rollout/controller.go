@@ -79,12 +79,16 @@ func Register(mgr manager.Manager, deps Deps) error {
 	verdicts := disruption.NewVerdicts(func(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
 		return kube.Clusters(ctx, mgr.GetClient())
 	})
+	rules := newRuleSecrets(mgr.GetClient(), mgr.GetAPIReader())
+	if err := rules.register(mgr); err != nil {
+		return err
+	}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		namespaced := kind.Kind == kube.ResourceBindings().Kind
 		r := &reconciler{
 			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, rollouts: kube.ClusterStagedRollouts(),
 			prefix: deps.ExecutionNamespacePrefix, interpreter: deps.Interpreter, renderer: deps.Renderer, events: deps.Events, clock: deps.Clock,
-			silence: cmp.Or(deps.Silence, disruption.DefaultSilence), metrics: m, slots: places, verdicts: verdicts, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), states: newRolloutStates(),
+			silence: cmp.Or(deps.Silence, disruption.DefaultSilence), metrics: m, slots: places, verdicts: verdicts, rules: rules, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), states: newRolloutStates(),
 		}
 		if namespaced {
 			r.rollouts = kube.StagedRollouts()
@@ -127,6 +131,7 @@ type reconciler struct {
 	verdicts    *disruption.Verdicts
 	metrics     *metrics
 	slots       *slots
+	rules       *ruleSecrets
 	// written are the rollouts as this process wrote them, until the cache shows it.
 	written *kube.Written[types.NamespacedName, kube.Rollout]
 	states  *rolloutStates

@@ -37,19 +37,32 @@ func (r *reconciler) readKept(ctx context.Context, rollout kube.Rollout, id revi
 
 // keep writes the content of a revision that no status names yet, so that nobody has read it.
 func (r *reconciler) keep(ctx context.Context, rollout kube.Rollout, number int64, kept *revision.Kept) error {
-	secret, err := revision.SecretOf(rollout, number, kept)
+	secrets, err := revision.SecretsOf(rollout, number, kept)
 	if err != nil {
 		return fmt.Errorf("keeping revision %d: %w", number, err)
 	}
-	err = r.hubClient.Create(ctx, secret.DeepCopy(), client.FieldOwner(contract.FieldManagerRollout))
+	err = r.write(ctx, secrets)
 	if apierrors.IsAlreadyExists(err) {
 		if err := r.clear(ctx, rollout, number); err != nil {
 			return err
 		}
-		err = r.hubClient.Create(ctx, secret, client.FieldOwner(contract.FieldManagerRollout))
+		err = r.write(ctx, secrets)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping revision %d in secret %q: %w", number, secret.Name, err)
+		return fmt.Errorf("keeping revision %d: %w", number, err)
+	}
+	return nil
+}
+
+// write makes the Secrets of a revision. Whatever becomes of that, those of rules are known that there may be.
+func (r *reconciler) write(ctx context.Context, secrets []*corev1.Secret) error {
+	for _, secret := range secrets {
+		r.rules.remember(secret)
+		err := r.hubClient.Create(ctx, secret.DeepCopy(), client.FieldOwner(contract.FieldManagerRollout))
+		r.rules.remember(secret) // if the rollout went meanwhile, it was forgotten again
+		if err != nil {
+			return fmt.Errorf("making secret %q in %q: %w", secret.Name, secret.Namespace, err)
+		}
 	}
 	return nil
 }
@@ -74,7 +87,7 @@ func (r *reconciler) drop(ctx context.Context, rollout kube.Rollout, number int6
 	if err := r.hubClient.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting secret %q of revision %d: %w", secret.Name, number, err)
 	}
-	return nil
+	return r.rules.drop(ctx, rollout, number)
 }
 
 // dropKept deletes the content of revisions that the status does not name any more.
