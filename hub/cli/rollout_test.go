@@ -9,14 +9,17 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/override"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/test/builder"
 )
@@ -221,11 +224,52 @@ func (l *lookout) mark(g *WithT, revisions map[string]string) {
 	}
 }
 
+// elsewhere is a rule of a ClusterOverridePolicy that is about none of the clusters.
+func elsewhere() override.Rule {
+	return override.Rule{
+		Policy: "proxy", TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-9"}},
+		Overriders: policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{
+			{Operator: policyv1alpha1.OverrideAdd, Value: map[string]string{"token": "hunter2"}},
+		}},
+	}
+}
+
+// shown has who may edit the namespace look at r3, which has such a rule, and r2, which has none.
+func (l *lookout) shown(g *WithT) {
+	l.t.Helper()
+	out, _ := l.run(ExitDone, "rollout", "history", "deployment/web", "--revision", "3")
+	g.Expect(out).To(And(HavePrefix("number: 3\nobjects:\n"), ContainSubstring("hunter2")))
+	l.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "editor"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "editor"}},
+	})
+	editor := l.as("editor")
+	g.Eventually(func() int { // the API server learns of rights a moment later
+		e := execution{env: editor.env}
+		return e.run(l.t.Context(), "rollout", "history", "deployment/web", "--revision", "2")
+	}, waitTimeout, poll).Should(Equal(ExitDone))
+	out, said := editor.run(ExitDone, "rollout", "history", "deployment/web", "--revision", "3")
+	g.Expect(out).To(And(ContainSubstring("number: 3\n"), ContainSubstring("note: It has rules of"), ContainSubstring("image: web:3"), Not(ContainSubstring("hunter2"))))
+	g.Expect(said).To(BeEmpty())
+	out, said = editor.run(ExitDone, "rollout", "history", "deployment/web", "--between", "2,3")
+	g.Expect(out).To(And(ContainSubstring("image: web:2\n+"), Not(ContainSubstring("note")), Not(ContainSubstring("hunter2"))))
+	g.Expect(said).To(HavePrefix("At least one of them is not shown as a whole. It has rules of ClusterOverridePolicies, which are not shown"))
+	out, _ = editor.run(ExitDone, "rollout", "history", "deployment/web", "--between", "3,3")
+	g.Expect(out).To(Equal("# In what you may read r3 and r3 have the same content\n"))
+	_, said = editor.run(ExitDone, "rollout", "history", "deployment/web", "--between", "2,2")
+	g.Expect(said).To(BeEmpty())
+}
+
 // kept has the hub keep the content of two revisions, and looks at them.
 func (l *lookout) kept(g *WithT, ro *fairleadv1alpha1.StagedRollout) {
 	before := ro.DeepCopy()
 	for i, image := range map[int]string{1: "web:2", 2: "web:3"} {
-		main, err := revision.MakePart(revision.Source{Template: builder.MakeDeployment("default", "web").Image(image).Obj()})
+		source := revision.Source{Template: builder.MakeDeployment("default", "web").Image(image).Obj()}
+		if i == 2 {
+			source.Rules = []override.Rule{elsewhere()}
+		}
+		main, err := revision.MakePart(source)
 		g.Expect(err).NotTo(HaveOccurred())
 		kept := &revision.Kept{Content: revision.Content{Main: main}}
 		ro.Status.Revisions[i].Hash, err = kept.Hash()
@@ -242,6 +286,7 @@ func (l *lookout) kept(g *WithT, ro *fairleadv1alpha1.StagedRollout) {
 	g.Expect(out).To(And(HavePrefix("number: 2\nobjects:\n"), ContainSubstring("image: web:2")))
 	out, _ = l.run(ExitDone, "rollout", "history", "deployment/web", "--between", "2,3")
 	g.Expect(out).To(And(HavePrefix("--- r2\n+++ r3\n"), ContainSubstring("image: web:2\n+"), Not(ContainSubstring("number"))))
+	l.shown(g)
 	_, said := l.run(ExitFailed, "rollout", "history", "deployment/web", "--revision", "1")
 	g.Expect(said).To(ContainSubstring("the content of r1 is lost, since there is no Secret default/rollout-web-deployment-r1"))
 	_, said = l.run(ExitFailed, "rollout", "history", "deployment/web", "--between", "2,9")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -111,13 +112,22 @@ func (f *rolloutHistoryFlags) difference(ctx context.Context, env Environment, h
 		return err
 	}
 	named := func(i int) string { return fmt.Sprintf("r%d", f.between[i]) }
-	found[0].Number, found[1].Number = 0, 0
+	note := cmp.Or(found[0].Note, found[1].Note)
+	for i := range found {
+		found[i].Number, found[i].Note = 0, ""
+	}
 	text, err := diff.Objects(named(0), named(1), found[0], found[1])
 	if err != nil {
 		return err
 	}
-	if text == "" {
+	switch {
+	case text == "" && note != "":
+		text = fmt.Sprintf("# In what you may read %s and %s have the same content\n", named(0), named(1))
+	case text == "":
 		text = fmt.Sprintf("# %s and %s have the same content\n", named(0), named(1))
+	}
+	if note != "" {
+		say(env.Err, "At least one of them is not shown as a whole. %s", note)
 	}
 	_, err = io.WriteString(env.Out, text)
 	return err

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
@@ -60,10 +61,11 @@ type rolloutRevisions struct {
 	// From and To are the choices of what to compare; Path is where that is asked for.
 	From, To []choice
 	Path     string
-	// Compared says what Diff is of; Same that nothing differs, Problem why there is nothing to show.
-	Compared, Problem string
-	Same              bool
-	Diff              []diff.Line
+	// Compared says what Diff is of; Same that nothing differs, Problem why there is nothing to show, Note what of them is not
+	// shown.
+	Compared, Problem, Note string
+	Same                    bool
+	Diff                    []diff.Line
 }
 
 // revisionRow is a revision, with where to go back to it.
@@ -203,11 +205,12 @@ func (s *Server) rolloutRevisions(ctx context.Context, v *visit, one index.Rollo
 		return out
 	}
 	out.Compared = fmt.Sprintf("From r%s to r%s", from, to)
-	first, err := s.contentOfRevision(ctx, v, one, from)
-	var second string
+	first, note, err := s.contentOfRevision(ctx, v, one, from)
+	var second, other string
 	if err == nil {
-		second, err = s.contentOfRevision(ctx, v, one, to)
+		second, other, err = s.contentOfRevision(ctx, v, one, to)
 	}
+	out.Note = cmp.Or(note, other)
 	if err != nil {
 		out.Problem = "They cannot be compared: " + err.Error() + "."
 		if apierrors.IsForbidden(err) {
@@ -223,35 +226,35 @@ func (s *Server) rolloutRevisions(ctx context.Context, v *visit, one index.Rollo
 	return out
 }
 
-// contentOfRevision reads, as the person, what a revision consists of.
-func (s *Server) contentOfRevision(ctx context.Context, v *visit, one index.Rollout, number string) (string, error) {
+// contentOfRevision reads, as the person, what a revision consists of, and says what of it is not shown.
+func (s *Server) contentOfRevision(ctx context.Context, v *visit, one index.Rollout, number string) (shown, note string, err error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
-		return "", fmt.Errorf("%q is no revision", number)
+		return "", "", fmt.Errorf("%q is no revision", number)
 	}
 	reader, err := view.New(v.user.Hub, s.Mapper, s.served, s.clock)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	kept, err := reader.Kept(ctx, one.Object, n)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	content := view.ContentOf(n, kept, s.mask)
 	var out []string
 	for _, object := range content.Objects {
 		text, err := s.manifestOf(object)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		out = append(out, text)
 	}
 	for i := range content.Rules {
 		text, err := s.manifestOf(&content.Rules[i])
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		out = append(out, "# overrides\n"+text)
 	}
-	return strings.Join(out, "---\n"), nil
+	return strings.Join(out, "---\n"), content.Note, nil
 }

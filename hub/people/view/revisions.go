@@ -19,7 +19,8 @@ import (
 )
 
 // Kept reads what a revision of a rollout consists of. It is in a Secret, which not everybody may
-// read who may read the rollout.
+// read who may read the rollout. The rules of ClusterOverridePolicies are in another one, for those who
+// operate the hub: to others it is Unshown.
 func (r *Reader) Kept(ctx context.Context, ro fairleadv1alpha1.Rollout, number int64) (*revision.Kept, error) {
 	revisions := ro.RolloutStatus().Revisions
 	id := revision.Of(revisions, number)
@@ -30,12 +31,14 @@ func (r *Reader) Kept(ctx context.Context, ro fairleadv1alpha1.Rollout, number i
 		}
 		return nil, fmt.Errorf("r%d is not kept; those that are kept are %s", number, strings.Join(kept, ", "))
 	}
-	return kube.ReadRevision(ctx, r.hub, ro, id)
+	return kube.ReadShownRevision(ctx, r.hub, ro, id)
 }
 
 // Revision is the content of a revision as people read it.
 type Revision struct {
 	Number int64 `json:"number,omitempty"`
+	// Note says what of it is not shown to the person.
+	Note string `json:"note,omitempty"`
 	// Objects are the template and what it needs, with what is secret masked.
 	Objects []map[string]any `json:"objects"`
 	// Rules are what override policies change of each, in their order.
@@ -48,9 +51,16 @@ type Rules struct {
 	Rules  []override.Rule `json:"rules"`
 }
 
+// NotShown is the Note of a revision of which the person may not read everything.
+const NotShown = "It has rules of ClusterOverridePolicies, which are not shown, since you may not read them, and without them nobody could check " +
+	"that the rest is what the hub kept."
+
 // ContentOf returns what of a kept revision people read.
 func ContentOf(number int64, k *revision.Kept, mask diff.Mask) Revision {
 	out := Revision{Number: number}
+	if k.Unshown {
+		out.Note = NotShown
+	}
 	for _, part := range append([]revision.Part{k.Main}, k.Dependents...) {
 		out.Objects = append(out.Objects, mask.Object(part.Object.Object))
 		if len(part.Rules) > 0 {
