@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -18,39 +18,36 @@ import (
 //
 //	Add ──> waiting ──> turn ──> Take: the look at the object writes
 type Paced struct {
+	clock clock.Clock
 	every time.Duration
 
 	mu      sync.Mutex
-	waiting []pacedRequest
-	// known are those that wait, and turn.
-	known sets.Set[reconcile.Request]
+	waiting []reconcile.Request
+	// writes has how many writes a turn is for at the most, of those that wait and of turn.
+	writes map[reconcile.Request]int
 	// turn is whose turn it is; nil while it is nobody's.
 	turn *reconcile.Request
+	// pause is how long the others wait after the turn that was taken last.
+	pause time.Duration
 	// added and taken wake whoever gives turns.
 	added, taken chan struct{}
 }
 
-type pacedRequest struct {
-	reconcile.Request
-
-	writes int
-}
-
 // NewPaced returns a pace of one write in so much time.
-func NewPaced(every time.Duration) *Paced {
-	return &Paced{every: every, known: sets.Set[reconcile.Request]{}, added: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
+func NewPaced(c clock.Clock, every time.Duration) *Paced {
+	return &Paced{clock: c, every: every, writes: map[reconcile.Request]int{}, added: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
 }
 
-// Add asks for a turn for an object, which is for as many writes. Nothing happens if it has one coming.
+// Add asks for a turn for an object, which is for as many writes. If it has one coming, that is for the greater number.
 func (p *Paced) Add(req reconcile.Request, writes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known.Has(req) {
-		return
+	before, known := p.writes[req]
+	p.writes[req] = max(before, writes)
+	if !known {
+		p.waiting = append(p.waiting, req)
+		wake(p.added)
 	}
-	p.known.Insert(req)
-	p.waiting = append(p.waiting, pacedRequest{Request: req, writes: writes})
-	wake(p.added)
 }
 
 // Take is called at the beginning of every look at an object, and says whether it is its turn, which ends with that.
@@ -61,7 +58,8 @@ func (p *Paced) Take(req reconcile.Request) bool {
 		return false
 	}
 	p.turn = nil
-	p.known.Delete(req)
+	p.pause = time.Duration(p.writes[req]) * p.every
+	delete(p.writes, req)
 	wake(p.taken)
 	return true
 }
@@ -84,31 +82,36 @@ func (p *Paced) run(ctx context.Context, q workqueue.TypedRateLimitingInterface[
 			}
 			continue
 		}
-		EnqueueLast(q, next.Request)
+		EnqueueLast(q, next)
 		if !isWoken(ctx, p.taken) {
 			return
 		}
-		pause := time.NewTimer(time.Duration(next.writes) * p.every)
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return
-		case <-pause.C:
+		case <-p.clock.After(p.rest()):
 		}
 	}
 }
 
+// rest is how long nobody has a turn after the last one.
+func (p *Paced) rest() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pause
+}
+
 // next gives the turn to who waits longest.
-func (p *Paced) next() (pacedRequest, bool) {
+func (p *Paced) next() (reconcile.Request, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.waiting) == 0 {
 		p.waiting = nil // and what it was in
-		return pacedRequest{}, false
+		return reconcile.Request{}, false
 	}
 	next := p.waiting[0]
 	p.waiting = p.waiting[1:]
-	p.turn = &next.Request
+	p.turn = &next
 	return next, true
 }
 

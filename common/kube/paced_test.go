@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -28,7 +29,7 @@ func TestTurnsComeAtAPace(t *testing.T) {
 		g := NewWithT(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-		p := kube.NewPaced(time.Second)
+		p := kube.NewPaced(clock.RealClock{}, time.Second)
 		g.Expect(p.Source().Start(ctx, q)).To(Succeed())
 		turns := []string{}
 		busy := time.Duration(0)
@@ -46,9 +47,9 @@ func TestTurnsComeAtAPace(t *testing.T) {
 				q.Done(req)
 			}
 		}()
-		for range 2 { // the second time they have one coming
+		for _, writes := range []int{1, 10} { // the second time they have one coming, which is for more then
 			p.Add(pacedRequest("a"), 1)
-			p.Add(pacedRequest("wide"), 10)
+			p.Add(pacedRequest("wide"), writes)
 			p.Add(pacedRequest("b"), 1)
 		}
 		time.Sleep(time.Minute)

@@ -43,7 +43,7 @@ type Deps struct {
 	// Events receives what there is to tell people.
 	Events kube.EventSink
 	// Clock tells how long a write is remembered.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 	// Program tells the program that renders from others, which may render otherwise. If it is empty, every
 	// template is read after a start.
 	Program string
@@ -72,7 +72,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			clock:        deps.Clock,
 			contents:     newContents(mgr.GetAPIReader()),
 			expectations: newExpectations(deps.Clock),
-			paced:        kube.NewPaced(markEvery),
+			paced:        kube.NewPaced(deps.Clock, markEvery),
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
 			For(kind.New(), builder.WithPredicates(bindingChanged())).

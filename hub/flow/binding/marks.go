@@ -17,16 +17,18 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/binding/fanout"
+	"fairlead.dev/hub/flow/binding/render"
 )
 
 // A mark is what a Work says that it was rendered from (contract.RenderedFromAnnotation). It is outdated where another origin comes to
-// the same Work, as nearly everywhere after an upgrade of the hub. That is no reason to write a Work, and without a write every later
-// start reads and renders the template again, as does whichever hub takes over from this one. So the process remembers which marks are
-// outdated, and writes them at a pace that the API server does not notice: one small write of a Work, once for each origin, saves a
-// read of the template and a rendering at each start. No agent acts upon it.
+// the same Work. The process remembers that, so that it does not render once more, and nothing is written: a template that is touched all
+// the time without a change, or a label of a Cluster, would have all of its Works written each time. But after an upgrade of the hub nearly all
+// marks are outdated, and without a write every later start reads and renders the templates again, as does whichever hub takes over from this
+// one. So those that another program left are written, at a pace that the API server does not notice: one write of a Work for each program
+// saves a read of the template and a rendering at each start. No agent acts upon it.
 const (
-	// markEvery is the time between two such writes: those of 50,000 applications in three clusters each take four hours, of
-	// which a hub that starts meanwhile loses nothing.
+	// markEvery is the time between two such writes of bindings of one kind: those of 50,000 applications in three clusters each take
+	// four hours, of which a hub that starts meanwhile loses nothing.
 	markEvery = 100 * time.Millisecond
 	// marksPerTurn is how many are written of a binding before it is another's turn.
 	marksPerTurn = 10
@@ -42,8 +44,8 @@ type marks struct {
 // mark is that of a Work as it is.
 type mark struct {
 	text string
-	// write says that the mark is to be written. If somebody else put a label or an annotation on the Work, it is not: whoever
-	// does so whenever the Work changes would keep us writing.
+	// write says that the mark is to be written: another program left the one that there is. If somebody else put a label or an
+	// annotation on the Work, it is not: whoever does so whenever the Work changes would keep us writing.
 	write bool
 }
 
@@ -103,11 +105,14 @@ func (r *reconciler) rememberMarks(s *scope, desired rendering, plan fanout.Plan
 	}
 	for _, w := range desired.works {
 		own, text := s.live[w.Namespace], desired.marks[w.Namespace]
-		if own == nil || own.Name != w.Name || !own.DeletionTimestamp.IsZero() || written.Has(w.Namespace) ||
-			text == "" || text == own.Annotations[contract.RenderedFromAnnotation] {
+		if own == nil || own.Name != w.Name || !own.DeletionTimestamp.IsZero() || written.Has(w.Namespace) || text == "" {
 			continue
 		}
-		found := mark{text: text, write: text == w.Annotations[contract.RenderedFromAnnotation]}
+		said := own.Annotations[contract.RenderedFromAnnotation]
+		if text == said {
+			continue
+		}
+		found := mark{text: text, write: text == w.Annotations[contract.RenderedFromAnnotation] && !render.SameProgram(text, said)}
 		r.marks.put(fanout.Key(own), found)
 		if found.write {
 			s.outdated = append(s.outdated, outdated{work: own, mark: text})
@@ -146,7 +151,7 @@ func (r *reconciler) writeMark(ctx context.Context, o outdated) (done bool) {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return true
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err):
 		return false
 	}
 	// Nobody misses it before the next start.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -50,7 +51,7 @@ func makeMarked(program string) *marked {
 		works[name] = w
 	}
 	r := &reconciler{
-		kind: kube.ResourceBindings(), prefix: "karmada-es-", program: program, interpreter: native.New(), paced: kube.NewPaced(markEvery),
+		kind: kube.ResourceBindings(), prefix: "karmada-es-", program: program, interpreter: native.New(), paced: kube.NewPaced(clock.RealClock{}, markEvery),
 	}
 	return &marked{reconciler: r, binding: b, works: works}
 }

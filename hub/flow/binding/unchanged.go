@@ -38,6 +38,7 @@ func (r *reconciler) findUnchanged(s *scope) error {
 		switch text {
 		case work.Annotations[contract.RenderedFromAnnotation]:
 			s.unchanged.Insert(namespace)
+			r.marks.forget(fanout.Key(work)) // whatever was known of it before
 		case known.text:
 			s.unchanged.Insert(namespace)
 			if known.write {

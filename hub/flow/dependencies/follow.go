@@ -107,6 +107,10 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 	if gone.binding == nil {
 		gone.binding = b
 	}
+	// Before anything is let go of: whoever named the same in another version is woken by that if nobody names it in this one any more.
+	if err := r.wants.Set(req, nil); err != nil {
+		return err
+	}
 	var failures []error
 	for _, other := range attached {
 		failures = append(failures, r.detach(ctx, other, gone))
@@ -116,9 +120,6 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 	}
 	r.read.forget(req)
 	r.warned.Forget(req)
-	if err := r.wants.Set(req, nil); err != nil {
-		return err
-	}
 	if b != nil {
 		if err := r.unmark(ctx, b); err != nil {
 			return client.IgnoreNotFound(err)

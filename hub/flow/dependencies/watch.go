@@ -100,6 +100,9 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 				q.Add(client.ObjectKeyFromObject(e.Object))
 			}
 			ask(q, bindings.Requirers(e.Object))
+			// Who came to need it while it was going waits for its end.
+			ref := e.Object.BindingSpec().Resource
+			ask(q, r.wants.At(kindOf(e.Object), ref.Namespace, ref.Name))
 		},
 	})
 }
@@ -113,7 +116,7 @@ func (r *Reconciler) affected(before, after kube.Binding) []request {
 	}
 	all := func() []request { return append(bindings.Requirers(before), bindings.Requirers(after)...) }
 	ref := after.BindingSpec().Resource
-	if !attach.Selected(after) && !r.wants.Any(kindOf(after), ref.Namespace, ref.Name) {
+	if !attach.Selected(after) && len(r.wants.At(kindOf(after), ref.Namespace, ref.Name)) == 0 {
 		return all() // who named it in this version does not any more, and another one takes its own
 	}
 	switch {
@@ -133,6 +136,9 @@ func (r *Reconciler) affected(before, after kube.Binding) []request {
 		if _, still := is[by]; !still {
 			out = append(out, by)
 		}
+	}
+	if len(out) == 0 {
+		return all() // it is what several have alike that differs
 	}
 	return out
 }

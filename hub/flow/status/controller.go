@@ -40,7 +40,7 @@ type Deps struct {
 	// Events gets what people are told.
 	Events kube.EventSink
 	// Clock says when conditions change.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 	// Registry gets the metrics; that of the process if nil.
 	Registry prometheus.Registerer
 	// Deferred has what the scheduler says of routine, which is written together with what the
@@ -107,7 +107,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		renders:     newRenders(),
 		known:       newRemembered(),
 		outdated:    newOutdated(),
-		paced:       kube.NewPaced(madeOfEvery),
+		paced:       kube.NewPaced(deps.Clock, madeOfEvery),
 		deferred:    deps.Deferred,
 	}
 	watching := r.watch(kube.NewController(mgr, "status", workers)).WatchesRawSource(r.paced.Source())

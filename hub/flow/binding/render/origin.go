@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -32,7 +33,7 @@ type Origin struct {
 
 // Digest is a hash of an origin.
 type Digest struct {
-	sum string
+	program, sum string
 	// overridden says that there are override policies, to which clusters are not alike.
 	overridden bool
 	// spec is what was decided, of which Of takes what it says of one cluster.
@@ -59,7 +60,8 @@ func (o Origin) Digest() (Digest, error) {
 		return Digest{}, fmt.Errorf("encoding what binding %q says: %w", o.Binding.GetName(), err)
 	}
 	sum := sha256.Sum256(text)
-	return Digest{sum: hex.EncodeToString(sum[:]), overridden: len(o.Overrides) > 0, spec: spec, preserved: bindings.Preserving(spec)}, nil
+	program := sha256.Sum256([]byte(o.Program))
+	return Digest{program: hex.EncodeToString(program[:4]), sum: hex.EncodeToString(sum[:]), overridden: len(o.Overrides) > 0, spec: spec, preserved: bindings.Preserving(spec)}, nil
 }
 
 // Of returns what contract.RenderedFromAnnotation says on the Work of a target, given its Cluster. It covers the labels and
@@ -84,7 +86,14 @@ func (d Digest) Of(work *workv1alpha1.Work, target workv1alpha2.TargetCluster, c
 	annotations := maps.Clone(work.Annotations)
 	delete(annotations, contract.RenderedFromAnnotation)
 	lines(line, annotations)
-	return hex.EncodeToString(h.Sum(nil)[:10])
+	return d.program + "-" + hex.EncodeToString(h.Sum(nil)[:10])
+}
+
+// SameProgram says whether two marks that Of made are of one program.
+func SameProgram(a, b string) bool {
+	of, _, _ := strings.Cut(a, "-")
+	other, _, _ := strings.Cut(b, "-")
+	return of == other
 }
 
 func lines(line func(...any), set map[string]string) {

@@ -98,7 +98,7 @@ func TestAnOriginIsAnotherIfAnythingOfItIs(t *testing.T) {
 		"where else it is suspended": func(b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = suspended("edge-2") },
 		"that it is placed anew":     func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = new(metav1.Now()) },
 	} {
-		NewWithT(t).Expect(of(func(s *story, b *workv1alpha2.ResourceBinding) { change(b) })).To(Equal(same), name+" is no matter")
+		NewWithT(t).Expect(of(func(_ *story, b *workv1alpha2.ResourceBinding) { change(b) })).To(Equal(same), name+" is no matter")
 	}
 	NewWithT(t).Expect(of(func(s *story, _ *workv1alpha2.ResourceBinding) {
 		s.work.Annotations[contract.RenderedFromAnnotation] = same

@@ -198,10 +198,10 @@ func TestWants(t *testing.T) {
 	g.Expect(w.By(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, settings())).To(BeEmpty())
 	g.Expect(w.Kinds()).To(ConsistOf(configMap()))
 	g.Expect(w.Of(schema.GroupKind{Kind: "ConfigMap"})).To(ConsistOf(web, api), "in whatever version")
-	g.Expect(w.Any(configMap(), "shop", "settings")).To(BeTrue())
-	g.Expect(w.Any(configMap(), "shop", "other")).To(BeTrue(), "it may have the labels")
-	g.Expect(w.Any(configMap(), "bank", "settings")).To(BeFalse())
-	g.Expect(w.Any(schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, "shop", "settings")).To(BeFalse(), "in that version")
+	g.Expect(w.At(configMap(), "shop", "settings")).NotTo(BeEmpty())
+	g.Expect(w.At(configMap(), "shop", "other")).NotTo(BeEmpty(), "it may have the labels")
+	g.Expect(w.At(configMap(), "bank", "settings")).To(BeEmpty())
+	g.Expect(w.At(schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, "shop", "settings")).To(BeEmpty(), "in that version")
 
 	bad := byLabel
 	bad.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}

@@ -16,10 +16,10 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// fleet names so many clusters.
-func fleet(n int) []string {
+// fleet names a thousand clusters.
+func fleet() []string {
 	var out []string
-	for i := range n {
+	for i := range 1000 {
 		out = append(out, fmt.Sprintf("member-%05d", i))
 	}
 	return out
@@ -62,7 +62,7 @@ func names(b *workv1alpha2.ResourceBinding) sets.Set[string] {
 func TestManyWorkloadsShareAnObjectInALargeFleet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	all := workloads(200, fleet(1000)...)
+	all := workloads(200, fleet()...)
 	for _, staged := range all[100:150] {
 		staged.SetAnnotations(map[string]string{contract.RolloutStrategyAnnotation: "careful"})
 	}
@@ -92,7 +92,7 @@ func TestManyWorkloadsShareAnObjectInALargeFleet(t *testing.T) {
 	g.Expect(attach.Places(b, keyOf(all[0]))).To(Equal(sets.New("other")))
 	for len(all) > 1 {
 		if len(all)%20 == 0 {
-			g.Expect(names(b).HasAll(fleet(1000)...)).To(BeTrue(), "%d are left", len(all))
+			g.Expect(names(b).HasAll(fleet()...)).To(BeTrue(), "%d are left", len(all))
 		}
 		detached(b, all[0], all[1:]...)
 		all = all[1:]
@@ -105,7 +105,7 @@ func TestManyWorkloadsShareAnObjectInALargeFleet(t *testing.T) {
 func TestWhatIsShortIsSharedByNobody(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	b := attached(&workv1alpha2.ResourceBinding{}, workloads(5, fleet(1000)...)...)
+	b := attached(&workv1alpha2.ResourceBinding{}, workloads(5, fleet()...)...)
 	g.Expect(b.Spec.RequiredBy).To(HaveLen(5))
 	for _, s := range b.Spec.RequiredBy {
 		g.Expect(s.Clusters).To(HaveLen(1000))
@@ -118,7 +118,7 @@ func TestWhatIsShortIsSharedByNobody(t *testing.T) {
 func TestAListIsForWorkloadsThatAreAlike(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	all := workloads(12, fleet(1000)...)
+	all := workloads(12, fleet()...)
 	for i, w := range all {
 		if i%2 == 1 {
 			w.SetNamespace("bank")
@@ -152,7 +152,7 @@ func TestAListIsForWorkloadsThatAreAlike(t *testing.T) {
 func TestWhatGoesOutInWavesKeepsAListForAnOlderHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	all := workloads(20, fleet(1000)...)
+	all := workloads(20, fleet()...)
 	for _, w := range all {
 		w.SetAnnotations(map[string]string{contract.RolloutStrategyAnnotation: "careful"})
 	}
@@ -174,7 +174,7 @@ func TestWhatGoesOutInWavesKeepsAListForAnOlderHub(t *testing.T) {
 func TestAfterAnOlderHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	all := workloads(20, fleet(1000)...)
+	all := workloads(20, fleet()...)
 	b := attached(&workv1alpha2.ResourceBinding{}, all...)
 	var required []workv1alpha2.BindingSnapshot
 	for _, s := range b.Spec.RequiredBy {
@@ -208,7 +208,7 @@ func TestAfterAnOlderHub(t *testing.T) {
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	all := workloads(20, fleet(1000)...)
+	all := workloads(20, fleet()...)
 	b := attached(&workv1alpha2.ResourceBinding{}, all[:19]...)
 	before := attach.Notes(b)
 	g.Expect(before).To(HaveLen(19))

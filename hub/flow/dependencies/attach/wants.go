@@ -135,16 +135,17 @@ func (w *Wants) By(kind schema.GroupVersionKind, obj metav1.Object) []types.Name
 	return slices.Compact(out)
 }
 
-// Any says whether a binding may need an object of a name, read in this version: what is needed by labels may be any.
-func (w *Wants) Any(kind schema.GroupVersionKind, namespace, name string) bool {
+// At returns the bindings that may need an object of a name, read in this version, in no order: what is needed by labels may be any.
+func (w *Wants) At(kind schema.GroupVersionKind, namespace, name string) []types.NamespacedName {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	at := place{kind: kind, namespace: namespace, name: name}
-	if len(w.byPlace[at]) > 0 {
-		return true
+	var out []types.NamespacedName
+	for _, named := range []string{name, ""} {
+		for binding := range w.byPlace[place{kind: kind, namespace: namespace, name: named}] {
+			out = append(out, binding)
+		}
 	}
-	at.name = ""
-	return len(w.byPlace[at]) > 0
+	return out
 }
 
 // Of returns the bindings that need anything of a kind, in whatever version, in no order.
