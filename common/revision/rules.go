@@ -50,7 +50,8 @@ func RulesOfSecret(secret metav1.Object) (RulesOf, bool) {
 		Rollout: types.NamespacedName{Namespace: namespace, Name: name}, UID: types.UID(secret.GetLabels()[contract.RolloutUIDLabel]),
 		Revision: Parse(secret.GetAnnotations()[contract.RevisionAnnotation]).Number,
 	}
-	return out, namespace != "" && name != "" && out.UID != "" && out.Revision > 0
+	isOf := &metav1.ObjectMeta{UID: out.UID}
+	return out, namespace != "" && name != "" && out.UID != "" && out.Revision > 0 && secret.GetName() == RulesName(isOf, out.Revision)
 }
 
 // rulesSecret returns the Secret of the rules of a content.

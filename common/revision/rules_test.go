@@ -163,6 +163,7 @@ func TestWhatSaysNothingOfARolloutHasNoRules(t *testing.T) {
 	g := NewWithT(t)
 	whole := func() *metav1.ObjectMeta {
 		return &metav1.ObjectMeta{
+			Name:        "rollout-rules-u-r3",
 			Labels:      map[string]string{contract.RolloutUIDLabel: "u"},
 			Annotations: map[string]string{contract.RevisionOfAnnotation: "shop/web", contract.RevisionAnnotation: "3-a"},
 		}
@@ -174,6 +175,7 @@ func TestWhatSaysNothingOfARolloutHasNoRules(t *testing.T) {
 		"no rollout":   func(m *metav1.ObjectMeta) { delete(m.Annotations, contract.RevisionOfAnnotation) },
 		"no namespace": func(m *metav1.ObjectMeta) { m.Annotations[contract.RevisionOfAnnotation] = "web" },
 		"no name":      func(m *metav1.ObjectMeta) { m.Annotations[contract.RevisionOfAnnotation] = "shop/" },
+		"another name": func(m *metav1.ObjectMeta) { m.Name = "clusterrollout-web-r3" },
 		"no revision":  func(m *metav1.ObjectMeta) { m.Annotations[contract.RevisionAnnotation] = "x" },
 	} {
 		m := whole()

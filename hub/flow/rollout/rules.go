@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,8 +56,11 @@ func newRuleSecrets(c client.Client, live client.Reader) *ruleSecrets {
 // when that is gone.
 func (s *ruleSecrets) register(mgr manager.Manager) error {
 	gone := handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-		if key := client.ObjectKeyFromObject(e.Object); s.mayHave(key) {
-			q.Add(reconcile.Request{NamespacedName: key})
+		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
+		if s.mayHave(req.NamespacedName) {
+			q.Add(req)
+		} else {
+			q.AddAfter(req, sweepAgain) // one may be on its way, and to look costs no request
 		}
 	}}
 	err := kube.NewController(mgr, "rollout-rules", 1).
@@ -103,7 +107,8 @@ func (s *ruleSecrets) sweep(ctx context.Context, key types.NamespacedName) (bool
 	}
 	rollout := kube.StagedRollouts().New()
 	err := s.hubReader.Get(ctx, key, rollout)
-	if client.IgnoreNotFound(err) != nil {
+	// An API server that does not serve StagedRollouts at the moment says that this one is not found, too.
+	if client.IgnoreNotFound(err) != nil || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return false, fmt.Errorf("reading StagedRollout %q: %w", key, err)
 	}
 	there, deleted := err == nil, false
@@ -114,6 +119,13 @@ func (s *ruleSecrets) sweep(ctx context.Context, key types.NamespacedName) (bool
 			if of.Revision > status.Revision || !revision.Of(status.Revisions, of.Revision).Zero() {
 				continue
 			}
+			// A status that somebody restored may not name what is still in clusters: the rules go after everything else.
+			switch kept, err := s.isKept(ctx, rollout, of.Revision); {
+			case err != nil:
+				return deleted, err
+			case kept:
+				continue
+			}
 		}
 		if err := s.remove(ctx, key, name); err != nil {
 			return deleted, err
@@ -122,6 +134,16 @@ func (s *ruleSecrets) sweep(ctx context.Context, key types.NamespacedName) (bool
 		ctrl.LoggerFrom(ctx).Info("Deleted rules that were left over", "Secret", name, "StagedRollout", key.String(), "revision", of.Revision)
 	}
 	return deleted, nil
+}
+
+// isKept says whether there is the Secret that has everything but the rules of a revision.
+func (s *ruleSecrets) isKept(ctx context.Context, rollout metav1.Object, number int64) (bool, error) {
+	key := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, number)}
+	err := s.hubReader.Get(ctx, key, kube.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")))
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("looking for secret %q: %w", key, err)
+	}
+	return err == nil, nil
 }
 
 // load reads which Secrets there are, unless that is known.

@@ -3,12 +3,15 @@ package rollout
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,8 +30,8 @@ type ruleWorld struct {
 	client.Client
 	g              *WithT
 	lists, deletes int
-	// refuses the deletions of Secrets.
-	refuses error
+	// refuses the deletions of Secrets, and unserved the reads of StagedRollouts.
+	refuses, unserved error
 }
 
 func newRuleWorld(t *testing.T, objects ...client.Object) *ruleWorld {
@@ -40,6 +43,12 @@ func newRuleWorld(t *testing.T, objects ...client.Object) *ruleWorld {
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			w.lists++
 			return c.List(ctx, list, opts...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, ok := obj.(kube.Rollout); ok && w.unserved != nil {
+				return w.unserved
+			}
+			return c.Get(ctx, key, obj, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			if w.refuses != nil {
@@ -106,6 +115,31 @@ func TestWhatIsLeftOverOfRulesIsDeletedWhenTheHubBegins(t *testing.T) {
 	w.g.Expect([]int{w.lists, w.deletes}).To(Equal([]int{1, 4}))
 	w.g.Expect(s.drop(t.Context(), there, 3)).To(Succeed())
 	w.g.Expect(w.names(t)).NotTo(ContainElement("rollout-rules-u-2-r3"))
+}
+
+// TestRulesStayWhileStagedRolloutsAreNotServed has an API server say that it finds no StagedRollout since it serves none.
+func TestRulesStayWhileStagedRolloutsAreNotServed(t *testing.T) {
+	t.Parallel()
+	rollout := stagedRollout("web", "u-1", 1, 1)
+	w := newRuleWorld(t, rollout, rulesOf(rollout, 1))
+	w.unserved = apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "stagedrollouts"}, "web", "404 page not found", 0, true)
+	w.g.Expect(apierrors.IsNotFound(w.unserved)).To(BeTrue())
+	s := newRuleSecrets(w, w)
+	_, err := s.Reconcile(t.Context(), reconcile.Request{})
+	w.g.Expect(err).To(MatchError(w.unserved))
+	w.g.Expect(w.names(t)).To(HaveLen(1))
+}
+
+// TestRulesStayWithTheRestOfTheirRevision is about a status that was restored and does not name what is still in clusters.
+func TestRulesStayWithTheRestOfTheirRevision(t *testing.T) {
+	t.Parallel()
+	rollout := stagedRollout("web", "u-1", 6, 3, 6)
+	rest := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rollout.Namespace, Name: revision.SecretName(rollout, 5)}}
+	w := newRuleWorld(t, rollout, rulesOf(rollout, 4), rulesOf(rollout, 5), rest)
+	s := newRuleSecrets(w, w)
+	_, err := s.Reconcile(t.Context(), reconcile.Request{})
+	w.g.Expect(err).NotTo(HaveOccurred())
+	w.g.Expect(w.names(t)).To(ConsistOf(revision.RulesName(rollout, 5), rest.Name))
 }
 
 func TestRulesGoWithTheirRollout(t *testing.T) {

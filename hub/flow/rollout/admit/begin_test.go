@@ -123,3 +123,14 @@ func TestARevisionThatPassesIsRememberedToHavePassed(t *testing.T) {
 	g.Expect(in.Status.Phase).To(Equal(fairleadv1alpha1.RolloutCompleted))
 	g.Expect(passed()).To(Equal([]int64{1, 2}))
 }
+
+// Whoever edits the placement may leave an application no cluster, edit the template, and grow it again.
+func TestARevisionOfNoClusterHasPassedNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := fleet(0)
+	in.Status = Decide(in).Status
+	g.Expect(in.Status.Stable).To(BeEquivalentTo(2))
+	g.Expect(in.Status.Revisions).To(HaveLen(2))
+	g.Expect(in.Status.Revisions[1].Passed).To(BeFalse())
+}

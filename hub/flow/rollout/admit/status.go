@@ -283,7 +283,7 @@ const (
 // unreadable is the decision without what is kept with the newest revision: nobody is sent
 // anything, and nobody is said to be anything else than before, but that nobody catches up.
 func unreadable(in Input, out Decision) Decision {
-	why := Reason{fairleadv1alpha1.ReasonRolloutRevisionAbsent, fmt.Sprintf("The content of revision %d cannot be read: nothing is sent. Restore its Secret, or edit the template.", in.Status.Revision)}
+	why := Reason{fairleadv1alpha1.ReasonRolloutRevisionAbsent, fmt.Sprintf("The content of revision %d cannot be read: nothing is sent. Have an operator restore its Secrets, or edit the template.", in.Status.Revision)}
 	if in.Hold != nil {
 		why = *in.Hold
 	}

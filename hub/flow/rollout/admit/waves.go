@@ -96,7 +96,8 @@ func (r *rollout) sendToAll() {
 func (r *rollout) complete() {
 	for i := range r.status.Revisions { // The one before, too: an older hub may have recorded it.
 		one := &r.status.Revisions[i]
-		one.Passed = one.Passed || one.Number == r.newest.Number || one.Number == r.status.Stable
+		passed := one.Number == r.newest.Number && len(r.members) > 0 // of no cluster it has passed nothing
+		one.Passed = one.Passed || passed || one.Number == r.status.Stable
 	}
 	r.status.Stable, r.stable, r.completed = r.newest.Number, r.newest, true
 	for _, w := range r.waves {

@@ -13,6 +13,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/quantity"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
@@ -119,7 +120,7 @@ func (l *Ledger) Report(c *clusterv1alpha1.Cluster) {
 		return
 	}
 	allocated, allocating := s.Allocated[corev1.ResourcePods], s.Allocating[corev1.ResourcePods]
-	pods := allocated.Value() + allocating.Value()
+	pods := quantity.Plus(quantity.Value(allocated), quantity.Value(allocating)) // as a member says
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.account(c.Name)
