@@ -70,7 +70,8 @@ func changeImage(value string, o *policyv1alpha1.ImageOverrider) (string, error)
 	}
 	out := parts.String()
 	if _, err := reference.Parse(out); err != nil {
-		return "", fmt.Errorf("%s %s %q makes %q of image %q, which is no image; correct the value: %w", o.Operator, o.Component, o.Value, out, value, err)
+		// Neither value is told: people read this who may not read ClusterOverridePolicies, one of which may have made both.
+		return "", fmt.Errorf("%s %s makes of the image what is none; correct the value in the policy: %w", o.Operator, o.Component, err)
 	}
 	return out, nil
 }

@@ -72,6 +72,14 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// TestWhatMakesNoImageIsNotTold holds that an error has no value of a policy in it: its readers may be tenants.
+func TestWhatMakesNoImageIsNotTold(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	_, err := with(deployment(), image(policyv1alpha1.ImageRegistry, policyv1alpha1.OverrideReplace, "robot:hunter2@mirror.local"))
+	g.Expect(err).To(MatchError(And(ContainSubstring("replace Registry makes of the image what is none"), Not(ContainSubstring("hunter2")))))
+}
+
 func TestImageOfWhichContainers(t *testing.T) {
 	t.Parallel()
 	mirror := image(policyv1alpha1.ImageRegistry, policyv1alpha1.OverrideReplace, "mirror.local")
