@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -165,6 +166,13 @@ func IDLabel(namespace string) string {
 		return contract.ClusterResourceBindingPermanentIDLabel
 	}
 	return contract.ResourceBindingPermanentIDLabel
+}
+
+// IDOf returns the permanent id of the binding that an object carries as a label: a Work, what it carries, or the
+// binding itself. It is empty if there is none.
+func IDOf(obj metav1.Object) string {
+	labels := obj.GetLabels()
+	return cmp.Or(labels[contract.ResourceBindingPermanentIDLabel], labels[contract.ClusterResourceBindingPermanentIDLabel])
 }
 
 // Finalizer is the one by which the Works of a binding in a namespace go with it, or of one

@@ -19,7 +19,6 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
-	"fairlead.dev/common/contract"
 )
 
 // Names of the indexes of a hub's cache.
@@ -47,7 +46,7 @@ const workShards = 1 << 12
 // without looking at everything there is. It is called once, before the cache starts.
 func Index(ctx context.Context, c Informed) error {
 	err := addIndex(ctx, c, &workv1alpha1.Work{}, worksByBinding, func(obj client.Object) []string {
-		if id := BindingID(obj); id != "" {
+		if id := bindings.IDOf(obj); id != "" {
 			return []string{shardOf(id)}
 		}
 		return nil
@@ -179,14 +178,4 @@ func (k BindingKind) indexed(ctx context.Context, r client.Reader, index, value 
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(b Binding) bool { return !slices.Contains(values(b), value) }), nil
-}
-
-// BindingID returns the permanent id of the binding that an object carries as a label:
-// a Work, what it carries, or the binding itself. It is empty if there is none.
-func BindingID(obj client.Object) string {
-	labels := obj.GetLabels()
-	if id := labels[contract.ResourceBindingPermanentIDLabel]; id != "" {
-		return id
-	}
-	return labels[contract.ClusterResourceBindingPermanentIDLabel]
 }

@@ -25,7 +25,7 @@ func Works(ctx context.Context, r client.Reader) ([]*workv1alpha1.Work, error) {
 // From a cache, which must have the indexes of Index, that takes as long as there are some; any other reader reads all of them. A
 // binding without a permanent id has none.
 func WorksOf(ctx context.Context, r client.Reader, b Binding) ([]*workv1alpha1.Work, error) {
-	id := BindingID(b)
+	id := bindings.IDOf(b)
 	if id == "" {
 		return nil, nil
 	}
@@ -42,5 +42,5 @@ func WorksOf(ctx context.Context, r client.Reader, b Binding) ([]*workv1alpha1.W
 			return nil, fmt.Errorf("looking for those of %q: %w", b.GetName(), err)
 		}
 	}
-	return slices.DeleteFunc(out, func(work *workv1alpha1.Work) bool { return BindingID(work) != id || !bindings.IsOwn(b, work) }), nil
+	return slices.DeleteFunc(out, func(work *workv1alpha1.Work) bool { return bindings.IDOf(work) != id || !bindings.IsOwn(b, work) }), nil
 }

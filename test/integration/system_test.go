@@ -21,8 +21,8 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
 )
@@ -258,7 +258,7 @@ func (s *system) works(t *testing.T, g Gomega, member string, binding *workv1alp
 	var list workv1alpha1.WorkList
 	g.Expect(s.hub.Client(t).List(t.Context(), &list,
 		client.InNamespace(contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, member)),
-		client.MatchingLabels{contract.ResourceBindingPermanentIDLabel: kube.BindingID(binding)})).To(Succeed())
+		client.MatchingLabels{contract.ResourceBindingPermanentIDLabel: bindings.IDOf(binding)})).To(Succeed())
 	return list.Items
 }
 

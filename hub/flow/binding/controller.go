@@ -129,7 +129,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !binding.GetDeletionTimestamp().IsZero() {
 		return reconcile.Result{}, r.cleanUp(ctx, binding)
 	}
-	id := kube.BindingID(binding)
+	id := bindings.IDOf(binding)
 	if id == "" {
 		return reconcile.Result{}, client.IgnoreNotFound(r.identify(ctx, binding)) // the label brings us back
 	}
@@ -170,7 +170,7 @@ func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
 	if !controllerutil.ContainsFinalizer(binding, bindings.Finalizer(binding.GetNamespace())) {
 		return nil
 	}
-	if id := kube.BindingID(binding); id != "" {
+	if id := bindings.IDOf(binding); id != "" {
 		unseen := r.expectations.pending(id)
 		works, err := kube.WorksOf(ctx, r.hubClient, binding)
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/stagetest"
@@ -93,7 +93,7 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
 	work := w.work(t, "a", template)
 	g.Expect(work.Finalizers).To(ConsistOf(contract.ExecutionFinalizer))
-	g.Expect(kube.BindingID(work)).To(Equal(kube.BindingID(b)))
+	g.Expect(bindings.IDOf(work)).To(Equal(bindings.IDOf(b)))
 	g.Expect(work.Annotations).To(HaveKey(contract.ManifestHashAnnotation))
 	g.Expect(manifest(t, work, "spec", "replicas")).To(BeEquivalentTo(2))
 
@@ -262,12 +262,12 @@ func theNameOfAWorkIsTaken(t *testing.T, s *stage) {
 	g.Expect(w.hub.Create(t.Context(), orphan)).To(Succeed())
 
 	b := w.create(t, template, "a", "b")
-	g.Eventually(func() string { return kube.BindingID(w.work(t, "b", template)) }, stagetest.Timeout, stagetest.Poll).Should(Equal(kube.BindingID(b)))
+	g.Eventually(func() string { return bindings.IDOf(w.work(t, "b", template)) }, stagetest.Timeout, stagetest.Poll).Should(Equal(bindings.IDOf(b)))
 	g.Expect(w.work(t, "b", template).Labels).To(HaveKeyWithValue("theirs", "x"))
 	g.Expect(manifest(t, w.work(t, "b", template), "kind")).To(Equal("ConfigMap"))
 	g.Eventually(func() []string { return w.told("settings") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
 		ContainSubstring("Warning SyncWorkFailed"), ContainSubstring("ClusterResourceBinding another-thing"))))
-	g.Expect(kube.BindingID(w.work(t, "a", template))).To(Equal("another"), "it is not touched")
+	g.Expect(bindings.IDOf(w.work(t, "a", template))).To(Equal("another"), "it is not touched")
 }
 
 func clusterScopedTemplates(t *testing.T, s *stage) {

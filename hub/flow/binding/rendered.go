@@ -37,7 +37,7 @@ func NewRenderer(cached client.Reader, kinds interpreter.Interpreter, prefix str
 // the content of a revision renders, with the replicas that the Work has.
 func (r *Renderer) IsRendered(ctx context.Context, b kube.Binding, work *workv1alpha1.Work, content revision.Content) (bool, error) {
 	name, ok := contract.ClusterOf(r.prefix, work.Namespace)
-	if !ok || content.Main.Object == nil || kube.BindingID(b) == "" {
+	if !ok || content.Main.Object == nil || bindings.IDOf(b) == "" {
 		return false, nil
 	}
 	cluster := &clusterv1alpha1.Cluster{}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding/fanout"
@@ -139,7 +140,7 @@ func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1
 	if err != nil {
 		return fmt.Errorf("reading work %q in %q: %w", desired.Name, desired.Namespace, err)
 	}
-	owner := fanout.Owner(live)
+	owner := bindings.IDOf(live)
 	switch {
 	case !live.DeletionTimestamp.IsZero():
 		if err := r.takeBack(ctx, live, desired); err != nil {

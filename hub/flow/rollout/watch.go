@@ -41,7 +41,7 @@ func bindingChanged() predicate.Predicate {
 			}
 			return bindings.StrategyOf(e.ObjectOld) != bindings.StrategyOf(e.ObjectNew) || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				e.ObjectOld.GetAnnotations()[contract.DependenciesAnnotation] != e.ObjectNew.GetAnnotations()[contract.DependenciesAnnotation] ||
-				kube.BindingID(e.ObjectOld) != kube.BindingID(e.ObjectNew) || !e.ObjectNew.GetDeletionTimestamp().IsZero()
+				bindings.IDOf(e.ObjectOld) != bindings.IDOf(e.ObjectNew) || !e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 		DeleteFunc:  func(e event.DeleteEvent) bool { return bindings.IsStaged(e.Object) },
 		GenericFunc: func(event.GenericEvent) bool { return false },

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
@@ -124,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if b == nil || b.GetDeletionTimestamp() != nil || kube.BindingID(b) == "" {
+	if b == nil || b.GetDeletionTimestamp() != nil || bindings.IDOf(b) == "" {
 		r.pending.forget(req.NamespacedName)
 		r.partial.forget(req.NamespacedName)
 		r.awaited.drop(req.NamespacedName)

@@ -95,7 +95,7 @@ func (r *Reader) Application(ctx context.Context, ref Ref) (*applications.Applic
 
 // Works reads those of a binding, with their manifests.
 func (r *Reader) Works(ctx context.Context, b kube.Binding) ([]workv1alpha1.Work, error) {
-	id := kube.BindingID(b)
+	id := bindings.IDOf(b)
 	if id == "" {
 		return nil, nil
 	}

@@ -143,7 +143,7 @@ func (r *Reader) CountRevisions(ctx context.Context, s *Staged) error {
 
 // sent reads what the Works of a binding say of their revisions, without their manifests.
 func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.Sent, error) {
-	id := kube.BindingID(b)
+	id := bindings.IDOf(b)
 	if id == "" {
 		return nil, nil
 	}

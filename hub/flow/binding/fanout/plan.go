@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 )
 
@@ -75,7 +76,7 @@ func Decide(in Input) Plan {
 	purging := false
 	for _, w := range in.Live {
 		live[Key(w)] = w
-		purging = purging || (Owner(w) == in.ID && in.Purge.Has(w.Namespace))
+		purging = purging || (bindings.IDOf(w) == in.ID && in.Purge.Has(w.Namespace))
 	}
 	desired := make(sets.Set[types.NamespacedName], len(in.Desired))
 	for _, w := range in.Desired {
@@ -85,10 +86,10 @@ func Decide(in Input) Plan {
 		switch {
 		case there != nil && !there.DeletionTimestamp.IsZero():
 			p.Waiting = append(p.Waiting, there)
-			if Owner(there) == in.ID && contract.DeletionIntended(there.Annotations) {
+			if bindings.IDOf(there) == in.ID && contract.DeletionIntended(there.Annotations) {
 				p.Withdraw = append(p.Withdraw, there)
 			}
-		case there != nil && Owner(there) == in.ID:
+		case there != nil && bindings.IDOf(there) == in.ID:
 			if u := (Update{Live: there, Desired: w, Spec: specDiffers(there, w) || in.Suspect.Has(key)}); u.Spec || metadataDiffers(there, w) {
 				p.Update = append(p.Update, u)
 			}
@@ -101,7 +102,7 @@ func Decide(in Input) Plan {
 	}
 	for _, w := range in.Live {
 		going := !w.DeletionTimestamp.IsZero() && contract.DeletionIntended(w.Annotations)
-		if Owner(w) == in.ID && !going && !desired.Has(Key(w)) && !in.Keep.Has(w.Namespace) {
+		if bindings.IDOf(w) == in.ID && !going && !desired.Has(Key(w)) && !in.Keep.Has(w.Namespace) {
 			p.Delete = append(p.Delete, Deletion{Live: w, Intent: in.Reasons.intent(w), Preserve: in.Preserve != nil && in.Preserve(w)})
 		}
 	}
@@ -119,12 +120,6 @@ func Key(w *workv1alpha1.Work) types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 }
 
-// Owner returns the permanent id of the binding that a Work belongs to; empty if it
-// belongs to none.
-func Owner(w *workv1alpha1.Work) string {
-	return cmp.Or(w.Labels[contract.ResourceBindingPermanentIDLabel], w.Labels[contract.ClusterResourceBindingPermanentIDLabel])
-}
-
 // OwnerName names the binding that a Work belongs to, for people.
 func OwnerName(w *workv1alpha1.Work) string {
 	if name := w.Annotations[contract.ClusterResourceBindingNameAnnotation]; name != "" {
@@ -133,7 +128,7 @@ func OwnerName(w *workv1alpha1.Work) string {
 	if name := w.Annotations[contract.ResourceBindingNameAnnotation]; name != "" {
 		return "ResourceBinding " + w.Annotations[contract.ResourceBindingNamespaceAnnotation] + "/" + name
 	}
-	return "the binding with the permanent id " + Owner(w)
+	return "the binding with the permanent id " + bindings.IDOf(w)
 }
 
 func specDiffers(live, desired *workv1alpha1.Work) bool {
