@@ -7,7 +7,7 @@
 //   - Writes: Works in the execution namespaces, but for their status; removes its
 //     finalizer from a binding that is being deleted; gives one that somebody made
 //     by hand its permanent id and that finalizer; condition Rendered of bindings. Events
-//     on the template and the binding. What a Work was rendered from, if another origin
+//     on the template and the binding. What a Work was rendered from, if another program
 //     comes to the same, slowly.
 //   - Owns: the spec, labels and annotations of the Works of bindings, and that condition.
 //   - Invariant: a cluster has a Work of a binding if and only if it is one of its
