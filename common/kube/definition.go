@@ -48,3 +48,26 @@ func DefinedIn(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, k
 	}
 	return out, nil
 }
+
+// KindsDefinedBy returns the kinds, of which there is one as a rule, that a template defines if it is a definition. There are none if the
+// hub does not serve them.
+func KindsDefinedBy(mapper meta.RESTMapper, template *workv1alpha2.ObjectReference) (sets.Set[schema.GroupKind], error) {
+	if template.Kind != kindDefinition {
+		return nil, nil
+	}
+	defined := schema.ParseGroupResource(template.Name)
+	kinds, err := mapper.KindsFor(defined.WithVersion(""))
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("finding the kind of %s: %w", defined, err)
+	}
+	out := sets.Set[schema.GroupKind]{}
+	for _, kind := range kinds {
+		if kind.Group == defined.Group {
+			out.Insert(kind.GroupKind())
+		}
+	}
+	return out, nil
+}

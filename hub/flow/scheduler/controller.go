@@ -24,6 +24,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/scheduler/decide"
@@ -83,7 +84,8 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 		}
 		c := kube.NewController(mgr, name, deps.Workers).
 			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
-			Watches(&clusterv1alpha1.Cluster{}, r.clusters())
+			Watches(&clusterv1alpha1.Cluster{}, r.clusters()).
+			Watches(&workv1alpha2.ClusterResourceBinding{}, r.definitions())
 		if kind.Kind == kube.ResourceBindings().Kind {
 			out.namespaced = r
 			// Quotas and allowances are of namespaces.

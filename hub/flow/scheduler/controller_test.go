@@ -197,11 +197,17 @@ func TestScheduler(t *testing.T) {
 				Clusters: []workv1alpha2.TargetCluster{{Name: "shop-1"}},
 			},
 		}
-		g.Expect(w.hub.Create(t.Context(), definition)).To(Succeed())
 		b := w.binding("quota", "shop")
 		b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "policy.karmada.io/v1alpha1", "FederatedResourceQuota"
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 Success"))
+		where := func() string { return summary(read(t, w, b)) }
+		g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal("NoClusterFit"), "nobody propagates its definition")
+		g.Expect(w.hub.Create(t.Context(), definition)).To(Succeed())
+		g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 Success"))
+		change(t, w, definition, func(d *workv1alpha2.ClusterResourceBinding) {
+			d.Spec.Clusters = append(d.Spec.Clusters, workv1alpha2.TargetCluster{Name: "shop-2"})
+		})
+		g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
 	})
 
 	t.Run("a custom kind that waits goes where a cluster serves it, and follows those that do", func(t *testing.T) {
