@@ -118,10 +118,11 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	g := w.g
 	w.join("edge-slow")
 	got := make(chan error, 10) // how the bodies ended that the member read
-	early := make(chan struct{}, 1)
+	reached, early := make(chan struct{}, 1), make(chan struct{}, 1)
 	mux := http.NewServeMux()
 	mux.HandleFunc(contract.LineSelfPath, func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /proxy/reads", func(w http.ResponseWriter, r *http.Request) {
+		reached <- struct{}{}
 		_, err := io.Copy(io.Discard, r.Body)
 		got <- err
 		_, _ = io.WriteString(w, "read")
@@ -173,6 +174,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 
 	// One that takes long and comes whole is answered.
 	in, answered := begin("/reads")
+	g.Eventually(reached, waitTimeout).Should(Receive())
 	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeTrue())
 	now.Step(sendTimeout - time.Second)
 	g.Expect(in.Close()).To(Succeed())
@@ -185,6 +187,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	// One that does not is cut, and whoever sent it told.
 	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeFalse())
 	_, answered = begin("/reads")
+	g.Eventually(reached, waitTimeout).Should(Receive(), "else the member might never hear of what is cut")
 	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeTrue())
 	now.Step(sendTimeout)
 	g.Eventually(answered, waitTimeout).Should(Receive(&resp))
