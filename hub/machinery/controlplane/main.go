@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"fairlead.dev/hub/machinery/controlplane/supervise"
+	_ "fairlead.dev/hub/machinery/controlplane/translations" // only kubectl loads them
 )
 
 func main() {
