@@ -84,6 +84,7 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"backups that are never made":            {serveIn("--backup-dir", dir), "--backup-dir says how backups are made, and there are none without --backup-every"},
 		"backups that are kept for less":         {serveIn("--backup-every", "6h", "--backup-dir", dir, "--backup-unsealed", "--backup-max-age", "1h"), "--backup-max-age 1h0m0s is less"},
 		"less than no backups":                   {serveIn("--backup-every", "6h", "--backup-dir", dir, "--backup-unsealed", "--backup-keep", "-1"), "--backup-keep -1 is negative"},
+		"an approval for no wave":                {[]string{"upgrade", "agents", "--all", "--approve", "canary"}, "without --strategy none does"},
 		"a backup for nobody":                    {[]string{"backup", filepath.Join(dir, "new")}, "Name a public key with --recipient"},
 		"a backup that is sealed and is not":     {[]string{"backup", filepath.Join(dir, "new"), "--recipient", "age1x", "--unsealed"}, "choose one"},
 		"a backup that is not there":             {[]string{"backup", "verify", filepath.Join(dir, "absent")}, "absent: no such file"},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +69,7 @@ func newUpgradeAgents(env Environment) *cobra.Command {
 	flags.StringVar(&f.batch, "batch", "", "instead of waves, upgrade at most so many at once, a number or a percentage, and stop at the first that goes back or falls silent")
 	flags.DurationVar(&f.within, "report-within", 5*time.Minute, "how long a new agent may take until the hub hears it and it has run for 30s, or for half of this if that is less; then its member goes back")
 	flags.DurationVar(&f.timeout, "timeout", time.Hour, "how long to go on; afterwards the same command does")
-	flags.StringSliceVar(&f.approve, "approve", nil, "waves to let pass whose strategy asks for an approval")
+	flags.StringSliceVar(&f.approve, "approve", nil, "waves of --strategy to let pass that ask for an approval")
 	flags.BoolVar(&f.retry, "retry", false, "ask those again that went back, refused or are not heard since they were upgraded")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be asked first, and ask nothing")
 	return cmd
@@ -77,6 +79,8 @@ func (f *upgradeFlags) check(cmd *cobra.Command, names []string) error {
 	switch {
 	case f.strategy != "" && f.batch != "":
 		return errors.New("--strategy and --batch are two ways to go; name one")
+	case len(f.approve) > 0 && f.strategy == "":
+		return errors.New("--approve is for waves of a strategy that ask for an approval, and without --strategy none does; leave it out, or name the strategy")
 	case f.image == "":
 		return errors.New("--image is empty; name the image of the agent")
 	case f.within < time.Second || f.within > 24*time.Hour:
@@ -106,6 +110,15 @@ func (f *upgradeFlags) waves(ctx context.Context, hub *opened) (fairleadv1alpha1
 		return strategy.Spec, fmt.Errorf("the hub has no RolloutStrategy %q; see `kubectl get rolloutstrategies`", f.strategy)
 	case err != nil:
 		return strategy.Spec, fmt.Errorf("reading RolloutStrategy %q: %w", f.strategy, err)
+	}
+	names := make([]string, 0, len(strategy.Spec.Waves))
+	for i := range strategy.Spec.Waves {
+		names = append(names, strategy.Spec.Waves[i].Name)
+	}
+	for _, name := range f.approve {
+		if !slices.Contains(names, name) {
+			return strategy.Spec, fmt.Errorf("--approve is %q, and RolloutStrategy %q has no such wave; it has %s", name, f.strategy, strings.Join(names, ", "))
+		}
 	}
 	return strategy.Spec, nil
 }

@@ -176,6 +176,7 @@ func TestValuesThatContradictOneAnotherAreRefused(t *testing.T) {
 		"backups to nowhere":    {"hub", values{"embedded": merged(embedded, values{"backup": values{"every": "6h"}})}, "set it to the name of a PersistentVolumeClaim"},
 		"backups for nobody":    {"hub", values{"embedded": merged(embedded, values{"backup": values{"every": "6h", "claim": "c"}})}, "hub backup keygen"},
 		"backups of another":    {"hub", values{"mode": "external", "external": external, "embedded": values{"backup": values{"every": "6h"}}}, "back up the etcd of that API"},
+		"keys of no use":        {"hub", values{"mode": "external", "external": external, "embedded": values{"backup": values{"recipients": []any{"age1abc"}}}}, "back up the etcd of that API"},
 		"backups at no time":    {"hub", values{"embedded": merged(embedded, values{"backup": values{"claim": "c"}})}, "set embedded.backup.every"},
 		"a Service for nothing": {"hub", values{"mode": "external", "external": merged(external, values{"connect": values{"service": "a/b:1"}})}, "set external.connect.enabled=true"},
 		"a Service of no use":   {"hub", values{"embedded": embedded, "external": values{"connect": values{"enabled": true}}}, "finds the hub by itself: unset it"},

@@ -64,7 +64,7 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- if or .embedded.advertiseHost .embedded.tlsSANs }}
 {{- fail "embedded.advertiseHost or embedded.tlsSANs is set, and mode is external: set mode=embedded, or external.advertiseURL instead" }}
 {{- end }}
-{{- if or .embedded.backup.every .embedded.backup.claim }}
+{{- if or .embedded.backup.every .embedded.backup.claim .embedded.backup.recipients }}
 {{- fail "embedded.backup is set, and mode is external, whose API is not the hub's to back up: set mode=embedded, or unset it and back up the etcd of that API" }}
 {{- end }}
 {{- if and .external.connect.service (not .external.connect.enabled) }}
