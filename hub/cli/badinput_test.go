@@ -156,3 +156,22 @@ func TestHelpIsNoError(t *testing.T) {
 		g.Expect(e.err.String()).To(BeEmpty())
 	}
 }
+
+func TestRootRestoresNothingForAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // who is not root cannot make a directory of somebody else
+	}
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "hub")
+	g.Expect(os.Mkdir(dir, 0o700)).To(Succeed())
+	g.Expect(os.Chown(dir, 1000, 1000)).To(Succeed())
+	in := filepath.Join(t.TempDir(), "in")
+	g.Expect(os.WriteFile(in, nil, 0o600)).To(Succeed())
+	var e execution
+	g.Expect(e.run(t.Context(), "restore", in, "--data-dir", dir)).To(Equal(1))
+	g.Expect(e.lastLine()).To(ContainSubstring("run it as the user of the hub, for example with `sudo -u '#1000'`"))
+	entries, err := os.ReadDir(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(entries).To(BeEmpty())
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/machinery/backup"
 )
 
@@ -22,9 +23,16 @@ func newRestore(env Environment) *cobra.Command {
 			"The hub is then as it was when the backup was made. What was made since stays in the clusters and is reported as\n" +
 			"unclaimed, nothing there is deleted; clusters that joined since have to join again.",
 		Example: "  systemctl stop fairlead-hub && mv /var/lib/fairlead /var/lib/fairlead.broken\n" +
-			"  hub restore hub.backup.age --key hub-backup.key && systemctl start fairlead-hub",
+			"  install -d -o fairlead -m 0700 /var/lib/fairlead\n" +
+			"  sudo -u fairlead hub restore hub.backup.age --key hub-backup.key && systemctl start fairlead-hub",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, files []string) error {
+			// Another user may be one of a group that the hub is in as well, such as that of a volume. Of what root writes the hub reads nothing.
+			if os.Geteuid() == 0 {
+				if err := apiserver.CheckOwner(store.dataDir); err != nil {
+					return err
+				}
+			}
 			err := readBackup(env, files[0], key, func(in io.Reader, keys backup.Keys) error {
 				return backup.Through(in, keys, func(opened io.Reader) error {
 					return store.run(cmd.Context(), env, stream{in: opened}, "restore", stdio)

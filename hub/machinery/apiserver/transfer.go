@@ -187,7 +187,7 @@ func until(cert *x509.Certificate) string { return cert.NotAfter.Format(time.Dat
 // Import puts an authority into a data directory in which no hub runs. It returns false if that has it already. A data directory with
 // another is left alone unless replace says that its own is to go.
 func Import(ctx context.Context, t Transfer, dataDir string, replace bool) (bool, error) {
-	if err := checkOwner(dataDir); err != nil {
+	if err := CheckOwner(dataDir); err != nil {
 		return false, err
 	}
 	held, err := acquire(ctx, dataDir)
@@ -256,8 +256,8 @@ func (t Transfer) put(dataDir string) error {
 	return nil
 }
 
-// checkOwner says why what this user writes to a data directory could not be read by the hub that it belongs to.
-func checkOwner(dataDir string) error {
+// CheckOwner says why what this user writes to a data directory could not be read by the hub that it belongs to.
+func CheckOwner(dataDir string) error {
 	info, err := os.Stat(dataDir)
 	if err != nil {
 		return nil //nolint:nilerr // It is made, and belongs to this user.
