@@ -38,7 +38,8 @@ type brake struct {
 	// released says why they are not held any more, if they were before, by this process or
 	// the one before: a reason of the condition.
 	released string
-	// approving says that what is to be deleted now may go; approved are these Works.
+	// approving says that what is to be deleted may go, by the word of an operator that was heard and is not looked at yet; approved are
+	// these Works.
 	approving bool
 	approved  map[types.UID]struct{}
 	// waiting are the Works that wait for an answer.
@@ -108,6 +109,22 @@ func (b *brake) Reconsider(work types.UID) {
 	delete(b.approved, work)
 }
 
+// Approving says whether the word of an operator waits for Approve.
+func (b *brake) Approving() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.approving
+}
+
+// Approve takes the word of an operator for those of all Works of the member that are to be deleted by now, and for none that are later.
+func (b *brake) Approve(works []workv1alpha1.Work) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.approving {
+		b.approve(works)
+	}
+}
+
 // approve notes that what is to be deleted may go.
 func (b *brake) approve(works []workv1alpha1.Work) {
 	b.approving = false
@@ -169,6 +186,9 @@ func (b *brake) Observe(cluster *clusterv1alpha1.Cluster) []types.NamespacedName
 		}
 		b.held, b.released, b.approving = nil, clusterv1alpha1.ReasonDeletionsApproved, true
 		clear(b.gone)
+	}
+	if plan.Off(b.limit) {
+		b.approving = false // nothing needs it, and when the brake is put on again it would be for whatever is to be deleted then
 	}
 	waiting := make([]types.NamespacedName, 0, len(b.waiting))
 	for name := range b.waiting {

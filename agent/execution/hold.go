@@ -66,15 +66,17 @@ func (r *Reconciler) waitsNoMore(ctx context.Context, work types.NamespacedName)
 	return r.recount(ctx)
 }
 
-// recount ends a hold that holds nothing any more.
+// recount ends a hold that holds nothing any more, and takes the word of an operator for what is to be deleted when it is heard: it may be that
+// nothing is, as after an agent ended when all had gone.
 func (r *Reconciler) recount(ctx context.Context) error {
-	if !r.works.HubSynced() || !r.brake.Idle() {
+	if !r.works.HubSynced() || !r.brake.Idle() && !r.brake.Approving() {
 		return nil
 	}
 	works, err := r.all(ctx)
 	if err != nil {
 		return fmt.Errorf("looking whether anything is still to be deleted: %w", err)
 	}
+	r.brake.Approve(works)
 	if r.brake.Withdraw(works) {
 		ctrl.LoggerFrom(ctx).Info("Holding no deletions any more, since all of them were withdrawn")
 	}

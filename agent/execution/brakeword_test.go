@@ -1,0 +1,107 @@
+package execution
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// ending returns Works of one object each that are to be deleted.
+func ending(prefix string, n int) []workv1alpha1.Work {
+	out := make([]workv1alpha1.Work, n)
+	for i := range out {
+		name := prefix + strconv.Itoa(i)
+		out[i].ObjectMeta = metav1.ObjectMeta{
+			Name: name, UID: types.UID(name), DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)},
+			Annotations: map[string]string{contract.DeletionIntentAnnotation: contract.DeletionRemoved},
+		}
+		out[i].Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{}}}
+	}
+	return out
+}
+
+// TestNobodysWordIsKeptForLater has a hold end in each way, with nothing left to be deleted, and then a mistake of the hub.
+func TestNobodysWordIsKeptForLater(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 0)
+	limited := &clusterv1alpha1.DeletionBrake{Objects: 3, Percent: 20}
+	of := func(limit *clusterv1alpha1.DeletionBrake) *clusterv1alpha1.Cluster {
+		return &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{DeletionBrake: limit}}
+	}
+	passes := func(g *WithT, b *brake, works []workv1alpha1.Work) bool {
+		ok, err := b.Pass(&works[0], 0, func() ([]workv1alpha1.Work, error) { return works, nil }, now)
+		g.Expect(err).NotTo(HaveOccurred())
+		return ok
+	}
+	heldBefore := func(limit *clusterv1alpha1.DeletionBrake) *clusterv1alpha1.Cluster {
+		c := of(limit)
+		since := metav1.NewTime(now).Rfc3339Copy()
+		c.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approval(since)}
+		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue, LastTransitionTime: since}}
+		return c
+	}
+	for name, end := range map[string]func(g *WithT, b *brake){
+		"the brake is taken off and put on again": func(g *WithT, b *brake) {
+			b.Observe(of(limited))
+			first := ending("first-", 12)
+			g.Expect(passes(g, b, first)).To(BeFalse())
+			b.Observe(of(&clusterv1alpha1.DeletionBrake{Percent: 100}))
+			g.Expect(passes(g, b, first)).To(BeTrue())
+			b.Observe(of(limited))
+		},
+		"the agent ended when all had gone": func(_ *WithT, b *brake) {
+			b.Observe(heldBefore(limited))
+			b.Approve(nil)
+		},
+		"the word is heard by an agent without a brake": func(_ *WithT, b *brake) {
+			b.Observe(heldBefore(&clusterv1alpha1.DeletionBrake{Percent: 100}))
+			b.Observe(of(limited))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			b := newBrake(true)
+			end(g, b)
+			g.Expect(passes(g, b, ending("later-", 12))).To(BeFalse(), "that was approved by nobody")
+		})
+	}
+}
+
+// TestAWordIsForWhatIsToBeDeletedWhenItIsHeard has Works end after it.
+func TestAWordIsForWhatIsToBeDeletedWhenItIsHeard(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBrake(true)
+	cluster := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{DeletionBrake: &clusterv1alpha1.DeletionBrake{Objects: 3, Percent: 20}}}
+	b.Observe(cluster)
+	works := ending("first-", 12)
+	list := func() ([]workv1alpha1.Work, error) { return works, nil }
+	ok, err := b.Pass(&works[0], 0, list, time.Unix(1_700_000_000, 0))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ok).To(BeFalse())
+	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approval(b.held.since)}
+	g.Expect(b.Observe(cluster)).To(HaveLen(1))
+	g.Expect(b.Approving()).To(BeTrue())
+	b.Approve(works)
+	g.Expect(b.Approving()).To(BeFalse())
+
+	later := ending("later-", 12)
+	works = append(works, later...)
+	ok, err = b.Pass(&works[0], 0, list, time.Unix(1_700_000_001, 0))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ok).To(BeTrue(), "it was there when the word was heard")
+	ok, err = b.Pass(&later[0], 0, list, time.Unix(1_700_000_001, 0))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ok).To(BeFalse(), "it was not")
+}
