@@ -4,7 +4,20 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// OwnedBy has a binding go with its template.
+func OwnedBy(b metav1.Object, kind schema.GroupVersionKind, template metav1.Object) {
+	b.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion:         kind.GroupVersion().String(),
+		Kind:               kind.Kind,
+		Name:               template.GetName(),
+		UID:                template.GetUID(),
+		Controller:         new(true),
+		BlockOwnerDeletion: new(true),
+	}})
+}
 
 // OwnedIn returns the apiVersion in which a binding names its owner; nothing if it has none.
 func OwnedIn(b metav1.Object) string {

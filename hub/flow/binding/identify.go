@@ -3,10 +3,8 @@ package binding
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
@@ -20,13 +18,8 @@ func (r *reconciler) identify(ctx context.Context, binding kube.Binding) error {
 	if err != nil {
 		return err
 	}
-	labels := maps.Clone(binding.GetLabels())
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[bindings.IDLabel(binding.GetNamespace())] = string(binding.GetUID())
-	binding.SetLabels(labels)
-	controllerutil.AddFinalizer(binding, bindings.Finalizer(binding.GetNamespace()))
+	bindings.Identify(binding, string(binding.GetUID()))
+	bindings.AddFinalizer(binding)
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerBinding); err != nil {
 		return fmt.Errorf("giving %q a permanent id: %w", binding.GetName(), err)
 	}

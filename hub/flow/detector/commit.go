@@ -109,7 +109,7 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 		said := bindings.OwnedIn(b)
 		p.Binding.Update(b)
 		r.own(ctx, b, p.Binding.Kind, said)
-		plan.Identify(b, uuid.NewUUID())
+		bindings.Identify(b, string(uuid.NewUUID()))
 	}
 	if in.binding != nil {
 		wrote, err = r.writeBinding(ctx, in.binding, update)

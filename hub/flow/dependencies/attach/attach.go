@@ -62,31 +62,12 @@ func ToContents(
 
 // describe says whose binding it is.
 func describe(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, id string) {
-	spec := b.BindingSpec()
 	if !Selected(b) {
-		spec.Resource = workv1alpha2.ObjectReference{
-			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName(),
-			UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
-		}
-		b.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: obj.GetName(), UID: obj.GetUID(),
-			Controller: new(true), BlockOwnerDeletion: new(true),
-		}})
+		b.BindingSpec().Resource = bindings.ReferTo(kind, obj)
+		bindings.OwnedBy(b, kind, obj)
 	}
-	b.SetNamespace(obj.GetNamespace())
-	b.SetName(contract.BindingName(kind.Kind, obj.GetName()))
-	finalizer, idLabel := bindings.Finalizer(obj.GetNamespace()), bindings.IDLabel(obj.GetNamespace())
-	if !slices.Contains(b.GetFinalizers(), finalizer) {
-		b.SetFinalizers(append(slices.Clone(b.GetFinalizers()), finalizer))
-	}
-	labels := maps.Clone(b.GetLabels())
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if labels[idLabel] == "" {
-		labels[idLabel] = id
-	}
-	b.SetLabels(labels)
+	bindings.NameAfter(b, kind, obj)
+	bindings.Identify(b, id)
 }
 
 // ClustersOf are the clusters where a workload is. One that it leaves in its own time keeps what the

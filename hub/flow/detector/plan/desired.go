@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -47,14 +46,7 @@ type Desired struct {
 func (d Desired) Update(b workv1alpha2.Binding) {
 	spec, edited := b.BindingSpec(), !Current(b, d.Kind, d.Meta, d.Rules)
 	if edited {
-		spec.Resource = workv1alpha2.ObjectReference{
-			APIVersion:      d.Kind.GroupVersion().String(),
-			Kind:            d.Kind.Kind,
-			Namespace:       d.Meta.GetNamespace(),
-			Name:            d.Meta.GetName(),
-			UID:             d.Meta.GetUID(),
-			ResourceVersion: d.Meta.GetResourceVersion(),
-		}
+		spec.Resource = bindings.ReferTo(d.Kind, d.Meta)
 		spec.Replicas = d.Replicas
 		spec.ReplicaRequirements = d.Requirements
 		spec.Components = d.Components
@@ -64,10 +56,8 @@ func (d Desired) Update(b workv1alpha2.Binding) {
 		r.Namespace = d.Meta.GetNamespace()
 		spec.ReplicaRequirements = r
 	}
-	b.SetName(contract.BindingName(d.Kind.Kind, d.Meta.GetName()))
-	b.SetNamespace(d.Meta.GetNamespace())
-	b.SetOwnerReferences([]metav1.OwnerReference{owner(d)})
-	b.SetFinalizers(withFinalizer(b))
+	bindings.NameAfter(b, d.Kind, d.Meta)
+	bindings.OwnedBy(b, d.Kind, d.Meta)
 	annotations := maps.Clone(b.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -118,50 +108,11 @@ func groups(affinity *policyv1alpha1.WorkloadAffinity, labels map[string]string)
 	return &out
 }
 
-// Identify gives a binding its permanent id if it has none.
-func Identify(b workv1alpha2.Binding, id types.UID) {
-	label := contract.ResourceBindingPermanentIDLabel
-	if b.GetNamespace() == "" {
-		label = contract.ClusterResourceBindingPermanentIDLabel
-	}
-	labels := maps.Clone(b.GetLabels())
-	if labels[label] != "" {
-		return
-	}
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[label] = string(id)
-	b.SetLabels(labels)
-}
-
 // Owned says whether a binding belongs to this very template, and not to one of the
 // same name that was there before or is of another kind.
 func Owned(b metav1.Object, template metav1.Object) bool {
 	ref := metav1.GetControllerOf(b)
 	return ref == nil || ref.UID == template.GetUID()
-}
-
-func owner(d Desired) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion:         d.Kind.GroupVersion().String(),
-		Kind:               d.Kind.Kind,
-		Name:               d.Meta.GetName(),
-		UID:                d.Meta.GetUID(),
-		Controller:         new(true),
-		BlockOwnerDeletion: new(true),
-	}
-}
-
-func withFinalizer(b workv1alpha2.Binding) []string {
-	finalizer := contract.BindingFinalizer
-	if b.GetNamespace() == "" {
-		finalizer = contract.ClusterBindingFinalizer
-	}
-	if slices.Contains(b.GetFinalizers(), finalizer) {
-		return b.GetFinalizers()
-	}
-	return append(slices.Clone(b.GetFinalizers()), finalizer)
 }
 
 // importsServices says whether a policy selects imported Services, which are of no use

@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/detector/claim"
 )
@@ -81,7 +82,7 @@ func TestUpdateOfANewBinding(t *testing.T) {
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
 	update(b, deployment(), claimOf(), spec())
-	Identify(b, "random")
+	bindings.Identify(b, "random")
 
 	g.Expect(b.Name).To(Equal("web-deployment"))
 	g.Expect(b.Namespace).To(Equal("shop"))
@@ -122,7 +123,7 @@ func TestUpdateOfAClusterScopedTemplate(t *testing.T) {
 	}
 	b := &workv1alpha2.ClusterResourceBinding{}
 	update(b, template, claim.Claim{Name: "c", ID: "id"}, spec())
-	Identify(b, "random")
+	bindings.Identify(b, "random")
 	g.Expect(b.Name).To(Equal("system.view-clusterrole"))
 	g.Expect(b.Finalizers).To(Equal([]string{contract.ClusterBindingFinalizer}))
 	g.Expect(b.Labels).To(HaveKeyWithValue(contract.ClusterResourceBindingPermanentIDLabel, "random"))
@@ -134,10 +135,10 @@ func TestUpdateTwiceChangesNothing(t *testing.T) {
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
 	update(b, deployment(), claimOf(), spec())
-	Identify(b, "random")
+	bindings.Identify(b, "random")
 	once := b.DeepCopy()
 	update(b, deployment(), claimOf(), spec())
-	Identify(b, "another")
+	bindings.Identify(b, "another")
 	g.Expect(b).To(BeComparableTo(once))
 }
 

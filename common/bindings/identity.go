@@ -1,0 +1,54 @@
+package bindings
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+)
+
+// NameAfter gives a binding the name and the namespace of that of a template, and the finalizer by
+// which its Works go with it.
+func NameAfter(b metav1.Object, kind schema.GroupVersionKind, template metav1.Object) {
+	b.SetName(contract.BindingName(kind.Kind, template.GetName()))
+	b.SetNamespace(template.GetNamespace())
+	AddFinalizer(b)
+}
+
+// ReferTo is how a binding refers to its template.
+func ReferTo(kind schema.GroupVersionKind, template metav1.Object) workv1alpha2.ObjectReference {
+	return workv1alpha2.ObjectReference{
+		APIVersion:      kind.GroupVersion().String(),
+		Kind:            kind.Kind,
+		Namespace:       template.GetNamespace(),
+		Name:            template.GetName(),
+		UID:             template.GetUID(),
+		ResourceVersion: template.GetResourceVersion(),
+	}
+}
+
+// AddFinalizer gives a binding the finalizer by which its Works go with it if it does not have it.
+// Its namespace is known.
+func AddFinalizer(b metav1.Object) {
+	if finalizer := Finalizer(b.GetNamespace()); !slices.Contains(b.GetFinalizers(), finalizer) {
+		b.SetFinalizers(append(slices.Clone(b.GetFinalizers()), finalizer))
+	}
+}
+
+// Identify gives a binding its permanent id if it has none. Its namespace is known.
+func Identify(b metav1.Object, id string) {
+	label := IDLabel(b.GetNamespace())
+	if b.GetLabels()[label] != "" {
+		return
+	}
+	labels := maps.Clone(b.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[label] = id
+	b.SetLabels(labels)
+}
