@@ -45,18 +45,13 @@ func (n *namespaces) follows(ctx context.Context, namespace string, to sets.Set[
 
 // targetsOf returns the clusters where a binding is to be, for its own sake or that of others; none if it is going.
 func targetsOf(b kube.Binding) sets.Set[string] {
-	out := sets.Set[string]{}
 	if b.GetDeletionTimestamp() != nil {
-		return out
+		return nil
 	}
-	spec := b.BindingSpec()
-	for i := range spec.Clusters {
-		out.Insert(spec.Clusters[i].Name)
-	}
-	for i := range spec.RequiredBy {
-		for _, target := range spec.RequiredBy[i].Clusters {
-			out.Insert(target.Name)
-		}
+	targets := bindings.Targets(b.BindingSpec())
+	out := make(sets.Set[string], len(targets))
+	for i := range targets {
+		out.Insert(targets[i].Name)
 	}
 	return out
 }
