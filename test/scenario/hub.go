@@ -13,6 +13,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/disruption"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/hub/fleet/cluster/health"
 	"fairlead.dev/hub/fleet/cluster/taint"
@@ -41,7 +42,7 @@ func newHub() *hub {
 // judge is the stage that keeps Clusters: who is heard from, and which taints follow.
 func (w *world) judge() bool {
 	changed := false
-	policies, _ := taint.Compile(w.policies)
+	policies, _ := selector.CompileTaintPolicies(w.policies)
 	for _, shared := range w.list() {
 		c := shared
 		in := health.Input{

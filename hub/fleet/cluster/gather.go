@@ -21,7 +21,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/fleet/cluster/taint"
+	"fairlead.dev/common/selector"
 )
 
 // renewed returns when the lease of a cluster was renewed, by the agent's clock, and for how long that holds without a line; zero if it never was.
@@ -60,12 +60,12 @@ func (r *Reconciler) policyVersions(ctx context.Context) (string, error) {
 
 // taintPolicies returns the policies that can be acted on, ready to be. Of the others
 // their author is told once for each generation.
-func (r *Reconciler) taintPolicies(ctx context.Context) ([]taint.Policy, error) {
+func (r *Reconciler) taintPolicies(ctx context.Context) ([]selector.TaintPolicy, error) {
 	var list policyv1alpha1.ClusterTaintPolicyList
 	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
-	policies, invalid := taint.Compile(list.Items)
+	policies, invalid := selector.CompileTaintPolicies(list.Items)
 	for _, bad := range invalid {
 		if r.warned.IsNew(string(bad.Policy.UID), reasonPolicyInvalid, strconv.FormatInt(bad.Policy.Generation, 10)) {
 			r.events(policyInvalid(bad.Policy, bad.Err))

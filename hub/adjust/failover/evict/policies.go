@@ -23,36 +23,38 @@ type TaintPolicies struct {
 }
 
 type taintPolicy struct {
-	spec    *policyv1alpha1.ClusterTaintPolicySpec
-	matcher selector.ClusterMatcher
-	keys    []string
+	selector.TaintPolicy
+	keys []string
 }
 
 // CompileTaintPolicies makes policies ready. One that cannot be read does nothing.
 func CompileTaintPolicies(list []policyv1alpha1.ClusterTaintPolicy) TaintPolicies {
 	out := TaintPolicies{keys: sets.Set[string]{}, silence: sets.Set[string]{}}
-	ordered := make([]*policyv1alpha1.ClusterTaintPolicy, len(list))
-	for i := range list {
-		ordered[i] = &list[i]
-	}
-	slices.SortFunc(ordered, selector.TaintOrder)
-	for _, p := range ordered {
-		var keys []string
-		for _, t := range p.Spec.Taints {
-			if t.Effect == corev1.TaintEffectNoExecute {
-				keys = append(keys, t.Key)
-			}
-		}
-		out.keys.Insert(keys...) // of one that is being deleted, too: its taints stay
-		if slices.ContainsFunc(p.Spec.AddOnConditions, notReady) {
+	for i := range list { // those that are being deleted, too: their taints stay
+		keys := evicting(&list[i].Spec)
+		out.keys.Insert(keys...)
+		if slices.ContainsFunc(list[i].Spec.AddOnConditions, notReady) {
 			out.silence.Insert(keys...)
 		}
-		matcher, err := selector.CompileCluster(p.Spec.TargetClusters)
-		if err == nil && len(keys) > 0 && p.DeletionTimestamp.IsZero() {
-			out.policies = append(out.policies, taintPolicy{spec: &p.Spec, matcher: matcher, keys: keys})
+	}
+	policies, _ := selector.CompileTaintPolicies(list)
+	for _, p := range policies {
+		if keys := evicting(&p.Policy.Spec); len(keys) > 0 {
+			out.policies = append(out.policies, taintPolicy{TaintPolicy: p, keys: keys})
 		}
 	}
 	return out
+}
+
+// evicting are the keys of the taints of a policy that evict.
+func evicting(spec *policyv1alpha1.ClusterTaintPolicySpec) []string {
+	var keys []string
+	for _, t := range spec.Taints {
+		if t.Effect == corev1.TaintEffectNoExecute {
+			keys = append(keys, t.Key)
+		}
+	}
+	return keys
 }
 
 // Keys are those of the taints that policies put on clusters: others were put there by
@@ -73,10 +75,7 @@ func (p TaintPolicies) Expiring(c *clusterv1alpha1.Cluster) sets.Set[string] {
 	out := sets.Set[string]{}
 	for i := range p.policies {
 		one := &p.policies[i]
-		if !one.matcher.Matches(c) {
-			continue
-		}
-		switch selector.TaintChangeOf(one.spec, c.Status.Conditions) {
+		switch one.Change(c, c.Status.Conditions) {
 		case selector.RemoveTaints:
 			out.Insert(one.keys...)
 		case selector.AddTaints:

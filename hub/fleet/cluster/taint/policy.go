@@ -9,44 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/selector"
 )
-
-// Policy is a ClusterTaintPolicy made ready to be matched with clusters.
-type Policy struct {
-	policy  *policyv1alpha1.ClusterTaintPolicy
-	matcher selector.ClusterMatcher
-}
-
-// Invalid is a policy that cannot be acted on.
-type Invalid struct {
-	Policy *policyv1alpha1.ClusterTaintPolicy
-	Err    error
-}
-
-// Compile makes policies ready, in the order in which they act: those after one see what
-// it did.
-func Compile(list []policyv1alpha1.ClusterTaintPolicy) ([]Policy, []Invalid) {
-	var out []Policy
-	var invalid []Invalid
-	for i := range list {
-		p := &list[i]
-		if !p.DeletionTimestamp.IsZero() {
-			continue
-		}
-		matcher, err := selector.CompileCluster(p.Spec.TargetClusters)
-		if err != nil {
-			invalid = append(invalid, Invalid{Policy: p, Err: err})
-			continue
-		}
-		out = append(out, Policy{policy: p, matcher: matcher})
-	}
-	slices.SortFunc(out, func(a, b Policy) int {
-		return selector.TaintOrder(a.policy, b.policy)
-	})
-	return out, invalid
-}
 
 // Believed returns the conditions of a Cluster as they are believed: one that is not
 // yet believed to be back is still Unknown.
@@ -67,15 +31,12 @@ func Believed(conditions []metav1.Condition, settling bool) []metav1.Condition {
 // that it has and its conditions. A policy whose conditions for adding and for removing
 // hold at once removes. A taint is told by key and effect; the value of one that is
 // there stays, and so does a taint whose policy is gone.
-func ByPolicy(c *clusterv1alpha1.Cluster, conditions []metav1.Condition, policies []Policy, now time.Time) []corev1.Taint {
+func ByPolicy(c *clusterv1alpha1.Cluster, conditions []metav1.Condition, policies []selector.TaintPolicy, now time.Time) []corev1.Taint {
 	out := slices.Clone(c.Spec.Taints)
 	since := metav1.NewTime(now.Truncate(time.Second))
 	for _, p := range policies {
-		if !p.matcher.Matches(c) {
-			continue
-		}
-		spec := &p.policy.Spec
-		switch selector.TaintChangeOf(spec, conditions) {
+		spec := &p.Policy.Spec
+		switch p.Change(c, conditions) {
 		case selector.RemoveTaints:
 			for _, t := range spec.Taints {
 				out = slices.DeleteFunc(out, func(have corev1.Taint) bool { return have.Key == t.Key && have.Effect == t.Effect })

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/test/builder"
 )
 
@@ -89,7 +90,7 @@ func TestByPolicy(t *testing.T) {
 			for i := range tc.policies {
 				tc.policies[i].CreationTimestamp = metav1.NewTime(now.Add(time.Duration(i) * time.Second))
 			}
-			policies, invalid := Compile(tc.policies)
+			policies, invalid := selector.CompileTaintPolicies(tc.policies)
 			g.Expect(invalid).To(BeEmpty())
 			c := builder.MakeCluster("edge-1").Obj()
 			c.Spec.Taints = tc.have
@@ -100,17 +101,6 @@ func TestByPolicy(t *testing.T) {
 			g.Expect(append([]corev1.Taint{}, got...)).To(Equal(tc.want))
 		})
 	}
-}
-
-func TestAPolicyThatCannotBeReadIsLeftOut(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	bad := policyv1alpha1.ClusterTaintPolicy{Spec: policyv1alpha1.ClusterTaintPolicySpec{TargetClusters: &policyv1alpha1.ClusterAffinity{
-		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Perhaps"}}},
-	}}}
-	policies, invalid := Compile([]policyv1alpha1.ClusterTaintPolicy{bad})
-	g.Expect(policies).To(BeEmpty())
-	g.Expect(invalid).To(HaveLen(1))
 }
 
 func TestAClusterThatIsNotBelievedIsStillSilent(t *testing.T) {

@@ -1,0 +1,75 @@
+package selector
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// TaintPolicy is a ClusterTaintPolicy made ready to be matched with clusters.
+type TaintPolicy struct {
+	// Policy is the one that was compiled. It is not to be changed.
+	Policy  *policyv1alpha1.ClusterTaintPolicy
+	matcher ClusterMatcher
+}
+
+// InvalidTaintPolicy is a policy that cannot be acted on.
+type InvalidTaintPolicy struct {
+	Policy *policyv1alpha1.ClusterTaintPolicy
+	Err    error
+}
+
+// CompileTaintPolicies makes policies ready, but for those that are being deleted, in the order in
+// which they act: the oldest first, and those after one see what it did.
+func CompileTaintPolicies(list []policyv1alpha1.ClusterTaintPolicy) ([]TaintPolicy, []InvalidTaintPolicy) {
+	var out []TaintPolicy
+	var invalid []InvalidTaintPolicy
+	for i := range list {
+		p := &list[i]
+		if !p.DeletionTimestamp.IsZero() {
+			continue
+		}
+		matcher, err := CompileCluster(p.Spec.TargetClusters)
+		if err != nil {
+			invalid = append(invalid, InvalidTaintPolicy{Policy: p, Err: err})
+			continue
+		}
+		out = append(out, TaintPolicy{Policy: p, matcher: matcher})
+	}
+	slices.SortFunc(out, func(a, b TaintPolicy) int {
+		return cmp.Or(a.Policy.CreationTimestamp.Compare(b.Policy.CreationTimestamp.Time), cmp.Compare(a.Policy.Name, b.Policy.Name))
+	})
+	return out, invalid
+}
+
+// TaintChange is what a ClusterTaintPolicy does to a cluster.
+type TaintChange int
+
+// All changes.
+const (
+	// KeepTaints leaves the taints as they are.
+	KeepTaints TaintChange = iota
+	// AddTaints adds those that are not there.
+	AddTaints
+	// RemoveTaints removes those that are there, whoever put them there.
+	RemoveTaints
+)
+
+// Change returns what the policy does to a cluster with these conditions: nothing to one that it does
+// not select. If its conditions for adding and for removing hold at once, it removes.
+func (p TaintPolicy) Change(c *clusterv1alpha1.Cluster, conditions []metav1.Condition) TaintChange {
+	switch {
+	case !p.matcher.Matches(c):
+		return KeepTaints
+	case Conditions(p.Policy.Spec.RemoveOnConditions, conditions):
+		return RemoveTaints
+	case Conditions(p.Policy.Spec.AddOnConditions, conditions):
+		return AddTaints
+	default:
+		return KeepTaints
+	}
+}
