@@ -113,7 +113,7 @@ func (r *reconciler) renderFor(
 		Template: made.unstaged.Template, Binding: s.binding, Target: target, Cluster: s.clusters[target.Name], Revise: made.revise,
 		Overrides: made.unstaged.Overrides, ExecutionNamespacePrefix: r.prefix, Preserved: made.preserved,
 	}
-	verdict, opinion, err := r.choose(ctx, s, target)
+	verdict, candidate, err := r.choose(ctx, s, target)
 	if err != nil && !errors.Is(err, revision.ErrUnreadable) {
 		return nil, nil, err
 	}
@@ -123,16 +123,16 @@ func (r *reconciler) renderFor(
 		}
 		return &failure{cluster: target.Name, err: err}
 	}
-	if err != nil || verdict == staging.Stay {
+	if err != nil || verdict == staging.Keep {
 		work, revised := r.inPlace(ctx, s, in, own)
 		return work, fails(cmp.Or(err, revised)), nil
 	}
 	if verdict == staging.Send {
-		from, err := made.of(s, opinion)
+		from, err := made.of(s, candidate)
 		if err != nil {
-			return nil, fails(fmt.Errorf("revision %d: %w", opinion.ID.Number, err)), nil
+			return nil, fails(fmt.Errorf("revision %d: %w", candidate.ID.Number, err)), nil
 		}
-		if in, err = r.stagedInput(ctx, s, in, from, opinion, own); err != nil {
+		if in, err = r.stagedInput(ctx, s, in, from, candidate, own); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -141,7 +141,7 @@ func (r *reconciler) renderFor(
 		_, overrideErr := in.Overrides.Apply(in.Template.DeepCopy(), in.Cluster)
 		return nil, &failure{cluster: target.Name, err: err, override: overrideErr != nil}, nil //nolint:nilerr // The failure has it.
 	}
-	if verdict == staging.Send && opinion.ID == s.rolloutNamed(opinion.Rollout).adopted {
+	if verdict == staging.Send && candidate.ID == s.rolloutNamed(candidate.Rollout).adopted {
 		unwritten(work, own)
 	}
 	return work, nil, nil

@@ -154,16 +154,16 @@ func (r *reconciler) bindingNamed(ctx context.Context, from client.Reader, key c
 	return b, nil
 }
 
-// opinion is what a rollout says of the object of a binding in one cluster. An error is about
+// candidate is the content that a rollout has of the object of a binding for one cluster. An error is about
 // that cluster only if it is revision.ErrUnreadable.
-func (r *reconciler) opinion(ctx context.Context, s *scope, f *followed, target workv1alpha2.TargetCluster) (staging.Opinion, error) {
+func (r *reconciler) candidate(ctx context.Context, s *scope, f *followed, target workv1alpha2.TargetCluster) (staging.Candidate, error) {
 	namespace := contract.ExecutionNamespace(r.prefix, target.Name)
 	own := s.live[namespace]
 	switch {
 	case f.binding == nil && (own == nil || own.Annotations[contract.RevisionOfAnnotation] != f.name):
-		return staging.Opinion{Stand: staging.Lacks}, nil // the stage that attached it will tell
+		return staging.Candidate{State: staging.Absent}, nil // the stage that attached it will tell
 	case f.rollout == nil, f.name != "" && f.targets[target.Name].Name == "":
-		return staging.Opinion{}, nil // or the workload is leaving that cluster, and what it needs with it
+		return staging.Candidate{}, nil // or the workload is leaving that cluster, and what it needs with it
 	}
 	work := f.works[namespace]
 	sent, had := staging.RevisionOf(work, ""), staging.RevisionOf(own, f.name)
@@ -174,7 +174,7 @@ func (r *reconciler) opinion(ctx context.Context, s *scope, f *followed, target 
 	if have.Zero() && work != nil {
 		adopts, err := r.adopts(ctx, s, f, work, target)
 		if err != nil {
-			return staging.Opinion{}, err
+			return staging.Candidate{}, err
 		}
 		if adopts {
 			have = f.adopted
@@ -182,21 +182,21 @@ func (r *reconciler) opinion(ctx context.Context, s *scope, f *followed, target 
 	}
 	want := f.plan.Wanted(target.Name, have)
 	if want.Zero() {
-		return staging.Opinion{}, nil
+		return staging.Candidate{}, nil
 	}
 	kept, err := r.contents.get(ctx, f.rollout, want)
 	if err != nil {
-		return staging.Opinion{}, fmt.Errorf("revision %d: %w", want.Number, err)
+		return staging.Candidate{}, fmt.Errorf("revision %d: %w", want.Number, err)
 	}
 	part, ok := kept.Part(s.ref())
 	if !ok {
-		return staging.Opinion{Stand: staging.Lacks}, nil
+		return staging.Candidate{State: staging.Absent}, nil
 	}
-	out := staging.Opinion{Stand: staging.Gives, Rollout: f.name, ID: want, MadeAt: kept.MadeAt.Time, Part: part}
+	out := staging.Candidate{State: staging.Present, Rollout: f.name, ID: want, MadeAt: kept.MadeAt.Time, Part: part}
 	if own != nil && had.Zero() && want != f.plan.Sent(target.Name) && sent.Number < want.Number &&
 		!r.renders(ctx, s.binding, part, own, target, s.clusters[target.Name]) {
 		// It was there before the rollout and is something else: it waits for its turn.
-		return staging.Opinion{}, nil
+		return staging.Candidate{}, nil
 	}
 	return out, nil
 }

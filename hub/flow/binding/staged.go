@@ -60,15 +60,15 @@ func (m *materials) scaling(b kube.Binding) revision.Revise {
 }
 
 // of returns the material of what a rollout gives.
-func (m *materials) of(s *scope, o staging.Opinion) (staging.Material, error) {
-	key := o.Rollout + " " + o.ID.String()
+func (m *materials) of(s *scope, c staging.Candidate) (staging.Material, error) {
+	key := c.Rollout + " " + c.ID.String()
 	if made, ok := m.made[key]; ok {
 		return made, nil
 	}
 	if m.partErr != nil {
 		return staging.Material{}, m.partErr
 	}
-	out, err := staging.MaterialOf(o.Part, m.part, s.template, m.scaling(s.binding))
+	out, err := staging.MaterialOf(c.Part, m.part, s.template, m.scaling(s.binding))
 	if err != nil {
 		return staging.Material{}, err
 	}
@@ -76,24 +76,24 @@ func (m *materials) of(s *scope, o staging.Opinion) (staging.Material, error) {
 	return out, nil
 }
 
-// choose says what a cluster gets of a binding, and by which rollout's word.
-func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.TargetCluster) (staging.Verdict, staging.Opinion, error) {
+// choose says what a cluster gets of a binding, and by which rollout.
+func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.TargetCluster) (staging.Verdict, staging.Candidate, error) {
 	if len(s.rollouts) == 0 {
-		return staging.Live, staging.Opinion{}, nil
+		return staging.Live, staging.Candidate{}, nil
 	}
-	var opinions []staging.Opinion
+	var candidates []staging.Candidate
 	for _, f := range s.rollouts {
 		if f.name != "" && !slices.Contains(s.materials.wanted[target.Name].by, f.name) {
 			continue
 		}
-		o, err := r.opinion(ctx, s, f, target)
+		c, err := r.candidate(ctx, s, f, target)
 		if err != nil {
-			return staging.Stay, staging.Opinion{}, err
+			return staging.Keep, staging.Candidate{}, err
 		}
-		opinions = append(opinions, o)
+		candidates = append(candidates, c)
 	}
-	verdict, opinion := staging.Choose(opinions, s.free(target.Name))
-	return verdict, opinion, nil
+	verdict, candidate := staging.Choose(candidates, s.independent(target.Name))
+	return verdict, candidate, nil
 }
 
 // wanted is why a cluster has an object: the scheduler chose it, or workloads need it there, by NAMESPACE/NAME of their bindings.
@@ -121,9 +121,9 @@ func wantedIn(spec *workv1alpha2.ResourceBindingSpec) map[string]wanted {
 	return out
 }
 
-// free says whether a cluster has the object without any rollout's word: by a policy of its own, or
+// independent says whether a cluster would have the object without any rollout: by a policy of its own, or
 // since a workload needs it that has no rollout.
-func (s *scope) free(cluster string) bool {
+func (s *scope) independent(cluster string) bool {
 	if bindings.IsStaged(s.binding) {
 		return false
 	}
@@ -133,23 +133,23 @@ func (s *scope) free(cluster string) bool {
 
 // stagedInput completes what a Work is rendered from by what a rollout gives: the material, and the
 // annotations by which the Work says which revision it has. Changed is told when the content came.
-func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input, made staging.Material, o staging.Opinion, own *workv1alpha1.Work) (render.Input, error) {
-	in.Template, in.Overrides = made.For(own, o.ID, o.Rollout), made.Overrides
-	had, f := staging.RevisionOf(own, o.Rollout), s.rolloutNamed(o.Rollout)
-	in.Annotations = map[string]string{contract.RevisionAnnotation: o.ID.String()}
-	if o.Rollout != "" {
-		in.Annotations[contract.RevisionOfAnnotation] = o.Rollout
+func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input, made staging.Material, c staging.Candidate, own *workv1alpha1.Work) (render.Input, error) {
+	in.Template, in.Overrides = made.For(own, c.ID, c.Rollout), made.Overrides
+	had, f := staging.RevisionOf(own, c.Rollout), s.rolloutNamed(c.Rollout)
+	in.Annotations = map[string]string{contract.RevisionAnnotation: c.ID.String()}
+	if c.Rollout != "" {
+		in.Annotations[contract.RevisionOfAnnotation] = c.Rollout
 	}
 	since := annotation(own, contract.RevisionSinceAnnotation)
 	switch {
-	case had.Hash == o.ID.Hash:
+	case had.Hash == c.ID.Hash:
 		// It has that content, maybe under another number: there is nothing to write.
 		in.Annotations[contract.RevisionAnnotation] = had.String()
-	case own != nil && annotation(own, contract.RevisionAnnotation) == "" && !s.sent(o, in.Target.Name):
+	case own != nil && annotation(own, contract.RevisionAnnotation) == "" && !s.sent(c, in.Target.Name):
 		// It was there before, and is what the revision renders.
 		since = own.CreationTimestamp.UTC().Format(time.RFC3339)
 	case own != nil:
-		changed, err := r.changed(ctx, s, f, own, o.ID, in.Target)
+		changed, err := r.changed(ctx, s, f, own, c.ID, in.Target)
 		if err != nil {
 			return in, err
 		}
@@ -160,7 +160,7 @@ func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input,
 		since = ""
 	}
 	if since == "" {
-		since = f.sentAt(o.ID, r.clock.Now()).UTC().Format(time.RFC3339)
+		since = f.sentAt(c.ID, r.clock.Now()).UTC().Format(time.RFC3339)
 	}
 	in.Annotations[contract.RevisionSinceAnnotation] = since
 	if generation := in.Template.GetGeneration(); generation > 0 {
@@ -183,10 +183,10 @@ func unwritten(desired, own *workv1alpha1.Work) {
 	}
 }
 
-// sent says whether the status of a rollout names a cluster with the revision of an opinion.
-func (s *scope) sent(o staging.Opinion, cluster string) bool {
-	f := s.rolloutNamed(o.Rollout)
-	return f != nil && f.plan.Sent(cluster) == o.ID
+// sent says whether the status of a rollout names a cluster with the revision of a candidate.
+func (s *scope) sent(c staging.Candidate, cluster string) bool {
+	f := s.rolloutNamed(c.Rollout)
+	return f != nil && f.plan.Sent(cluster) == c.ID
 }
 
 func (s *scope) rolloutNamed(name string) *followed {

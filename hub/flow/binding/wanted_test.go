@@ -28,7 +28,7 @@ func TestWhyClustersHaveAnObject(t *testing.T) {
 		return out
 	}
 	workloads := []client.ObjectKey{{Namespace: "shop", Name: "web"}, {Namespace: "other", Name: "web"}, {Name: "web"}, {Namespace: "shop"}}
-	free, notFree := 0, 0
+	independent, dependent := 0, 0
 	for range 2000 {
 		b := &workv1alpha2.ResourceBinding{}
 		if random.IntN(3) == 0 {
@@ -54,13 +54,13 @@ func TestWhyClustersHaveAnObject(t *testing.T) {
 			}
 			want := bindings.Assigned(&b.Spec, cluster) ||
 				bindings.RequiredIn(bindings.Snapshots(&b.Spec), cluster, func(by client.ObjectKey) bool { return !slices.Contains(names, by.String()) })
-			g.Expect(s.free(cluster)).To(Equal(want))
+			g.Expect(s.independent(cluster)).To(Equal(want))
 			if want {
-				free++
+				independent++
 			} else {
-				notFree++
+				dependent++
 			}
 		}
 	}
-	g.Expect(min(free, notFree)).To(BeNumerically(">", 500))
+	g.Expect(min(independent, dependent)).To(BeNumerically(">", 500))
 }

@@ -82,38 +82,38 @@ func (r *Reader) follow(ctx context.Context, b kube.Binding, name string) (*foll
 // revision that is. Own is the Work that it has of it; nil if it has none.
 func (r *Reader) choose(
 	ctx context.Context, b kube.Binding, ref revision.Ref, cluster string, own *workv1alpha1.Work, all []*followed,
-) (staging.Verdict, staging.Opinion, error) {
+) (staging.Verdict, staging.Candidate, error) {
 	if len(all) == 0 {
-		return staging.Live, staging.Opinion{}, nil
+		return staging.Live, staging.Candidate{}, nil
 	}
 	snapshots := bindings.Snapshots(b.BindingSpec())
-	var opinions []staging.Opinion
+	var candidates []staging.Candidate
 	names := map[string]bool{}
 	for _, f := range all {
 		names[f.name] = true
 		if f.name != "" && !bindings.RequiredIn(snapshots, cluster, func(by types.NamespacedName) bool { return by.String() == f.name }) {
 			continue
 		}
-		o, err := r.opinion(ctx, f, ref, cluster, own)
+		c, err := r.candidate(ctx, f, ref, cluster, own)
 		if err != nil {
-			return staging.Stay, staging.Opinion{}, err
+			return staging.Keep, staging.Candidate{}, err
 		}
-		opinions = append(opinions, o)
+		candidates = append(candidates, c)
 	}
-	free := !bindings.IsStaged(b) && (bindings.Assigned(b.BindingSpec(), cluster) ||
+	independent := !bindings.IsStaged(b) && (bindings.Assigned(b.BindingSpec(), cluster) ||
 		bindings.RequiredIn(snapshots, cluster, func(by types.NamespacedName) bool { return !names[by.String()] }))
-	verdict, opinion := staging.Choose(opinions, free)
-	return verdict, opinion, nil
+	verdict, candidate := staging.Choose(candidates, independent)
+	return verdict, candidate, nil
 }
 
-// opinion is what a rollout says of an object in a cluster.
-func (r *Reader) opinion(ctx context.Context, f *followed, ref revision.Ref, cluster string, own *workv1alpha1.Work) (staging.Opinion, error) {
+// candidate is the content that a rollout has of an object for a cluster.
+func (r *Reader) candidate(ctx context.Context, f *followed, ref revision.Ref, cluster string, own *workv1alpha1.Work) (staging.Candidate, error) {
 	had := staging.RevisionOf(own, f.name)
 	switch {
 	case f.binding == nil && had.Zero():
-		return staging.Opinion{Stand: staging.Lacks}, nil
+		return staging.Candidate{State: staging.Absent}, nil
 	case f.rollout == nil, f.name != "" && !bindings.IsTarget(f.binding.BindingSpec(), cluster):
-		return staging.Opinion{}, nil
+		return staging.Candidate{}, nil
 	}
 	have := f.sent[cluster].ID
 	if had.Number > have.Number {
@@ -121,20 +121,20 @@ func (r *Reader) opinion(ctx context.Context, f *followed, ref revision.Ref, clu
 	}
 	want := f.plan.Wanted(cluster, have)
 	if want.Zero() {
-		return staging.Opinion{}, nil
+		return staging.Candidate{}, nil
 	}
 	if f.kept[want] == nil {
 		kept, err := kube.ReadRevision(ctx, r.hub, f.rollout, want)
 		if err != nil {
-			return staging.Opinion{}, err
+			return staging.Candidate{}, err
 		}
 		f.kept[want] = kept
 	}
 	part, ok := f.kept[want].Part(ref)
 	if !ok {
-		return staging.Opinion{Stand: staging.Lacks}, nil
+		return staging.Candidate{State: staging.Absent}, nil
 	}
-	return staging.Opinion{Stand: staging.Gives, Rollout: f.name, ID: want, MadeAt: f.kept[want].MadeAt.Time, Part: part}, nil
+	return staging.Candidate{State: staging.Present, Rollout: f.name, ID: want, MadeAt: f.kept[want].MadeAt.Time, Part: part}, nil
 }
 
 // stage fills in what a cluster gets by the rollouts that the binding follows, and returns from what it is
@@ -142,26 +142,26 @@ func (r *Reader) opinion(ctx context.Context, f *followed, ref revision.Ref, clu
 func (r *Reader) stage(
 	ctx context.Context, row *Rendered, b kube.Binding, template *unstructured.Unstructured, one *renderer, all []*followed,
 ) (*unstructured.Unstructured, staging.Material, error) {
-	verdict, opinion, err := r.choose(ctx, b, revision.Part{Object: template}.Ref(), row.Cluster, row.Sent, all)
+	verdict, candidate, err := r.choose(ctx, b, revision.Part{Object: template}.Ref(), row.Cluster, row.Sent, all)
 	switch {
 	case errors.Is(err, revision.ErrUnreadable) && !apierrors.IsForbidden(err):
 		row.Failed = err.Error()
 		return nil, staging.Material{}, nil
 	case err != nil:
 		return nil, staging.Material{}, err
-	case verdict == staging.Stay:
+	case verdict == staging.Keep:
 		row.Stays = true
 		return nil, staging.Material{}, nil
 	case verdict == staging.Live:
 		return template, staging.Material{Overrides: one.overrides}, nil
 	}
-	row.Revision, row.RevisionOf = opinion.ID.Number, opinion.Rollout
-	made, err := staging.MaterialOf(opinion.Part, one.part, template, one.scaling)
+	row.Revision, row.RevisionOf = candidate.ID.Number, candidate.Rollout
+	made, err := staging.MaterialOf(candidate.Part, one.part, template, one.scaling)
 	if err != nil {
-		row.Failed = fmt.Sprintf("r%d: %v", opinion.ID.Number, err)
+		row.Failed = fmt.Sprintf("r%d: %v", candidate.ID.Number, err)
 		return nil, made, nil
 	}
-	return made.For(row.Sent, opinion.ID, opinion.Rollout), made, nil
+	return made.For(row.Sent, candidate.ID, candidate.Rollout), made, nil
 }
 
 // revisionsIn says which revision each target of a binding would have; empty if its changes do not go out

@@ -1,9 +1,3 @@
-// Package staging chooses which content a cluster gets of an object whose changes are rolled out
-// in waves. It is pure.
-//
-// What several workloads need goes with each of them, and each has its own rollout: the slowest
-// decides, so that no cluster gets of a dependency what one of its workloads there has not been
-// admitted to.
 package staging
 
 import (
@@ -13,23 +7,23 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// Stand is what a rollout says of an object in a cluster.
-type Stand int
+// State is what the revision of a rollout that a cluster is to have has of an object.
+type State int
 
-// Values of Stand.
+// Values of State.
 const (
-	// Unknown : what the cluster is to have cannot be said, so that it keeps what it has.
-	Unknown Stand = iota
-	// Lacks : the revision that the cluster is to have has nothing of the object.
-	Lacks
-	// Gives : the cluster is to have Part.
-	Gives
+	// Unknown : which revision the cluster is to have cannot be said, so that it keeps what it has.
+	Unknown State = iota
+	// Absent : the revision has nothing of the object.
+	Absent
+	// Present : the revision has Part of it.
+	Present
 )
 
-// Opinion is what one rollout says of an object in one cluster.
-type Opinion struct {
-	Stand Stand
-	// Rollout names the rollout. The rest is there if it Gives.
+// Candidate is the content that one rollout has of an object for one cluster.
+type Candidate struct {
+	State State
+	// Rollout names the rollout. The rest is there if the content is Present.
 	Rollout string
 	// ID is the revision that the cluster is to have.
 	ID revision.ID
@@ -44,39 +38,39 @@ type Verdict int
 
 // Values of Verdict.
 const (
-	// Stay : what is there stays, and nothing is made where nothing is.
-	Stay Verdict = iota
+	// Keep : what is there stays, and nothing is made where nothing is.
+	Keep Verdict = iota
 	// Live : the cluster gets the object as it is now, since no rollout knows it there.
 	Live
-	// Send : the cluster gets the part of the opinion.
+	// Send : the cluster gets the part of the candidate.
 	Send
 )
 
-// Choose decides by the opinions of all rollouts that an object follows in a cluster. Free says that
-// it would be there without them, too: because of a policy of its own, or of a workload that has no
-// rollout.
-func Choose(opinions []Opinion, free bool) (Verdict, Opinion) {
-	var slowest *Opinion
-	for i := range opinions {
-		o := &opinions[i]
+// Choose decides by the candidates of all rollouts that an object follows in a cluster. Independent says
+// that it would be there without them, too: because of a policy of its own, or of a workload that has
+// no rollout.
+func Choose(candidates []Candidate, independent bool) (Verdict, Candidate) {
+	var slowest *Candidate
+	for i := range candidates {
+		c := &candidates[i]
 		switch {
-		case o.Stand == Unknown:
-			return Stay, Opinion{}
-		case o.Stand == Gives && (slowest == nil || compare(o, slowest) < 0):
-			slowest = o
+		case c.State == Unknown:
+			return Keep, Candidate{}
+		case c.State == Present && (slowest == nil || compare(c, slowest) < 0):
+			slowest = c
 		}
 	}
 	switch {
 	case slowest != nil:
 		return Send, *slowest
-	case free:
-		return Live, Opinion{}
+	case independent:
+		return Live, Candidate{}
 	default:
-		return Stay, Opinion{}
+		return Keep, Candidate{}
 	}
 }
 
 // compare says which of two has the older content.
-func compare(a, b *Opinion) int {
+func compare(a, b *Candidate) int {
 	return cmp.Or(a.MadeAt.Compare(b.MadeAt), cmp.Compare(a.Rollout, b.Rollout))
 }

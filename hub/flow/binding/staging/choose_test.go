@@ -12,31 +12,31 @@ import (
 func TestTheSlowestRolloutDecides(t *testing.T) {
 	t.Parallel()
 	old, young := time.Unix(1, 0), time.Unix(2, 0)
-	gives := func(rollout string, at time.Time) staging.Opinion {
-		return staging.Opinion{Stand: staging.Gives, Rollout: rollout, MadeAt: at}
+	present := func(rollout string, at time.Time) staging.Candidate {
+		return staging.Candidate{State: staging.Present, Rollout: rollout, MadeAt: at}
 	}
-	lacks, unknown := staging.Opinion{Stand: staging.Lacks}, staging.Opinion{}
+	absent, unknown := staging.Candidate{State: staging.Absent}, staging.Candidate{}
 	for name, c := range map[string]struct {
-		opinions []staging.Opinion
-		free     bool
-		want     staging.Verdict
-		of       string
+		candidates  []staging.Candidate
+		independent bool
+		want        staging.Verdict
+		of          string
 	}{
-		"the content of its one rollout":                       {[]staging.Opinion{gives("a", young)}, false, staging.Send, "a"},
-		"of two the older content":                             {[]staging.Opinion{gives("a", young), gives("b", old)}, false, staging.Send, "b"},
-		"of two that are as old always the same":               {[]staging.Opinion{gives("b", old), gives("a", old)}, false, staging.Send, "a"},
-		"who does not know it has no say":                      {[]staging.Opinion{lacks, gives("a", young)}, false, staging.Send, "a"},
-		"one that cannot be read holds it":                     {[]staging.Opinion{gives("a", old), unknown}, true, staging.Stay, ""},
-		"what a new revision needs does not come early":        {[]staging.Opinion{lacks}, false, staging.Stay, ""},
-		"what is there for other reasons follows its template": {[]staging.Opinion{lacks}, true, staging.Live, ""},
-		"a workload without a rollout does not hurry it":       {[]staging.Opinion{gives("a", old)}, true, staging.Send, "a"},
+		"the content of its one rollout":                       {[]staging.Candidate{present("a", young)}, false, staging.Send, "a"},
+		"of two the older content":                             {[]staging.Candidate{present("a", young), present("b", old)}, false, staging.Send, "b"},
+		"of two that are as old always the same":               {[]staging.Candidate{present("b", old), present("a", old)}, false, staging.Send, "a"},
+		"a rollout without the object does not decide":         {[]staging.Candidate{absent, present("a", young)}, false, staging.Send, "a"},
+		"one that cannot be read holds it":                     {[]staging.Candidate{present("a", old), unknown}, true, staging.Keep, ""},
+		"what a new revision needs does not come early":        {[]staging.Candidate{absent}, false, staging.Keep, ""},
+		"what is there for other reasons follows its template": {[]staging.Candidate{absent}, true, staging.Live, ""},
+		"a workload without a rollout does not hurry it":       {[]staging.Candidate{present("a", old)}, true, staging.Send, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			verdict, opinion := staging.Choose(c.opinions, c.free)
+			verdict, candidate := staging.Choose(c.candidates, c.independent)
 			g.Expect(verdict).To(Equal(c.want))
-			g.Expect(opinion.Rollout).To(Equal(c.of))
+			g.Expect(candidate.Rollout).To(Equal(c.of))
 		})
 	}
 }
