@@ -1,5 +1,3 @@
-// Package quota adds up what workloads request in all clusters together, and compares it
-// with what FederatedResourceQuotas allow.
 package quota
 
 import (

@@ -1,20 +1,52 @@
 // Package arch holds the import rules that a linter cannot express: what a binary
-// links, what a core package reaches, and which stages know each other.
+// links, what a core package reaches, and which stages know each other. It holds, too, where
+// packages say what they are.
 package arch
 
 import (
 	"encoding/json"
 	"errors"
+	"go/parser"
+	"go/token"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // pkg is what `go list` says of a package.
 type pkg struct {
-	ImportPath    string
-	Imports, Deps []string
+	ImportPath, Dir        string
+	GoFiles, Imports, Deps []string
+}
+
+// TestPackageComments holds where a package says what it is: in doc.go if it has several files, in its
+// one file otherwise.
+func TestPackageComments(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t, strings.TrimSpace(string(run(t, "list", "-m")))) {
+		if len(p.GoFiles) == 0 {
+			continue // it is all tests
+		}
+		want := "doc.go"
+		if len(p.GoFiles) == 1 {
+			want = p.GoFiles[0]
+		}
+		var got []string
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Doc != nil && (strings.HasPrefix(file.Doc.Text(), "Package ") || strings.HasPrefix(file.Doc.Text(), "Command ")) {
+				got = append(got, name)
+			}
+		}
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("%s has its package comment in %v, want it in %s", p.ImportPath, got, want)
+		}
+	}
 }
 
 // place is where a package sits in the tree. hub/flow/scheduler/assign is
@@ -177,7 +209,7 @@ func head(parts []string) string {
 // list returns our packages without their tests.
 func list(t *testing.T, module string) []pkg {
 	t.Helper()
-	dec := json.NewDecoder(strings.NewReader(string(run(t, "list", "-json=ImportPath,Imports,Deps", module+"/..."))))
+	dec := json.NewDecoder(strings.NewReader(string(run(t, "list", "-json=ImportPath,Dir,GoFiles,Imports,Deps", module+"/..."))))
 	var pkgs []pkg
 	for {
 		var p pkg
