@@ -75,11 +75,7 @@ func registerNamespaces(mgr manager.Manager, r *Reconciler, deps Deps) error {
 		}),
 		source.TypedKind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, handler.TypedFuncs[*clusterv1alpha1.Cluster, string]{
 			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q namespaceQueue) {
-				if n.all {
-					n.askForAll(ctx, q)
-				} else {
-					r.askForQuotas(ctx, e.Object.Name, q)
-				}
+				n.came(ctx, e, q)
 			},
 			DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*clusterv1alpha1.Cluster], q namespaceQueue) {
 				r.askForFollowers(ctx, e.Object.Name, q)

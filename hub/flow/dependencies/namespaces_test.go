@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -111,4 +112,20 @@ func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
 	for _, kept := range []string{w.other, "default", "kube-system"} {
 		g.Expect(w.attached(t, "", kept+"-namespace")()).To(BeNil(), kept)
 	}
+}
+
+// TestAHubThatStartsHasNamespacesFollowTheirQuotas has all of it be there before the hub.
+func TestAHubThatStartsHasNamespacesFollowTheirQuotas(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.end()
+	there := w.namespace + "-there"
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(there).Obj())).To(Succeed())
+	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fair"}}
+	quota.Spec.Overall = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	quota.Spec.StaticAssignments = []policyv1alpha1.StaticClusterAssignment{{ClusterName: there, Hard: quota.Spec.Overall}}
+	g.Expect(w.hub.Create(t.Context(), quota)).To(Succeed())
+
+	w.behind(t, "", func(*cache.Options) {})
+	g.Eventually(w.attached(t, "", w.namespace+"-namespace"), stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {there}}))
 }

@@ -10,7 +10,9 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
@@ -60,6 +62,18 @@ func targetsOf(b kube.Binding) sets.Set[string] {
 func askForNamespace(b *workv1alpha2.ClusterResourceBinding, q namespaceQueue) {
 	if kindOf(b) == namespaceKind() {
 		q.Add(b.Spec.Resource.Name)
+	}
+}
+
+// came asks for the namespaces that are to be in a cluster that came. When the hub starts it looks at every namespace in any case, once it
+// sees all clusters: to look for those of each cluster would take as long as there are clusters times quotas, or namespaces.
+func (n *namespaces) came(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q namespaceQueue) {
+	switch {
+	case e.IsInInitialList:
+	case n.all:
+		n.askForAll(ctx, q)
+	default:
+		n.askForQuotas(ctx, e.Object.Name, q)
 	}
 }
 
