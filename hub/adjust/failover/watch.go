@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +24,14 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
+)
+
+// gatherMore is how much longer the changes of clusters are gathered for each cluster of a binding, up to gatherMost. When a region is
+// lost hundreds change within a minute, and to decide takes as long as the binding has clusters. What it leaves a few seconds later it
+// leaves as well: the first change sets the time, and those that follow do not put it off.
+const (
+	gatherMore = time.Millisecond
+	gatherMost = 5 * time.Second
 )
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -144,6 +153,7 @@ func decides(before, after *clusterv1alpha1.Cluster) bool {
 		status(before, clusterv1alpha1.ClusterEvictionSuspended) != status(after, clusterv1alpha1.ClusterEvictionSuspended)
 }
 
+// ask asks for the bindings that name a cluster, and gathers what is of others.
 func (r *reconciler) ask(ctx context.Context, c client.Object, q requests) {
 	found, err := r.kind.Naming(ctx, r.hubClient, c.GetName())
 	if err != nil {
@@ -154,7 +164,13 @@ func (r *reconciler) ask(ctx context.Context, c client.Object, q requests) {
 	for _, b := range found {
 		// That it names the cluster is known of it. To look for that once more takes long in one that is in thousands.
 		if concerns(b) {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, gathering(b))
 		}
 	}
+}
+
+// gathering is for how long the changes of clusters are gathered of a binding.
+func gathering(b kube.Binding) time.Duration {
+	spec := b.BindingSpec()
+	return min(time.Duration(len(spec.Clusters)+len(spec.GracefulEvictionTasks))*gatherMore, gatherMost)
 }
