@@ -128,13 +128,13 @@ func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.ByCondition, s.BySilence, s.Expiring = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
-	s.Suspended = map[string]evict.Suspension{}
+	s.Suspended, s.SeenFor = map[string]evict.Suspension{}, map[string]map[string]time.Duration{}
 	verdict, err := r.verdicts.Now(ctx, s.Now)
 	if err != nil {
 		return err
 	}
 	for name, c := range s.Clusters {
-		s.Expiring[name] = r.taints.expiringOn(c)
+		s.Expiring[name], s.SeenFor[name] = r.taints.expiringOn(c), r.taints.seenFor(c, s.Now)
 		if verdict.Suspended(name) {
 			s.Suspended[name] = evict.Suspension{Reason: verdict.Reason(name), Message: verdict.Message(name)}
 		}

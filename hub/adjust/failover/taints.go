@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +29,12 @@ type taints struct {
 	versions string
 	// expiring are the keys of taints that are about to go, by cluster.
 	expiring map[string]expiring
+	// seen are the taints that came to clusters since this process follows them, by cluster and key.
+	seen map[string]map[string]seenTaint
 }
+
+// seenTaint is a taint by when it says that it was added, and when it was seen first by the clock of this process.
+type seenTaint struct{ added, at time.Time }
 
 // expiring are keys that were found of a version of a cluster, by versions of policies.
 type expiring struct {
@@ -39,6 +47,58 @@ func (t *taints) gone(c client.Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.expiring, c.GetName())
+	delete(t.seen, c.GetName())
+}
+
+// see takes over which NoExecute taints came to a cluster. The controllers of both kinds of bindings tell of each change, which is one.
+func (t *taints) see(before, after *clusterv1alpha1.Cluster, now time.Time) {
+	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next, had := map[string]seenTaint{}, noExecute(before)
+	for key, added := range noExecute(after) {
+		known, ok := t.seen[after.Name][key]
+		was, old := had[key]
+		switch {
+		case ok && known.added.Equal(added):
+			next[key] = known
+		case !old || !was.Equal(added):
+			next[key] = seenTaint{added: added, at: now}
+		}
+	}
+	if t.seen == nil {
+		t.seen = map[string]map[string]seenTaint{}
+	}
+	t.seen[after.Name] = next
+}
+
+// seenFor says for how long the taints of a cluster have been seen that came since this process follows it, by key.
+func (t *taints) seenFor(c *clusterv1alpha1.Cluster, now time.Time) map[string]time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.seen[c.Name]) == 0 {
+		return nil
+	}
+	out := map[string]time.Duration{}
+	for key, added := range noExecute(c) {
+		if known, ok := t.seen[c.Name][key]; ok && known.added.Equal(added) {
+			out[key] = max(now.Sub(known.at), 0)
+		}
+	}
+	return out
+}
+
+// noExecute are the NoExecute taints of a cluster that say when they were added, by key.
+func noExecute(c *clusterv1alpha1.Cluster) map[string]time.Time {
+	out := map[string]time.Time{}
+	for _, taint := range c.Spec.Taints {
+		if taint.Effect == corev1.TaintEffectNoExecute && taint.TimeAdded != nil {
+			out[taint.Key] = taint.TimeAdded.Time
+		}
+	}
+	return out
 }
 
 // expiringOn returns the keys of the taints that are about to go from a cluster, by the policies that were compiled last. They

@@ -3,9 +3,11 @@ package failover
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -65,4 +67,30 @@ func TestWhichTaintsAreAboutToGoIsFoundOnce(t *testing.T) {
 	g.Expect(known.expiringOn(c).UnsortedList()).To(ConsistOf("gone"))
 	known.gone(c)
 	g.Expect(known.expiring).To(BeEmpty())
+}
+
+// TestTaintsThatComeAreSeenByTheClockOfTheProcess holds that it is known for how long, whatever the taints say, but for those that were
+// there before.
+func TestTaintsThatComeAreSeenByTheClockOfTheProcess(t *testing.T) {
+	t.Parallel()
+	g, noon := NewWithT(t), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	with := func(taints ...corev1.Taint) *clusterv1alpha1.Cluster {
+		c := builder.MakeCluster("edge-1").Obj()
+		c.Spec.Taints = taints
+		return c
+	}
+	taint := func(key string, hour int) corev1.Taint {
+		return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: noon.Add(time.Duration(hour) * time.Hour)}}
+	}
+	known := &taints{}
+	old, lost, again := taint("old", 0), taint("lost", -1), taint("lost", 3)
+	g.Expect(known.seenFor(with(old), noon)).To(BeEmpty(), "it was there")
+	known.see(with(old), with(old, lost), noon)
+	known.see(with(old), with(old, lost), noon.Add(time.Second)) // the other controller is told, too
+	g.Expect(known.seenFor(with(old, lost), noon.Add(time.Minute))).To(Equal(map[string]time.Duration{"lost": time.Minute}))
+	g.Expect(known.seenFor(with(old, again), noon.Add(time.Minute))).To(BeEmpty(), "it is another one, of which nobody told yet")
+	known.see(with(old, lost), with(old, again), noon.Add(time.Minute))
+	g.Expect(known.seenFor(with(old, again), noon.Add(2*time.Minute))).To(Equal(map[string]time.Duration{"lost": time.Minute}))
+	known.see(with(old, again), with(old), noon.Add(time.Minute))
+	g.Expect(known.seenFor(with(old), noon.Add(time.Hour))).To(BeEmpty())
 }

@@ -119,6 +119,7 @@ func (r *reconciler) onCluster() handler.EventHandler {
 				return
 			}
 			r.watch.See(after, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
+			r.taints.see(before, after, r.clock.Now())
 			if disruption.Matters(before, after) {
 				r.verdicts.Outdate(after)
 			}

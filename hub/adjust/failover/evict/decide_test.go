@@ -23,6 +23,11 @@ func TestWhatIsLeft(t *testing.T) {
 	disconnected := func(in *Input) { in.Clusters["edge-1"].Status.Conditions[0].Reason = "AgentDisconnected" }
 	lostByCondition := func(in *Input) { in.ByCondition = sets.New("lost") }
 	bySilence := func(in *Input) { in.BySilence = sets.New("lost") }
+	seenFor := func(seconds int) func(*Input) {
+		return func(in *Input) {
+			in.SeenFor = map[string]map[string]time.Duration{"edge-1": {"lost": time.Duration(seconds) * time.Second}}
+		}
+	}
 	nowhere := func(in *Input) { in.CouldPlaceWithout = func([]string) bool { return false } }
 	of := func(apiVersion, kind string) func(*Input) {
 		return func(in *Input) { in.Spec.Resource.APIVersion, in.Spec.Resource.Kind = apiVersion, kind }
@@ -49,6 +54,16 @@ func TestWhatIsLeft(t *testing.T) {
 		"a lost line that is tolerated for a while, when it and the silence are over": {
 			in:   given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), disconnected, tolerated, now(340)),
 			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
+		},
+		"a silent cluster whose taint is older than it was seen for, in its time": {
+			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), tolerated, now(3600), seenFor(20)), wantRecheck: 280 * time.Second,
+		},
+		"and then it is left": {
+			in:   given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), tolerated, now(3600), seenFor(300)),
+			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
+		},
+		"a silent cluster whose taint was seen for longer than it says, as it says": {
+			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), tolerated, now(100), seenFor(3600)), wantRecheck: 200 * time.Second,
 		},
 		"a lost line of which nothing is said, later": {in: given(taint("edge-1"), lostByCondition, bySilence, ready("edge-1", "Unknown"), disconnected, now(339)), wantRecheck: time.Second},
 		"a cluster that was tainted before its line was lost, in its time": {

@@ -49,6 +49,9 @@ type Input struct {
 	BySilence sets.Set[string]
 	// Expiring are the keys of those of ByCondition that are about to go, by cluster.
 	Expiring map[string]sets.Set[string]
+	// SeenFor is for how long this process has seen those taints that came to clusters since it follows them, by cluster and key. That
+	// is by a clock which nobody sets, unlike what taints say.
+	SeenFor map[string]map[string]time.Duration
 	// Past is what the binding remembers of evictions.
 	Past []workv1alpha2.Eviction
 	// Began is since when this process follows the clusters: whose line was lost before gets time anew. The zero value is for ever.

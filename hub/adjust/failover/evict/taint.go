@@ -105,7 +105,7 @@ func (d *Decision) drivenOut(in *Input, cond *conditionBuilder, c *clusterv1alph
 		case !in.ByCondition.Has(t.Key):
 			fromPeople = append(fromPeople, t)
 		case !in.Expiring[c.Name].Has(t.Key):
-			fromPolicy = append(fromPolicy, in.ofSilence(c, t))
+			fromPolicy = append(fromPolicy, in.asSeen(c, in.ofSilence(c, t)))
 		}
 	}
 	people, policy := tolerate(fromPeople, in.Tolerations, in.BySilence), tolerate(fromPolicy, in.Tolerations, in.BySilence)
@@ -129,6 +129,16 @@ func (in *Input) ofSilence(c *clusterv1alpha1.Cluster, t corev1.Taint) corev1.Ta
 	}
 	early := disruption.Counts(c, in.silence(), time.Time{}).Sub(since)
 	t.TimeAdded = &metav1.Time{Time: t.TimeAdded.Add(early)}
+	return t
+}
+
+// asSeen has a taint be no older than this process has seen it. A hub whose clock was behind when it tainted a cluster, and is put right,
+// would count the difference as time for which the cluster was silent.
+func (in *Input) asSeen(c *clusterv1alpha1.Cluster, t corev1.Taint) corev1.Taint {
+	seen, ok := in.SeenFor[c.Name][t.Key]
+	if since := in.Now.Add(-seen); ok && t.TimeAdded != nil && t.TimeAdded.Time.Before(since) {
+		t.TimeAdded = &metav1.Time{Time: since}
+	}
 	return t
 }
 
