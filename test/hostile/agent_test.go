@@ -203,6 +203,11 @@ func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 		{own, `{"spec":{"taints":[]}}`},
 		{own, `{"spec":{"region":"elsewhere"}}`},
 		{own, `{"spec":{"id":"another"}}`},
+		{own + "/status", conditionsOf("Ready", "Unknown", "ClusterStatusUnknown")},
+		{own + "/status", conditionsOf("Ready", "Unknown", "ClusterStatusNeverUpdated")},
+		{own + "/status", conditionsOf("EvictionSuspended", "True", "HubSuspectsItself")},
+		{own + "/status", conditionsOf("CapacityJumped", "False", "CapacityUsual")},
+		{own + "/status", conditionsOf("SeveralAgents", "False", "OneSession")},
 		{lease + "edge-1", `{"metadata":{"finalizers":["a.b/c"]}}`},
 		{lease + "edge-1", `{"metadata":{"labels":{"a":"b"}}}`},
 		{lease + "edge-1", `{"metadata":{"annotations":{"a":"b"}}}`},
@@ -236,6 +241,12 @@ func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 		i.refused(t, http.MethodPost, csrs, fmt.Sprintf(`{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"name":"edge-1.renewal"},
 			"spec":{"request":%q,"signerName":%q,"usages":["client auth"]}}`, asJSON(t, requestFor(t, "system:karmada:agent:edge-1", contract.AgentGroup)), signer), nil)
 	}
+}
+
+// conditionsOf is a status of a Cluster that has one condition, which is so since a time of the agent's choice.
+func conditionsOf(conditionType, status, reason string) string {
+	return fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":%q,"message":"","lastTransitionTime":"2026-05-01T12:00:00Z"}]}}`,
+		conditionType, status, reason)
 }
 
 // tryToBeSomebodyElse asks in the name of others.

@@ -2,11 +2,13 @@ package apiserver
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -15,6 +17,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/cluster"
@@ -164,6 +167,65 @@ func TestWhatAnAgentMayDoToACluster(t *testing.T) {
 		c.Status.KubernetesVersion = "v1.36.3"
 		g.Expect(agent.Status().Update(t.Context(), c)).To(Succeed())
 		g.Expect(c.Status.KubernetesVersion).To(Equal("v1.36.3"))
+	})
+	silent := metav1.Condition{
+		Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionUnknown, Reason: clusterv1alpha1.ReasonClusterStatusUnknown,
+		LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute)),
+	}
+	suspended := metav1.Condition{
+		Type: clusterv1alpha1.ClusterEvictionSuspended, Status: metav1.ConditionTrue, Reason: workv1alpha2.ReasonHubSuspectsItself, LastTransitionTime: metav1.Now(),
+	}
+	told := func(t *testing.T) *clusterv1alpha1.Cluster {
+		t.Helper()
+		c := fresh(t)
+		c.Status.Conditions = []metav1.Condition{silent, suspended}
+		NewWithT(t).Expect(hubClient.Status().Update(t.Context(), c)).To(Succeed())
+		return c
+	}
+	t.Run("what the hub says of it is kept", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		c := told(t)
+		c.Status.KubernetesVersion = "v1.36.3"
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue, Reason: "TooManyDeletions"})
+		g.Expect(agent.Status().Update(t.Context(), c)).To(Succeed())
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue, Reason: "ClusterReady"})
+		g.Expect(agent.Status().Update(t.Context(), c)).To(Succeed())
+		g.Expect(c.Status.Conditions).To(HaveLen(3))
+	})
+	for name, tc := range map[string]struct {
+		change    func(*clusterv1alpha1.Cluster)
+		wantField string
+	}{
+		"it is not silent since another time": {
+			func(c *clusterv1alpha1.Cluster) { c.Status.Conditions[0].LastTransitionTime = metav1.Now() }, "status.conditions[Ready]",
+		},
+		"it is not silent for another reason": {
+			func(c *clusterv1alpha1.Cluster) {
+				c.Status.Conditions[0].Reason = clusterv1alpha1.ReasonClusterStatusNeverUpdated
+			}, "status.conditions[Ready]",
+		},
+		"what the hub suspects does not change": {
+			func(c *clusterv1alpha1.Cluster) {
+				c.Status.Conditions[1].Reason = workv1alpha2.ReasonOthersAreBack
+			}, "status.conditions[EvictionSuspended]",
+		},
+		"what the hub suspects does not vanish": {
+			func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = c.Status.Conditions[:1] }, "status.conditions[EvictionSuspended]",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := told(t)
+			tc.change(c)
+			expectRefused(t, agent.Status().Update(t.Context(), c), tc.wantField, c.Name)
+		})
+	}
+	t.Run("it does not say that it is silent", func(t *testing.T) {
+		t.Parallel()
+		c := fresh(t)
+		c.Status.Conditions = []metav1.Condition{silent}
+		expectRefused(t, agent.Status().Update(t.Context(), c), "status.conditions[Ready]", c.Name)
 	})
 	tests := map[string]struct {
 		change    func(*clusterv1alpha1.Cluster)

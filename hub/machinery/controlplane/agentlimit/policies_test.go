@@ -101,6 +101,10 @@ func TestPoliciesBoundWhatAgentsReport(t *testing.T) {
 	condition := func(message string) map[string]any {
 		return map[string]any{"type": "Ready", "status": "True", "message": message, "lastTransitionTime": nil}
 	}
+	says := func(of, status, at string) map[string]any {
+		return map[string]any{"type": of, "status": status, "reason": "R", "message": "It is so.", "lastTransitionTime": at}
+	}
+	conditions := func(of ...any) map[string]any { return status(map[string]any{"conditions": of}) }
 	manifest := func(name string, reflected any) map[string]any {
 		return map[string]any{"identifier": map[string]any{"ordinal": int64(0), "kind": "Deployment", "name": name}, "health": "Healthy", "status": reflected}
 	}
@@ -141,8 +145,35 @@ func TestPoliciesBoundWhatAgentsReport(t *testing.T) {
 			"a long reason": {object: status(map[string]any{"conditions": list(3, condition(text(30_000)))}), refused: true},
 			"a version":     {object: status(map[string]any{"kubernetesVersion": text(70_000)}), refused: true},
 			"many fields":   {object: status(map[string]any{"resourceSummary": map[string]any{"allocatable": map[string]any{text(70_000): "1"}}}), refused: true},
-			"an apply":      {object: applied(2), before: applied(1), refused: true},
-			"after applies": {object: applied(2), before: applied(2)},
+			"that it is silent": {
+				object: conditions(says("Ready", "Unknown", "12:00")), before: conditions(says("Ready", "True", "11:00")), refused: true,
+			},
+			"that it always was silent": {object: conditions(says("Ready", "Unknown", "12:00")), refused: true},
+			"that it is silent since another time": {
+				object: conditions(says("Ready", "Unknown", "12:00")), before: conditions(says("Ready", "Unknown", "11:00")), refused: true,
+			},
+			"that it is silent, beside something else": {
+				object: conditions(says("Ready", "True", "12:00"), says("Ready", "Unknown", "11:00")), before: conditions(says("Ready", "Unknown", "11:00")), refused: true,
+			},
+			"something else, while the hub says that it is silent": {
+				object: conditions(says("Ready", "Unknown", "11:00"), says("DeletionsHeld", "True", "12:00")), before: conditions(says("Ready", "Unknown", "11:00")),
+			},
+			"that it is back": {object: conditions(says("Ready", "False", "12:00")), before: conditions(says("Ready", "Unknown", "11:00"))},
+			"what the hub says, as it is": {
+				object: conditions(says("CapacityJumped", "True", "10:00"), says("Ready", "True", "12:00"), says("EvictionSuspended", "True", "11:00")),
+				before: conditions(says("Ready", "Unknown", "11:00"), says("EvictionSuspended", "True", "11:00"), says("CapacityJumped", "True", "10:00")),
+			},
+			"that evictions are suspended": {object: conditions(says("EvictionSuspended", "True", "12:00")), refused: true},
+			"that they are not": {
+				object: conditions(says("Ready", "True", "12:00")), before: conditions(says("EvictionSuspended", "True", "11:00")), refused: true,
+			},
+			"that its capacity did not jump": {
+				object: conditions(says("CapacityJumped", "False", "11:00")), before: conditions(says("CapacityJumped", "True", "11:00")), refused: true,
+			},
+			"that it is one agent":  {object: conditions(says("SeveralAgents", "False", "12:00")), before: conditions(says("SeveralAgents", "True", "11:00")), refused: true},
+			"thousands of silences": {object: conditions(list(600, says("EvictionSuspended", "True", "12:00"))...), refused: true},
+			"an apply":              {object: applied(2), before: applied(1), refused: true},
+			"after applies":         {object: applied(2), before: applied(2)},
 		},
 		"agent-work-statuses": {
 			"nothing":              {object: map[string]any{"metadata": map[string]any{"name": "web"}}},
