@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,13 +54,39 @@ func ClustersNamed(ctx context.Context, r client.Reader, names iter.Seq[string])
 // ClusterLeaves reads live whether a cluster leaves the fleet, or left it: before anything is taken from its member, since
 // the cache may be older than that. What is in a member that leaves stays there.
 func ClusterLeaves(ctx context.Context, live client.Reader, name string) (bool, error) {
+	cluster, err := ClusterNow(ctx, live, name)
+	if err != nil {
+		return false, fmt.Errorf("looking before anything is taken from a member: %w", err)
+	}
+	return cluster == nil || !cluster.DeletionTimestamp.IsZero() || isRetired(cluster), nil
+}
+
+// ClusterNow reads the metadata of a cluster live; nil if there is none of that name.
+func ClusterNow(ctx context.Context, live client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
 	cluster := MetadataOf(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster))
 	err := live.Get(ctx, client.ObjectKey{Name: name}, cluster)
-	switch {
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("reading cluster %q before anything is taken from its member: %w", name, err)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // that there is none is an answer
 	}
-	return !cluster.DeletionTimestamp.IsZero() || cluster.Annotations[contract.RetiredAnnotation] != "", nil
+	if err != nil {
+		return nil, fmt.Errorf("reading cluster %q as it is: %w", name, err)
+	}
+	return cluster, nil
+}
+
+// ConfirmCluster reads a Cluster live before anything is taken away because it leaves: since the cache saw it, it may be gone, and its member
+// may have joined again by the same name. Unless it is the same, and leaves as far as it did, the answer is CacheBehind.
+func ConfirmCluster(ctx context.Context, live client.Reader, saw *clusterv1alpha1.Cluster) error {
+	is, err := ClusterNow(ctx, live, saw.Name)
+	if err != nil {
+		return err
+	}
+	if is == nil || is.UID != saw.UID || is.DeletionTimestamp.IsZero() != saw.DeletionTimestamp.IsZero() || isRetired(is) != isRetired(saw) {
+		return CacheBehind(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), saw.Name)
+	}
+	return nil
+}
+
+func isRetired(cluster metav1.Object) bool {
+	return cluster.GetAnnotations()[contract.RetiredAnnotation] != ""
 }

@@ -91,7 +91,7 @@ func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient cli
 	if err != nil {
 		return err
 	}
-	if err := registration.Forget(ctx, hubClient, cluster, by, env.Clock.Now()); err != nil {
+	if err := registration.Forget(ctx, hubClient, hubClient, cluster, by, env.Clock.Now()); err != nil {
 		return err
 	}
 	say(env.Err, "The agent of cluster %s is locked out; waiting until its Works and its namespace are gone", name)

@@ -88,7 +88,7 @@ func TestAPaddedStatusIsInNobodysWay(t *testing.T) {
 		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "example.com/suspect", Value: repeat("x", 60), Effect: corev1.TaintEffectNoSchedule})
 		g.Expect(w.Update(t.Context(), c)).To(Succeed(), "it can be tainted")
 	})
-	g.Expect(registration.Forget(t.Context(), w.Client, w.cluster(t, thief.name), "ann", w.now())).To(Succeed())
+	g.Expect(registration.Forget(t.Context(), w.Client, w.Client, w.cluster(t, thief.name), "ann", w.now())).To(Succeed())
 	thief.refused(t, http.MethodGet, worksOf(thief.name), "", nil)
 	eventually(t, func(g Gomega) {
 		g.Expect(apierrors.IsNotFound(w.Get(t.Context(), client.ObjectKey{Name: thief.name}, &clusterv1alpha1.Cluster{}))).To(BeTrue())

@@ -37,7 +37,7 @@ func TestAStolenCertificateEndsWithItsJoin(t *testing.T) {
 	ends := map[string]func(t *testing.T, name string){
 		"forgotten": func(t *testing.T, name string) {
 			t.Helper()
-			NewWithT(t).Expect(registration.Forget(t.Context(), w.Client, w.cluster(t, name), "ann", w.now())).To(Succeed())
+			NewWithT(t).Expect(registration.Forget(t.Context(), w.Client, w.Client, w.cluster(t, name), "ann", w.now())).To(Succeed())
 		},
 		"deleted": func(t *testing.T, name string) {
 			t.Helper()

@@ -43,6 +43,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return 0, nil
 	}
 	name := r.namespace(cluster)
+	// It is read before the Cluster is confirmed: what there is then is not of a later join.
 	namespace, err := r.liveNamespace(ctx, name)
 	if err != nil {
 		return 0, err
@@ -62,6 +63,11 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	if count > 0 {
 		return r.waitFor(cluster, waitTargeted, stillTargeted(cluster.Name, example, count)), nil
+	}
+
+	// From here on things are deleted by the name of the Cluster, by which its member may have joined again.
+	if err := kube.ConfirmCluster(ctx, r.hubReader, cluster); err != nil {
+		return 0, err
 	}
 
 	// 2. Its Works are gone. What they brought stays in the member.

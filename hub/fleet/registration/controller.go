@@ -54,7 +54,7 @@ func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 			return fmt.Errorf("indexing certificate requests by %s: %w", name, err)
 		}
 	}
-	leaving := &leaveReconciler{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
+	leaving := &leaveReconciler{hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), events: deps.Events, clock: deps.Clock}
 	return errors.Join(r.register(mgr), r.rights.register(mgr, workers), newSessions(mgr.GetClient(), deps).register(mgr), leaving.register(mgr))
 }
 

@@ -191,7 +191,7 @@ func TestAClusterThatIsForgottenIsLockedOutAtOnce(t *testing.T) {
 	fresh.Labels = map[string]string{"written": "meanwhile"}
 	h.g.Expect(h.Update(ctx, fresh)).To(Succeed())
 	for range 2 { // it may have been stopped
-		h.g.Expect(Forget(ctx, h.Client, cluster, "ann", h.clock.Now())).To(Succeed())
+		h.g.Expect(Forget(ctx, h.Client, h.Client, cluster, "ann", h.clock.Now())).To(Succeed())
 	}
 	cluster = h.cluster(ctx, "gone")
 	h.g.Expect(cluster.DeletionTimestamp).NotTo(BeNil())
@@ -240,7 +240,7 @@ func TestAClusterThatIsForgottenIsLockedOutAtOnce(t *testing.T) {
 	})
 	t.Run("a name that is released is anybody's", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(Forget(ctx, h.Client, h.cluster(ctx, "gone"), "ann", h.clock.Now())).To(Succeed())
+		g.Expect(Forget(ctx, h.Client, h.Client, h.cluster(ctx, "gone"), "ann", h.clock.Now())).To(Succeed())
 		g.Expect(Release(ctx, h.Client, "gone")).To(Succeed())
 		verdict, _ := join(g, "member-other")
 		g.Expect(verdict).To(Equal(approved))
@@ -264,7 +264,7 @@ func TestAClusterThatIsDeletedIsForgotten(t *testing.T) {
 	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
 	h.g.Expect(h.Delete(ctx, cluster)).To(Succeed())
 
-	leaving := &leaveReconciler{hubClient: h.Client, events: r.events, clock: h.clock}
+	leaving := &leaveReconciler{hubClient: h.Client, hubReader: h.Client, events: r.events, clock: h.clock}
 	for range 2 {
 		_, err := leaving.Reconcile(ctx, h.cluster(ctx, "erased"))
 		h.g.Expect(err).NotTo(HaveOccurred())
@@ -293,8 +293,8 @@ func TestAClusterThatIsHalfForgottenWorksOrIsForgotten(t *testing.T) {
 			r := h.stage(h.Client)
 			h.g.Expect(h.try(ctx, r, request)).To(Succeed())
 			join := record.JoinOf(h.cluster(ctx, name).Annotations)
-			h.g.Expect(Forget(ctx, failing(t, stop), h.cluster(ctx, name), "ann", h.clock.Now())).NotTo(Succeed())
-			leaving := &leaveReconciler{hubClient: h.Client, events: r.events, clock: h.clock}
+			h.g.Expect(Forget(ctx, failing(t, stop), h.Client, h.cluster(ctx, name), "ann", h.clock.Now())).NotTo(Succeed())
+			leaving := &leaveReconciler{hubClient: h.Client, hubReader: h.Client, events: r.events, clock: h.clock}
 			again := func() (verdict, reason string) {
 				request := h.ask(ctx, h.tokenOf(ctx, name, func(token *bootstrap.Token) { token.Member = member }), name, member)
 				h.g.Expect(h.try(ctx, r, request)).To(Succeed())

@@ -26,6 +26,7 @@ import (
 // not delete in a member because of a word that a thief of its certificate could say too.
 type leaveReconciler struct {
 	hubClient client.Client
+	hubReader client.Reader // live
 	events    kube.EventSink
 	clock     clock.PassiveClock
 }
@@ -56,10 +57,21 @@ func leaves(cluster *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterLeaveRequested)
 }
 
-// Reconcile forgets one Cluster whose member asks for it.
-func (l *leaveReconciler) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster) (ctrl.Result, error) {
-	if !leaves(cluster) {
+// Reconcile forgets one Cluster whose member asks for it. It goes by the Cluster as it is: the cache may show one that is gone, after which the
+// member joined again by its name.
+func (l *leaveReconciler) Reconcile(ctx context.Context, cached *clusterv1alpha1.Cluster) (ctrl.Result, error) {
+	if !leaves(cached) {
 		return ctrl.Result{}, nil
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := l.hubReader.Get(ctx, client.ObjectKeyFromObject(cached), cluster); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return ctrl.Result{}, fmt.Errorf("reading cluster %q before it is forgotten: %w", cached.Name, err)
+		}
+		return ctrl.Result{}, nil
+	}
+	if cluster.UID != cached.UID || !leaves(cluster) {
+		return ctrl.Result{}, kube.CacheBehind(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), cached.Name)
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, l.deleted(ctx, cluster)
@@ -67,7 +79,7 @@ func (l *leaveReconciler) Reconcile(ctx context.Context, cluster *clusterv1alpha
 	if record.IsRetired(cluster.Annotations) {
 		return ctrl.Result{}, l.finish(ctx, cluster)
 	}
-	if err := Forget(ctx, l.hubClient, cluster, contract.AgentUser(cluster.Name), l.clock.Now()); err != nil {
+	if err := Forget(ctx, l.hubClient, l.hubReader, cluster, contract.AgentUser(cluster.Name), l.clock.Now()); err != nil {
 		return ctrl.Result{}, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, whose member leaves", "Cluster", cluster.Name)
@@ -80,7 +92,7 @@ func (l *leaveReconciler) Reconcile(ctx context.Context, cluster *clusterv1alpha
 
 // deleted forgets a Cluster that somebody deleted without a word to the hub.
 func (l *leaveReconciler) deleted(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	if err := Forget(ctx, l.hubClient, cluster, "whoever deleted the Cluster", l.clock.Now()); err != nil {
+	if err := Forget(ctx, l.hubClient, l.hubReader, cluster, "whoever deleted the Cluster", l.clock.Now()); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, which was deleted", "Cluster", cluster.Name)

@@ -86,7 +86,7 @@ func TestAnAgentInTheWayOfItsEndIsLockedOutFirst(t *testing.T) {
 			read := &clusterv1alpha1.Cluster{}
 			g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(cluster), read)).To(Succeed())
 			before := read.DeepCopy()
-			g.Expect(Forget(t.Context(), hub, read, "ann", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))).To(Succeed())
+			g.Expect(Forget(t.Context(), hub, hub, read, "ann", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))).To(Succeed())
 			g.Expect(hasRights(t.Context(), hub)).To(BeFalse())
 			g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(cluster), read)).To(Succeed())
 			g.Expect(record.IsRetired(read.Annotations)).To(BeTrue())

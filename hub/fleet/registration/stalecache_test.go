@@ -1,0 +1,128 @@
+package registration
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/fleet/registration/grant"
+	"fairlead.dev/test/builder"
+	testcluster "fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+// runShowing runs the stage for one Cluster alone, which its cache has as shows changes it.
+func runShowing(t *testing.T, cfg *rest.Config, name string, shows func(*clusterv1alpha1.Cluster)) (stop func()) {
+	t.Helper()
+	only := func(name string) cache.ByObject {
+		return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
+	}
+	return stagetest.Start(t, cfg, func(mgr manager.Manager) error {
+		return Register(t.Context(), mgr, Deps{
+			ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: (&stagetest.Events{}).Record, Clock: clock.RealClock{},
+		})
+	}, func(o *manager.Options) {
+		o.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}} // as a hub has it
+		clusters := only(name)
+		clusters.Transform = func(obj any) (any, error) {
+			if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
+				shows(cluster)
+			}
+			return obj, nil
+		}
+		o.Cache.ByObject = map[client.Object]cache.ByObject{
+			&clusterv1alpha1.Cluster{}: clusters, &certificatesv1.CertificateSigningRequest{}: only("none"),
+		}
+	})
+}
+
+// TestAHubThatSeesTheClusterOfBeforeLeavesTheNewJoinAlone has a member that was forgotten and has joined again by the same name, and a hub
+// whose cache shows the Cluster that was forgotten.
+func TestAHubThatSeesTheClusterOfBeforeLeavesTheNewJoinAlone(t *testing.T) {
+	t.Parallel()
+	former := func(cluster *clusterv1alpha1.Cluster) {
+		cluster.UID, cluster.ResourceVersion = "of-before", "1"
+		cluster.DeletionTimestamp = new(metav1.Now())
+	}
+	for name, shows := range map[string]func(*clusterv1alpha1.Cluster){
+		"again-deleted": former,
+		"again-retired": func(cluster *clusterv1alpha1.Cluster) {
+			former(cluster)
+			metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, "{}")
+		},
+		"again-retired-only": func(cluster *clusterv1alpha1.Cluster) {
+			former(cluster)
+			cluster.DeletionTimestamp = nil
+			metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, "{}")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, ctx := NewWithT(t), t.Context()
+			api := testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub})
+			hub := api.Client(t)
+			cluster := builder.MakeCluster(name).Obj()
+			cluster.Spec.ID, cluster.Finalizers = "member-"+name, []string{contract.ClusterFinalizer}
+			cluster.Annotations = map[string]string{contract.JoinedAnnotation: `{"id":"join-of-` + name + `"}`}
+			g.Expect(hub.Create(ctx, cluster)).To(Succeed())
+			g.Expect(hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-" + name}})).To(Succeed())
+			stop := runShowing(t, api.Config, name, func(*clusterv1alpha1.Cluster) {})
+			rights := grant.To(cluster, "karmada-es-"+name)
+			given := func(g Gomega) []types.UID {
+				binding, works, lease := &rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}, &rbacv1.RoleBinding{}
+				g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(rights.ClusterBinding), binding)).To(Succeed())
+				g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(rights.WorksBinding), works)).To(Succeed())
+				g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(rights.LeaseBinding), lease)).To(Succeed())
+				return []types.UID{binding.UID, works.UID, lease.UID}
+			}
+			g.Eventually(func(g Gomega) { given(g) }, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+			before := given(g)
+			stop()
+
+			var read atomic.Int64
+			var mu sync.Mutex
+			var wrote []string
+			cfg := stagetest.Intercept(api.Config, func(r *http.Request) (*http.Response, error) {
+				switch {
+				case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/clusters/"+name):
+					read.Add(1)
+				case r.Method != http.MethodGet:
+					mu.Lock()
+					defer mu.Unlock()
+					wrote = append(wrote, r.Method+" "+r.URL.Path)
+				}
+				return nil, nil
+			})
+			runShowing(t, cfg, name, shows)
+			g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again")
+			g.Consistently(func(g Gomega) {
+				mu.Lock()
+				defer mu.Unlock()
+				g.Expect(wrote).To(BeEmpty())
+			}, stagetest.Quiet, stagetest.Poll).Should(Succeed())
+			g.Expect(given(g)).To(Equal(before))
+			err := hub.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName(name)}, &corev1.ConfigMap{})
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the name is not kept")
+		})
+	}
+}
