@@ -39,7 +39,8 @@ func (r *Reconciler) admit(ctx context.Context, csr *certificatesv1.CertificateS
 	if err := r.ensureCluster(ctx, csr, found); err != nil {
 		return false, err
 	}
-	return r.rights.Ensure(ctx, found.cluster, r.hubReader)
+	out, err := r.rights.Ensure(ctx, found.cluster, r.hubReader)
+	return out.All, err
 }
 
 // useToken marks the token as used for this request. Of two requests that are seen at

@@ -79,7 +79,9 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 		events:    deps.Events,
 		clock:     deps.Clock,
 		manual:    deps.ManualApproval,
-		rights:    &Rights{hubClient: hubClient, hubReader: hubReader, prefix: deps.ExecutionNamespacePrefix},
+		rights: &Rights{
+			hubClient: hubClient, hubReader: hubReader, prefix: deps.ExecutionNamespacePrefix, events: deps.Events, clock: deps.Clock,
+		},
 	}, nil
 }
 

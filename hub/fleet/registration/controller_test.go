@@ -257,7 +257,7 @@ func TestAnAgentMayDoItsWorkAndNoMore(t *testing.T) {
 		h.g.Expect(h.Create(ctx, obj)).To(Succeed())
 		ready, err := h.stage(h.Client).rights.Ensure(ctx, obj, h.Client)
 		h.g.Expect(err).NotTo(HaveOccurred())
-		h.g.Expect(ready).To(BeTrue())
+		h.g.Expect(ready.All).To(BeTrue())
 		h.g.Expect(h.Create(ctx, builder.MakeWork(cluster, "web").Obj())).To(Succeed())
 	}
 	agent := h.asAgent("mine")

@@ -5,10 +5,10 @@
 //	           execution namespaces.
 //	Writes:    approvals and denials, and deletions of requests that flood; on a token, by
 //	           whom and for which request it was used; Clusters that are new, and the
-//	           deletion of those that leave; condition SeveralAgents of Clusters; roles and
-//	           leases of agents, and the namespace of the leases.
+//	           deletion of those that leave; conditions SeveralAgents and RightsWithheld of
+//	           Clusters; roles and leases of agents, and the namespace of the leases.
 //	Owns:      spec.id of a Cluster, the existence of its lease, the rights of its agent,
-//	           that condition.
+//	           these conditions.
 //	Invariant: a token yields one certificate. It is marked as used before anything is
 //	           made with it, and the certificate is approved after everything is there.
 //	Next:      the signer of the API server, then the agent.

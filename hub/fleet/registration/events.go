@@ -59,3 +59,14 @@ func severalAgents(cluster *clusterv1alpha1.Cluster, condition metav1.Condition)
 	}
 	return out
 }
+
+// rightsWithheld tells that an agent does not get a right that it is missing, and that it is over.
+func rightsWithheld(cluster *clusterv1alpha1.Cluster, condition metav1.Condition) kube.Event {
+	out := kube.Event{
+		Regarding: cluster, Type: corev1.EventTypeWarning, Reason: condition.Reason, Action: "Granting", Note: condition.Message,
+	}
+	if condition.Status != metav1.ConditionTrue {
+		out.Type = corev1.EventTypeNormal
+	}
+	return out
+}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -77,7 +78,7 @@ func TestAnAgentInTheWayOfItsEndIsLockedOutFirst(t *testing.T) {
 					return c.Patch(ctx, obj, patch, opts...)
 				},
 			}).Build()
-			r := &Rights{hubClient: hub, hubReader: hub, prefix: contract.DefaultExecutionNamespacePrefix}
+			r := &Rights{hubClient: hub, hubReader: hub, prefix: contract.DefaultExecutionNamespacePrefix, events: func(kube.Event) {}, clock: clock.RealClock{}}
 			g.Expect(hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}})).To(Succeed())
 			_, err = r.Reconcile(t.Context(), cluster.DeepCopy())
 			g.Expect(err).NotTo(HaveOccurred())

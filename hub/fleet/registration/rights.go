@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +26,8 @@ type Rights struct {
 	hubClient client.Client
 	hubReader client.Reader // live
 	prefix    string
+	events    kube.EventSink
+	clock     clock.PassiveClock
 }
 
 // Reconcile keeps the rights of the agent of one Cluster as they should be. While the
@@ -38,26 +41,37 @@ func (r *Rights) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if !cluster.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	_, err := r.Ensure(ctx, cluster, r.hubClient)
-	return ctrl.Result{}, err
+	out, err := r.Ensure(ctx, cluster, r.hubClient)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.tell(ctx, cluster, out)
+}
+
+// Given is what became of the rights of an agent.
+type Given struct {
+	// All says whether the agent has every right.
+	All bool
+	// Kept is the record that keeps the name of the Cluster, for which missing rights are withheld; nil if they are not.
+	Kept *corev1.ConfigMap
 }
 
 // Ensure writes what is missing or different, and reports whether all of it is there:
 // without the execution namespace the right to the Works in it cannot be. Reader says
 // how the namespace is read.
-func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, reader client.Reader) (bool, error) {
+func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, reader client.Reader) (Given, error) {
 	namespace := &corev1.Namespace{}
 	name := contract.ExecutionNamespace(r.prefix, cluster.Name)
 	err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
-		return false, fmt.Errorf("reading the execution namespace of %q: %w", cluster.Name, err)
+		return Given{}, fmt.Errorf("reading the execution namespace of %q: %w", cluster.Name, err)
 	case namespace.UID == "", !namespace.DeletionTimestamp.IsZero(): // there is none yet, or still an old one
-		return false, nil
+		return Given{}, nil
 	}
 	rights := grant.To(cluster, name)
-	if kept, err := r.keptInstead(ctx, cluster, rights); kept || err != nil {
-		return false, err
+	if kept, err := r.keptInstead(ctx, cluster, rights); kept != nil || err != nil {
+		return Given{Kept: kept}, err
 	}
 	for _, ensure := range []func() error{
 		func() error { return r.ensureOwners(ctx, &rights) },
@@ -68,34 +82,37 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 		func() error { return r.ensureRoleBinding(ctx, rights.LeaseBinding) },
 	} {
 		if err := ensure(); err != nil {
-			return false, fmt.Errorf("giving the agent of cluster %q its rights: %w", cluster.Name, err)
+			return Given{}, fmt.Errorf("giving the agent of cluster %q its rights: %w", cluster.Name, err)
 		}
 	}
-	return true, nil
+	return Given{All: true}, nil
 }
 
-// keptInstead says whether rights that are missing, as far as the cache knows, are not to be given because the name of the Cluster is
-// kept: somebody forgets it just now, and has yet to mark it.
-func (r *Rights) keptInstead(ctx context.Context, cluster *clusterv1alpha1.Cluster, rights grant.Rights) (bool, error) {
+// keptInstead returns what keeps the name of the Cluster if rights are missing, as far as the cache knows: then they are not to be given, since
+// somebody forgets it just now and has yet to mark it, or was stopped before that. It returns nil if rights are to be given.
+func (r *Rights) keptInstead(ctx context.Context, cluster *clusterv1alpha1.Cluster, rights grant.Rights) (*corev1.ConfigMap, error) {
 	for _, obj := range bindingsOf(rights) {
 		live, ok := obj.DeepCopyObject().(client.Object)
 		if !ok {
-			return false, fmt.Errorf("copying %q: a copy of %T is no object", obj.GetName(), obj)
+			return nil, fmt.Errorf("copying %q: a copy of %T is no object", obj.GetName(), obj)
 		}
 		err := r.hubClient.Get(ctx, client.ObjectKeyFromObject(obj), live)
 		if apierrors.IsNotFound(err) {
 			kept := grant.RetiredOf(cluster.Name).Record
 			err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(kept), kept)
-			if client.IgnoreNotFound(err) != nil {
-				return false, fmt.Errorf("looking whether the name %q is kept: %w", cluster.Name, err)
+			if apierrors.IsNotFound(err) {
+				return nil, nil //nolint:nilnil // that it is not kept is an answer
 			}
-			return err == nil, nil
+			if err != nil {
+				return nil, fmt.Errorf("looking whether the name %q is kept: %w", cluster.Name, err)
+			}
+			return kept, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("looking for rights of the agent of cluster %q: %w", cluster.Name, err)
+			return nil, fmt.Errorf("looking for rights of the agent of cluster %q: %w", cluster.Name, err)
 		}
 	}
-	return false, nil
+	return nil, nil //nolint:nilnil // nothing is missing
 }
 
 // ensureHeartbeat makes the lease of an agent. What is in it is the agent's.

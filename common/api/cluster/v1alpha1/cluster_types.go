@@ -227,6 +227,11 @@ const (
 	// ClusterSeveralAgents says that several agents pass for the one of this member at
 	// once. Written by the hub's registration stage, the first time that it is so.
 	ClusterSeveralAgents = "SeveralAgents"
+	// ClusterRightsWithheld says whether the agent is without a right that it should have, because
+	// the name of the Cluster is kept though nobody retired it: somebody began to forget it and was
+	// stopped. The message says what to run. Written by the hub's registration stage, the first time
+	// that it is so. It is ours.
+	ClusterRightsWithheld = "RightsWithheld"
 	// ClusterLeaveRequested says that the member asks to be forgotten by the hub. Written by
 	// `agent leave`; the hub's registration stage does it.
 	ClusterLeaveRequested = "LeaveRequested"
@@ -259,6 +264,10 @@ const (
 	ReasonAgentLeaves = "AgentLeaves"
 	// ReasonOneSession : one session alone was heard for a while.
 	ReasonOneSession = "OneSession"
+	// ReasonNameKept : the name is kept for a member that somebody began to forget.
+	ReasonNameKept = "NameKept"
+	// ReasonRightsGiven : the agent has all its rights.
+	ReasonRightsGiven = "RightsGiven"
 	// ReasonClusterReady : the member's API answers that it is ready.
 	ReasonClusterReady = "ClusterReady"
 	// ReasonClusterNotReachable : the member's API does not answer its agent.
@@ -303,8 +312,8 @@ type ClusterStatus struct {
 
 	// Conditions are Ready, CompleteAPIEnablements and DeletionsHeld, which the agent writes (the hub
 	// does where it no longer hears from the agent), LeaveRequested, which `agent leave` writes,
-	// SeveralAgents (the hub's registration stage), EvictionSuspended (failover) and CapacityJumped
-	// (the hub's cluster stage).
+	// SeveralAgents and RightsWithheld (the hub's registration stage), EvictionSuspended (failover) and
+	// CapacityJumped (the hub's cluster stage).
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 

@@ -182,6 +182,9 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents) {
 		say("Several agents pass for it; see `hub clusters describe %s`.", c.Name)
 	}
+	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterRightsWithheld) {
+		say("Its agent misses a right, since its name is kept; see `hub clusters describe %s`.", c.Name)
+	}
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCapacityJumped) {
 		say("It reports more than twice its usual capacity; see `hub clusters describe %s`.", c.Name)
 	}

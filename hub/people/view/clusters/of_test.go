@@ -86,6 +86,7 @@ func TestStateAndRemarks(t *testing.T) {
 		"forgotten":            {Input{Cluster: cluster(ready(metav1.ConditionUnknown), retired, certificate(-time.Hour))}, Forgotten, nil},
 		"being removed":        {Input{Cluster: cluster(yes, removed)}, Removing, nil},
 		"several agents":       {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionTrue))}, Ready, []string{"Several agents pass for it; see `hub clusters describe edge-1`."}},
+		"rights withheld":      {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterRightsWithheld, metav1.ConditionTrue))}, Ready, []string{"Its agent misses a right, since its name is kept; see `hub clusters describe edge-1`."}},
 		"one agent again":      {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionFalse))}, Ready, nil},
 		"silent among many":    {Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterEvictionSuspended, metav1.ConditionTrue))}, Silent, []string{"Nothing is moved away from it, since too many clusters fell silent together."}},
 		"it claims much more":  {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityJumped, metav1.ConditionTrue))}, Ready, []string{"It reports more than twice its usual capacity; see `hub clusters describe edge-1`."}},

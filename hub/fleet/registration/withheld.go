@@ -1,0 +1,75 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+const (
+	// forgetting is for how long a name may be kept before its Cluster is marked: so long somebody may be about to.
+	forgetting = time.Minute
+	// withheldPoll is how often to look whether a name is kept still. What keeps it is not watched.
+	withheldPoll = 10 * time.Second
+)
+
+// tell writes on a Cluster whether its agent misses a right that it does not get because the name is kept, though the Cluster lives on. Nobody but
+// a person knows whether it was to be forgotten: whoever began to may have been stopped, or have seen that it was the wrong one.
+func (r *Rights) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster, out Given) (ctrl.Result, error) {
+	withheld := out.Kept != nil && cluster.Spec.ID != "" // where nobody joined yet, nobody misses a right
+	if withheld {
+		if left := out.Kept.CreationTimestamp.Add(forgetting).Sub(r.clock.Now()); left > 0 {
+			return ctrl.Result{RequeueAfter: min(left, withheldPoll)}, nil
+		}
+	}
+	again := ctrl.Result{}
+	if withheld {
+		again.RequeueAfter = withheldPoll
+	}
+	was := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterRightsWithheld)
+	if !withheld && (!out.All || was == nil || was.Status == metav1.ConditionFalse) {
+		return again, nil
+	}
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+	}
+	condition := withheldCondition(cluster, out.Kept)
+	if !meta.SetStatusCondition(&cluster.Status.Conditions, condition) {
+		return again, nil
+	}
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+		return ctrl.Result{}, fmt.Errorf("recording whether the agent of cluster %q has its rights: %w", cluster.Name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Telling whether rights are withheld, since the name is kept", "Cluster", cluster.Name, "withheld", withheld)
+	if was == nil || was.Status != condition.Status {
+		r.events(rightsWithheld(cluster, condition))
+	}
+	return again, nil
+}
+
+// withheldCondition is what is told of a Cluster whose name is kept, or by a record of nil that its agent has all its rights.
+func withheldCondition(cluster *clusterv1alpha1.Cluster, kept *corev1.ConfigMap) metav1.Condition {
+	out := metav1.Condition{
+		Type: clusterv1alpha1.ClusterRightsWithheld, Status: metav1.ConditionFalse, ObservedGeneration: cluster.Generation,
+		Reason: clusterv1alpha1.ReasonRightsGiven, Message: "The agent has all its rights.",
+	}
+	if kept != nil {
+		out.Status, out.Reason = metav1.ConditionTrue, clusterv1alpha1.ReasonNameKept
+		out.Message = fmt.Sprintf("The agent of cluster %s misses a right and is not given it, since %s began at %s to forget the cluster and was stopped. "+
+			"Run `hub forget %s` to end that, or `hub forget %s --release` to keep the cluster.", cluster.Name,
+			cmp.Or(kept.Data[contract.RetiredByKey], "somebody"), cmp.Or(kept.Data[contract.RetiredAtKey], "some time"), cluster.Name, cluster.Name)
+	}
+	return out
+}
