@@ -115,7 +115,7 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 	in.RateLimit = func(cluster string) time.Duration {
 		region := w.clusters[cluster].Spec.Region
 		w.hub.waiting[a.name][cluster] = region
-		return w.hub.rate.Ask(region, a.name+"/"+cluster, w.now)
+		return w.hub.rate.Ask(region, a.binding.Namespace, a.name+"/"+cluster, w.now)
 	}
 	in.WouldReturn = func(cluster string) bool { return decide.WouldReturn(w.placing(a, a.binding.Spec.DeepCopy()), cluster) }
 	in.CouldPlaceWithout = func(without []string) bool {

@@ -57,7 +57,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 	}
 	s.RateLimit = func(cluster string) time.Duration {
 		s.zones[cluster] = zoneOf(s.Clusters[cluster])
-		return r.rateLimiter.ask(s.zones[cluster], r.rateKey(key), cluster, s.Now)
+		return r.rateLimiter.ask(s.zones[cluster], key.Namespace, r.rateKey(key), cluster, s.Now)
 	}
 	s.CouldPlaceWithout = func(without []string) bool {
 		ok, err := r.scheduler.CouldPlaceWithout(ctx, b, without)

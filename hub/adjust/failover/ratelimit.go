@@ -20,12 +20,12 @@ func newRateLimiter(perSecond float64) *rateLimiter {
 	return &rateLimiter{limit: evict.NewRateLimiter(perSecond), waiting: map[string]map[string]string{}}
 }
 
-// ask returns how long the rate limit of a zone makes a binding wait before it leaves a
+// ask returns how long the rate limit of a zone makes a binding of a namespace wait before it leaves a
 // cluster there; 0 is not at all.
-func (l *rateLimiter) ask(zone, binding, cluster string, now time.Time) time.Duration {
+func (l *rateLimiter) ask(zone, namespace, binding, cluster string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wait := l.limit.Ask(zone, binding+"/"+cluster, now)
+	wait := l.limit.Ask(zone, namespace, binding+"/"+cluster, now)
 	if wait == 0 {
 		delete(l.waiting[binding], cluster)
 		return 0

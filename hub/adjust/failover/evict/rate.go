@@ -1,6 +1,9 @@
 package evict
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -9,8 +12,9 @@ const overdue = 10 * time.Second
 
 // RateLimiter lets applications leave failed clusters one after the other, so that what looks
 // like a failure and is none does little harm until somebody sees it. Each zone of failure has a
-// limit of its own: one that has failed does not hold up the others. It is for one goroutine at
-// a time.
+// limit of its own: one that has failed does not hold up the others. In a zone namespaces take
+// turns, so that one with thousands of applications does not hold up the others either. It is
+// for one goroutine at a time.
 type RateLimiter struct {
 	every time.Duration
 	zones map[string]*zone
@@ -20,7 +24,28 @@ type RateLimiter struct {
 type zone struct {
 	// taken is when the last slot was taken, and next the first that nobody waits for.
 	taken, next time.Time
-	waiting     map[string]time.Time
+	// round is that of the last slot that was taken.
+	round int
+	// asked counts who asked.
+	asked int
+	// waiting are the turns of those that wait, by name; queue has them in order, and slots their
+	// times: the first turn has the first slot. A turn that comes in between moves those behind it
+	// to later slots, of which they learn when they ask again.
+	waiting map[string]turn
+	queue   []turn
+	slots   []time.Time
+	// rounds are the last of each namespace that asked of late.
+	rounds map[string]int
+}
+
+// turn says when a name has its turn: a namespace has one in each round.
+type turn struct {
+	round, asked int
+	name         string
+}
+
+func (t turn) compare(other turn) int {
+	return cmp.Or(cmp.Compare(t.round, other.round), cmp.Compare(t.asked, other.asked))
 }
 
 // NewRateLimiter returns a limit of so many evictions a second in each zone; 0 and less is no limit.
@@ -32,37 +57,59 @@ func NewRateLimiter(perSecond float64) *RateLimiter {
 	return p
 }
 
-// Ask returns how long the rate limit of a zone makes a name wait; 0 is not at all, and then
-// its slot is used up. Who asks again keeps its slot, unless it asks much too late: slots are
-// not saved up.
-func (p *RateLimiter) Ask(in, name string, now time.Time) time.Duration {
+// Ask returns how long the rate limit of a zone makes a name of a namespace wait; 0 is not at all, and then
+// its slot is used up. Who asks again keeps its turn, unless it asks much too late: slots are
+// not saved up. Names of different namespaces differ.
+func (p *RateLimiter) Ask(in, namespace, name string, now time.Time) time.Duration {
 	if p.every == 0 {
 		return 0
 	}
 	z := p.zones[in]
 	if z == nil {
-		z = &zone{waiting: map[string]time.Time{}}
+		z = &zone{waiting: map[string]turn{}, rounds: map[string]int{}}
 		p.zones[in] = z
 	}
-	at, ok := z.waiting[name]
-	if ok && now.Sub(at) > overdue {
-		p.Forget(in, name)
-		ok = false
+	for len(z.slots) > 0 && now.Sub(z.slots[0]) > overdue {
+		p.Forget(in, z.queue[0].name)
 	}
+	t, ok := z.waiting[name]
 	if !ok {
-		at = z.next
-		if at.Before(now) {
-			at = now
-		}
-		z.next = at.Add(p.every)
+		t = z.add(namespace, name, now)
+		z.slots = append(z.slots, later(z.next, now))
+		z.next = z.slots[len(z.slots)-1].Add(p.every)
 	}
-	if at.After(now) {
-		z.waiting[name] = at
+	i, _ := slices.BinarySearchFunc(z.queue, t, turn.compare)
+	if at := z.slots[i]; at.After(now) {
 		return at.Sub(now)
 	}
-	delete(z.waiting, name)
-	z.taken = now
+	z.remove(i)
+	z.taken, z.round = now, max(z.round, t.round)
 	return 0
+}
+
+// add gives a name its turn: the next one of its namespace, behind who has come to its slot already.
+func (z *zone) add(namespace, name string, now time.Time) turn {
+	if len(z.queue) == 0 {
+		maps.DeleteFunc(z.rounds, func(_ string, last int) bool { return last < z.round })
+	}
+	z.asked++
+	t := turn{round: z.round, asked: z.asked, name: name}
+	if due, _ := slices.BinarySearchFunc(z.slots, now.Add(1), time.Time.Compare); due > 0 {
+		t.round = max(t.round, z.queue[due-1].round)
+	}
+	if last, ok := z.rounds[namespace]; ok {
+		t.round = max(t.round, last+1)
+	}
+	z.rounds[namespace], z.waiting[name] = t.round, t
+	i, _ := slices.BinarySearchFunc(z.queue, t, turn.compare)
+	z.queue = slices.Insert(z.queue, i, t)
+	return t
+}
+
+// remove takes out a turn and its slot.
+func (z *zone) remove(i int) {
+	delete(z.waiting, z.queue[i].name)
+	z.queue, z.slots = slices.Delete(z.queue, i, i+1), slices.Delete(z.slots, i, i+1)
 }
 
 // Forget gives up the slot of a name in a zone. When nobody waits any more, who comes
@@ -72,10 +119,12 @@ func (p *RateLimiter) Forget(in, name string) {
 	if z == nil {
 		return
 	}
-	if _, ok := z.waiting[name]; !ok {
+	t, ok := z.waiting[name]
+	if !ok {
 		return
 	}
-	delete(z.waiting, name)
+	i, _ := slices.BinarySearchFunc(z.queue, t, turn.compare)
+	z.remove(i)
 	if len(z.waiting) == 0 {
 		z.next = z.taken.Add(p.every)
 	}
