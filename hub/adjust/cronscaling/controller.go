@@ -1,6 +1,7 @@
 package cronscaling
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,7 +43,7 @@ type Deps struct {
 // Reconciler does the work of the stage.
 type Reconciler struct {
 	hubClient client.Client
-	// liveReader tells a target that is not there from one that has no scale.
+	// liveReader tells a target that is not there from one that has no scale, and when rules were edited.
 	liveReader client.Reader
 	events     kube.EventSink
 	clock      clock.PassiveClock
@@ -75,8 +77,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	in := schedule.Input{Rules: scaler.Spec.Rules, Histories: scaler.Status.ExecutionHistories, Now: r.clock.Now(), Tables: r.tables}
-	if scaler.Generation == 1 {
-		in.Created = scaler.CreationTimestamp.Time
+	var err error
+	if in.Edited, err = r.edited(ctx, scaler); err != nil {
+		return reconcile.Result{}, err
 	}
 	plans := schedule.Decide(in)
 	outcomes, later := r.follow(ctx, scaler, plans)
@@ -95,6 +98,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, later
 	}
 	return reconcile.Result{RequeueAfter: r.wait(plans)}, nil
+}
+
+// edited returns when the rules of a CronFederatedHPA were last edited, if the status is not about them yet. The API
+// server notes that beside the fields that each writer owns, which the cache does without.
+func (r *Reconciler) edited(ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA) (time.Time, error) {
+	valid := meta.FindStatusCondition(scaler.Status.Conditions, autoscalingv1alpha1.CronRulesValid)
+	switch {
+	case valid != nil && valid.ObservedGeneration == scaler.Generation:
+		return time.Time{}, nil
+	case scaler.Generation == 1:
+		return scaler.CreationTimestamp.Time, nil
+	}
+	live := kube.MetadataOf(autoscalingv1alpha1.GroupVersion.WithKind("CronFederatedHPA"))
+	if err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(scaler), live); err != nil {
+		return time.Time{}, client.IgnoreNotFound(err)
+	}
+	if live.UID != scaler.UID || live.Generation != scaler.Generation {
+		return time.Time{}, kube.CacheBehind(autoscalingv1alpha1.GroupVersion.WithResource("cronfederatedhpas").GroupResource(), scaler.Name)
+	}
+	var last time.Time
+	for _, e := range live.ManagedFields {
+		writes := e.Subresource == "" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(`"f:spec"`))
+		if writes && e.Time != nil && e.Time.After(last) {
+			last = e.Time.Time
+		}
+	}
+	return last, nil
 }
 
 // follow scales for each rule that is due, those of the earliest time first, and returns what came of them. What fails

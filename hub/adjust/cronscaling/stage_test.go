@@ -189,6 +189,23 @@ func TestAHubThatWasAwaySaysWhatItMissed(t *testing.T) {
 	g.Eventually(func() []string { return w.events.Notes("ScaleMissed") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
 }
 
+// TestARuleThatIsEditedWhileNoHubWorksIsFollowed edits by the clock of the API server, which no test sets.
+func TestARuleThatIsEditedWhileNoHubWorksIsFollowed(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := start(t)
+	w.deploy(t, "web")
+	due := time.Now().UTC().Truncate(time.Minute).Add(5 * time.Minute)
+	w.clock.SetTime(due.Add(-10 * time.Minute))
+	one := w.scaler(t, "Deployment", "web", rule("yearly", "0 0 1 1 *", 9))
+	w.stop()
+	w.edit(t, one, func() { one.Spec.Rules = append(one.Spec.Rules, rule("added", due.Format("4 15 * * *"), 7)) })
+	w.clock.SetTime(due.Add(10 * time.Second))
+	w.run(t)
+	g.Eventually(w.replicas(t), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(7))
+	g.Expect(w.events.Notes("ScaleMissed")).To(BeEmpty())
+}
+
 func TestWhatCannotBeScaledSaysWhy(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -21,9 +21,9 @@ type Input struct {
 	Rules []autoscalingv1alpha1.CronFederatedHPARule
 	// Histories as they were last written.
 	Histories []autoscalingv1alpha1.ExecutionHistory
-	// Created is when the CronFederatedHPA was made, if it was not edited since: a rule without a
-	// history has its first time after that. Zero: after now.
-	Created time.Time
+	// Edited is when the rules became what they are, if they were not looked at since: a rule whose
+	// history does not know them yet has its first time after that. Zero: after now.
+	Edited time.Time
 	// Tables remembers what schedules name from one decision to the next; nil if nothing does.
 	Tables *Timetables
 	// Now in the time zone of the hub.
@@ -94,22 +94,21 @@ func decide(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) Plan {
 }
 
 // waiting returns the first time for which a rule was not followed yet: what its history says, unless
-// the rule was edited in such a way that it is not due then.
+// the rule was edited in such a way that it is not due then, or is due before.
 func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule, times times) time.Time {
-	i := slices.IndexFunc(in.Histories, func(h autoscalingv1alpha1.ExecutionHistory) bool { return h.RuleName == rule.Name })
-	switch {
-	case i < 0 && !in.Created.IsZero():
-		at, err := times.next(in.Created.In(in.Now.Location()))
-		if err != nil {
-			return time.Time{}
+	var first time.Time
+	if !in.Edited.IsZero() {
+		if at, err := times.next(in.Edited.In(in.Now.Location())); err == nil {
+			first = at
 		}
-		return at
-	case i < 0 || in.Histories[i].NextExecutionTime == nil:
-		return time.Time{}
+	}
+	i := slices.IndexFunc(in.Histories, func(h autoscalingv1alpha1.ExecutionHistory) bool { return h.RuleName == rule.Name })
+	if i < 0 || in.Histories[i].NextExecutionTime == nil {
+		return first
 	}
 	at := in.Histories[i].NextExecutionTime.In(in.Now.Location())
-	if !times.has(at) {
-		return time.Time{}
+	if !times.has(at) || !first.IsZero() && first.Before(at) {
+		return first
 	}
 	return at
 }

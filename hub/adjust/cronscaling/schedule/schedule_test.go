@@ -227,9 +227,9 @@ func TestWhatIsDueAndWhatWasMissed(t *testing.T) {
 func TestARuleThatNobodyHasSeenYet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	in := schedule.Input{Rules: []rule{cron("0 12 * * *")}, Created: at(t, "2026-03-27 11:00:00"), Now: at(t, "2026-03-28 13:00:00")}
+	in := schedule.Input{Rules: []rule{cron("0 12 * * *")}, Edited: at(t, "2026-03-27 11:00:00"), Now: at(t, "2026-03-28 13:00:00")}
 	g.Expect(schedule.Decide(in)[0].Missed.Count).To(Equal(2), "it was made while no hub worked")
-	in.Created = time.Time{}
+	in.Edited = time.Time{}
 	g.Expect(schedule.Decide(in)[0].Missed).To(BeNil(), "it came by an edit, nobody knows when")
 }
 
@@ -277,4 +277,45 @@ func TestHistories(t *testing.T) {
 	g.Expect(histories[0].FailedExecutions).To(BeEmpty())
 	g.Expect(histories[0].NextExecutionTime).To(BeNil())
 	g.Expect(histories[0].SuccessfulExecutions).To(HaveLen(2), "a rule that is suspended keeps its history")
+}
+
+// TestTheFirstTimeAfterAnEditIsNotLost looks at rules that were edited after a time at which they were looked at last.
+func TestTheFirstTimeAfterAnEditIsNotLost(t *testing.T) {
+	t.Parallel()
+	const edited = "2026-03-28 08:55:00"
+	tests := map[string]struct {
+		rule       rule
+		next, now  string // what the history says, and when it is looked at
+		due, first string // first of what was missed
+	}{
+		"a rule that was added":                              {cron("0 9 * * *"), "", "2026-03-28 09:00:10", "2026-03-28 09:00:00", ""},
+		"one whose time was missed":                          {cron("0 9 * * *"), "", "2026-03-28 09:10:00", "", "2026-03-28 09:00:00"},
+		"one that is to come":                                {cron("0 9 * * *"), "", "2026-03-28 08:59:00", "", ""},
+		"one that was due before it was added":               {cron("50 8 * * *"), "", "2026-03-28 09:10:00", "", ""},
+		"one that is due at another time":                    {cron("0 9 * * *"), "2026-03-28 10:30:00", "2026-03-28 09:00:10", "2026-03-28 09:00:00", ""},
+		"one that is due at more times":                      {cron("0 9,10 * * *"), "2026-03-28 10:00:00", "2026-03-28 09:00:10", "2026-03-28 09:00:00", ""},
+		"one that is due as before, and was before the edit": {cron("50 * * * *"), "2026-03-28 08:50:00", "2026-03-28 09:10:00", "", "2026-03-28 08:50:00"},
+		"one that is suspended":                              {cron("0 9 * * *", suspended), "", "2026-03-28 09:00:10", "", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			in := schedule.Input{Rules: []rule{tt.rule}, Edited: at(t, edited), Now: at(t, tt.now)}
+			if tt.next != "" {
+				in.Histories = waits(at(t, tt.next))
+			}
+			p := schedule.Decide(in)[0]
+			if tt.due == "" {
+				g.Expect(p.Due).To(BeZero())
+			} else {
+				g.Expect(p.Due).To(BeTemporally("==", at(t, tt.due)))
+			}
+			if tt.first == "" {
+				g.Expect(p.Missed).To(BeNil())
+			} else {
+				g.Expect(p.Missed.First).To(BeTemporally("==", at(t, tt.first)))
+			}
+		})
+	}
 }
