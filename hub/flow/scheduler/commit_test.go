@@ -83,7 +83,7 @@ func TestWhatAFailedWriteLeavesBehind(t *testing.T) {
 			r.snapshot.Set(c)
 			_, err = r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 			g.Expect(err != nil).To(Equal(tt.object != nil || tt.status != nil))
-			g.Expect(r.ledger.All(clock.Now())["m"].Pods).To(Equal(tt.want))
+			g.Expect(r.ledger.All(clock.Now()).Of("m").Pods).To(Equal(tt.want))
 			g.Expect(len(r.assumed) > 0).To(Equal(tt.want > 0))
 			g.Expect(told).To(Equal(tt.told))
 		})

@@ -94,7 +94,7 @@ func TestWhatOthersAssignIsReserved(t *testing.T) {
 			} else {
 				r.bindings().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 			}
-			got := r.ledger.All(r.clock.Now().Add(tt.later))["m"]
+			got := r.ledger.All(r.clock.Now().Add(tt.later)).Of("m")
 			g.Expect(got.Pods).To(Equal(tt.want))
 			g.Expect(got.Resources.Cpu().Value()).To(Equal(tt.want), "each requests one")
 		})

@@ -28,9 +28,8 @@ type Input struct {
 	Pending string
 	// Clusters are all that there are, in any order; it is faster by name.
 	Clusters []*clusterv1alpha1.Cluster
-	// Assumed is what was assigned to clusters and is not in their reports yet, by
-	// name.
-	Assumed map[string]fit.Assumed
+	// Assumed is what was assigned to clusters and is not in their reports yet.
+	Assumed fit.Reservations
 	// Peers are the workloads of the same affinity groups.
 	Peers fit.Peers
 	// APIPending are the clusters that get the API of the binding's template from this hub.

@@ -18,15 +18,16 @@ import (
 const memoized = 64
 
 // Memo remembers between decisions what is the same for many applications: which clusters the filters let through, by placement
-// and kind, and how much fits into each, by what a replica requests. A decision then asks about the clusters that are
-// others since, and about those to which the application has a relation of its own; the others it only counts. What a decision
+// and kind, and how much fits into each beside what is reserved there, by what a replica requests. A decision then asks about the
+// clusters that are others since, or have other reservations, and about those to which the application has a relation of its own; the others it only counts. What a decision
 // comes to is the same as without. The zero value is ready; one decision at a time may have it.
 type Memo struct {
 	filtered answers[filterKey, refused]
 	fits     answers[string, room]
 	// sorted are the clusters that were seen to be sorted last.
 	sorted []*clusterv1alpha1.Cluster
-	seen   seen
+	// seen are the clusters by themselves, as filters see them, and reserved with what is reserved in them.
+	seen, reserved seen
 	// What follows is room for one attempt, which is over when the next begins.
 	verdicts   []Verdict
 	at         []int
@@ -56,43 +57,58 @@ type answers[K comparable, V any] struct {
 // that one that nobody asks for any more keeps none of the clusters in memory that it was asked of: thousands for each answer.
 type seen struct {
 	clusters []*clusterv1alpha1.Cluster
+	reserved fit.Reservations
 	names    []string
+	// states are those of the clusters, and places where the reservations have them.
+	states []state
+	places []int
 	// versions are numbers that grow: each is that of one state of one cluster. The newest is the last of them.
 	versions []uint64
 	newest   uint64
 }
 
-// look takes note of clusters, which are sorted by name, and says whether they are others than before.
-func (s *seen) look(clusters []*clusterv1alpha1.Cluster) bool {
-	if same(s.clusters, clusters) {
+// state is a cluster and what is reserved in it. Both are never changed, only replaced.
+type state struct {
+	cluster *clusterv1alpha1.Cluster
+	assumed *fit.Assumed
+}
+
+// look takes note of clusters, which are sorted by name, and of what is reserved in them, and says whether any of that is other than before.
+func (s *seen) look(clusters []*clusterv1alpha1.Cluster, reserved fit.Reservations) bool {
+	if same(s.clusters, clusters) && s.reserved.Same(reserved) {
 		return false
 	}
-	before := *s
-	s.clusters = clusters
-	if !slices.EqualFunc(before.names, clusters, func(name string, c *clusterv1alpha1.Cluster) bool { return name == c.Name }) {
-		s.names, s.versions = make([]string, len(clusters)), make([]uint64, len(clusters))
+	hasName := func(name string, c *clusterv1alpha1.Cluster) bool { return name == c.Name }
+	if !same(s.clusters, clusters) && !slices.EqualFunc(s.names, clusters, hasName) {
+		before := *s
+		s.names, s.states, s.versions, s.places = make([]string, len(clusters)), make([]state, len(clusters)), make([]uint64, len(clusters)), nil
 		for i, c := range clusters {
 			s.names[i] = c.Name
 		}
-		align(before.names, s.names, func(from, to int) {
-			if before.clusters[from] == clusters[to] {
-				s.versions[to] = before.versions[from]
-			}
-		})
-	} else {
-		for i, c := range clusters {
-			if before.clusters[i] != c {
-				s.versions[i] = 0
-			}
+		align(before.names, s.names, func(from, to int) { s.states[to], s.versions[to] = before.states[from], before.versions[from] })
+	}
+	if s.places == nil || !s.reserved.SamePlaces(reserved) {
+		s.places = make([]int, len(clusters))
+		for i, name := range s.names {
+			s.places[i] = reserved.Place(name)
 		}
 	}
-	for i := range s.versions {
-		if s.versions[i] == 0 {
+	s.clusters, s.reserved = clusters, reserved
+	for i, c := range clusters {
+		if is := (state{c, reserved.At(s.places[i])}); s.states[i] != is {
 			s.newest++
-			s.versions[i] = s.newest
+			s.states[i], s.versions[i] = is, s.newest
 		}
 	}
 	return true
+}
+
+// assumed is what is reserved in the i-th cluster.
+func (s *seen) assumed(i int) fit.Assumed {
+	if assumed := s.states[i].assumed; assumed != nil {
+		return *assumed
+	}
+	return fit.Assumed{}
 }
 
 // align calls a function with the places of each name that is in both of two lists, which are sorted.
@@ -130,8 +146,8 @@ func (a *answers[K, V]) again(key K) bool {
 }
 
 // get returns the value of each of the clusters that were seen, not to be changed: those that were asked for before of the clusters that
-// are still the same objects.
-func (a *answers[K, V]) get(key K, of *seen, value func(*clusterv1alpha1.Cluster) V) []V {
+// are still in the same state. Of the others value is asked, by their index.
+func (a *answers[K, V]) get(key K, of *seen, value func(i int) V) []V {
 	known := a.of[key]
 	if known == nil {
 		if a.of == nil {
@@ -149,7 +165,7 @@ func (a *answers[K, V]) get(key K, of *seen, value func(*clusterv1alpha1.Cluster
 }
 
 // update brings the values up to date with the clusters that were seen.
-func (a *answer[V]) update(to *seen, value func(*clusterv1alpha1.Cluster) V) {
+func (a *answer[V]) update(to *seen, value func(i int) V) {
 	switch {
 	case !sameNames(a.names, to.names):
 		before := *a
@@ -160,7 +176,7 @@ func (a *answer[V]) update(to *seen, value func(*clusterv1alpha1.Cluster) V) {
 	}
 	for i, version := range to.versions {
 		if a.versions[i] != version {
-			a.versions[i], a.values[i] = version, value(to.clusters[i])
+			a.versions[i], a.values[i] = version, value(i)
 		}
 	}
 	a.newest = to.newest
@@ -195,12 +211,12 @@ func (a *attempt) filterByMemo() {
 	if q.Allowance != nil {
 		key.allowance = q.Allowance.Why()
 	}
-	if m.seen.look(a.in.Clusters) { // what there was room for before may be gone
+	if m.seen.look(a.in.Clusters, fit.Reservations{}) { // what there was room for before may be gone
 		clear(m.clusters[:cap(m.clusters)])
 		clear(m.candidates[:cap(m.candidates)])
 	}
-	a.refused = m.filtered.get(key, &m.seen, func(c *clusterv1alpha1.Cluster) refused {
-		filter, reason := refusal(&q, filters, c)
+	a.refused = m.filtered.get(key, &m.seen, func(i int) refused {
+		filter, reason := refusal(&q, filters, a.in.Clusters[i])
 		return refused{filter, reason}
 	})
 	a.related = map[int]refused{}
@@ -255,7 +271,7 @@ func (a *attempt) fitError() string {
 	return fitError(verdicts)
 }
 
-// room is how much fits into a cluster to which nothing was assigned that it does not report yet, and whose quotas do not matter.
+// room is how much fits into a cluster whose quotas do not matter.
 type room struct {
 	fit.Capacity
 
@@ -267,7 +283,7 @@ type room struct {
 func (a *attempt) capacities() func(i int) fit.Capacity {
 	alone := func(i int) fit.Capacity {
 		c := a.clusters[i]
-		return a.capacity(c, a.in.Assumed[c.Name], a.in.Spec.Resource.Namespace)
+		return a.capacity(c, a.in.Assumed.Of(c.Name), a.in.Spec.Resource.Namespace)
 	}
 	if a.refused == nil {
 		return alone
@@ -276,8 +292,11 @@ func (a *attempt) capacities() func(i int) fit.Capacity {
 	if err != nil || !a.in.Memo.fits.again(string(key)) {
 		return alone
 	}
-	rooms := a.in.Memo.fits.get(string(key), &a.in.Memo.seen, func(c *clusterv1alpha1.Cluster) room {
-		return room{a.capacity(c, fit.Assumed{}, ""), c.Status.NamespaceQuotas}
+	reserved := &a.in.Memo.reserved
+	reserved.look(a.in.Clusters, a.in.Assumed)
+	rooms := a.in.Memo.fits.get(string(key), reserved, func(i int) room {
+		c := a.in.Clusters[i]
+		return room{a.capacity(c, reserved.assumed(i), ""), c.Status.NamespaceQuotas}
 	})
 	// Both lists are by name, and the clusters that are left are among all.
 	next := 0
@@ -288,11 +307,6 @@ func (a *attempt) capacities() func(i int) fit.Capacity {
 		ofNamespace := func(q clusterv1alpha1.NamespaceQuota) bool { return q.Namespace == a.in.Spec.Resource.Namespace }
 		if slices.ContainsFunc(rooms[next].quotas, ofNamespace) {
 			return alone(i)
-		}
-		if len(a.in.Assumed) > 0 {
-			if _, ok := a.in.Assumed[a.clusters[i].Name]; ok {
-				return alone(i)
-			}
 		}
 		return rooms[next].Capacity
 	}

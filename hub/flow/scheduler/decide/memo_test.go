@@ -219,7 +219,7 @@ func (w *changing) input() decide.Input {
 		}
 	}
 	if w.IntN(4) == 0 {
-		in.Assumed = map[string]fit.Assumed{some(): {Amount: fit.Amount{Pods: 3, Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}}
+		in.Assumed = fit.NewReservations(&fit.Places{some(): 0}, []*fit.Assumed{{Amount: fit.Amount{Pods: 3, Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}})
 	}
 	if w.IntN(5) == 0 {
 		in.Peers.Together = []fit.Peer{{Name: "peer", Clusters: []string{some(), some()}}}

@@ -21,7 +21,7 @@ import (
 type World struct {
 	Clusters []*clusterv1alpha1.Cluster
 	// Assumed and APIPending are as in Input.
-	Assumed    map[string]fit.Assumed
+	Assumed    fit.Reservations
 	APIPending sets.Set[string]
 	// Namespace is that of the binding; nil for a binding that has none.
 	Namespace metav1.Object

@@ -53,7 +53,7 @@ func TestNothingIsKnownOfABindingWithoutReservations(t *testing.T) {
 			g.Expect(l.at).To(BeEmpty())
 			for _, a := range l.accounts {
 				g.Expect(a.entries).To(BeEmpty())
-				g.Expect(a.sum.Pods).To(BeZero())
+				g.Expect(a.sum).To(BeNil())
 			}
 		})
 	}

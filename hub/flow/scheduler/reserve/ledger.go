@@ -25,10 +25,17 @@ const Lifetime = 5 * time.Minute
 type Ledger struct {
 	mu       sync.Mutex
 	accounts map[string]*account
-	// reserving are the accounts in which something may be reserved, which are few among thousands of clusters.
+	// reserving are the accounts in which something is reserved, which are few among thousands of clusters.
 	reserving map[string]*account
+	// soonest is when the first of their reservations ends, at the earliest.
+	soonest time.Time
 	// at has the clusters where something is reserved for a binding, and how many entries that is in each.
 	at map[types.NamespacedName]map[string]int
+	// given is what was handed out last; changed are accounts that may have something else reserved since. If moved, there are
+	// other accounts.
+	given   fit.Reservations
+	changed []*account
+	moved   bool
 }
 
 // New returns a ledger with nothing in it.
@@ -43,8 +50,11 @@ type account struct {
 	reported bool
 	// entries are the reservations, in the order of their end.
 	entries []entry
-	// sum is all of them. What is in it is never changed, only replaced: it is handed out.
-	sum fit.Assumed
+	// sum is all of them; nil if there are none. What is in it is never changed, only replaced: it is handed out.
+	sum *fit.Assumed
+	// place is where it is in what is handed out; changed says that the ledger has it among those.
+	place   int
+	changed bool
 }
 
 // entry is what one assignment added.
@@ -73,12 +83,15 @@ func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alph
 				l.at[binding] = map[string]int{}
 			}
 			l.at[binding][cluster]++
-			open := l.account(cluster)
-			l.ended(cluster, open.expire(now)) // a hub that waits for its turn asks for no sum, which would do that
-			l.reserving[cluster] = open
-			open.add(entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
+			open, until := l.account(cluster), now.Add(Lifetime)
+			ended := open.expire(now) // a hub that waits for its turn asks for no sum, which would do that
+			open.add(entry{binding: binding, replicas: n, request: request, until: until})
+			l.note(cluster, open, ended)
+			if l.soonest.IsZero() || until.Before(l.soonest) {
+				l.soonest = until
+			}
 		case n < 0 && a != nil:
-			l.ended(cluster, a.release(-n, func(e *entry) bool { return e.binding == binding }))
+			l.note(cluster, a, a.release(-n, func(e *entry) bool { return e.binding == binding }))
 		}
 	}
 }
@@ -100,9 +113,18 @@ func (l *Ledger) reserved(b workv1alpha2.Binding, cluster string) int64 {
 	return sum
 }
 
-// ended takes note that an account has an entry less of each of some bindings.
-func (l *Ledger) ended(cluster string, of []types.NamespacedName) {
-	for _, binding := range of {
+// note takes note of an account whose entries changed, and has an entry less of each of some bindings.
+func (l *Ledger) note(cluster string, a *account, ended []types.NamespacedName) {
+	if len(a.entries) > 0 {
+		l.reserving[cluster] = a
+	} else {
+		delete(l.reserving, cluster)
+	}
+	if !a.changed {
+		a.changed = true
+		l.changed = append(l.changed, a)
+	}
+	for _, binding := range ended {
 		at := l.at[binding]
 		if at[cluster]--; at[cluster] <= 0 {
 			delete(at, cluster)
@@ -125,7 +147,7 @@ func (l *Ledger) Report(c *clusterv1alpha1.Cluster) {
 	defer l.mu.Unlock()
 	a := l.account(c.Name)
 	if a.reported && pods > a.pods {
-		l.ended(c.Name, a.release(pods-a.pods, func(*entry) bool { return true }))
+		l.note(c.Name, a, a.release(pods-a.pods, func(*entry) bool { return true }))
 	}
 	a.pods, a.reported = pods, true
 }
@@ -141,9 +163,9 @@ func (l *Ledger) Forget(binding types.NamespacedName) bool {
 		if a == nil {
 			continue
 		}
-		before := a.sum.Pods
-		l.ended(cluster, a.release(math.MaxInt64, func(e *entry) bool { return e.binding == binding }))
-		freed = freed || a.sum.Pods < before
+		before := a.pending()
+		l.note(cluster, a, a.release(math.MaxInt64, func(e *entry) bool { return e.binding == binding }))
+		freed = freed || a.pending() < before
 	}
 	return freed
 }
@@ -153,25 +175,54 @@ func (l *Ledger) Leave(cluster string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.accounts[cluster]; a != nil {
-		l.ended(cluster, a.release(math.MaxInt64, func(*entry) bool { return true }))
+		l.note(cluster, a, a.release(math.MaxInt64, func(*entry) bool { return true }))
+		delete(l.accounts, cluster)
+		l.moved = true
 	}
-	delete(l.accounts, cluster)
-	delete(l.reserving, cluster)
 }
 
-// All returns what is reserved, by cluster.
-func (l *Ledger) All(now time.Time) map[string]fit.Assumed {
+// All returns what is reserved. What is the same as the last time costs nothing, however many clusters there are.
+func (l *Ledger) All(now time.Time) fit.Reservations {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make(map[string]fit.Assumed, len(l.reserving))
-	for cluster, a := range l.reserving {
-		if l.ended(cluster, a.expire(now)); len(a.entries) == 0 {
-			delete(l.reserving, cluster)
-			continue
+	l.expire(now)
+	switch {
+	case l.moved:
+		places, sums := make(fit.Places, len(l.accounts)), make([]*fit.Assumed, 0, len(l.accounts))
+		for cluster, a := range l.accounts {
+			a.place = len(sums)
+			places[cluster], sums = a.place, append(sums, a.sum)
 		}
-		out[cluster] = a.sum
+		l.given = fit.NewReservations(&places, sums)
+	case len(l.changed) > 0:
+		others := make(map[int]*fit.Assumed, len(l.changed))
+		for _, a := range l.changed {
+			others[a.place] = a.sum
+		}
+		l.given = l.given.With(others)
 	}
-	return out
+	for _, a := range l.changed {
+		a.changed = false
+	}
+	clear(l.changed)
+	l.changed, l.moved = l.changed[:0], false
+	return l.given
+}
+
+// expire lets go of what lasted too long in any cluster.
+func (l *Ledger) expire(now time.Time) {
+	if l.soonest.IsZero() || now.Before(l.soonest) {
+		return
+	}
+	l.soonest = time.Time{}
+	for cluster, a := range l.reserving {
+		if ended := a.expire(now); len(ended) > 0 {
+			l.note(cluster, a, ended)
+		}
+		if len(a.entries) > 0 && (l.soonest.IsZero() || a.entries[0].until.Before(l.soonest)) {
+			l.soonest = a.entries[0].until
+		}
+	}
 }
 
 // add takes an entry up.
@@ -188,7 +239,11 @@ func (a *account) add(e entry) {
 
 // count adds so many replicas of an entry to the sum, or takes them off it.
 func (a *account) count(e *entry, replicas int64) {
-	next := fit.Assumed{Amount: plus(a.sum.Amount, e.request, replicas), Namespaces: maps.Clone(a.sum.Namespaces)}
+	var before fit.Assumed
+	if a.sum != nil {
+		before = *a.sum
+	}
+	next := &fit.Assumed{Amount: plus(before.Amount, e.request, replicas), Namespaces: maps.Clone(before.Namespaces)}
 	if namespace := e.binding.Namespace; namespace != "" {
 		if next.Namespaces == nil {
 			next.Namespaces = map[string]fit.Amount{}
@@ -225,8 +280,17 @@ func (l *Ledger) account(cluster string) *account {
 	if a == nil {
 		a = &account{}
 		l.accounts[cluster] = a
+		l.moved = true
 	}
 	return a
+}
+
+// pending is how many pods are reserved.
+func (a *account) pending() int64 {
+	if a.sum == nil {
+		return 0
+	}
+	return a.sum.Pods
 }
 
 // release lets go of so many replicas of the entries that match, the oldest first, and returns the bindings of those that end.
@@ -247,7 +311,9 @@ func (a *account) release(n int64, matches func(*entry) bool) (ended []types.Nam
 		}
 	}
 	clear(a.entries[len(kept):])
-	a.entries = kept
+	if a.entries = kept; len(kept) == 0 {
+		a.sum = nil
+	}
 	return ended
 }
 
@@ -260,7 +326,7 @@ func (a *account) expire(now time.Time) (ended []types.NamespacedName) {
 		a.entries = a.entries[1:]
 	}
 	if len(a.entries) == 0 {
-		a.entries = nil
+		a.entries, a.sum = nil, nil
 	}
 	return ended
 }

@@ -44,12 +44,12 @@ func TestARequestOfLessThanNothingMakesNoRoom(t *testing.T) {
 	l := reserve.New()
 	l.Assign(web, nil, on(4), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1k"), corev1.ResourceMemory: resource.MustParse("1Gi")}, now)
 	l.Assign(api, nil, on(2), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}, now)
-	got := l.All(now)["m"]
+	got := l.All(now).Of("m")
 	g.Expect(got.Pods).To(BeEquivalentTo(6))
 	g.Expect(got.Resources.Cpu().String()).To(Equal("2"))
 	g.Expect(got.Resources.Memory().String()).To(Equal("4Gi"))
 	l.Forget(web)
-	got = l.All(now)["m"]
+	got = l.All(now).Of("m")
 	g.Expect(got.Resources.Cpu().String()).To(Equal("2"), "nor is it taken off later")
 }
 
@@ -89,7 +89,7 @@ func TestLedger(t *testing.T) {
 			l := reserve.New()
 			l.Assign(web, nil, on(4), cpu, now)
 			tt.do(l)
-			got := l.All(now.Add(tt.at))["m"]
+			got := l.All(now.Add(tt.at)).Of("m")
 			g.Expect(got.Pods).To(Equal(tt.want))
 			g.Expect(got.Resources.Cpu().MilliValue()).To(Equal(tt.want * 500))
 		})
@@ -119,7 +119,7 @@ func TestNothingIsLostAndNothingCountsTwice(t *testing.T) {
 				running += random.Int64N(assigned - running + 1)
 				l.Report(counting(running))
 			}
-			g.Expect(l.All(now)["m"].Pods + running).To(Equal(assigned))
+			g.Expect(l.All(now).Of("m").Pods + running).To(Equal(assigned))
 		}
 	}
 }
@@ -139,10 +139,10 @@ func TestWhatIsHandedOutDoesNotChange(t *testing.T) {
 	g := NewWithT(t)
 	l := reserve.New()
 	l.Assign(web, nil, on(1), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}, now)
-	before := l.All(now)["m"]
+	before := l.All(now).Of("m")
 	l.Assign(api, nil, on(1), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}, now)
 	g.Expect(before.Resources.Cpu().Value()).To(BeEquivalentTo(2))
-	after := l.All(now)["m"]
+	after := l.All(now).Of("m")
 	g.Expect(after.Resources.Cpu().Value()).To(BeEquivalentTo(5))
 }
 
@@ -212,7 +212,7 @@ func TestWhatIsReservedInANamespace(t *testing.T) {
 	l.Assign(web, nil, on(4), cpu, now)
 	l.Assign(other, nil, on(1), nil, now.Add(time.Second))
 	l.Assign(api, nil, on(2), cpu, now.Add(2*time.Second))
-	before := l.All(now)["m"]
+	before := l.All(now).Of("m")
 	g.Expect(before.Pods).To(BeEquivalentTo(7))
 	g.Expect(before.Namespaces["shop"].Pods).To(BeEquivalentTo(6))
 	reserved := before.Namespaces["shop"].Resources
@@ -221,12 +221,12 @@ func TestWhatIsReservedInANamespace(t *testing.T) {
 
 	l.Report(counting(10))
 	l.Report(counting(15))
-	after := l.All(now)["m"]
+	after := l.All(now).Of("m")
 	g.Expect(after.Namespaces["shop"].Pods).To(BeEquivalentTo(2), "what is reported is let go")
 	g.Expect(after.Namespaces).NotTo(HaveKey("other"))
 	g.Expect(before.Namespaces).To(HaveKey("other"), "what was handed out stays as it was")
 	l.Forget(api)
-	g.Expect(l.All(now)).To(BeEmpty())
+	g.Expect(l.All(now).ByCluster()).To(BeEmpty())
 }
 
 // BenchmarkForget is what the deletion of a binding costs when many clusters have reservations of others.

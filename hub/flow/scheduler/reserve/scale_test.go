@@ -29,6 +29,7 @@ func TestOnlyClustersWithReservationsAreLookedAt(t *testing.T) {
 	binding := func() types.NamespacedName {
 		return types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(random.IntN(9))}
 	}
+	half := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
 	l, now, pods := New(), time.Unix(1000, 0), int64(0)
 	report := func(cluster string) {
 		c := &clusterv1alpha1.Cluster{}
@@ -39,8 +40,9 @@ func TestOnlyClustersWithReservationsAreLookedAt(t *testing.T) {
 	for i := range clusters {
 		report(fmt.Sprintf("edge-%d", i))
 	}
-	g.Expect(l.All(now)).To(BeEmpty())
+	g.Expect(l.All(now).ByCluster()).To(BeEmpty())
 	g.Expect(l.reserving).To(BeEmpty(), "a report reserves nothing")
+	others, kept := 0, 0
 	for range 3000 {
 		switch random.IntN(8) {
 		case 0:
@@ -53,19 +55,42 @@ func TestOnlyClustersWithReservationsAreLookedAt(t *testing.T) {
 		case 3:
 			now = now.Add(time.Duration(random.Int64N(int64(Lifetime / 2))))
 		case 4:
-			l.Assign(binding(), []workv1alpha2.TargetCluster{{Name: name(), Replicas: 2}}, nil, nil, now)
+			l.Assign(binding(), []workv1alpha2.TargetCluster{{Name: name(), Replicas: 2}}, nil, half, now)
 		default:
-			l.Assign(binding(), nil, []workv1alpha2.TargetCluster{{Name: name(), Replicas: random.Int32N(4)}}, nil, now)
+			l.Assign(binding(), nil, []workv1alpha2.TargetCluster{{Name: name(), Replicas: random.Int32N(4)}}, half, now)
 		}
+		before, was := l.given, l.given.ByCluster()
 		got, want := l.All(now), map[string]fit.Assumed{}
 		for cluster, a := range l.accounts {
-			if a.expire(now); len(a.entries) > 0 {
-				want[cluster] = a.sum
+			g.Expect(a.expire(now)).To(BeEmpty())
+			if len(a.entries) > 0 {
+				want[cluster] = added(a.entries)
 			}
 		}
-		g.Expect(got).To(BeComparableTo(want))
+		g.Expect(got.ByCluster()).To(BeComparableTo(want))
+		g.Expect(before.ByCluster()).To(BeComparableTo(was), "what was handed out stays as it was")
+		for cluster := range want {
+			place, placeBefore := got.Place(cluster), before.Place(cluster)
+			if now, then := got.At(place), before.At(placeBefore); now != then {
+				others++
+			} else {
+				kept++
+			}
+		}
 		g.Expect(l.reserving).To(HaveLen(len(want)), "the others are not looked at the next time")
 	}
+	g.Expect(others).To(BeNumerically("<", kept/5), "where nothing changed, the object is the same")
+}
+
+// added adds entries up, each for itself.
+func added(entries []entry) fit.Assumed {
+	sum := fit.Assumed{Namespaces: map[string]fit.Amount{}}
+	for i := range entries {
+		e := &entries[i]
+		sum.Amount = plus(sum.Amount, e.request, e.replicas)
+		sum.Namespaces[e.binding.Namespace] = plus(sum.Namespaces[e.binding.Namespace], e.request, e.replicas)
+	}
+	return sum
 }
 
 // TestGainedIsWhatTargetsHaveMore plays changes of the targets of a binding of which nothing is reported or reserved: what is gained is
