@@ -76,6 +76,12 @@ func (s *State) Finish() (err error) {
 	return atomicfile.Write(filepath.Join(s.dir, sealedName), data)
 }
 
+// HasSealed says that there was a database once that was encrypted by the keys of a directory.
+func HasSealed(dir string) (bool, error) {
+	note, err := readSealed(dir)
+	return note.Key != "", err
+}
+
 func readSealed(dir string) (sealed, error) {
 	data, err := os.ReadFile(filepath.Join(dir, sealedName)) //nolint:gosec // a name of ours
 	if errors.Is(err, fs.ErrNotExist) {

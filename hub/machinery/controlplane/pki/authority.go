@@ -81,11 +81,15 @@ func LoadOrCreate(certPath, keyPath, name string, now time.Time) (*Authority, er
 	return &Authority{PEM: certPEM, cert: cert, key: keys[own]}, nil
 }
 
-// create writes the key first: LoadOrCreate takes the certificate as the sign that the authority is complete.
+// create writes the key first: LoadOrCreate takes the certificate as the sign that the authority is complete. A key that is there, as after
+// a start that was killed between the two, is the key of the new certificate and stays: it may be all that is left of an authority.
 func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := readKey(keyPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = newKey(keyPath)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("generating key of authority %q: %w", name, err)
+		return nil, fmt.Errorf("making authority %q: %w", name, err)
 	}
 	serial, err := newSerial()
 	if err != nil {
@@ -107,13 +111,6 @@ func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
 		return nil, fmt.Errorf("parsing authority %q: %w", name, err)
-	}
-	keyPEM, err := encodeKey(key)
-	if err != nil {
-		return nil, err
-	}
-	if err := atomicfile.Write(keyPath, keyPEM); err != nil {
-		return nil, err
 	}
 	a := &Authority{PEM: encodeCert(der), cert: cert, key: key}
 	return a, atomicfile.Write(certPath, a.PEM)

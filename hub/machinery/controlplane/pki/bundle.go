@@ -129,6 +129,21 @@ func Lasting() []string {
 	return []string{caCert, caKey, frontProxyCACert, frontProxyCAKey, serviceAccountKey}
 }
 
+// Missing names the lasting files that are not in a directory.
+func Missing(dir string) ([]string, error) {
+	var out []string
+	for _, name := range Lasting() {
+		_, err := os.Stat(filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			out = append(out, name)
+		case err != nil:
+			return nil, fmt.Errorf("looking for certificates and keys: %w", err)
+		}
+	}
+	return out, nil
+}
+
 // Check says what is wrong with the lasting files of a directory, of which all are there.
 func Check(dir string, now time.Time) error {
 	b := &Bundle{dir: dir}

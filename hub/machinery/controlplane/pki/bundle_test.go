@@ -152,6 +152,44 @@ func TestEnsure(t *testing.T) {
 		}
 	})
 
+	t.Run("a key that lost its certificate is kept", func(t *testing.T) {
+		t.Parallel()
+		for _, names := range [][2]string{{caCert, caKey}, {frontProxyCACert, frontProxyCAKey}} {
+			dir := t.TempDir()
+			ensure(t, dir, now, "localhost")
+			key := read(t, filepath.Join(dir, names[1]))
+			if err := os.Remove(filepath.Join(dir, names[0])); err != nil {
+				t.Fatal(err)
+			}
+			if missing, err := Missing(dir); err != nil || !slices.Equal(missing, names[:1]) {
+				t.Errorf("Missing() = %q, %v", missing, err)
+			}
+			b := ensure(t, dir, now, "localhost")
+			if !bytes.Equal(read(t, filepath.Join(dir, names[1])), key) {
+				t.Errorf("%s was replaced", names[1])
+			}
+			proxy := parse(t, read(t, b.FrontProxyCertFile()))
+			if err := verify(t, read(t, b.FrontProxyCAFile()), proxy, "", x509.ExtKeyUsageClientAuth, now); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+
+	t.Run("what is no key is refused rather than replaced", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		path := filepath.Join(dir, caKey)
+		if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Ensure(dir, Leaves{}, now); err == nil {
+			t.Error("Ensure() = nil error, want one")
+		}
+		if got := read(t, path); string(got) != "damaged" {
+			t.Errorf("the file is %q now", got)
+		}
+	})
+
 	t.Run("of two authorities both are trusted and the first signs", func(t *testing.T) {
 		t.Parallel()
 		dir, other := t.TempDir(), t.TempDir()

@@ -64,7 +64,7 @@ func parseCert(data []byte) (*x509.Certificate, error) {
 func ensureServiceAccountKey(keyPath, publicPath string) error {
 	key, err := readKey(keyPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		key, err = newServiceAccountKey(keyPath)
+		key, err = newKey(keyPath)
 	}
 	if err != nil {
 		return err
@@ -76,10 +76,11 @@ func ensureServiceAccountKey(keyPath, publicPath string) error {
 	return atomicfile.Write(publicPath, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-func newServiceAccountKey(path string) (*ecdsa.PrivateKey, error) {
+// newKey makes a key and writes it to a file, which is not there yet.
+func newKey(path string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generating key for service accounts: %w", err)
+		return nil, fmt.Errorf("generating key: %w", err)
 	}
 	data, err := encodeKey(key)
 	if err != nil {

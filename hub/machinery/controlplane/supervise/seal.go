@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 	"fairlead.dev/hub/machinery/controlplane/database"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 	"fairlead.dev/hub/machinery/controlplane/encryption"
@@ -23,7 +24,7 @@ func (r run) encrypt(ctx context.Context) error {
 		return nil
 	}
 	if r.store.isNew {
-		return r.encryption.Finish()
+		return r.finishNew()
 	}
 	if r.Etcd.Used() {
 		return r.encryptExternal(ctx)
@@ -49,6 +50,17 @@ func (r run) encrypt(ctx context.Context) error {
 		}
 		r.report("copies of before the encryption are left in the database: %v; make room, they are removed at the next start", err)
 		return nil
+	}
+	return r.encryption.Finish()
+}
+
+// finishNew notes that a new database is encrypted. The note says to the next start that there is one, so this has to outlast a loss of power
+// as well.
+func (r run) finishNew() error {
+	if !r.Etcd.Used() {
+		if err := atomicfile.SyncDir(r.dir.Etcd()); err != nil {
+			return err
+		}
 	}
 	return r.encryption.Finish()
 }

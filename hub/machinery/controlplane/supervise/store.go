@@ -42,8 +42,10 @@ func openStore(ctx context.Context, cfg Config, dir *datadir.Dir, clk clock.Cloc
 	s := &store{Config: cfg, clock: clk}
 	var err error
 	if !cfg.Etcd.Used() {
-		s.isNew, err = dir.IsNew()
-		return s, err
+		if s.isNew, err = dir.IsNew(); err != nil {
+			return nil, err
+		}
+		return s, lost(dir, s.isNew)
 	}
 	if s.client, err = dial(ctx, cfg, clk, report); err != nil {
 		return nil, err
