@@ -91,6 +91,15 @@ func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making authority %q: %w", name, err)
 	}
+	a, err := selfSign(key, name, now.Add(-skew), now.Add(authorityValidity))
+	if err != nil {
+		return nil, err
+	}
+	return a, atomicfile.Write(certPath, a.PEM)
+}
+
+// selfSign makes the certificate of an authority.
+func selfSign(key *ecdsa.PrivateKey, name string, from, until time.Time) (*Authority, error) {
 	serial, err := newSerial()
 	if err != nil {
 		return nil, err
@@ -98,8 +107,8 @@ func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	template := &x509.Certificate{
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: name},
-		NotBefore:             now.Add(-skew),
-		NotAfter:              now.Add(authorityValidity),
+		NotBefore:             from,
+		NotAfter:              until,
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -112,8 +121,7 @@ func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parsing authority %q: %w", name, err)
 	}
-	a := &Authority{PEM: encodeCert(der), cert: cert, key: key}
-	return a, atomicfile.Write(certPath, a.PEM)
+	return &Authority{PEM: encodeCert(der), cert: cert, key: key}, nil
 }
 
 // pair is the authority alone, for a program that signs with it.

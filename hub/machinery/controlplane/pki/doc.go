@@ -8,6 +8,7 @@
 // While the cluster authority is exchanged there are two of it. The order in which their certificates are in one file is
 // all there is to know: all are trusted, the first signs.
 //
-// Authorities and the service account key are made once. Everything else is issued anew at every start, and again while
+// Authorities and the service account key are made once, but for a front-proxy authority that one control plane alone goes by: it is made anew
+// before it ends. Everything else is issued anew at every start, and again while
 // a control plane runs before it ends: whoever uses a certificate reads its file again.
 package pki

@@ -69,6 +69,11 @@ func makeCredentials(cfg Config, dir *datadir.Dir, in *args.Input, hosts []strin
 	if cfg.UnsafeExec {
 		leaves.Kubelet, leaves.KubeletClient = kubelet.Address, kubelet.ClientName
 	}
+	if !cfg.Etcd.Used() { // else other hubs go by it as well
+		if err := pki.RenewFrontProxy(dir.PKI(), now); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if in.PKI, err = pki.Ensure(dir.PKI(), leaves, now); err != nil {
 		return nil, err
