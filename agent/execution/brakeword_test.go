@@ -1,33 +1,29 @@
 package execution
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
 
-// ending returns Works of one object each that are to be deleted.
+// ending returns Works that the hub deletes, whose names and UIDs begin alike.
 func ending(prefix string, n int) []workv1alpha1.Work {
-	out := make([]workv1alpha1.Work, n)
-	for i := range out {
-		name := prefix + strconv.Itoa(i)
-		out[i].ObjectMeta = metav1.ObjectMeta{
-			Name: name, UID: types.UID(name), DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)},
-			Annotations: map[string]string{contract.DeletionIntentAnnotation: contract.DeletionRemoved},
-		}
-		out[i].Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{}}}
+	works := endingWorks(n)
+	for i := range works {
+		works[i].Name, works[i].UID = prefix+works[i].Name, types.UID(prefix)+works[i].UID
 	}
-	return out
+	return works
 }
 
 // TestNobodysWordIsKeptForLater has a hold end in each way, with nothing left to be deleted, and then a mistake of the hub.
@@ -104,4 +100,27 @@ func TestAWordIsForWhatIsToBeDeletedWhenItIsHeard(t *testing.T) {
 	ok, err = b.Pass(&later[0], 0, list, time.Unix(1_700_000_001, 0))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ok).To(BeFalse(), "it was not")
+}
+
+// TestTheWordOfAnOperatorIsTakenWhenItIsHeard has an agent begin by it, with nothing to be deleted, and then delete much at once.
+func TestTheWordOfAnOperatorIsTakenWhenItIsHeard(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := fakeClient(t, interceptor.Funcs{})
+	r := &Reconciler{brake: newBrake(true), hubClient: hub, works: newWorks(hub, nil), metrics: newMetrics(prometheus.NewRegistry()), namespace: ownWorks}
+	since := metav1.NewTime(time.Unix(1_700_000_000, 0)).Rfc3339Copy()
+	cluster := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{DeletionBrake: &clusterv1alpha1.DeletionBrake{Objects: 3, Percent: 20}}}
+	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approval(since)}
+	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue, LastTransitionTime: since}}
+	r.brake.Observe(cluster)
+	g.Expect(r.recount(t.Context())).To(Succeed())
+	g.Expect(r.brake.Approving()).To(BeTrue(), "the hub was not heard: what is to be deleted is not known")
+	r.works.hubSynced = true
+	g.Expect(r.recount(t.Context())).To(Succeed())
+	g.Expect(r.brake.Approving()).To(BeFalse())
+
+	later := ending("later-", 12)
+	ok, err := r.brake.Pass(&later[0], 0, func() ([]workv1alpha1.Work, error) { return later, nil }, since.Time)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ok).To(BeFalse())
 }
