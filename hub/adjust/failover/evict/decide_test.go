@@ -58,6 +58,9 @@ func TestWhatIsLeft(t *testing.T) {
 		"a silent cluster whose taint is older than it was seen for, in its time": {
 			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), tolerated, now(3600), seenFor(20)), wantRecheck: 280 * time.Second,
 		},
+		"a lost line whose taint is older than it was seen for, later": {
+			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), disconnected, tolerated, now(3600), seenFor(20)), wantRecheck: 320 * time.Second,
+		},
 		"and then it is left": {
 			in:   given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), tolerated, now(3600), seenFor(300)),
 			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,

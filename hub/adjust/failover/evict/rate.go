@@ -34,14 +34,14 @@ type zone struct {
 	waiting map[string]turn
 	queue   []turn
 	slots   []time.Time
-	// rounds are the last of each namespace that asked of late.
-	rounds map[string]int
+	// rounds are the last of each namespace that asked of late, and asking how many of its names wait.
+	rounds, asking map[string]int
 }
 
 // turn says when a name has its turn: a namespace has one in each round.
 type turn struct {
-	round, asked int
-	name         string
+	round, asked    int
+	namespace, name string
 }
 
 func (t turn) compare(other turn) int {
@@ -66,7 +66,7 @@ func (p *RateLimiter) Ask(in, namespace, name string, now time.Time) time.Durati
 	}
 	z := p.zones[in]
 	if z == nil {
-		z = &zone{waiting: map[string]turn{}, rounds: map[string]int{}}
+		z = &zone{waiting: map[string]turn{}, rounds: map[string]int{}, asking: map[string]int{}}
 		p.zones[in] = z
 	}
 	for len(z.slots) > 0 && now.Sub(z.slots[0]) > overdue {
@@ -93,7 +93,7 @@ func (z *zone) add(namespace, name string, now time.Time) turn {
 		maps.DeleteFunc(z.rounds, func(_ string, last int) bool { return last < z.round })
 	}
 	z.asked++
-	t := turn{round: z.round, asked: z.asked, name: name}
+	t := turn{round: z.round, asked: z.asked, namespace: namespace, name: name}
 	if due, _ := slices.BinarySearchFunc(z.slots, now.Add(1), time.Time.Compare); due > 0 {
 		t.round = max(t.round, z.queue[due-1].round)
 	}
@@ -101,6 +101,7 @@ func (z *zone) add(namespace, name string, now time.Time) turn {
 		t.round = max(t.round, last+1)
 	}
 	z.rounds[namespace], z.waiting[name] = t.round, t
+	z.asking[namespace]++
 	i, _ := slices.BinarySearchFunc(z.queue, t, turn.compare)
 	z.queue = slices.Insert(z.queue, i, t)
 	return t
@@ -108,7 +109,11 @@ func (z *zone) add(namespace, name string, now time.Time) turn {
 
 // remove takes out a turn and its slot.
 func (z *zone) remove(i int) {
-	delete(z.waiting, z.queue[i].name)
+	t := z.queue[i]
+	delete(z.waiting, t.name)
+	if z.asking[t.namespace]--; z.asking[t.namespace] == 0 {
+		delete(z.asking, t.namespace)
+	}
 	z.queue, z.slots = slices.Delete(z.queue, i, i+1), slices.Delete(z.slots, i, i+1)
 }
 
@@ -125,6 +130,10 @@ func (p *RateLimiter) Forget(in, name string) {
 	}
 	i, _ := slices.BinarySearchFunc(z.queue, t, turn.compare)
 	z.remove(i)
+	// A namespace whose turns were given up is not behind others for them.
+	if z.asking[t.namespace] == 0 {
+		z.rounds[t.namespace] = min(z.rounds[t.namespace], z.round)
+	}
 	if len(z.waiting) == 0 {
 		z.next = z.taken.Add(p.every)
 	}

@@ -44,6 +44,27 @@ func TestWhoGivesUpHoldsUpNobody(t *testing.T) {
 	g.Expect(p.Ask("north", "shop", "b", now)).To(Equal(2 * time.Second))
 }
 
+func TestANamespaceIsNotBehindForTurnsThatItGaveUp(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for name, waits := range map[string]bool{"nobody waits": false, "somebody else waits": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			p := NewRateLimiter(1)
+			ask(p, "shop", 1000, now)
+			if waits {
+				ask(p, "some", 10, now)
+			}
+			for i := range 1000 {
+				p.Forget("north", fmt.Sprint("shop", i))
+			}
+			ask(p, "many", 900, now)
+			g.Expect(p.Ask("north", "shop", "again", now)).To(BeNumerically("<", 15*time.Second))
+		})
+	}
+}
+
 func TestATurnIsNotSavedUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

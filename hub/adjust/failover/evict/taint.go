@@ -105,7 +105,7 @@ func (d *Decision) drivenOut(in *Input, cond *conditionBuilder, c *clusterv1alph
 		case !in.ByCondition.Has(t.Key):
 			fromPeople = append(fromPeople, t)
 		case !in.Expiring[c.Name].Has(t.Key):
-			fromPolicy = append(fromPolicy, in.asSeen(c, in.ofSilence(c, t)))
+			fromPolicy = append(fromPolicy, in.ofSilence(c, in.asSeen(c, t)))
 		}
 	}
 	people, policy := tolerate(fromPeople, in.Tolerations, in.BySilence), tolerate(fromPolicy, in.Tolerations, in.BySilence)
