@@ -129,6 +129,9 @@ func Lasting() []string {
 	return []string{caCert, caKey, frontProxyCACert, frontProxyCAKey, serviceAccountKey}
 }
 
+// IsFrontProxy says whether a lasting file is of the front-proxy authority, see RenewFrontProxy.
+func IsFrontProxy(name string) bool { return name == frontProxyCACert || name == frontProxyCAKey }
+
 // Missing names the lasting files that are not in a directory.
 func Missing(dir string) ([]string, error) {
 	var out []string

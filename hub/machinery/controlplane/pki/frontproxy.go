@@ -17,7 +17,7 @@ import (
 // frontProxyReserve is how long the front-proxy authority has to last at a start: as long as a control plane runs without another one.
 const frontProxyReserve = 2 * 365 * 24 * time.Hour
 
-// RenewFrontProxy makes the front-proxy authority of a directory anew if its end is near. Nobody but the one control plane that uses the
+// RenewFrontProxy makes the front-proxy authority of a directory anew if its end is near, or its key is lost. Nobody but the one control plane that uses the
 // directory may go by it: kube-apiserver tells aggregated APIs of the new one when it starts, and of the old one as well until that ends.
 //
 // Wherever it is killed, the key of the certificate is there.
@@ -31,16 +31,22 @@ func RenewFrontProxy(dir string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("reading authority: %w", err)
 	}
+	keyPEM, err := os.ReadFile(keyPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(certPath); err != nil {
+			return fmt.Errorf("removing an authority whose key is lost: %w", err)
+		}
+		return nil // Ensure makes both
+	}
+	if err != nil {
+		return fmt.Errorf("reading key: %w", err)
+	}
 	old, err := parseCert(certPEM)
 	if err != nil {
 		return fmt.Errorf("reading authority %q: %w", certPath, err)
 	}
 	if now.Add(frontProxyReserve).Before(old.NotAfter) {
 		return nil
-	}
-	keyPEM, err := os.ReadFile(keyPath)
-	if err != nil {
-		return fmt.Errorf("reading key: %w", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

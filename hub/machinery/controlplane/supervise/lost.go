@@ -3,6 +3,7 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fairlead.dev/hub/machinery/controlplane/datadir"
@@ -23,8 +24,12 @@ func lost(dir *datadir.Dir, isNew bool) error {
 		return lostDatabase(dir)
 	}
 	missing, err := pki.Missing(dir.PKI())
-	if err != nil || len(missing) == 0 {
+	if err != nil {
 		return err
+	}
+	missing = slices.DeleteFunc(missing, pki.IsFrontProxy) // only this control plane goes by it, which makes it anew
+	if len(missing) == 0 {
+		return nil
 	}
 	return fmt.Errorf("%w: the database is there, and %s has no %s, without which nobody who was joined trusts this hub: bring it back from a backup, "+
 		"which `hub restore` unpacks to another --data-dir (see manifests/install/disaster.md)", ErrLost, dir.PKI(), strings.Join(missing, ", "))

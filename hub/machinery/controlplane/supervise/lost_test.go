@@ -62,7 +62,8 @@ func firstStart(t *testing.T) *datadir.Dir {
 
 func TestAHubThatLostAKeyIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, gone := range append([][]string{pki.Lasting()}, singles(pki.Lasting())...) {
+	needed := slices.DeleteFunc(pki.Lasting(), pki.IsFrontProxy)
+	for _, gone := range append([][]string{pki.Lasting()}, singles(needed)...) {
 		dir := firstStart(t)
 		for _, name := range gone {
 			if err := os.Remove(filepath.Join(dir.PKI(), name)); err != nil {
@@ -74,10 +75,33 @@ func TestAHubThatLostAKeyIsRefused(t *testing.T) {
 			t.Errorf("without %q: %v, want ErrLost", gone, err)
 			continue
 		}
-		for _, name := range pki.Lasting() {
+		for _, name := range needed {
 			if strings.Contains(err.Error(), " "+name) != slices.Contains(gone, name) {
 				t.Errorf("without %q: %v", gone, err)
 			}
+		}
+	}
+}
+
+func TestAHubThatLostItsFrontProxyAuthorityMakesItAnew(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 3, 3, 4, 5, 0, time.UTC)
+	own := slices.DeleteFunc(pki.Lasting(), func(name string) bool { return !pki.IsFrontProxy(name) })
+	for _, gone := range append([][]string{own}, singles(own)...) {
+		dir := firstStart(t)
+		for _, name := range gone {
+			if err := os.Remove(filepath.Join(dir.PKI(), name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := looked(t, dir); err != nil {
+			t.Errorf("without %q: %v", gone, err)
+		}
+		if err := pki.RenewFrontProxy(dir.PKI(), now); err != nil {
+			t.Errorf("without %q: %v", gone, err)
+		}
+		if _, err := pki.Ensure(dir.PKI(), pki.Leaves{}, now); err != nil {
+			t.Errorf("without %q: %v", gone, err)
 		}
 	}
 }
