@@ -208,6 +208,7 @@ func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 		{own + "/status", conditionsOf("EvictionSuspended", "True", "HubSuspectsItself")},
 		{own + "/status", conditionsOf("CapacityJumped", "False", "CapacityUsual")},
 		{own + "/status", conditionsOf("SeveralAgents", "False", "OneSession")},
+		{own + "/status", conditionsOf("RightsWithheld", "True", "NameKept")},
 		{lease + "edge-1", `{"metadata":{"finalizers":["a.b/c"]}}`},
 		{lease + "edge-1", `{"metadata":{"labels":{"a":"b"}}}`},
 		{lease + "edge-1", `{"metadata":{"annotations":{"a":"b"}}}`},
