@@ -29,23 +29,19 @@ func isLeft(err error) bool {
 
 // remove deletes an object that bears the marks of the Work.
 func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
-	obj, _ := r.kinds.Get(m.Object)
-	if !plan.Decisive(obj, work) || plan.IsOfAnother(obj, m.Desired) {
-		// The informer may be behind, and it would be for ever if we went by it now.
-		var err error
-		if obj, err = r.removable(ctx, work, m); obj == nil || err != nil {
-			return false, err
+	if seen, _ := r.kinds.Get(m.Object); plan.Decisive(seen, work) && !plan.IsOfAnother(seen, m.Desired) {
+		// By now somebody may have taken our marks off, which leaves the UID as it is, or there may be another one of its name.
+		uid, version := seen.GetUID(), seen.GetResourceVersion()
+		if err := r.delete(ctx, work, m, seen, client.Preconditions{UID: &uid, ResourceVersion: &version}); !apierrors.IsConflict(err) {
+			return err == nil, err
 		}
 	}
-	err := r.delete(ctx, work, m, obj)
-	if !apierrors.IsConflict(err) {
-		return err == nil, err
-	}
-	// There is another one of its name, and the informer is behind.
-	if obj, err = r.removable(ctx, work, m); obj == nil || err != nil {
+	// The informer may be behind, and it would be for ever if we went by it now.
+	obj, err := r.removable(ctx, work, m)
+	if obj == nil || err != nil {
 		return false, err
 	}
-	err = r.delete(ctx, work, m, obj)
+	err = r.deleteRead(ctx, work, m, obj)
 	return err == nil, err
 }
 
@@ -63,8 +59,17 @@ func (r *Reconciler) removable(ctx context.Context, work types.NamespacedName, m
 	return obj, nil
 }
 
-// delete deletes the very object that was seen, which must be ours to delete.
-func (r *Reconciler) delete(ctx context.Context, work types.NamespacedName, m plan.Manifest, obj *unstructured.Unstructured) error {
+// deleteRead deletes an object that the member was just asked for. A new status of it, as some controllers write all the time, is no
+// reason not to.
+func (r *Reconciler) deleteRead(ctx context.Context, work types.NamespacedName, m plan.Manifest, obj *unstructured.Unstructured) error {
+	uid := obj.GetUID()
+	return r.delete(ctx, work, m, obj, client.Preconditions{UID: &uid})
+}
+
+// delete deletes the very object that was seen, which must be ours to delete, if the member still has it so.
+func (r *Reconciler) delete(
+	ctx context.Context, work types.NamespacedName, m plan.Manifest, obj *unstructured.Unstructured, still client.Preconditions,
+) error {
 	name, uid := m.Object, obj.GetUID()
 	if obj.GetDeletionTimestamp() == nil {
 		if err := r.mayTakeContents(ctx, m); err != nil {
@@ -78,7 +83,7 @@ func (r *Reconciler) delete(ctx context.Context, work types.NamespacedName, m pl
 	doomed := prototype(name.GroupVersionKind)
 	doomed.SetNamespace(name.Namespace)
 	doomed.SetName(name.Name)
-	err := r.memberClient.Delete(ctx, doomed, client.Preconditions{UID: &uid}, client.PropagationPolicy(m.Propagation))
+	err := r.memberClient.Delete(ctx, doomed, still, client.PropagationPolicy(m.Propagation))
 	if unserved(err) {
 		r.pendingDeletions.Gone(uid) // it is not deleted so far
 	}

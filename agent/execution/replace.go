@@ -56,7 +56,7 @@ func (r *Reconciler) replace(
 	}
 	// Noted before, since a deletion whose answer is lost may be carried out all the same.
 	r.memory.Replacing(m.Object, m.Digest, obj.GetUID())
-	if err := r.delete(ctx, work, m, obj); err != nil {
+	if err := r.deleteRead(ctx, work, m, obj); err != nil {
 		result, why := r.judge(ctx, work, m.Object, err)
 		return result, fmt.Sprintf("%s; deleting it to make it anew failed: %s", refusal, why)
 	}
