@@ -55,7 +55,7 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 
 	record, _ := r.memory.Record(m.Object)
 	seen, synced := r.kinds.Get(m.Object)
-	v := verdict{live: plan.See(synced, seen, record, r.clock.Now())}
+	v := verdict{live: plan.See(seen, record, r.clock.Now())}
 	stale := r.memory.IsStale(m.Object)
 	if stale {
 		v.live = plan.Live{}

@@ -3,6 +3,8 @@ package execution
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,8 +29,8 @@ const syncTimeout = 500 * time.Millisecond
 type kinds struct {
 	cache cache.Cache
 	// confined are used instead for kinds that are in namespaces, if there are any, which
-	// the mapper tells.
-	confined []cache.Cache
+	// the mapper tells. Each is of the namespace under which it stands here.
+	confined map[string]cache.Cache
 	mapper   meta.RESTMapper
 	handler  toolscache.ResourceEventHandler
 	clock    clock.Clock
@@ -40,11 +42,40 @@ type kinds struct {
 
 // kind is one kind and the Works that contain it.
 type kind struct {
-	informers []toolscache.SharedIndexInformer
-	synced    <-chan struct{}
+	// informers are by the namespace whose objects they show; one that shows all is at "", and alone.
+	informers map[string]*informer
+	// synced is closed once all of them have seen all objects.
+	synced <-chan struct{}
 	// waitOver is closed once nobody waits for the informer any more.
 	waitOver chan struct{}
 	works    map[types.NamespacedName]struct{}
+}
+
+// informer shows managed objects of a kind. One that may not list its namespace never syncs, which says nothing of the others.
+type informer struct {
+	toolscache.SharedIndexInformer
+
+	synced <-chan struct{}
+	// told says that Filled has told that it is synced.
+	told bool
+}
+
+// isSynced says whether it has seen all objects.
+func (i *informer) isSynced() bool {
+	select {
+	case <-i.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// of returns the informer that shows the objects of a namespace; nil if there is none.
+func (one *kind) of(namespace string) *informer {
+	if everywhere, ok := one.informers[""]; ok {
+		return everywhere
+	}
+	return one.informers[namespace]
 }
 
 func newKinds(c cache.Cache, handler toolscache.ResourceEventHandler, cl clock.Clock) *kinds {
@@ -111,23 +142,24 @@ func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, e
 	if err != nil {
 		return nil, err
 	}
-	one := &kind{waitOver: make(chan struct{}), works: map[types.NamespacedName]struct{}{}}
+	one := &kind{informers: map[string]*informer{}, waitOver: make(chan struct{}), works: map[types.NamespacedName]struct{}{}}
 	var filled []<-chan struct{}
-	for _, c := range caches {
+	for namespace, c := range caches {
 		i, err := c.GetInformer(ctx, prototype(gvk), cache.BlockUntilSynced(false))
 		if err != nil {
 			return nil, fmt.Errorf("watching %s in the member: %w", gvk.Kind, err)
 		}
-		informer, ok := i.(toolscache.SharedIndexInformer)
+		shared, ok := i.(toolscache.SharedIndexInformer)
 		if !ok {
 			return nil, fmt.Errorf("watching %s in the member: the informer is a %T, which has no store", gvk.Kind, i)
 		}
-		registration, err := informer.AddEventHandler(k.handler)
+		registration, err := shared.AddEventHandler(k.handler)
 		if err != nil {
 			return nil, fmt.Errorf("watching %s in the member: %w", gvk.Kind, err)
 		}
-		one.informers = append(one.informers, informer)
-		filled = append(filled, registration.HasSyncedChecker().Done())
+		synced := registration.HasSyncedChecker().Done()
+		one.informers[namespace] = &informer{SharedIndexInformer: shared, synced: synced}
+		filled = append(filled, synced)
 	}
 	one.synced = filled[0]
 	if len(filled) > 1 {
@@ -136,10 +168,11 @@ func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, e
 	return one, nil
 }
 
-// caches returns those that show the objects of a kind.
-func (k *kinds) caches(gvk schema.GroupVersionKind) ([]cache.Cache, error) {
+// caches returns those that show the objects of a kind, by their namespaces; one that shows all is at "".
+func (k *kinds) caches(gvk schema.GroupVersionKind) (map[string]cache.Cache, error) {
+	everywhere := map[string]cache.Cache{"": k.cache}
 	if len(k.confined) == 0 {
-		return []cache.Cache{k.cache}, nil
+		return everywhere, nil
 	}
 	mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -148,7 +181,7 @@ func (k *kinds) caches(gvk schema.GroupVersionKind) ([]cache.Cache, error) {
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		return k.confined, nil
 	}
-	return []cache.Cache{k.cache}, nil
+	return everywhere, nil
 }
 
 // all is closed when all of several are. An informer that never fills holds one goroutine.
@@ -179,7 +212,7 @@ func (k *kinds) Keep(ctx context.Context, work types.NamespacedName, still map[s
 			continue
 		}
 		delete(k.known, gvk)
-		for _, c := range append([]cache.Cache{k.cache}, k.confined...) { // the kind may be gone, so nobody says where it was
+		for _, c := range slices.AppendSeq([]cache.Cache{k.cache}, maps.Values(k.confined)) { // the kind may be gone, so nobody says where it was
 			if err := c.RemoveInformer(ctx, prototype(gvk)); err != nil {
 				return fmt.Errorf("ending the watch of %s in the member: %w", gvk.Kind, err)
 			}
@@ -200,50 +233,69 @@ func (k *kinds) Get(name plan.Object) (obj *unstructured.Unstructured, synced bo
 	if !ok {
 		return nil, false
 	}
-	select {
-	case <-one.synced:
-	default:
+	shown := one.of(name.Namespace)
+	if shown == nil || !shown.isSynced() {
 		return nil, false
 	}
 	key := name.Name
 	if name.Namespace != "" {
 		key = name.Namespace + "/" + name.Name
 	}
-	for _, informer := range one.informers {
-		if item, found, err := informer.GetStore().GetByKey(key); err == nil && found {
-			obj, _ = item.(*unstructured.Unstructured)
-			return obj, true
-		}
+	if item, found, err := shown.GetStore().GetByKey(key); err == nil && found {
+		obj, _ = item.(*unstructured.Unstructured)
 	}
-	return nil, true
+	return obj, true
 }
 
-// Each calls a function for every managed object of the kinds in use. It says whether
-// all of their informers have seen all objects.
-func (k *kinds) Each(do func(*unstructured.Unstructured)) (whole bool) {
+// Each calls a function for every managed object of the kinds in use that is where all objects were seen.
+func (k *kinds) Each(do func(*unstructured.Unstructured)) {
 	k.mu.Lock()
 	all := make([]*kind, 0, len(k.known))
 	for _, one := range k.known {
 		all = append(all, one)
 	}
 	k.mu.Unlock()
-	whole = true
 	for _, one := range all {
-		select {
-		case <-one.synced:
-		default:
-			whole = false
-			continue
-		}
-		for _, informer := range one.informers {
-			for _, item := range informer.GetStore().List() {
+		for _, shown := range one.informers {
+			if !shown.isSynced() {
+				continue
+			}
+			for _, item := range shown.GetStore().List() {
 				if obj, ok := item.(*unstructured.Unstructured); ok {
 					do(obj)
 				}
 			}
 		}
 	}
-	return whole
+}
+
+// Filled says whether some informer has seen all objects that had not when this was last asked.
+func (k *kinds) Filled() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	filled := false
+	for _, one := range k.known {
+		for _, shown := range one.informers {
+			if !shown.told && shown.isSynced() {
+				shown.told, filled = true, true
+			}
+		}
+	}
+	return filled
+}
+
+// Whole says whether all objects were seen of the kinds of a Work in some namespaces.
+func (k *kinds) Whole(work types.NamespacedName, namespaces []string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for gvk := range k.byWork[work] {
+		for _, namespace := range namespaces {
+			if shown := k.known[gvk].of(namespace); shown != nil && !shown.isSynced() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Furthest returns the kind whose informer has seen the latest version of the member, and that version, which need not be one of an
@@ -252,20 +304,13 @@ func (k *kinds) Furthest() (furthest schema.GroupVersionKind, namespace, resourc
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for gvk, one := range k.known {
-		for _, informer := range one.informers {
-			version := informer.LastSyncResourceVersion()
+		for where, shown := range one.informers {
+			version := shown.LastSyncResourceVersion()
 			if version == "" || resourceVersion != "" && !contract.Older(resourceVersion, version) {
 				continue
 			}
-			where := ""
-			if len(k.confined) > 0 {
-				objects := informer.GetStore().List()
-				if len(objects) == 0 {
-					continue // nothing of ours to miss, and nobody says which namespace it is
-				}
-				if obj, ok := objects[0].(*unstructured.Unstructured); ok {
-					where = obj.GetNamespace()
-				}
+			if len(k.confined) > 0 && len(shown.GetStore().ListKeys()) == 0 {
+				continue // nothing of ours to miss
 			}
 			furthest, namespace, resourceVersion = gvk, where, version
 		}

@@ -45,9 +45,9 @@ type Deps struct {
 	// label, transforms them by Slim, and does not copy what it returns. The stage starts
 	// and ends its informers.
 	MemberCache cache.Cache
-	// Confined are caches like MemberCache, of one namespace each, if the agent may see
-	// objects of no others.
-	Confined []cache.Cache
+	// Confined are caches like MemberCache, of one namespace each, by its name, if the agent
+	// may see objects of no others.
+	Confined map[string]cache.Cache
 	// NamespacedKinds lists what may be in a namespace of the member.
 	NamespacedKinds NamespacedKinds
 	// Discovery asks the member what it serves.

@@ -84,11 +84,21 @@ func TestWhatTheInformerHasIsDeletedOnlyIfItIsStillSo(t *testing.T) {
 // showing are kinds with an informer that has seen one object.
 func showing(t *testing.T, obj *unstructured.Unstructured) *kinds {
 	t.Helper()
-	informer := toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, obj, 0, toolscache.Indexers{})
-	NewWithT(t).Expect(informer.GetStore().Add(obj)).To(Succeed())
-	synced := make(chan struct{})
-	close(synced)
 	k := newKinds(nil, nil, nil)
-	k.known[obj.GroupVersionKind()] = &kind{informers: []toolscache.SharedIndexInformer{informer}, synced: synced}
+	k.known[obj.GroupVersionKind()] = &kind{informers: map[string]*informer{"": informerOf(t, true, obj)}}
 	return k
+}
+
+// informerOf is an informer that has objects, and has seen all, or may not list.
+func informerOf(t *testing.T, synced bool, objects ...*unstructured.Unstructured) *informer {
+	t.Helper()
+	through := make(chan struct{})
+	if synced {
+		close(through)
+	}
+	i := &informer{SharedIndexInformer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &unstructured.Unstructured{}, 0, toolscache.Indexers{}), synced: through}
+	for _, obj := range objects {
+		NewWithT(t).Expect(i.GetStore().Add(obj)).To(Succeed())
+	}
+	return i
 }

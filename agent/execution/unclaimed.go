@@ -111,6 +111,9 @@ func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 			return nil
 		case <-r.clock.After(countEvery):
 		}
+		if r.kinds.Filled() {
+			r.unclaimed.Look()
+		}
 		if !r.works.HubSynced() || !r.unclaimed.Due() {
 			continue
 		}
@@ -124,9 +127,9 @@ func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 // recountUnclaimed goes through all managed objects once.
 func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
 	found, counted := map[types.NamespacedName][]*unstructured.Unstructured{}, map[types.UID]struct{}{}
-	watched := r.works.Watched() // before: what is not watched yet may have objects that are not seen
+	watched := slices.DeleteFunc(r.works.Watched(), r.isUnseen) // before: what is not watched yet may have objects that are not seen
 	var failed error
-	whole := r.kinds.Each(func(obj *unstructured.Unstructured) {
+	r.kinds.Each(func(obj *unstructured.Unstructured) {
 		owner, ok := r.ownWork(obj)
 		if !ok || obj.GetDeletionTimestamp() != nil || failed != nil {
 			return
@@ -144,17 +147,11 @@ func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
 	if failed != nil {
 		return failed
 	}
-	if !whole {
-		r.unclaimed.Look() // some informer is not through with its list
-	}
 	for _, event := range r.unclaimed.take(found) {
 		ctrl.LoggerFrom(ctx).Info("Objects in the member are unclaimed", "reason", event.Note)
 		r.events(event)
 	}
 	r.metrics.unclaimed.Set(float64(r.Unclaimed()))
-	if !whole {
-		return nil
-	}
 	for _, absent := range watched {
 		name := client.ObjectKeyFromObject(absent)
 		if len(found[name]) > 0 {
@@ -172,6 +169,15 @@ func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isUnseen says whether a Work may have objects in the member that the informers have not seen.
+func (r *Reconciler) isUnseen(work *workv1alpha1.Work) bool {
+	var namespaces []string
+	for _, m := range plan.Parse(work) {
+		namespaces = append(namespaces, m.Object.Namespace)
+	}
+	return !r.kinds.Whole(client.ObjectKeyFromObject(work), namespaces)
 }
 
 // claims says whether a Work of the hub has an object.

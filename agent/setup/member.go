@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,8 +37,8 @@ type member struct {
 	applying client.Client
 	// managed watches objects that carry our label.
 	managed cache.Cache
-	// confined are caches like managed, of a namespace each, if the agent may see no others.
-	confined []cache.Cache
+	// confined are caches like managed, of a namespace each, by its name, if the agent may see no others.
+	confined map[string]cache.Cache
 	// discovery asks what the member serves. It lists also the groups whose servers do not answer.
 	discovery memberDiscovery
 	// workload reads and watches nodes, pods and ResourceQuotas.
@@ -79,13 +81,12 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	if m.managed, err = cache.New(config, options); err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
+	m.confined = make(map[string]cache.Cache, len(o.Namespaces))
 	for _, namespace := range o.Namespaces {
 		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace) // it asks for no other then
-		one, err := cache.New(config, options)
-		if err != nil {
+		if m.confined[namespace], err = cache.New(config, options); err != nil {
 			return nil, fmt.Errorf("connecting to the member: %w", err)
 		}
-		m.confined = append(m.confined, one)
 	}
 	m.workload, err = client.NewWithWatch(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: workloadMapper()})
 	if err != nil {
@@ -158,7 +159,7 @@ func ofMeasures(err error) bool {
 // addTo has the caches run with the manager. They are not the manager's caches, so that
 // nothing waits for a member that is down.
 func (m *member) addTo(mgr manager.Manager) error {
-	for _, c := range append([]cache.Cache{m.managed}, m.confined...) {
+	for _, c := range slices.AppendSeq([]cache.Cache{m.managed}, maps.Values(m.confined)) {
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.Start(ctx) })); err != nil {
 			return fmt.Errorf("adding the member's caches: %w", err)
 		}

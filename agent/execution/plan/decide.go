@@ -44,18 +44,14 @@ func Found(obj *unstructured.Unstructured) Live {
 }
 
 // recordTrust is for how long a record outweighs an informer that does not have the
-// object: after that the informer is not behind, it missed something.
+// object: after that the informer is not behind, it missed something, or may not list at all.
 const recordTrust = time.Minute
 
 // See weighs what the informer of managed objects says against what we remember.
 // The informer may be behind our own writes, and it knows no objects without our label:
-// what it does not have may still exist.
-func See(synced bool, seen *unstructured.Unstructured, record *Record, now time.Time) Live {
+// what it does not have may still exist. Before it has seen all objects it has none.
+func See(seen *unstructured.Unstructured, record *Record, now time.Time) Live {
 	switch {
-	case !synced && record == nil:
-		return Live{Presence: Unknown}
-	case !synced:
-		return Live{Presence: Held}
 	case seen == nil && record != nil && now.Sub(record.At) < recordTrust:
 		return Live{Presence: Held}
 	case seen == nil:

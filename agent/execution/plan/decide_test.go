@@ -142,30 +142,27 @@ func TestSee(t *testing.T) {
 	m := parse(t, settings)
 	record := plan.NewRecord(m.Digest, live(m), noon)
 	cases := map[string]struct {
-		synced bool
 		seen   *unstructured.Unstructured
 		record *plan.Record
 		now    time.Time
 		want   plan.Presence
 	}{
-		"nothing is known at the start":                      {false, nil, nil, noon, plan.Unknown},
-		"before the watch begins the record counts":          {false, nil, &record, noon, plan.Held},
-		"what the watch never saw may exist without a label": {true, nil, nil, noon, plan.Unknown},
-		"the watch may be behind our own write":              {true, nil, &record, noon.Add(time.Second), plan.Held},
-		"but not for ever":                                   {true, nil, &record, noon.Add(time.Hour), plan.Unknown},
-		"what the watch shows is there":                      {true, live(m), nil, noon, plan.Present},
-		"the version of our write is there":                  {true, live(m, at("100")), &record, noon, plan.Present},
-		"a newer version is there":                           {true, live(m, at("101")), &record, noon, plan.Present},
-		"an older version is behind our write":               {true, live(m, at("99")), &record, noon, plan.Held},
-		"versions are numbers, not texts":                    {true, live(m, at("1000")), &record, noon, plan.Present},
-		"an older version of another object counts":          {true, live(m, at("99"), func(o *unstructured.Unstructured) { o.SetUID("uid-2") }), &record, noon, plan.Present},
-		"a version that cannot be compared counts":           {true, live(m, at("abc")), &record, noon, plan.Present},
+		"what the watch never saw may exist without a label":  {nil, nil, noon, plan.Unknown},
+		"the watch may be behind our own write, or not begun": {nil, &record, noon.Add(time.Second), plan.Held},
+		"but not for ever, as where nobody may list":          {nil, &record, noon.Add(time.Minute), plan.Unknown},
+		"what the watch shows is there":                       {live(m), nil, noon, plan.Present},
+		"the version of our write is there":                   {live(m, at("100")), &record, noon, plan.Present},
+		"a newer version is there":                            {live(m, at("101")), &record, noon, plan.Present},
+		"an older version is behind our write":                {live(m, at("99")), &record, noon, plan.Held},
+		"versions are numbers, not texts":                     {live(m, at("1000")), &record, noon, plan.Present},
+		"an older version of another object counts":           {live(m, at("99"), func(o *unstructured.Unstructured) { o.SetUID("uid-2") }), &record, noon, plan.Present},
+		"a version that cannot be compared counts":            {live(m, at("abc")), &record, noon, plan.Present},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got := plan.See(tc.synced, tc.seen, tc.record, tc.now)
+			got := plan.See(tc.seen, tc.record, tc.now)
 			g.Expect(got.Presence).To(Equal(tc.want))
 			g.Expect(got.Object != nil).To(Equal(tc.want == plan.Present))
 		})
