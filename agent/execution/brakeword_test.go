@@ -17,9 +17,9 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// ending returns Works that the hub deletes, whose names and UIDs begin alike.
-func ending(prefix string, n int) []workv1alpha1.Work {
-	works := endingWorks(n)
+// ending returns a dozen Works that the hub deletes, whose names and UIDs begin alike.
+func ending(prefix string) []workv1alpha1.Work {
+	works := endingWorks(12)
 	for i := range works {
 		works[i].Name, works[i].UID = prefix+works[i].Name, types.UID(prefix)+works[i].UID
 	}
@@ -49,7 +49,7 @@ func TestNobodysWordIsKeptForLater(t *testing.T) {
 	for name, end := range map[string]func(g *WithT, b *brake){
 		"the brake is taken off and put on again": func(g *WithT, b *brake) {
 			b.Observe(of(limited))
-			first := ending("first-", 12)
+			first := ending("first-")
 			g.Expect(passes(g, b, first)).To(BeFalse())
 			b.Observe(of(&clusterv1alpha1.DeletionBrake{Percent: 100}))
 			g.Expect(passes(g, b, first)).To(BeTrue())
@@ -69,7 +69,7 @@ func TestNobodysWordIsKeptForLater(t *testing.T) {
 			g := NewWithT(t)
 			b := newBrake(true)
 			end(g, b)
-			g.Expect(passes(g, b, ending("later-", 12))).To(BeFalse(), "that was approved by nobody")
+			g.Expect(passes(g, b, ending("later-"))).To(BeFalse(), "that was approved by nobody")
 		})
 	}
 }
@@ -81,7 +81,7 @@ func TestAWordIsForWhatIsToBeDeletedWhenItIsHeard(t *testing.T) {
 	b := newBrake(true)
 	cluster := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{DeletionBrake: &clusterv1alpha1.DeletionBrake{Objects: 3, Percent: 20}}}
 	b.Observe(cluster)
-	works := ending("first-", 12)
+	works := ending("first-")
 	list := func() ([]workv1alpha1.Work, error) { return works, nil }
 	ok, err := b.Pass(&works[0], 0, list, time.Unix(1_700_000_000, 0))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -92,7 +92,7 @@ func TestAWordIsForWhatIsToBeDeletedWhenItIsHeard(t *testing.T) {
 	b.Approve(works)
 	g.Expect(b.Approving()).To(BeFalse())
 
-	later := ending("later-", 12)
+	later := ending("later-")
 	works = append(works, later...)
 	ok, err = b.Pass(&works[0], 0, list, time.Unix(1_700_000_001, 0))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -119,7 +119,7 @@ func TestTheWordOfAnOperatorIsTakenWhenItIsHeard(t *testing.T) {
 	g.Expect(r.recount(t.Context())).To(Succeed())
 	g.Expect(r.brake.Approving()).To(BeFalse())
 
-	later := ending("later-", 12)
+	later := ending("later-")
 	ok, err := r.brake.Pass(&later[0], 0, func() ([]workv1alpha1.Work, error) { return later, nil }, since.Time)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ok).To(BeFalse())

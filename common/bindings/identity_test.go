@@ -22,12 +22,14 @@ func TestABindingIsNamedAfterItsTemplate(t *testing.T) {
 		label, finalizer string
 	}{
 		"in a namespace": {
-			&workv1alpha2.ResourceBinding{}, metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7"},
+			&workv1alpha2.ResourceBinding{},
+			metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7"},
 			schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
 			contract.ResourceBindingPermanentIDLabel, contract.BindingFinalizer,
 		},
 		"in none": {
-			&workv1alpha2.ClusterResourceBinding{}, metav1.ObjectMeta{Name: "web", UID: "u1", ResourceVersion: "7"},
+			&workv1alpha2.ClusterResourceBinding{},
+			metav1.ObjectMeta{Name: "web", UID: "u1", ResourceVersion: "7"},
 			schema.GroupVersionKind{Version: "v1", Kind: "Namespace"},
 			contract.ClusterResourceBindingPermanentIDLabel, contract.ClusterBindingFinalizer,
 		},

@@ -119,7 +119,7 @@ func (r *Reconciler) edited(ctx context.Context, scaler *autoscalingv1alpha1.Cro
 	}
 	var last time.Time
 	for _, e := range live.ManagedFields {
-		writes := e.Subresource == "" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(`"f:spec"`))
+		writes := e.Subresource == "" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:spec"`))
 		if writes && e.Time != nil && e.Time.After(last) {
 			last = e.Time.Time
 		}

@@ -57,10 +57,10 @@ func (w *world) run(t *testing.T) {
 	w.stop = stagetest.Run(t, mgr)
 }
 
-// deploy makes a Deployment of two replicas.
-func (w *world) deploy(t *testing.T, name string) {
+// deploy makes the Deployment web of two replicas.
+func (w *world) deploy(t *testing.T) {
 	t.Helper()
-	NewWithT(t).Expect(w.client.Create(t.Context(), builder.MakeDeployment(w.namespace, name).Replicas(2).Obj())).To(Succeed())
+	NewWithT(t).Expect(w.client.Create(t.Context(), builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj())).To(Succeed())
 }
 
 func (w *world) replicas(t *testing.T) func() int32 {
@@ -120,7 +120,7 @@ func TestRulesScaleAtTheirTimes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w := start(t)
-	w.deploy(t, "web")
+	w.deploy(t)
 	w.clock.SetTime(noon().Add(-500 * time.Millisecond))
 	one := w.scaler(t, "Deployment", "web", rule("day", "0 12 * * *", 7), rule("night", "0 20 * * *", 0))
 	g.Expect(next(one, 0)).To(Equal(noon()))
@@ -147,7 +147,7 @@ func TestRulesThatAreEditedSuspendedAndRemoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w := start(t)
-	w.deploy(t, "web")
+	w.deploy(t)
 	w.clock.SetTime(noon().Add(-500 * time.Millisecond))
 	one := w.scaler(t, "Deployment", "web", rule("edited", "0 12 * * *", 7), rule("suspended", "0 12 * * *", 8), rule("removed", "0 12 * * *", 9))
 	w.edit(t, one, func() {
@@ -176,7 +176,7 @@ func TestAHubThatWasAwaySaysWhatItMissed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w := start(t)
-	w.deploy(t, "web")
+	w.deploy(t)
 	one := w.scaler(t, "Deployment", "web", rule("day", "0 13 * * *", 7))
 	w.stop()
 	w.clock.SetTime(noon().Add(49*time.Hour + 5*time.Minute))
@@ -194,7 +194,7 @@ func TestARuleThatIsEditedWhileNoHubWorksIsFollowed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w := start(t)
-	w.deploy(t, "web")
+	w.deploy(t)
 	due := time.Now().UTC().Truncate(time.Minute).Add(5 * time.Minute)
 	w.clock.SetTime(due.Add(-10 * time.Minute))
 	one := w.scaler(t, "Deployment", "web", rule("yearly", "0 0 1 1 *", 9))

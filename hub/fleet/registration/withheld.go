@@ -46,6 +46,7 @@ func (r *Rights) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster, out
 		return ctrl.Result{}, fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
 	}
 	condition := withheldCondition(cluster, out.Kept)
+	turned := was == nil || was.Status != condition.Status
 	if !meta.SetStatusCondition(&cluster.Status.Conditions, condition) {
 		return again, nil
 	}
@@ -53,7 +54,7 @@ func (r *Rights) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster, out
 		return ctrl.Result{}, fmt.Errorf("recording whether the agent of cluster %q has its rights: %w", cluster.Name, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Telling whether rights are withheld, since the name is kept", "Cluster", cluster.Name, "withheld", withheld)
-	if was == nil || was.Status != condition.Status {
+	if turned {
 		r.events(rightsWithheld(cluster, condition))
 	}
 	return again, nil
