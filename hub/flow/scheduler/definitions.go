@@ -12,8 +12,9 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// definitions has the bindings of a custom kind looked at again when its definition goes to more clusters: one that was decided on
-// before that was seen waits for them. Where a definition goes no more, clusters tell whether they still serve the kind.
+// definitions has those bindings of a custom kind looked at again that have no cluster, when its definition goes to more clusters: one that
+// was decided on before that was seen waits for them. Those that have clusters wait until another one tells that it serves the kind: a
+// definition that leaves a cluster is there for as long as objects of its kind are, and a cluster that has not told of it yet is not left for that.
 func (r *reconciler) definitions() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
@@ -31,7 +32,7 @@ func (r *reconciler) definitions() handler.EventHandler {
 	}
 }
 
-// wakeDefined has the bindings looked at again whose kind a template defines, if that goes to clusters which it did not go to before.
+// wakeDefined does so for the kind that a template defines, if that goes to clusters that it did not go to before.
 func (r *reconciler) wakeDefined(ctx context.Context, before []workv1alpha2.TargetCluster, definition *workv1alpha2.ResourceBindingSpec, q requests) {
 	there := make(map[string]bool, len(before))
 	for i := range before {
@@ -50,7 +51,9 @@ func (r *reconciler) wakeDefined(ctx context.Context, before []workv1alpha2.Targ
 			ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings of a kind whose definition goes to more clusters", "kind", kind)
 		}
 		for _, b := range defined {
-			enqueue(q, true, b)
+			if len(b.BindingSpec().Clusters) == 0 {
+				enqueue(q, true, b)
+			}
 		}
 	}
 }
