@@ -216,9 +216,8 @@ func TestAClusterThatLiesAboutItselfHurtsItselfOnly(t *testing.T) {
 	}
 
 	// It draws no more than an operator lets it, and what it says of others counts nothing.
-	boast := clusterReport(`{"cpu":"1000000","memory":"1000000Gi","pods":"1000000"}`)
-	liar.reports(t, liar.clusterPath()+"/status", clusterReport(`{"cpu":"8","memory":"16Gi","pods":"110"}`))
-	liar.reports(t, liar.clusterPath()+"/status", boast)
+	liar.reportsCapacity(t, `{"cpu":"8","memory":"16Gi","pods":"110"}`)
+	liar.reportsCapacity(t, `{"cpu":"1000000","memory":"1000000Gi","pods":"1000000"}`)
 	eventually(t, func(g Gomega) {
 		g.Expect(w.cluster(t, liar.name).Status.Conditions).To(ContainElement(And(
 			HaveField("Type", clusterv1alpha1.ClusterCapacityJumped), HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("capacityLimit")))))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,13 +61,21 @@ func (w *world) member(t *testing.T, name string) *member {
 	return m
 }
 
-// clusterReport is what an honest agent says of a cluster with so much for pods.
-func clusterReport(allocatable string) string {
+// clusterReport is what an honest agent says of a cluster with so much for pods. It keeps conditions that are the hub's.
+func clusterReport(allocatable string, kept ...metav1.Condition) string {
 	condition := `{"type":%q,"status":"True","reason":"Reported","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}`
+	conditions := []string{fmt.Sprintf(condition, "Ready"), fmt.Sprintf(condition, "CompleteAPIEnablements")}
+	for _, c := range kept {
+		encoded, err := json.Marshal(c)
+		if err != nil {
+			panic(err) // it has been decoded
+		}
+		conditions = append(conditions, string(encoded))
+	}
 	return `{"status":{"kubernetesVersion":"v1.36.3","apiEnablements":[
 		{"groupVersion":"v1","resources":[{"name":"configmaps","kind":"ConfigMap"},{"name":"secrets","kind":"Secret"},{"name":"namespaces","kind":"Namespace"}]},
 		{"groupVersion":"apps/v1","resources":[{"name":"deployments","kind":"Deployment"}]}],
-		"conditions":[` + fmt.Sprintf(condition, "Ready") + "," + fmt.Sprintf(condition, "CompleteAPIEnablements") + `],
+		"conditions":[` + strings.Join(conditions, ",") + `],
 		"resourceSummary":{"allocatable":` + allocatable + `,"allocated":{},"allocating":{},"allocatableModelings":null}}}`
 }
 
@@ -77,6 +87,17 @@ func (m *member) renew() {
 	defer cancel()
 	body := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"))
 	_, _ = m.send(ctx, http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/karmada-cluster/leases/"+m.name, body, row{method: http.MethodPatch}.header()) // the next one will
+}
+
+// reportsCapacity writes the status of its Cluster, in which it keeps what the hub says.
+func (m *member) reportsCapacity(t *testing.T, allocatable string) {
+	t.Helper()
+	eventually(t, func(g Gomega) {
+		ofTheHub := slices.DeleteFunc(m.w.cluster(t, m.name).Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == clusterv1alpha1.ClusterReady || c.Type == clusterv1alpha1.ClusterCompleteAPIEnablements
+		})
+		g.Expect(m.tells(t, m.clusterPath()+"/status", clusterReport(allocatable, ofTheHub...))).To(Equal(http.StatusOK))
+	})
 }
 
 // reports writes a status, which the hub's API takes.
