@@ -63,6 +63,10 @@ func hold(path string) (*Dir, error) {
 			return nil, err
 		}
 	}
+	if err := d.dropBegun(); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
 	return d, nil
 }
 

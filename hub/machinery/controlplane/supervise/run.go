@@ -307,6 +307,11 @@ func (r run) startEtcd(ctx context.Context) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the socket of the last run: %w", err)
 	}
+	if r.store.isNew {
+		if err := r.dir.BeginDatabase(); err != nil {
+			return err
+		}
+	}
 	etcd := process.Component{Name: etcdName, Args: args.Etcd(r.in), Essential: true, Grace: etcdGrace}
 	if err := r.group.Start(etcd); err != nil {
 		return err
@@ -319,7 +324,7 @@ func (r run) startEtcd(ctx context.Context) error {
 		return err
 	}
 	// It listens before it has read its file, which takes minutes where that is large.
-	return r.await(ctx, "etcd to answer", func(ctx context.Context) bool {
+	err = r.await(ctx, "etcd to answer", func(ctx context.Context) bool {
 		client, err := database.Connect(ctx, r.dir)
 		if err != nil {
 			return false
@@ -327,6 +332,10 @@ func (r run) startEtcd(ctx context.Context) error {
 		_ = client.Close()
 		return true
 	})
+	if err != nil || !r.store.isNew {
+		return err
+	}
+	return r.dir.EndBeginning()
 }
 
 // lookFirst looks at the database, and ends if that does.
