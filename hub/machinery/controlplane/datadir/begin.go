@@ -11,8 +11,9 @@ import (
 )
 
 // begun is a file that is there while a new database is made. An etcd that is killed after it made its files, and before it noted in them that it
-// is its own only member, waits for a majority for ever when it is started again.
-func (d *Dir) begun() string { return filepath.Join(d.root, "etcd.begun") }
+// is its own only member, waits for a majority for ever when it is started again. It is beside these files, so that it says nothing of another
+// database, on a disk that is mounted there later.
+func (d *Dir) begun() string { return filepath.Join(d.Etcd(), "begun") }
 
 // BeginDatabase notes that a new database is about to be made, into which nobody writes before EndBeginning.
 func (d *Dir) BeginDatabase() error { return atomicfile.Write(d.begun(), nil) }
@@ -22,7 +23,7 @@ func (d *Dir) EndBeginning() error {
 	if err := os.Remove(d.begun()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("noting that the database is made: %w", err)
 	}
-	return atomicfile.SyncDir(d.root)
+	return atomicfile.SyncDir(d.Etcd())
 }
 
 // dropBegun removes a database that was never made to its end, and has nothing in it: it is made once more.

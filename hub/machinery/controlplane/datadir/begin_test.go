@@ -54,3 +54,32 @@ func TestADatabaseThatWasNotMadeToItsEndIsMadeOnceMore(t *testing.T) {
 		_ = d.Close()
 	}
 }
+
+// TestADatabaseThatIsMountedLaterIsKept has a start without the disk of a database, which is killed, and then the disk is there.
+func TestADatabaseThatIsMountedLaterIsKept(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.BeginDatabase(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(d.Etcd(), filepath.Join(t.TempDir(), "beneath")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(d.Etcd(), "member"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Open(root); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	if isNew, err := d.IsNew(); isNew || err != nil {
+		t.Errorf("new is %t, %v: a database was removed that had nothing to do with the start that was killed", isNew, err)
+	}
+}
