@@ -1,10 +1,6 @@
 package cluster
 
 import (
-	"net/http"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -72,30 +68,13 @@ func TestAHubThatSeesTheClusterOfBeforeDrainsNothing(t *testing.T) {
 	g.Expect(hub.Create(ctx, work)).To(Succeed())
 	version := work.ResourceVersion
 
-	var read atomic.Int64
-	var mu sync.Mutex
-	var wrote []string
-	cfg := stagetest.Intercept(api.Config, func(r *http.Request) (*http.Response, error) {
-		switch {
-		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/clusters/"+name):
-			read.Add(1)
-		case r.Method != http.MethodGet:
-			mu.Lock()
-			defer mu.Unlock()
-			wrote = append(wrote, r.Method+" "+r.URL.Path)
-		}
-		return nil, nil
-	})
+	cfg, requests := stagetest.Count(api.Config, "/clusters/"+name)
 	runShowing(t, cfg, name, func(of *clusterv1alpha1.Cluster) {
 		of.UID, of.ResourceVersion, of.DeletionTimestamp = "of-before", "1", new(metav1.Now())
 		metav1.SetMetaDataAnnotation(&of.ObjectMeta, contract.RetiredAnnotation, "{}")
 	})
-	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again")
-	g.Consistently(func(g Gomega) {
-		mu.Lock()
-		defer mu.Unlock()
-		g.Expect(wrote).To(BeEmpty())
-	}, stagetest.Quiet, stagetest.Poll).Should(Succeed())
+	g.Eventually(requests.Reads, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again")
+	g.Consistently(requests.Wrote, stagetest.Quiet, stagetest.Poll).Should(BeEmpty())
 	g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(work), work)).To(Succeed())
 	g.Expect(work.ResourceVersion).To(Equal(version))
 	g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())

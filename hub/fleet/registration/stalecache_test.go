@@ -1,10 +1,6 @@
 package registration
 
 import (
-	"net/http"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -99,27 +95,10 @@ func TestAHubThatSeesTheClusterOfBeforeLeavesTheNewJoinAlone(t *testing.T) {
 			before := given(g)
 			stop()
 
-			var read atomic.Int64
-			var mu sync.Mutex
-			var wrote []string
-			cfg := stagetest.Intercept(api.Config, func(r *http.Request) (*http.Response, error) {
-				switch {
-				case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/clusters/"+name):
-					read.Add(1)
-				case r.Method != http.MethodGet:
-					mu.Lock()
-					defer mu.Unlock()
-					wrote = append(wrote, r.Method+" "+r.URL.Path)
-				}
-				return nil, nil
-			})
+			cfg, requests := stagetest.Count(api.Config, "/clusters/"+name)
 			runShowing(t, cfg, name, shows)
-			g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again")
-			g.Consistently(func(g Gomega) {
-				mu.Lock()
-				defer mu.Unlock()
-				g.Expect(wrote).To(BeEmpty())
-			}, stagetest.Quiet, stagetest.Poll).Should(Succeed())
+			g.Eventually(requests.Reads, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again")
+			g.Consistently(requests.Wrote, stagetest.Quiet, stagetest.Poll).Should(BeEmpty())
 			g.Expect(given(g)).To(Equal(before))
 			err := hub.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName(name)}, &corev1.ConfigMap{})
 			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the name is not kept")
