@@ -193,7 +193,8 @@ gotest = go test -vet=off -ldflags '-s -w'
 # A quarter of an API server's processor time is the search for garbage. There are dozens of them, each for a minute, and
 # there is memory: they look for it more rarely, as does all that is started with them. Stories that are told in
 # many ways spend as much on it, hence unit tests do likewise.
-flowtest = GOGC=400 FAIRLEAD_CHAOS_SEED=$(CHAOS_SEED) $(gotest) -parallel $(FLOW_TESTS)
+# And one hub serves the stages of many packages, one after the other: a start costs more than many a package.
+flowtest = GOGC=400 FAIRLEAD_CHAOS_SEED=$(CHAOS_SEED) go run ./test/lend $(gotest) -parallel $(FLOW_TESTS)
 # Packages with tests: those that start built programs, of the others those that start API servers (the slowest, those in
 # test/, first), and those that start neither.
 programs = ./test/chaos/... ./test/connect/... ./test/failover/... ./test/e2e/...

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,13 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onsi/gomega"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,13 +60,14 @@ type Cluster struct {
 	Config *rest.Config
 
 	process *process.Process
-	client  func() (client.Client, error)
+	// lent is held for as long as the control plane is used if it is another process that started it.
+	lent   *net.UnixConn
+	client func() (client.Client, error)
 }
 
 // How long things may take on a machine that does other work too.
 const (
 	startTimeout = 5 * time.Minute
-	waitTimeout  = time.Minute
 	startPoll    = 100 * time.Millisecond // an API server that is asked whether it is ready looks at all of itself
 	poll         = 20 * time.Millisecond
 )
@@ -91,83 +89,6 @@ func Start(tb testing.TB, o Options) *Cluster {
 		}
 	})
 	return c
-}
-
-// shared are the control planes of this test process, by what was asked for.
-var shared = struct {
-	sync.Mutex
-	clusters map[Options]func() (*Cluster, error)
-}{clusters: map[Options]func() (*Cluster, error){}}
-
-// Shared returns the control plane of these options that all tests of a package use. The
-// first test that asks for it starts it; a hub has the CRDs installed.
-func Shared(tb testing.TB, o Options) *Cluster {
-	tb.Helper()
-	o = o.complete()
-	shared.Lock()
-	get, ok := shared.clusters[o]
-	if !ok {
-		get = sync.OnceValues(func() (*Cluster, error) { return startShared(o) })
-		shared.clusters[o] = get
-	}
-	shared.Unlock()
-
-	c, err := get()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if c.process.Ended() {
-		tb.Fatalf("control plane %q stopped by itself:\n%s", c.Name, c.tail())
-	}
-	return c
-}
-
-// startShared does not use the context of the test that happens to come first: the
-// control plane outlives it.
-func startShared(o Options) (*Cluster, error) {
-	ctx := context.Background()
-	c, err := start(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	if o.Profile != Hub {
-		return c, nil
-	}
-	if err := installCRDs(ctx, c.Config); err != nil {
-		return nil, errors.Join(err, c.stop())
-	}
-	return c, nil
-}
-
-// Main runs the tests of a package, ends what was to last as long as they do, stops the control
-// planes that they shared, and ends the process. It is all that TestMain does.
-func Main(m *testing.M) {
-	// Often enough for what people would notice; each look at an API costs it a millisecond, and at gomega's hundred a
-	// second a few tests that wait keep a core busy. Only what fails waits to the end: on a machine that is busy for
-	// others the rest may take much longer than gomega's second.
-	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	gomega.SetDefaultEventuallyTimeout(waitTimeout)
-	code := m.Run()
-	if !packageEnd.come() {
-		code = max(code, 1)
-	}
-	if err := stopShared(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code) //nolint:revive // it is the end of TestMain
-}
-
-func stopShared() error {
-	shared.Lock()
-	defer shared.Unlock()
-	var errs []error
-	for _, get := range shared.clusters {
-		if c, err := get(); err == nil {
-			errs = append(errs, c.stop())
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // Client returns an uncached client with the scheme of hub and agent; other kinds are
@@ -251,63 +172,6 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// awaitReady returns when the API answers and, of a member, when its nodes are ready.
-func (c *Cluster) awaitReady(ctx context.Context, o Options) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	var last error
-	err := wait.PollUntilContextCancel(ctx, startPoll, true, func(ctx context.Context) (bool, error) {
-		if c.process.Ended() {
-			return false, errors.New("it stopped by itself")
-		}
-		last = c.ready(ctx, o)
-		return last == nil, nil
-	})
-	if ctx.Err() != nil {
-		return fmt.Errorf("not ready after %s: %w", startTimeout, last)
-	}
-	return err
-}
-
-// ready says what is missing.
-func (c *Cluster) ready(ctx context.Context, o Options) error {
-	if c.Config == nil {
-		config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
-		if err != nil {
-			return fmt.Errorf("waiting for the kubeconfig: %w", err)
-		}
-		config.QPS = -1
-		c.Config = config
-	}
-	api, err := restClient(c.Config)
-	if err != nil {
-		return err
-	}
-	if err := api.Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
-		return fmt.Errorf("asking whether it is ready: %w", err)
-	}
-	var nodes corev1.NodeList
-	if o.Profile != Member {
-		return nil
-	}
-	if err := api.Get().AbsPath("/api/v1/nodes").Do(ctx).Into(&nodes); err != nil {
-		return fmt.Errorf("reading its nodes: %w", err)
-	}
-	if n := countReady(nodes.Items); n < o.Nodes {
-		return fmt.Errorf("%d of %d nodes are ready", n, o.Nodes)
-	}
-	for _, node := range nodes.Items {
-		if o.UnsafeExec && node.Status.DaemonEndpoints.KubeletEndpoint.Port == 0 {
-			return fmt.Errorf("node %q does not say where its kubelet is", node.Name)
-		}
-	}
-	// Without it no pod is admitted to the default namespace.
-	if err := api.Get().AbsPath("/api/v1/namespaces/default/serviceaccounts/default").Do(ctx).Error(); err != nil {
-		return fmt.Errorf("reading the default service account: %w", err)
-	}
-	return nil
-}
-
 // log is what the supervisor says; the components' logs are in a directory beside it.
 func (c *Cluster) log() string { return filepath.Join(c.DataDir, "controlplane.log") }
 
@@ -320,20 +184,11 @@ func (c *Cluster) tail() string {
 	return process.Tail(append([]string{c.log()}, logs...)...)
 }
 
-func countReady(nodes []corev1.Node) int {
-	n := 0
-	for _, node := range nodes {
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// stop ends the control plane, its components with it, and removes what it wrote.
+// stop ends the control plane, its components with it, and removes what it wrote. One that is lent is given back.
 func (c *Cluster) stop() error {
+	if c.lent != nil {
+		return giveBack(c.lent)
+	}
 	c.process.Kill() // nobody reads its data again
 	// The kernel ends the components when the supervisor is gone, but not in the same instant.
 	return process.Remove(c.DataDir)

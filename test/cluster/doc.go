@@ -7,6 +7,9 @@
 //
 //	func TestMain(m *testing.M) { cluster.Main(m) }
 //
+// Where test/lend runs the tests of many packages they share as well, one after the other: a shared hub that asks for nothing
+// else is borrowed from a Lender then, which removes from its database what they leave in it.
+//
 // What else they share, such as a fleet that one of them starts, is Kept, and lasts until the last of them.
 //
 // A control plane never outlives the test process, however that ends.
