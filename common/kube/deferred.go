@@ -14,7 +14,7 @@ import (
 
 // DeferredStatus holds what one stage has to say in the status of a binding and nobody waits
 // for. Another stage that writes the status soon takes it along, which saves a request of its
-// own. Who defers something writes it itself if nobody did; what is lost with the process is
+// own. Who defers something writes it itself if nobody did, unless it can do without; what is lost with the process is
 // found missing when the binding is looked at again. It is safe for use by many goroutines.
 type DeferredStatus struct {
 	clock clock.PassiveClock

@@ -13,7 +13,7 @@
 // which every replica serves, also one that is not elected (connect.go), and backup, which copies the embedded API and starts
 // with it (hub/cli).
 //
-// Stages meet at the API server. Four things are handed from one to another in memory here all the same; none of them is a
+// Stages meet at the API server. Five things are handed from one to another in memory here all the same; none of them is a
 // fact that a restart would lose:
 //
 //   - failover asks the scheduler whether there is another place for an application before it leaves a cluster, and whether it
@@ -22,5 +22,7 @@
 //     who renders it knows.
 //   - the scheduler leaves what it has to say in the status of a binding to the status stage, which writes it along with the
 //     first report; if there is none soon the scheduler writes it itself.
+//   - the dependencies stage leaves to it likewise what it read of templates, for the next start; if that is not written, that start
+//     reads them again.
 //   - the cluster stage is told which agents have a line open, whose loss it sees within seconds.
 package setup

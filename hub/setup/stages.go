@@ -44,7 +44,8 @@ type stage struct {
 func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known interpreters, open *allLines) []stage {
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	var placing *scheduler.Scheduler
-	deferred := kube.NewDeferredStatus(o.Clock)
+	// What the scheduler and the dependencies stage leave to the status stage.
+	scheduled, needed := kube.NewDeferredStatus(o.Clock), kube.NewDeferredStatus(o.Clock)
 	program, err := programHash()
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Every template is read after each start, for it is not known whether this program renders like the one before")
@@ -61,11 +62,12 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		{"dependencies", func(mgr manager.Manager, events kube.EventSink) error {
 			return dependencies.Register(mgr, dependencies.Deps{
 				Exclusions: exclusions, Interpreter: known.kinds, Informers: informers, Events: events, Clock: o.Clock, AllNamespaces: o.AllNamespaces,
+				Deferred: needed, Program: program,
 			})
 		}},
 		{"scheduler", func(mgr manager.Manager, events kube.EventSink) error {
 			var err error
-			placing, err = scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: o.Clock, Deferred: deferred})
+			placing, err = scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: o.Clock, Deferred: scheduled})
 			return err
 		}},
 		{"rollout", func(mgr manager.Manager, events kube.EventSink) error {
@@ -83,7 +85,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		{"status", func(mgr manager.Manager, events kube.EventSink) error {
 			return status.Register(mgr, status.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: known.kinds, Events: events, Clock: o.Clock, Registry: o.Registry,
-				Deferred: deferred, Program: program,
+				Deferred: []*kube.DeferredStatus{scheduled, needed}, Program: program,
 			})
 		}},
 		{"cluster", func(mgr manager.Manager, events kube.EventSink) error {

@@ -45,6 +45,12 @@ type Deps struct {
 	// AllNamespaces sends every namespace of the hub to every cluster; else a namespace goes
 	// where something of it goes.
 	AllNamespaces bool
+	// Deferred gets what the lists of what workloads need were read from, for whoever writes the status of a binding next. If it is nil,
+	// that is not remembered.
+	Deferred *kube.DeferredStatus
+	// Program tells the program that reads templates from others, which may do so otherwise. If it is empty, every
+	// template is read after a start.
+	Program string
 }
 
 // request names a binding; one without a namespace is a ClusterResourceBinding.
@@ -57,12 +63,15 @@ type Reconciler struct {
 	interpreter interpreter.Interpreter
 	exclusions  selector.Exclusions
 	events      kube.EventSink
+	program     string
 
 	wants  *attach.Wants
 	read   *memory
 	warned kube.WarnOnce[request]
 	kinds  *kinds
 	wrote  *kube.Written[types.NamespacedName, kube.Binding]
+	// deferred has what the bindings do not say yet of what their lists were read from.
+	deferred *kube.DeferredStatus
 }
 
 // Register adds the stage to a manager.
@@ -76,9 +85,9 @@ func Register(mgr manager.Manager, deps Deps) error {
 	}
 	r := &Reconciler{
 		hubClient: mgr.GetClient(), liveReader: mgr.GetAPIReader(),
-		interpreter: deps.Interpreter, exclusions: deps.Exclusions, events: deps.Events,
+		interpreter: deps.Interpreter, exclusions: deps.Exclusions, events: deps.Events, program: deps.Program,
 		wants: &attach.Wants{}, read: newMemory(),
-		wrote: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
+		wrote: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock), deferred: deps.Deferred,
 	}
 	r.kinds = newKinds(kube.WatchSetDeps{
 		Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: served,
@@ -113,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if len(b.BindingSpec().Clusters) == 0 && !marked(b) {
 		return reconcile.Result{}, nil // nothing has been scheduled yet
 	}
-	refs, err := r.references(ctx, b)
+	read, err := r.references(ctx, b)
 	if errors.Is(err, errGone) {
 		return reconcile.Result{}, nil // its binding goes next, and wakes us
 	}
@@ -126,8 +135,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	older := held(b, refs, attached)
-	refs = slices.Concat(refs, older)
+	older := held(b, read.refs, attached)
+	refs := slices.Concat(read.refs, older)
 	if err := r.wants.Set(req, append(grantsWanted(b, refs), refs...)); err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
@@ -157,6 +166,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{RequeueAfter: found.again}, nil // what is not listed yet is not gone
 	}
 	found.permitted = permitted
+	if read.unchanged && !found.isAttached(b, attached) {
+		r.read.doubt(req)
+		return r.Reconcile(ctx, req)
+	}
 	leftOut, err := r.follow(ctx, req, b, found, attached)
 	if err != nil {
 		r.tellNotFollowing(req, b, err)
@@ -170,6 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err := r.tellLeftOut(ctx, req, b, leftOut); err != nil {
 		return reconcile.Result{}, err
 	}
+	r.rememberOrigin(b, read, permitted)
 	switch {
 	case len(leftOut) > 0:
 		return reconcile.Result{RequeueAfter: untilRoom}, nil

@@ -2,7 +2,8 @@
 // the like that its kind's rules name, to the clusters that the scheduler picked. So does the
 // namespace of whatever goes anywhere, parts of quotas among it; or every namespace everywhere.
 //
-//   - Reads: bindings with propagateDeps, their templates (live, whole), the metadata of the
+//   - Reads: bindings with propagateDeps, their templates (live, whole, and after a start only those of which the
+//     bindings do not say what they need), the metadata of the
 //     kinds that those name, and of namespaces; FederatedResourceQuotas, and which Clusters
 //     there are; the ReferenceGrants of other namespaces that those name.
 //     Of workloads whose changes are rolled out in waves StagedRollouts, and the revision that
@@ -11,7 +12,7 @@
 //     the label depended-by of all of them; on the binding of the workload a finalizer and
 //     the annotation with its dependencies. Events on the template and the binding.
 //   - Owns: bindings that have no placement, condition DependencyPolicyConflict of them, and DependenciesLeftOut of the bindings
-//     of workloads.
+//     of workloads. Status dependenciesOf of these, which the status stage writes along with what the clusters report.
 //   - Invariant: requiredBy of a binding names exactly the bindings whose workloads need its
 //     object, with the clusters that those are in; an entry without a name is all that is in a
 //     namespace, or else the clusters of several that have them alike, once lists for each would be too long.

@@ -119,6 +119,7 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 		return err
 	}
 	r.read.forget(req)
+	r.dropOrigin(req)
 	r.warned.Forget(req)
 	if b != nil {
 		if err := r.unmark(ctx, b); err != nil {

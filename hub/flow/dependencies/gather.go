@@ -134,34 +134,42 @@ func (r *Reconciler) referrers(ctx context.Context, b kube.Binding, more kube.Bi
 func referrersOf(b kube.Binding) []workv1alpha2.Binding { return []workv1alpha2.Binding{b} }
 
 // references returns what the template of a binding needs. It is asked once for each
-// version of the template that the binding is about, and of the rules.
-func (r *Reconciler) references(ctx context.Context, b kube.Binding) ([]configv1alpha1.DependentObjectReference, error) {
+// version of the template that the binding is about, and of the rules; after a start only if the binding does not say it.
+func (r *Reconciler) references(ctx context.Context, b kube.Binding) (reading, error) {
 	key, ref := client.ObjectKeyFromObject(b), b.BindingSpec().Resource
 	kind := kindOf(b)
 	if !r.interpreter.Has(kind, interpreter.InterpretDependency) {
-		return nil, nil
+		return reading{}, nil
 	}
-	version := ref.APIVersion + "/" + string(ref.UID) + "/" + ref.ResourceVersion + "/" + interpreter.Version(r.interpreter, kind)
-	if refs, ok := r.read.get(key, version); ok {
-		return refs, nil
+	rules := interpreter.Version(r.interpreter, kind)
+	version := ref.APIVersion + "/" + string(ref.UID) + "/" + ref.ResourceVersion + "/" + rules
+	known, ok := r.read.get(key)
+	if ok && known.version == version {
+		return known, nil
+	}
+	if refs, unchanged := r.unchanged(b); unchanged && !ok {
+		out := reading{version: version, refs: refs, unchanged: true}
+		r.read.put(key, out)
+		return out, nil
 	}
 	template := &unstructured.Unstructured{}
 	template.SetGroupVersionKind(kind)
 	err := r.liveReader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, template)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, errGone
+		return reading{}, errGone
 	case err != nil:
-		return nil, fmt.Errorf("reading %s %q: %w", ref.Kind, ref.Name, err)
+		return reading{}, fmt.Errorf("reading %s %q: %w", ref.Kind, ref.Name, err)
 	}
 	refs, err := r.interpreter.Dependencies(ctx, template)
 	if err != nil {
-		return nil, err
+		return reading{}, err
 	}
 	// If it was edited in the meantime, the binding will say so and it is read again.
-	r.read.put(key, version, refs)
+	out := reading{version: version, refs: refs, madeOf: bindings.MadeOf(template, rules)}
+	r.read.put(key, out)
 	r.events(gotDependencies(b, refs))
-	return refs, nil
+	return out, nil
 }
 
 // finding is what references mean.

@@ -17,22 +17,30 @@ type memory struct {
 type reading struct {
 	version string
 	refs    []configv1alpha1.DependentObjectReference
+	// madeOf tells which template was read, and by which rules, as bindings.MadeOf does. It is empty if none was.
+	madeOf string
+	// unchanged says that the template was not read, since the binding says what it needs.
+	unchanged bool
 }
 
 func newMemory() *memory { return &memory{read: map[types.NamespacedName]reading{}} }
 
-func (m *memory) get(key types.NamespacedName, version string) ([]configv1alpha1.DependentObjectReference, bool) {
+// get returns what is known of a binding; false if it is nothing.
+func (m *memory) get(key types.NamespacedName) (reading, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.read[key]
-	return r.refs, ok && r.version == version
+	return r, ok
 }
 
-func (m *memory) put(key types.NamespacedName, version string, refs []configv1alpha1.DependentObjectReference) {
+func (m *memory) put(key types.NamespacedName, r reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.read[key] = reading{version: version, refs: refs}
+	m.read[key] = r
 }
+
+// doubt has the template of a binding read, whatever the binding says.
+func (m *memory) doubt(key types.NamespacedName) { m.put(key, reading{}) }
 
 func (m *memory) forget(key types.NamespacedName) {
 	m.mu.Lock()

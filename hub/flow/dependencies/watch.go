@@ -88,6 +88,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
 			ask(q, r.affected(e.ObjectOld, e.ObjectNew))
+			r.originWritten(e.ObjectOld, e.ObjectNew)
 			r.wrote.Seen(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew)
 			if (concerned(e.ObjectOld) || concerned(e.ObjectNew)) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				marked(e.ObjectOld) != marked(e.ObjectNew) || noted(e.ObjectOld) != noted(e.ObjectNew) {

@@ -44,9 +44,9 @@ type Deps struct {
 	Clock clock.Clock
 	// Registry gets the metrics; that of the process if nil.
 	Registry prometheus.Registerer
-	// Deferred has what the scheduler says of routine, which is written together with what the
-	// clusters report; nil if it writes all itself.
-	Deferred *kube.DeferredStatus
+	// Deferred have what other stages have to say, each its own, and nobody waits for: it is written together with what the
+	// clusters report.
+	Deferred []*kube.DeferredStatus
 	// Program tells the program that adds up from others, which may do so otherwise. If it is empty, every template is
 	// read after a start.
 	Program string
@@ -74,7 +74,7 @@ type Reconciler struct {
 	outdated *outdated
 	// paced gives bindings their turn to have what is outdated written.
 	paced    *kube.Paced
-	deferred *kube.DeferredStatus
+	deferred []*kube.DeferredStatus
 }
 
 // Register adds the stage to a manager.
@@ -210,8 +210,8 @@ func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName
 		}
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
-	if r.deferred != nil {
-		r.deferred.Include(b)
+	for _, deferred := range r.deferred {
+		deferred.Include(b)
 	}
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus)
 	if !wrote || err != nil {

@@ -82,8 +82,8 @@ func (r *Reconciler) writeMadeOf(ctx context.Context, req reconcile.Request, b k
 		return err
 	}
 	b.BindingStatus().TemplateStatusOf = of
-	if r.deferred != nil {
-		r.deferred.Include(b)
+	for _, deferred := range r.deferred {
+		deferred.Include(b)
 	}
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus)
 	switch {

@@ -560,6 +560,12 @@ type ResourceBindingStatus struct {
 	// items, and a hub that starts does not read it. It is the hub's own.
 	// +optional
 	TemplateStatusOf string `json:"templateStatusOf,omitempty"`
+
+	// DependenciesOf is a hash of what the annotation with the dependencies was last read from, and of that annotation: the
+	// template, and what reads it. As long as none of these changes, a hub that starts does not read the template to
+	// know what it needs. It is the hub's own, and empty where that may change otherwise.
+	// +optional
+	DependenciesOf string `json:"dependenciesOf,omitempty"`
 }
 
 // AggregatedStatusItem is what one cluster reported.
