@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +34,8 @@ const (
 	bindingsByWait = "waits"
 	// bindingsByKind has bindings by the kind of their template, in whatever version: see BindingKind.OfKind.
 	bindingsByKind = "template-kind"
+	// bindingsByGroup has bindings by every affinity group that they are in: see BindingKind.Peers.
+	bindingsByGroup = "affinity-groups"
 	// anyReason stands there for whatever reason.
 	anyReason = "*"
 )
@@ -66,6 +69,9 @@ func Index(ctx context.Context, c Informed) error {
 		}
 		if err := addIndex(ctx, c, kind.New(), bindingsByKind, kindOfTemplate); err != nil {
 			return fmt.Errorf("indexing %ss by the kind of their template: %w", kind.Kind, err)
+		}
+		if err := addIndex(ctx, c, kind.New(), bindingsByGroup, groupsOf); err != nil {
+			return fmt.Errorf("indexing %ss by affinity group: %w", kind.Kind, err)
 		}
 	}
 	return nil
@@ -140,6 +146,24 @@ func kindOfTemplate(obj client.Object) []string {
 	return []string{schema.FromAPIVersionAndKind(template.APIVersion, template.Kind).GroupKind().String()}
 }
 
+// groupsOf returns the affinity groups of a binding. A group is of one namespace, and one that stays together is not one that stays apart,
+// though they have the same name.
+func groupsOf(obj client.Object) []string {
+	b, ok := obj.(Binding)
+	if !ok || b.BindingSpec().WorkloadAffinityGroups == nil {
+		return nil
+	}
+	var out []string
+	groups := b.BindingSpec().WorkloadAffinityGroups
+	if groups.AffinityGroup != "" {
+		out = append(out, b.GetNamespace()+"/together/"+groups.AffinityGroup)
+	}
+	if groups.AntiAffinityGroup != "" {
+		out = append(out, b.GetNamespace()+"/apart/"+groups.AntiAffinityGroup)
+	}
+	return out
+}
+
 // Naming returns the bindings of the kind that name a cluster in their spec or status, to be read
 // and not to be changed. From a cache, which must have the indexes of Index, that takes as long as
 // there are such bindings; any other reader reads all of them.
@@ -160,6 +184,21 @@ func (k BindingKind) Waiting(ctx context.Context, r client.Reader, reason string
 // OfKind returns the bindings of the kind whose templates are of a kind, in whatever version, likewise.
 func (k BindingKind) OfKind(ctx context.Context, r client.Reader, template schema.GroupKind) ([]Binding, error) {
 	return k.indexed(ctx, r, bindingsByKind, template.String(), kindOfTemplate)
+}
+
+// Peers returns the bindings of the kind that are in an affinity group of a binding, without itself, by name; likewise.
+func (k BindingKind) Peers(ctx context.Context, r client.Reader, of Binding) ([]Binding, error) {
+	var out []Binding
+	for _, group := range groupsOf(of) {
+		members, err := k.indexed(ctx, r, bindingsByGroup, group, groupsOf)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, members...)
+	}
+	out = slices.DeleteFunc(out, func(b Binding) bool { return b.GetName() == of.GetName() })
+	slices.SortFunc(out, func(a, b Binding) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return slices.CompactFunc(out, func(a, b Binding) bool { return a.GetName() == b.GetName() }), nil // one may be in both groups
 }
 
 // indexed returns the bindings that have a value in an index, whose values are those of a function.

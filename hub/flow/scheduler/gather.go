@@ -123,14 +123,12 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 	} else if w.Used, err = r.accountOf(ctx, b.GetNamespace()); err != nil {
 		return decide.Input{}, nil, err
 	}
-	if decide.NeedsPeers(b) {
-		others, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
-		if err != nil {
-			return decide.Input{}, nil, fmt.Errorf("listing the bindings beside %q: %w", b.GetName(), err)
-		}
-		for _, other := range others {
-			w.Others = append(w.Others, other)
-		}
+	peers, err := r.kind.Peers(ctx, r.hubClient, b)
+	if err != nil {
+		return decide.Input{}, nil, fmt.Errorf("looking for the bindings that are in a group with %q: %w", b.GetName(), err)
+	}
+	for _, peer := range peers {
+		w.Others = append(w.Others, peer)
 	}
 	resource := &b.BindingSpec().Resource
 	w.APIPending, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))

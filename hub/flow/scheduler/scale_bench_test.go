@@ -62,7 +62,13 @@ func definition(size filled.Fleet) []client.Object {
 // full is a scheduler on a hub of some size.
 func full(b *testing.B, size filled.Fleet) *reconciler {
 	b.Helper()
-	hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, append(size.Objects(), definition(size)...)...)
+	return filledWith(b, append(size.Objects(), definition(size)...))
+}
+
+// filledWith is a scheduler on a hub that has some objects.
+func filledWith(b *testing.B, objects []client.Object) *reconciler {
+	b.Helper()
+	hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, objects...)
 	r := &reconciler{
 		hubClient: hub.Client, hubReader: hub.Client, kind: kube.ResourceBindings(), events: func(kube.Event) {},
 		clock: clocktesting.NewFakePassiveClock(time.Now()), snapshot: &snapshot{}, ledger: reserve.New(), settle: DefaultSettle,

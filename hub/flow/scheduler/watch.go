@@ -20,7 +20,6 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/flow/scheduler/reserve"
 )
@@ -83,19 +82,14 @@ func (r *reconciler) bindings() handler.EventHandler {
 
 // wakePeers has the bindings looked at again that are to be with a binding, or away from it.
 func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) {
-	groups := b.BindingSpec().WorkloadAffinityGroups
-	if groups == nil {
-		return
-	}
-	bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
+	peers, err := r.kind.Peers(ctx, r.hubClient, b)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings of the same group")
 		return
 	}
-	for _, other := range bindings {
-		together, apart := fit.SameGroup(groups, other.BindingSpec().WorkloadAffinityGroups)
-		if (together || apart) && other.GetName() != b.GetName() && hints.Responsible(other) {
-			enqueue(q, true, other)
+	for _, peer := range peers {
+		if hints.Responsible(peer) {
+			enqueue(q, true, peer)
 		}
 	}
 }

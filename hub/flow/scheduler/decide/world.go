@@ -29,8 +29,8 @@ type World struct {
 	Quotas []policyv1alpha1.FederatedResourceQuota
 	// Used is what the bindings of the namespace use, if somebody has added it up; else Others are.
 	Used *quota.Account
-	// Others are the bindings of the namespace, and may be with the binding itself. They are of
-	// no use if NeedsOthers says no, and with Used if NeedsPeers does.
+	// Others are the bindings of the namespace, and may be with the binding itself; with Used it is enough
+	// if they are those of its affinity groups. They are of no use if NeedsOthers says no.
 	Others []workv1alpha2.Binding
 	// Latest returns what a binding was given last, which it may not say itself yet: its
 	// targets, and what was admitted of its requests. If it is nil, that is what bindings say.
@@ -41,11 +41,8 @@ type World struct {
 
 // NeedsOthers says whether other bindings of its namespace matter to where a binding goes.
 func NeedsOthers(b workv1alpha2.Binding, quotas []policyv1alpha1.FederatedResourceQuota) bool {
-	return NeedsPeers(b) || len(quotas) > 0
+	return b.BindingSpec().WorkloadAffinityGroups != nil || len(quotas) > 0
 }
-
-// NeedsPeers says whether it matters where other bindings of its namespace are.
-func NeedsPeers(b workv1alpha2.Binding) bool { return b.BindingSpec().WorkloadAffinityGroups != nil }
 
 // InputOf returns all that the decision on a binding depends on. What is in the spec is shared
 // with the binding.

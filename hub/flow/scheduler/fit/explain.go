@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -29,13 +30,13 @@ func Explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
 		return fmt.Sprintf("the cluster does not serve %s of %s", q.Kind, q.APIVersion)
 	case WorkloadAffinity:
 		for _, peer := range q.Peers.Together {
-			if len(peer.Clusters) > 0 && !slices.Contains(peer.Clusters, c.Name) {
-				return fmt.Sprintf("%q of the same affinity group is on %s", peer.Name, strings.Join(peer.Clusters, ", "))
+			if len(peer.Clusters) > 0 && !peer.Clusters.Has(c.Name) {
+				return fmt.Sprintf("%q of the same affinity group is on %s", peer.Name, strings.Join(sets.List(peer.Clusters), ", "))
 			}
 		}
 	case WorkloadAntiAffinity:
 		for _, peer := range q.Peers.Apart {
-			if slices.Contains(peer.Clusters, c.Name) {
+			if peer.Clusters.Has(c.Name) {
 				return fmt.Sprintf("%q of the same anti-affinity group is on it", peer.Name)
 			}
 		}

@@ -51,7 +51,7 @@ type Peers struct {
 // Peer is another workload and the clusters that it has.
 type Peer struct {
 	Name     string
-	Clusters []string
+	Clusters sets.Set[string]
 }
 
 // NewQuery returns the query of a binding for clusters that an affinity picks.

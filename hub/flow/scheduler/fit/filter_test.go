@@ -267,7 +267,7 @@ func TestCompany(t *testing.T) {
 		notWith     = "ResourceBinding with the same affinity group does not target this cluster"
 		taken       = "cluster already has workload with the same anti-affinity group"
 	)
-	at := func(clusters ...string) fit.Peer { return fit.Peer{Name: "peer", Clusters: clusters} }
+	at := func(clusters ...string) fit.Peer { return fit.Peer{Name: "peer", Clusters: sets.New(clusters...)} }
 	tests := map[string]struct {
 		peers      fit.Peers
 		binding    func(*workv1alpha2.ResourceBindingSpec)

@@ -1,9 +1,13 @@
 package fit
 
-import workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+import (
+	"k8s.io/apimachinery/pkg/util/sets"
 
-// SameGroup says whether two workloads are to be together, and whether apart.
-func SameGroup(a, b *workv1alpha2.WorkloadAffinityGroups) (together, apart bool) {
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// sameGroup says whether two workloads are to be together, and whether apart.
+func sameGroup(a, b *workv1alpha2.WorkloadAffinityGroups) (together, apart bool) {
 	if a == nil || b == nil {
 		return false, false
 	}
@@ -16,16 +20,17 @@ func SameGroup(a, b *workv1alpha2.WorkloadAffinityGroups) (together, apart bool)
 func PeersOf[B workv1alpha2.Binding](b workv1alpha2.Binding, others []B, targets func(B) []workv1alpha2.TargetCluster) Peers {
 	var out Peers
 	for _, other := range others {
-		together, apart := SameGroup(b.BindingSpec().WorkloadAffinityGroups, other.BindingSpec().WorkloadAffinityGroups)
+		together, apart := sameGroup(b.BindingSpec().WorkloadAffinityGroups, other.BindingSpec().WorkloadAffinityGroups)
 		if other.GetName() == b.GetName() || !together && !apart {
 			continue
 		}
-		peer := Peer{Name: other.GetName()}
-		for _, t := range targets(other) {
-			peer.Clusters = append(peer.Clusters, t.Name)
-		}
-		if len(peer.Clusters) == 0 {
+		at := targets(other)
+		if len(at) == 0 {
 			continue
+		}
+		peer := Peer{Name: other.GetName(), Clusters: make(sets.Set[string], len(at))}
+		for i := range at {
+			peer.Clusters.Insert(at[i].Name)
 		}
 		if together {
 			out.Together = append(out.Together, peer)

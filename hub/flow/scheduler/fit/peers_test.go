@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/flow/scheduler/fit"
@@ -30,6 +31,6 @@ func TestPeersOf(t *testing.T) {
 		grouped("stranger", "app=c", "rack=d", "x"), grouped("nowhere", "app=a", ""), grouped("alone", "", "", "x"),
 	}
 	got := fit.PeersOf(self, others, func(b *workv1alpha2.ResourceBinding) []workv1alpha2.TargetCluster { return b.Spec.Clusters })
-	g.Expect(got.Together).To(Equal([]fit.Peer{{Name: "friend", Clusters: []string{"x"}}, {Name: "both", Clusters: []string{"z"}}}))
-	g.Expect(got.Apart).To(Equal([]fit.Peer{{Name: "foe", Clusters: []string{"y"}}, {Name: "both", Clusters: []string{"z"}}}))
+	g.Expect(got.Together).To(Equal([]fit.Peer{{Name: "friend", Clusters: sets.New("x")}, {Name: "both", Clusters: sets.New("z")}}))
+	g.Expect(got.Apart).To(Equal([]fit.Peer{{Name: "foe", Clusters: sets.New("y")}, {Name: "both", Clusters: sets.New("z")}}))
 }

@@ -1,8 +1,6 @@
 package fit
 
 import (
-	"slices"
-
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
@@ -33,7 +31,7 @@ func together(q *Query, c *clusterv1alpha1.Cluster) string {
 		return ""
 	}
 	for _, peer := range q.Peers.Together {
-		if len(peer.Clusters) > 0 && !slices.Contains(peer.Clusters, c.Name) {
+		if len(peer.Clusters) > 0 && !peer.Clusters.Has(c.Name) {
 			return "ResourceBinding with the same affinity group does not target this cluster"
 		}
 	}
@@ -46,7 +44,7 @@ func apart(q *Query, c *clusterv1alpha1.Cluster) string {
 		return ""
 	}
 	for _, peer := range q.Peers.Apart {
-		if slices.Contains(peer.Clusters, c.Name) {
+		if peer.Clusters.Has(c.Name) {
 			return "cluster already has workload with the same anti-affinity group"
 		}
 	}
