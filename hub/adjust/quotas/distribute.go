@@ -41,7 +41,7 @@ func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
 	var gone []*workv1alpha1.Work
 	for _, work := range s.works {
 		// The part of a Cluster that is deleted is left to the cluster stage, which waits until the agent is locked out.
-		if name, _ := contract.ClusterOf(r.prefix, work.Namespace); s.assignment(name) == nil {
+		if name, _ := contract.ClusterOf(r.prefix, work.Namespace); s.assignments[name] == nil {
 			gone = append(gone, work)
 		}
 	}

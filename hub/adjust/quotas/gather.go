@@ -3,7 +3,6 @@ package quotas
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -25,6 +24,8 @@ type scope struct {
 	// to be changed.
 	bindings []workv1alpha2.Binding
 	works    []*workv1alpha1.Work
+	// assignments are what the FederatedResourceQuota gives to clusters, be they there or not, by name: the first of each cluster.
+	assignments map[string]*policyv1alpha1.StaticClusterAssignment
 	// assigned are the parts of clusters that are there and stay, unknown the names of
 	// clusters that are not there.
 	assigned []policyv1alpha1.StaticClusterAssignment
@@ -32,7 +33,8 @@ type scope struct {
 }
 
 func (r *Reconciler) gather(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota) (*scope, error) {
-	s := &scope{quota: q}
+	given := q.Spec.StaticAssignments
+	s := &scope{quota: q, assignments: make(map[string]*policyv1alpha1.StaticClusterAssignment, len(given))}
 	bindings, err := kube.ResourceBindings().List(ctx, r.hubClient, client.InNamespace(q.Namespace))
 	if err != nil {
 		return nil, err
@@ -43,7 +45,12 @@ func (r *Reconciler) gather(ctx context.Context, q *policyv1alpha1.FederatedReso
 	if s.works, err = r.works(ctx, q); err != nil {
 		return nil, err
 	}
-	for _, part := range q.Spec.StaticAssignments {
+	for i := range given {
+		part := &given[i]
+		if s.assignments[part.ClusterName] != nil {
+			continue
+		}
+		s.assignments[part.ClusterName] = part
 		c := &clusterv1alpha1.Cluster{}
 		err := r.hubClient.Get(ctx, client.ObjectKey{Name: part.ClusterName}, c, client.UnsafeDisableDeepCopy)
 		switch {
@@ -51,26 +58,11 @@ func (r *Reconciler) gather(ctx context.Context, q *policyv1alpha1.FederatedReso
 			s.unknown = append(s.unknown, part.ClusterName)
 		case err != nil:
 			return nil, fmt.Errorf("reading cluster %q: %w", part.ClusterName, err)
-		case c.DeletionTimestamp.IsZero() && !s.assigns(part.ClusterName):
-			s.assigned = append(s.assigned, part)
+		case c.DeletionTimestamp.IsZero():
+			s.assigned = append(s.assigned, *part)
 		}
 	}
 	return s, nil
-}
-
-// assigns says whether a cluster has a part already.
-func (s *scope) assigns(name string) bool {
-	return slices.ContainsFunc(s.assigned, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == name })
-}
-
-// assignment returns what the FederatedResourceQuota gives to a cluster, be it there or not; nil if it does not name it.
-func (s *scope) assignment(name string) *policyv1alpha1.StaticClusterAssignment {
-	for i := range s.quota.Spec.StaticAssignments {
-		if s.quota.Spec.StaticAssignments[i].ClusterName == name {
-			return &s.quota.Spec.StaticAssignments[i]
-		}
-	}
-	return nil
 }
 
 // works lists the Works that bring the parts of a FederatedResourceQuota.
@@ -94,7 +86,7 @@ func (s *scope) parts(prefix string) []parts.Part {
 	var out []parts.Part
 	for _, work := range s.works {
 		name, _ := contract.ClusterOf(prefix, work.Namespace)
-		if assigned := s.assignment(name); assigned != nil && work.DeletionTimestamp.IsZero() {
+		if assigned := s.assignments[name]; assigned != nil && work.DeletionTimestamp.IsZero() {
 			out = append(out, parts.Part{Cluster: name, Hard: assigned.Hard, Work: work})
 		}
 	}
