@@ -15,6 +15,9 @@ const (
 	// ReschedulePendingAnnotation is on the bindings whose spec.rescheduleTriggeredAt the
 	// scheduler has looked at and could not do: that time (RFC 3339). It does it when it can.
 	ReschedulePendingAnnotation = Prefix + "reschedule-pending"
+	// RescheduleAnsweredAnnotation is on the bindings whose spec.rescheduleTriggeredAt is ahead of the clock of the scheduler
+	// that has done it: that time (RFC 3339). What is asked for once is done once.
+	RescheduleAnsweredAnnotation = Prefix + "reschedule-answered"
 	// AppliedPlacementAnnotation is the placement that the scheduler last used, as
 	// JSON, on a binding.
 	AppliedPlacementAnnotation = "policy.karmada.io/applied-placement"

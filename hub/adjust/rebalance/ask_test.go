@@ -11,6 +11,7 @@ import (
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -26,18 +27,23 @@ func TestAt(t *testing.T) {
 		asked, decided *metav1.Time
 		now            float64
 		want           *metav1.Time
+		answered       bool
 	}{
-		"what was decided before is asked for as of the creation":           {nil, after(-60), 5, after(0)},
-		"what was never decided is too":                                     {nil, nil, 5, after(0)},
-		"what others asked for before is asked for again":                   {after(-9), after(-8), 5, after(0)},
-		"what was asked for already is not asked for again":                 {after(0), after(-60), 5, nil},
-		"nor what was decided upon that":                                    {after(0), after(2), 5, nil},
-		"what was asked for and decided in the second of the creation":      {after(0), after(0), 0.5, after(1)},
-		"nor what others asked for since":                                   {after(3), after(-60), 5, nil},
-		"what was decided since would not hear that":                        {nil, after(3), 5, after(5)},
-		"what was decided in the same second neither":                       {nil, after(0), 0.5, after(1)},
-		"a fraction of a second, which the API does not keep, is cut":       {nil, after(3), 5.7, after(5)},
-		"what was decided by a clock that is ahead is asked for after that": {nil, after(30), 5, after(31)},
+		"what was decided before is asked for as of the creation":           {nil, after(-60), 5, after(0), false},
+		"what was never decided is too":                                     {nil, nil, 5, after(0), false},
+		"what others asked for before is asked for again":                   {after(-9), after(-8), 5, after(0), false},
+		"what was asked for already is not asked for again":                 {after(0), after(-60), 5, nil, false},
+		"nor what was decided upon that":                                    {after(0), after(2), 5, nil, false},
+		"what was asked for and decided in the second of the creation":      {after(0), after(0), 0.5, after(1), false},
+		"nor what others asked for since":                                   {after(3), after(-60), 5, nil, false},
+		"what was decided since would not hear that":                        {nil, after(3), 5, after(5), false},
+		"what was decided in the same second neither":                       {nil, after(0), 0.5, after(1), false},
+		"a fraction of a second, which the API does not keep, is cut":       {nil, after(3), 5.7, after(5), false},
+		"what was decided by a clock that is ahead is asked for after that": {nil, after(30), 5, after(31), false},
+		"a wish of a time yet to come that was done before":                 {after(3600), after(-60), 5, after(0), true},
+		"a wish of a time yet to come that was done, whenever that was":     {after(3600), after(3), 5, after(5), true},
+		"a wish of a time yet to come that nobody has looked at":            {after(3600), after(-60), 5, nil, false},
+		"its own wish by a clock that is ahead, which was done":             {after(0), after(-60), -50, nil, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,6 +51,9 @@ func TestAt(t *testing.T) {
 			g := NewWithT(t)
 			b := &workv1alpha2.ResourceBinding{}
 			b.Spec.RescheduleTriggeredAt, b.Status.LastScheduledTime = tt.asked, tt.decided
+			if tt.answered {
+				b.Annotations = map[string]string{contract.RescheduleAnsweredAnnotation: tt.asked.UTC().Format(time.RFC3339)}
+			}
 			got := askAt(b, noon, after(tt.now).Time)
 			g.Expect(got).To(BeComparableTo(tt.want))
 			if got == nil {

@@ -57,6 +57,7 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 		placed = setAppliedPlacement(b, d.Placement)
 	}
 	setAnnotation(b, contract.AdmittedRequestsAnnotation, d.AdmittedRequests)
+	wish := d.Pending != b.GetAnnotations()[contract.ReschedulePendingAnnotation]
 	setAnnotation(b, contract.ReschedulePendingAnnotation, d.Pending)
 	c.verdict = setScheduled(&status.Conditions, condition(d, generation, now))
 	if d.Outcome == decide.Scheduled || d.Outcome == decide.Keep {
@@ -69,10 +70,23 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 		if c.targets || c.verdict || placed || d.Trigger == decide.TriggerRequested || status.LastScheduledTime == nil {
 			status.LastScheduledTime = later(now, spec.RescheduleTriggeredAt)
 		}
-	} else if d.Pending != "" && status.LastScheduledTime.Before(spec.RescheduleTriggeredAt) {
-		status.LastScheduledTime = later(now, spec.RescheduleTriggeredAt) // it was looked at
+	} else if asked := spec.RescheduleTriggeredAt; d.Pending != "" && status.LastScheduledTime.Before(asked) {
+		if at := later(now, asked); wish || !at.Before(asked) {
+			status.LastScheduledTime = at // it was looked at
+		}
 	}
+	setAnswered(b, d)
 	return c, nil
+}
+
+// setAnswered notes a wish for a decision from scratch that is done, if the time of the last decision does not say so because the wish
+// is later. The note stays until there is another wish: it may be written before that time is.
+func setAnswered(b kube.Binding, d decide.Decision) {
+	if d.Answered != b.GetAnnotations()[contract.RescheduleAnsweredAnnotation] &&
+		!b.BindingStatus().LastScheduledTime.Before(b.BindingSpec().RescheduleTriggeredAt) {
+		d.Answered = ""
+	}
+	setAnnotation(b, contract.RescheduleAnsweredAnnotation, d.Answered)
 }
 
 // decided says that a decision is one about the targets, and does not leave them to what comes.

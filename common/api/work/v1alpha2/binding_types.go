@@ -138,7 +138,7 @@ type ResourceBindingSpec struct {
 	ConflictResolution policyv1alpha1.ConflictResolution `json:"conflictResolution,omitempty"`
 
 	// RescheduleTriggeredAt asks for an assignment from scratch when it is later
-	// than status.lastScheduledTime.
+	// than status.lastScheduledTime. A time that is yet to come asks at once, and once.
 	// +optional
 	RescheduleTriggeredAt *metav1.Time `json:"rescheduleTriggeredAt,omitempty"`
 

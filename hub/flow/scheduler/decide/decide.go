@@ -28,6 +28,7 @@ func Decide(in Input) Decision {
 	d.NotPreferred = notPreferred(in, d)
 	d.AdmittedRequests = admit(in, d)
 	d.Pending = pending(in, d)
+	d.Answered = answered(in, d)
 	return d
 }
 

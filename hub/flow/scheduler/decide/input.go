@@ -26,6 +26,9 @@ type Input struct {
 	// Pending is the wish for a decision from scratch that was looked at and could not be done,
 	// as in the annotation; empty if there is none.
 	Pending string
+	// Answered is the wish for a decision from scratch that was done though it is later than the last decision, as in the
+	// annotation; empty if there is none.
+	Answered string
 	// Clusters are all that there are, in any order; it is faster by name.
 	Clusters []*clusterv1alpha1.Cluster
 	// Assumed is what was assigned to clusters and is not in their reports yet.
@@ -175,6 +178,8 @@ type Decision struct {
 	// Pending is what the annotation is to say of a decision from scratch that was asked for and
 	// could not be made; empty if none is open.
 	Pending string
+	// Answered is the last wish for a decision from scratch, if it is done; empty if it is open.
+	Answered string
 	// Targets by name. Of Keep, Unschedulable, OverQuota and Refused, those that the binding has, without what it has to leave.
 	Targets []workv1alpha2.TargetCluster
 	// Leave are targets that are left in their own time, by name. Whatever the outcome, what the namespace may not use is left.

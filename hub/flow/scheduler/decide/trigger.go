@@ -60,10 +60,14 @@ func samePlacement(applied, placement string) bool {
 }
 
 // requested says whether somebody asks for a decision from scratch: since the last one, or
-// before it and in vain.
+// before it and in vain. Who asks by a clock that is ahead is answered once, too.
 func requested(in Input) bool {
 	at := in.Spec.RescheduleTriggeredAt
-	return at != nil && in.LastScheduled != nil && (in.LastScheduled.Before(at) || in.Pending == triggerName(at))
+	if at == nil || in.LastScheduled == nil {
+		return false
+	}
+	name := triggerName(at)
+	return in.Pending == name || in.LastScheduled.Before(at) && in.Answered != name
 }
 
 // triggerName is how the annotation names a wish.
@@ -78,6 +82,18 @@ func pending(in Input, d Decision) string {
 		return triggerName(in.Spec.RescheduleTriggeredAt)
 	default:
 		return ""
+	}
+}
+
+// answered says which wish for a decision from scratch is done, by this decision or one before.
+func answered(in Input, d Decision) string {
+	switch {
+	case d.Outcome == Refused:
+		return in.Answered // nothing was looked at
+	case in.Spec.RescheduleTriggeredAt == nil || d.Pending != "":
+		return ""
+	default:
+		return triggerName(in.Spec.RescheduleTriggeredAt)
 	}
 }
 

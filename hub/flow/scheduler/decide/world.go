@@ -55,6 +55,7 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 		ObservedAffinity: status.SchedulerObservedAffinityName,
 		LastScheduled:    status.LastScheduledTime,
 		Pending:          annotations[contract.ReschedulePendingAnnotation],
+		Answered:         annotations[contract.RescheduleAnsweredAnnotation],
 		Clusters:         w.Clusters,
 		Assumed:          w.Assumed,
 		APIPending:       w.APIPending,
