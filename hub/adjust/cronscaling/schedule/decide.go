@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
 )
 
@@ -96,21 +98,47 @@ func decide(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) Plan {
 // waiting returns the first time for which a rule was not followed yet: what its history says, unless
 // the rule was edited in such a way that it is not due then, or is due before.
 func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule, times times) time.Time {
+	var history autoscalingv1alpha1.ExecutionHistory
+	if i := slices.IndexFunc(in.Histories, func(h autoscalingv1alpha1.ExecutionHistory) bool { return h.RuleName == rule.Name }); i >= 0 {
+		history = in.Histories[i]
+	}
 	var first time.Time
 	if !in.Edited.IsZero() {
-		if at, err := times.next(in.Edited.In(in.Now.Location())); err == nil {
+		// The API server notes edits in whole seconds, by a clock of its own, so an edit after a time may be noted as one before it.
+		edited := in.Edited
+		if last := lastOf(&history, in.Now); last.After(edited) {
+			edited = last
+		}
+		if at, err := times.next(edited.In(in.Now.Location())); err == nil {
 			first = at
 		}
 	}
-	i := slices.IndexFunc(in.Histories, func(h autoscalingv1alpha1.ExecutionHistory) bool { return h.RuleName == rule.Name })
-	if i < 0 || in.Histories[i].NextExecutionTime == nil {
+	if history.NextExecutionTime == nil {
 		return first
 	}
-	at := in.Histories[i].NextExecutionTime.In(in.Now.Location())
+	at := history.NextExecutionTime.In(in.Now.Location())
 	if !times.has(at) || !first.IsZero() && first.Before(at) {
 		return first
 	}
 	return at
+}
+
+// lastOf returns the last time of a rule that is done with, as far as its history goes; zero if there is none. A time yet to come is of a
+// clock that was put right since.
+func lastOf(h *autoscalingv1alpha1.ExecutionHistory, now time.Time) time.Time {
+	var last time.Time
+	note := func(at *metav1.Time) {
+		if at != nil && at.After(last) && !at.After(now) {
+			last = at.Time
+		}
+	}
+	for i := range h.SuccessfulExecutions {
+		note(h.SuccessfulExecutions[i].ScheduleTime)
+	}
+	for i := range h.FailedExecutions {
+		note(h.FailedExecutions[i].ScheduleTime)
+	}
+	return last
 }
 
 // and adds a time that went by.

@@ -319,3 +319,41 @@ func TestTheFirstTimeAfterAnEditIsNotLost(t *testing.T) {
 		})
 	}
 }
+
+// TestATimeIsFollowedOnceWhateverTheTimeOfAnEdit has a rule that is followed or missed at nine, and edited after that by a clock that is behind.
+func TestATimeIsFollowedOnceWhateverTheTimeOfAnEdit(t *testing.T) {
+	t.Parallel()
+	const nine, edited = "2026-03-28 09:00:00", "2026-03-28 08:59:59"
+	done := func(scheduled string) []history {
+		when := new(metav1.NewTime(at(t, scheduled)))
+		out := waits(at(t, "2026-03-28 10:00:00"))
+		out[0].SuccessfulExecutions = []autoscalingv1alpha1.SuccessfulExecution{{ScheduleTime: when, ExecutionTime: when}}
+		return out
+	}
+	missed := waits(at(t, "2026-03-28 10:00:00"))
+	missed[0].FailedExecutions = []autoscalingv1alpha1.FailedExecution{{ScheduleTime: new(metav1.NewTime(at(t, nine)))}}
+	tests := map[string]struct {
+		rule      rule
+		histories []history
+		due       string
+	}{
+		"the rule as it was":                                 {cron("0 * * * *"), done(nine), ""},
+		"as it was, and missed":                              {cron("0 * * * *"), missed, ""},
+		"one more time, which is to come":                    {cron("0,1 * * * *"), done(nine), ""},
+		"it was followed an hour before":                     {cron("0 * * * *"), done("2026-03-28 08:00:00"), nine},
+		"it was followed by a clock that has been put right": {cron("0 * * * *"), done("2026-03-28 11:00:00"), nine},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			p := schedule.Decide(schedule.Input{Rules: []rule{tt.rule}, Histories: tt.histories, Edited: at(t, edited), Now: at(t, "2026-03-28 09:00:10")})[0]
+			g.Expect(p.Missed).To(BeNil())
+			if tt.due == "" {
+				g.Expect(p.Due).To(BeZero())
+			} else {
+				g.Expect(p.Due).To(BeTemporally("==", at(t, tt.due)))
+			}
+		})
+	}
+}
