@@ -74,14 +74,16 @@ func ClusterNow(ctx context.Context, live client.Reader, name string) (*metav1.P
 	return cluster, nil
 }
 
-// ConfirmCluster reads a Cluster live before anything is taken away because it leaves: since the cache saw it, it may be gone, and its member
-// may have joined again by the same name. Unless it is the same, and leaves as far as it did, the answer is CacheBehind.
+// ConfirmCluster reads a Cluster live before anything is taken away because it leaves, or given because it does not: since the cache saw it, it
+// may be gone, and its member may have joined again, by the same name or as the same Cluster. Unless it is the same, of the same join, and leaves
+// as far as it did, the answer is CacheBehind.
 func ConfirmCluster(ctx context.Context, live client.Reader, saw *clusterv1alpha1.Cluster) error {
 	is, err := ClusterNow(ctx, live, saw.Name)
 	if err != nil {
 		return err
 	}
-	if is == nil || is.UID != saw.UID || is.DeletionTimestamp.IsZero() != saw.DeletionTimestamp.IsZero() || isRetired(is) != isRetired(saw) {
+	if is == nil || is.UID != saw.UID || is.DeletionTimestamp.IsZero() != saw.DeletionTimestamp.IsZero() || isRetired(is) != isRetired(saw) ||
+		is.Annotations[contract.JoinedAnnotation] != saw.Annotations[contract.JoinedAnnotation] {
 		return CacheBehind(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), saw.Name)
 	}
 	return nil

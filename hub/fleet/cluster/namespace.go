@@ -14,6 +14,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
 )
 
 // ensureNamespace makes the execution namespace, marked as that of the cluster, and returns
@@ -25,7 +26,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alph
 	case err == nil && namespace.DeletionTimestamp.IsZero():
 		return 0, r.markNamespace(ctx, cluster, namespace)
 	case err == nil:
-		return r.vacate(ctx, cluster)
+		return r.vacate(ctx, cluster, namespace)
 	case !apierrors.IsNotFound(err):
 		return 0, fmt.Errorf("reading the execution namespace of %q: %w", cluster.Name, err)
 	}
@@ -62,8 +63,21 @@ func (r *Reconciler) markNamespace(ctx context.Context, cluster *clusterv1alpha1
 // vacate lets an execution namespace go that somebody deleted, though the Cluster
 // stays; then it is made anew. With it went the rights of the agent, so nobody but us
 // can take the finalizers from its Works; the objects in the member stay.
-func (r *Reconciler) vacate(ctx context.Context, cluster *clusterv1alpha1.Cluster) (time.Duration, error) {
-	left, err := r.drain(ctx, cluster)
+//
+// The Works are read before it is read live: as long as it is still the one that goes, they are not those of the next one.
+func (r *Reconciler) vacate(ctx context.Context, cluster *clusterv1alpha1.Cluster, saw *corev1.Namespace) (time.Duration, error) {
+	works, err := r.works(ctx, saw.Name)
+	if err != nil {
+		return 0, err
+	}
+	is, err := r.liveNamespace(ctx, saw.Name)
+	if err != nil {
+		return 0, err
+	}
+	if is == nil || is.UID != saw.UID {
+		return 0, kube.CacheBehind(corev1.Resource("namespaces"), saw.Name)
+	}
+	left, err := r.drain(ctx, cluster, works)
 	if left == 0 || err != nil {
 		return 0, err
 	}

@@ -71,7 +71,11 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 
 	// 2. Its Works are gone. What they brought stays in the member.
-	left, err := r.drain(ctx, cluster)
+	works, err := r.works(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	left, err := r.drain(ctx, cluster, works)
 	if err != nil {
 		return 0, err
 	}
@@ -118,14 +122,10 @@ func (r *Reconciler) deleteNamespace(ctx context.Context, namespace *corev1.Name
 	return r.hubClient.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID})
 }
 
-// drain deletes what Works there are and returns how many are left. No agent has the right to
+// drain deletes the Works of an execution namespace and returns how many are left. No agent has the right to
 // clean up after them, so their finalizers are removed and the objects stay in the member.
 // Works of a Cluster that stays are let go of without the intent to delete them.
-func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster) (int, error) {
-	works, err := r.works(ctx, r.namespace(cluster))
-	if err != nil {
-		return 0, err
-	}
+func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster, works []workv1alpha1.Work) (int, error) {
 	for i := range works {
 		if !cluster.DeletionTimestamp.IsZero() {
 			if err := kube.DeleteWork(ctx, r.hubClient, &works[i], contract.DeletionClusterLeft, contract.FieldManagerCluster); err != nil {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -58,7 +55,7 @@ type Given struct {
 
 // Ensure writes what is missing or different, and reports whether all of it is there:
 // without the execution namespace the right to the Works in it cannot be. Reader says
-// how the namespace is read.
+// how the namespace is read. Nothing is written for a Cluster that is not as it was seen.
 func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, reader client.Reader) (Given, error) {
 	namespace := &corev1.Namespace{}
 	name := contract.ExecutionNamespace(r.prefix, cluster.Name)
@@ -73,13 +70,14 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 	if kept, err := r.keptInstead(ctx, cluster, rights); kept != nil || err != nil {
 		return Given{Kept: kept}, err
 	}
+	to := &recipient{Rights: r, cluster: cluster}
 	for _, ensure := range []func() error{
-		func() error { return r.ensureOwners(ctx, &rights) },
-		func() error { return r.ensureRole(ctx, rights.Works) },
-		func() error { return r.ensureRoleBinding(ctx, rights.WorksBinding) },
-		func() error { return r.ensureHeartbeat(ctx, rights.Heartbeat) },
-		func() error { return r.ensureRole(ctx, rights.Lease) },
-		func() error { return r.ensureRoleBinding(ctx, rights.LeaseBinding) },
+		func() error { return to.ensureOwners(ctx, &rights) },
+		func() error { return to.ensureRole(ctx, rights.Works) },
+		func() error { return to.ensureRoleBinding(ctx, rights.WorksBinding) },
+		func() error { return to.ensureHeartbeat(ctx, rights.Heartbeat) },
+		func() error { return to.ensureRole(ctx, rights.Lease) },
+		func() error { return to.ensureRoleBinding(ctx, rights.LeaseBinding) },
 	} {
 		if err := ensure(); err != nil {
 			return Given{}, fmt.Errorf("giving the agent of cluster %q its rights: %w", cluster.Name, err)
@@ -113,86 +111,6 @@ func (r *Rights) keptInstead(ctx context.Context, cluster *clusterv1alpha1.Clust
 		}
 	}
 	return nil, nil //nolint:nilnil // nothing is missing
-}
-
-// ensureHeartbeat makes the lease of an agent. What is in it is the agent's.
-func (r *Rights) ensureHeartbeat(ctx context.Context, desired *coordinationv1.Lease) error {
-	_, err := ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:   desired.Namespace,
-		Labels: map[string]string{contract.SystemLabel: contract.LabelTrue},
-	}}
-	err = r.hubClient.Create(ctx, namespace, client.FieldOwner(contract.FieldManagerRegistration))
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making namespace %q: %w", desired.Namespace, err)
-	}
-	_, err = ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
-	return err
-}
-
-// ensureOwners makes what belongs to the Cluster itself, to which the rest belongs then.
-func (r *Rights) ensureOwners(ctx context.Context, rights *grant.Rights) error {
-	role, err := ensure(ctx, r, rights.Cluster, &rbacv1.ClusterRole{}, func(live *rbacv1.ClusterRole) { live.Rules = rights.Cluster.Rules })
-	if err != nil {
-		return err
-	}
-	binding, err := ensure(ctx, r, rights.ClusterBinding, &rbacv1.ClusterRoleBinding{},
-		func(live *rbacv1.ClusterRoleBinding) { live.Subjects = rights.ClusterBinding.Subjects })
-	if err != nil {
-		return err
-	}
-	rights.Own(role, binding)
-	return nil
-}
-
-func (r *Rights) ensureRole(ctx context.Context, desired *rbacv1.Role) error {
-	_, err := ensure(ctx, r, desired, &rbacv1.Role{}, func(live *rbacv1.Role) { live.Rules = desired.Rules })
-	return err
-}
-
-func (r *Rights) ensureRoleBinding(ctx context.Context, desired *rbacv1.RoleBinding) error {
-	_, err := ensure(ctx, r, desired, &rbacv1.RoleBinding{}, func(live *rbacv1.RoleBinding) { live.Subjects = desired.Subjects })
-	return err
-}
-
-// ensure makes an object, or makes the one that there is like it: its marks, its owner,
-// and what merge sets. It writes only what differs, and returns the object as it is then.
-func ensure[T client.Object](ctx context.Context, r *Rights, desired, live T, merge func(live T)) (T, error) {
-	key := client.ObjectKeyFromObject(desired)
-	err := r.hubClient.Get(ctx, key, live)
-	if apierrors.IsNotFound(err) {
-		err = r.hubClient.Create(ctx, desired, client.FieldOwner(contract.FieldManagerRegistration))
-		if err == nil {
-			ctrl.LoggerFrom(ctx).V(1).Info("Making a right", "name", key.Name, "namespace", key.Namespace)
-			return desired, nil
-		}
-		if !apierrors.IsAlreadyExists(err) {
-			return live, fmt.Errorf("making %q: %w", key.Name, err)
-		}
-		err = r.hubReader.Get(ctx, key, live) // the cache is behind
-	}
-	if err != nil {
-		return live, fmt.Errorf("reading %q: %w", key.Name, err)
-	}
-	edit, err := kube.Begin(live)
-	if err != nil {
-		return live, fmt.Errorf("editing %q: %w", key.Name, err)
-	}
-	labels := live.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[contract.SystemLabel] = contract.LabelTrue
-	live.SetLabels(labels)
-	live.SetOwnerReferences(desired.GetOwnerReferences())
-	merge(live)
-	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
-		return live, fmt.Errorf("correcting %q: %w", key.Name, err)
-	}
-	return live, nil
 }
 
 // bindingsOf are what gives an agent anything: without them its roles are nobody's.

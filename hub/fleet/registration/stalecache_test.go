@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -71,6 +70,13 @@ func TestAHubThatSeesTheClusterOfBeforeLeavesTheNewJoinAlone(t *testing.T) {
 			cluster.DeletionTimestamp = nil
 			metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, "{}")
 		},
+		"again-not-forgotten-yet": func(cluster *clusterv1alpha1.Cluster) {
+			former(cluster)
+			cluster.DeletionTimestamp = nil
+		},
+		"again-as-the-same": func(cluster *clusterv1alpha1.Cluster) {
+			metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.JoinedAnnotation, `{"id":"join-of-before"}`)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,12 +90,12 @@ func TestAHubThatSeesTheClusterOfBeforeLeavesTheNewJoinAlone(t *testing.T) {
 			g.Expect(hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-" + name}})).To(Succeed())
 			stop := runShowing(t, api.Config, name, func(*clusterv1alpha1.Cluster) {})
 			rights := grant.To(cluster, "karmada-es-"+name)
-			given := func(g Gomega) []types.UID {
+			given := func(g Gomega) []string {
 				binding, works, lease := &rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}, &rbacv1.RoleBinding{}
 				g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(rights.ClusterBinding), binding)).To(Succeed())
 				g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(rights.WorksBinding), works)).To(Succeed())
 				g.Expect(hub.Get(ctx, client.ObjectKeyFromObject(rights.LeaseBinding), lease)).To(Succeed())
-				return []types.UID{binding.UID, works.UID, lease.UID}
+				return []string{binding.ResourceVersion, works.ResourceVersion, lease.ResourceVersion}
 			}
 			g.Eventually(func(g Gomega) { given(g) }, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 			before := given(g)
