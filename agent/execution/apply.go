@@ -134,6 +134,11 @@ func (r *Reconciler) carryOut(ctx context.Context, work types.NamespacedName, m 
 		if wait := r.memory.Due(m.Object, m.Digest, r.clock.Now()); wait > 0 {
 			return r.later(ctx, m, v.live, wait)
 		}
+		if v.live.Object != nil {
+			if s := r.awaitRules(work, m, v.live); s != nil {
+				return *s
+			}
+		}
 		applied, s := r.apply(ctx, work, m, v.live)
 		if applied != nil && v.suspect {
 			r.drifted(ctx, work, m, v.found, applied)

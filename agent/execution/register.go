@@ -54,6 +54,8 @@ type Deps struct {
 	Discovery Discovery
 	// Interpreter knows what of an object belongs to the member.
 	Interpreter interpreter.Interpreter
+	// Rules says whether the interpreter has the rules of the hub; nil if it has.
+	Rules Rules
 	// Reporter is told what comes of it.
 	Reporter Reporter
 	// Events takes what people are told.
@@ -115,6 +117,7 @@ type Reconciler struct {
 	brake            *brake
 	waits            *waits
 	unclaimed        *unclaimed
+	rules            *ruled
 	metrics          *metrics
 	// drifts counts what was put back.
 	drifts  atomic.Int64
@@ -152,6 +155,7 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		brake:            newBrake(deps.Cluster != ""),
 		waits:            newWaits(),
 		unclaimed:        newUnclaimed(),
+		rules:            newRuled(deps.Rules),
 		metrics:          newMetrics(deps.Registry),
 		backoff:          workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
@@ -191,7 +195,7 @@ func Register(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources := []source.Source{r.hubSource(mgr.GetCache()), kube.RulesChanged(r.interpreter, r.rulesChanged)}
+	sources := []source.Source{r.hubSource(mgr.GetCache()), kube.RulesChanged(r.interpreter, r.rulesChanged), r.rulesSource()}
 	if deps.Cluster != "" {
 		sources = append(sources, r.clusterSource(mgr.GetCache(), deps.Cluster))
 	}

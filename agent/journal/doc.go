@@ -1,9 +1,9 @@
-// Package journal keeps the last Works that the agent saw on local disk, so that an agent
+// Package journal keeps the last Works that the agent saw on local disk, and what the hub said last that kinds mean, so that an agent
 // that starts while the hub cannot be reached goes on with them.
 //
 // Reads and writes: one directory, which is its own.
 // Owns: every file in it.
-// Invariant: a file is a whole version of a Work or it is not used; it is never older than
+// Invariant: a file is a whole version of a Work, or of all rules, or it is not used; it is never older than
 // what the agent acted upon. Where a newer version cannot be written, the older one is
 // removed: to leave objects as they are is better than to take them back to what they were.
 // Where that fails as well, Put says so, and it is tried again.

@@ -77,6 +77,8 @@ type Journal struct {
 	outdated map[string]struct{}
 	// dirUnsynced says that names changed since the directory was last synced.
 	dirUnsynced bool
+	// rules is what is known of the file that says what kinds mean.
+	rules rules
 	// memberUnwritten says that the file that tells whose journal it is has to be written.
 	memberUnwritten bool
 	failing         bool
@@ -216,6 +218,7 @@ func (j *Journal) Erase() error {
 	defer j.writing.Unlock()
 	j.mu.Lock()
 	j.kept, j.sizes, j.unwritten, j.outdated = map[string]version{}, map[string]int{}, map[string]entry.Record{}, map[string]struct{}{}
+	j.rules = rules{}
 	j.mu.Unlock()
 	j.member.Namespace = ""
 	if err := os.RemoveAll(j.directory); err != nil {
@@ -258,7 +261,7 @@ func (j *Journal) retryUnwritten() {
 	for _, work := range outdated {
 		_ = j.removeFile(work) // what is still there is replaced, or counted below
 	}
-	if err := j.writeMember(); err != nil {
+	if err := errors.Join(j.writeMember(), j.retryRules()); err != nil {
 		j.fail(err)
 		return
 	}

@@ -51,6 +51,7 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		return j, "", nil
 	}
 	j.member = member
+	j.loadRules()
 	return j, member.Namespace, j.load()
 }
 
@@ -74,8 +75,12 @@ func (j *Journal) Begin(namespace string) {
 	for _, name := range j.files() {
 		j.setAside(name, errors.New("it belongs to another execution namespace"))
 	}
+	if err := j.removeRules(); err != nil { // it may be another hub
+		j.fail(err)
+	}
 	j.mu.Lock()
 	j.memberUnwritten = true
+	j.rules = rules{}
 	j.mu.Unlock()
 	if err := j.writeMember(); err != nil {
 		j.fail(err)
@@ -140,7 +145,7 @@ func (j *Journal) files() []string {
 	var out []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == memberFile || name == aside:
+		case name == memberFile || name == rulesFile || name == aside:
 		case strings.HasPrefix(name, atomicfile.Temporary):
 			_ = os.Remove(filepath.Join(j.directory, name)) // nobody reads it
 		default:

@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/journal"
 	"fairlead.dev/agent/journal/entry"
+	"fairlead.dev/common/interpreter/store"
 )
 
 // interpretersTimeout is how long an agent that knows where its Works are waits for the hub
@@ -57,6 +58,26 @@ func remember(ctx context.Context, o Options) remembered {
 		out.works = append(out.works, execution.Kept{Work: r.Work, Absent: r.Absent})
 	}
 	return out
+}
+
+// rules are what kinds meant when the hub was last asked; nil if that is not known, also of the webhooks that were not asked for then and are now.
+func (m remembered) rules(noWebhooks bool) *store.Sources {
+	if m.journal == nil {
+		return nil
+	}
+	kept := m.journal.Rules()
+	if kept == nil || kept.Unasked && !noWebhooks {
+		return nil
+	}
+	return &store.Sources{Customizations: kept.Customizations, Webhooks: kept.Webhooks, Refused: kept.Refused}
+}
+
+// keepRules has the journal keep what kinds mean.
+func (m remembered) keepRules(read store.Sources, noWebhooks bool) {
+	if m.journal == nil {
+		return
+	}
+	m.journal.PutRules(entry.Rules{Customizations: read.Customizations, Webhooks: read.Webhooks, Unasked: noWebhooks, Refused: read.Refused})
 }
 
 // deps gives execution what is remembered.

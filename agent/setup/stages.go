@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -12,6 +14,7 @@ import (
 	"fairlead.dev/agent/clusterstatus/pods"
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/presence"
+	"fairlead.dev/agent/rules"
 	"fairlead.dev/agent/status"
 	"fairlead.dev/agent/upgrade"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -30,6 +33,7 @@ type stages struct {
 	known     remembered
 	namespace string
 	kinds     *store.Store
+	rules     *rules.Rules
 	events    kube.EventSink
 	pods      *pods.Store
 }
@@ -39,7 +43,7 @@ func newStages(ctx context.Context, mgr manager.Manager, hub client.Client, m *m
 	if known.namespace != "" { // then the hub may be away, and there is something to do without
 		reading, done = context.WithTimeout(ctx, interpretersTimeout)
 	}
-	kinds, err := interpreters(reading, mgr, hub, m, o)
+	kinds, ruled, err := interpreters(reading, mgr, hub, m, known, o)
 	done()
 	if err != nil {
 		return nil, err
@@ -49,7 +53,7 @@ func newStages(ctx context.Context, mgr manager.Manager, hub client.Client, m *m
 		return nil, err
 	}
 	return &stages{
-		Options: o, mgr: mgr, hub: hub, member: m, known: known, namespace: namespace, kinds: kinds,
+		Options: o, mgr: mgr, hub: hub, member: m, known: known, namespace: namespace, kinds: kinds, rules: ruled,
 		events: eventSink(recorders(contract.FieldManagerAgent), o.AllEvents, o.Clock),
 		pods:   pods.New(o.Clock),
 	}, nil
@@ -62,6 +66,7 @@ func (s *stages) register(ctx context.Context) error {
 		Cluster:     s.Cluster,
 		IsSlow:      s.Line.isSlow,
 		Interpreter: s.kinds,
+		Known:       s.rules.Known,
 		PodReasons:  s.pods.Of,
 		Events:      s.events,
 		Clock:       s.Clock,
@@ -70,6 +75,9 @@ func (s *stages) register(ctx context.Context) error {
 		return err
 	}
 	s.kinds.Subscribe(reporter.Reinterpret)
+	if !s.rules.Known() {
+		s.rules.Subscribe(func() { reporter.Reinterpret(func(schema.GroupVersionKind) bool { return true }) })
+	}
 	executor, err := execution.Register(s.mgr, s.known.deps(execution.Deps{
 		Namespace:       s.namespace,
 		Cluster:         s.Cluster,
@@ -81,6 +89,7 @@ func (s *stages) register(ctx context.Context) error {
 		NamespacedKinds: s.member.namespacedKinds,
 		Discovery:       s.member.discovery,
 		Interpreter:     s.kinds,
+		Rules:           s.rules,
 		Reporter:        reporter,
 		Events:          s.events,
 		HubReader:       s.hub,

@@ -59,6 +59,8 @@ type Deps struct {
 	Cluster string
 	// Interpreter knows what the status of an object says.
 	Interpreter interpreter.Interpreter
+	// Known says whether the interpreter has the rules of the hub; nil if it has. Before, what the hub was told of objects stays.
+	Known func() bool
 	// PodReasons says why pods of an object of the member are not ready; not known while they
 	// were not read. It must not wait for anything.
 	PodReasons func(*unstructured.Unstructured) (reasons []workv1alpha1.PodReason, known bool)
@@ -78,6 +80,7 @@ type Deps struct {
 type Reporter struct {
 	hubClient   client.Client
 	interpreter interpreter.Interpreter
+	known       func() bool
 	podReasons  func(*unstructured.Unstructured) ([]workv1alpha1.PodReason, bool)
 	events      kube.EventSink
 	clock       clock.WithTicker
@@ -102,7 +105,11 @@ func New(hubClient client.Client, deps Deps) (*Reporter, error) {
 	case deps.Namespace == "":
 		return nil, errors.New("status: the execution namespace is not known")
 	}
+	if deps.Known == nil {
+		deps.Known = func() bool { return true }
+	}
 	return &Reporter{
+		known:       deps.Known,
 		hubClient:   hubClient,
 		interpreter: deps.Interpreter,
 		podReasons:  deps.PodReasons,

@@ -48,8 +48,12 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 		r.settle(name)
 		return nil // nobody asks any more how its objects fare
 	}
-	news := r.interpret(ctx, name, work.UID)
-	d, ok := r.draft(name, work)
+	known := r.known()
+	var news []kube.Event
+	if known {
+		news = r.interpret(ctx, name, work.UID)
+	}
+	d, ok := r.draft(name, work, known)
 	if !ok {
 		return nil
 	}
@@ -154,8 +158,9 @@ func (f *facts) wrote(d draft, resourceVersion string, patched bool, now time.Ti
 	}
 }
 
-// draft puts the facts of a Work together. It says false if there is nothing to tell.
-func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (draft, bool) {
+// draft puts the facts of a Work together. It says false if there is nothing to tell. As long as the rules are not known, what was told of objects
+// that were not judged stays.
+func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work, known bool) (draft, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, ok := r.works[name]
@@ -181,10 +186,13 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 	beyond := f.tooLarge()
 	for ordinal, id := range f.manifests {
 		o, seen := f.objects[nameless(id)]
+		id.Ordinal = ordinal
 		if !seen || !o.interpreted { // what was seen just now is for the next draft
+			if told := toldOf(id, d.base.ManifestStatuses); seen && !known && told != nil {
+				d.status.ManifestStatuses = append(d.status.ManifestStatuses, *told)
+			}
 			continue
 		}
-		id.Ordinal = ordinal
 		one := workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health, PodReasons: reasonsOf(o, id, d.base.ManifestStatuses)}
 		if beyond[ordinal] {
 			one.Status = nil
@@ -199,6 +207,16 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 	d.status.ReportTime = new(metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	f.sending = &d.status
 	return d, true
+}
+
+// toldOf returns what the hub was told of an object; nil if it was not.
+func toldOf(id workv1alpha1.ResourceIdentifier, all []workv1alpha1.ManifestStatus) *workv1alpha1.ManifestStatus {
+	for i := range all {
+		if all[i].Identifier == id {
+			return &all[i]
+		}
+	}
+	return nil
 }
 
 // patch returns the merge patch of what is new, or nil. It is only for the very Work

@@ -30,10 +30,10 @@ func among(list []string, value string) bool {
 func (c change) empty() bool { return len(c.rules) == 0 }
 
 // differences returns the kinds of what is only before, only after, or different.
-func differences(before, after sources) change {
+func differences(before, after Sources) change {
 	var c change
 	for _, r := range [][2][]configv1alpha1.ResourceInterpreterCustomization{
-		{before.customizations, after.customizations}, {after.customizations, before.customizations},
+		{before.Customizations, after.Customizations}, {after.Customizations, before.Customizations},
 	} {
 		for _, a := range r[0] {
 			if !slices.ContainsFunc(r[1], func(b configv1alpha1.ResourceInterpreterCustomization) bool {
@@ -44,7 +44,7 @@ func differences(before, after sources) change {
 		}
 	}
 	for _, r := range [][2][]configv1alpha1.ResourceInterpreterWebhookConfiguration{
-		{before.webhooks, after.webhooks}, {after.webhooks, before.webhooks},
+		{before.Webhooks, after.Webhooks}, {after.Webhooks, before.Webhooks},
 	} {
 		for _, a := range r[0] {
 			if !slices.ContainsFunc(r[1], func(b configv1alpha1.ResourceInterpreterWebhookConfiguration) bool {

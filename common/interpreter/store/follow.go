@@ -26,9 +26,17 @@ func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 		default: // what woke it will be read then
 		}
 	}
-	for _, kind := range []client.Object{
-		&configv1alpha1.ResourceInterpreterCustomization{}, &configv1alpha1.ResourceInterpreterWebhookConfiguration{},
-	} {
+	kinds := []client.Object{&configv1alpha1.ResourceInterpreterCustomization{}}
+	if !s.options.NoWebhooks {
+		kinds = append(kinds, &configv1alpha1.ResourceInterpreterWebhookConfiguration{})
+	}
+	for _, kind := range kinds {
+		// All are listed at once: on a slow network each takes its time.
+		if _, err := from.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("watching what kinds mean: %w", err)
+		}
+	}
+	for _, kind := range kinds {
 		informer, err := from.GetInformer(ctx, kind)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // Told to stop before the API could be read.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +31,10 @@ type Options struct {
 	NoWebhooks bool
 	// BuiltIn are the layers below, which do not change.
 	BuiltIn []interpreter.Interpreter
+	// Kept is what was read before this process started, for as long as nothing is read; nil if that is not known.
+	Kept *Sources
+	// Keep is told what was read before that is used; nil tells nobody. It is called by one at a time.
+	Keep func(Sources)
 }
 
 // Store is an interpreter whose rules change. It is safe for use by many goroutines.
@@ -37,13 +42,16 @@ type Store struct {
 	options Options
 	table   atomic.Pointer[table]
 
+	// loaded is closed when the table is as the API said once.
+	loaded chan struct{}
+
 	mu          sync.Mutex // held while the table is made
 	subscribers []func(affects func(schema.GroupVersionKind) bool)
 }
 
 // table is what the layers are made of, and the layers.
 type table struct {
-	sources sources
+	sources Sources
 	hooks   *webhook.Interpreter
 	declare *lua.Interpreter
 	// versions are what the version of a kind is made of.
@@ -51,18 +59,30 @@ type table struct {
 	kinds    interpreter.Interpreter
 }
 
-// sources are the objects that the layers are made of, by name.
-type sources struct {
-	customizations []configv1alpha1.ResourceInterpreterCustomization
-	webhooks       []configv1alpha1.ResourceInterpreterWebhookConfiguration
+// Sources are the objects that the layers are made of, by name.
+type Sources struct {
+	Customizations []configv1alpha1.ResourceInterpreterCustomization
+	Webhooks       []configv1alpha1.ResourceInterpreterWebhookConfiguration
+	// Refused says that the API does not let this process read some of them, or has no such kind.
+	Refused bool
 }
 
-// New returns a store that knows only what is built in.
+// New returns a store that knows only what is built in and what was kept.
 func New(o Options) *Store {
-	s := &Store{options: o}
-	s.table.Store(s.build(sources{}, nil))
+	s := &Store{options: o, loaded: make(chan struct{})}
+	var kept Sources
+	if o.Kept != nil {
+		kept = *o.Kept
+	}
+	if o.NoWebhooks {
+		kept.Webhooks = nil
+	}
+	s.table.Store(s.build(kept, nil))
 	return s
 }
+
+// Loaded returns a channel that is closed once the API was read, and the layers are what it said.
+func (s *Store) Loaded() <-chan struct{} { return s.loaded }
 
 // Subscribe implements interpreter.Changing.
 func (s *Store) Subscribe(f func(affects func(schema.GroupVersionKind) bool)) {
@@ -73,66 +93,99 @@ func (s *Store) Subscribe(f func(affects func(schema.GroupVersionKind) bool)) {
 
 // Load reads everything and takes over what changed.
 func (s *Store) Load(ctx context.Context, reader client.Reader) error {
+	return s.load(ctx, reader, func(error) bool { return false })
+}
+
+// LoadAllowed does so from an API that does not let this process read one of the kinds, or does not have it: there are none then.
+func (s *Store) LoadAllowed(ctx context.Context, reader client.Reader) error {
+	return s.load(ctx, reader, IsRefused)
+}
+
+// IsRefused says whether an API answered that it does not let this process read a kind, or that it does not have it.
+func IsRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+func (s *Store) load(ctx context.Context, reader client.Reader, ignore func(error) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	read, err := s.read(ctx, reader)
+	read, err := s.read(ctx, reader, ignore)
 	if err != nil {
 		return err
 	}
-	before := s.table.Load()
-	change := differences(before.sources, read)
-	if change.empty() && sameRules(before.sources.customizations, read.customizations) {
-		return nil
+	if s.options.Keep != nil {
+		s.options.Keep(read)
 	}
-	s.table.Store(s.build(read, before))
-	if change.empty() {
-		return nil // the same answers, from customizations that were made anew
-	}
-	for _, tell := range s.subscribers {
-		tell(change.affects)
+	s.take(read)
+	select {
+	case <-s.loaded:
+	default:
+		close(s.loaded)
 	}
 	return nil
 }
 
-func (s *Store) read(ctx context.Context, reader client.Reader) (sources, error) {
-	var out sources
+// take makes the layers anew if something changed, and tells the subscribers.
+func (s *Store) take(read Sources) {
+	before := s.table.Load()
+	change := differences(before.sources, read)
+	if change.empty() && sameRules(before.sources.Customizations, read.Customizations) {
+		return
+	}
+	s.table.Store(s.build(read, before))
+	if change.empty() {
+		return // the same answers, from customizations that were made anew
+	}
+	for _, tell := range s.subscribers {
+		tell(change.affects)
+	}
+}
+
+// read lists everything. An error that is to be ignored is an empty list.
+func (s *Store) read(ctx context.Context, reader client.Reader, ignore func(error) bool) (Sources, error) {
+	var out Sources
+	list := func(of client.ObjectList) error {
+		err := reader.List(ctx, of)
+		if err != nil && ignore(err) {
+			out.Refused, err = true, nil
+		}
+		return err
+	}
 	scripts := &configv1alpha1.ResourceInterpreterCustomizationList{}
-	if err := reader.List(ctx, scripts); err != nil {
+	if err := list(scripts); err != nil {
 		return out, fmt.Errorf("listing ResourceInterpreterCustomizations: %w", err)
 	}
-	out.customizations = scripts.Items
-	slices.SortFunc(out.customizations, func(a, b configv1alpha1.ResourceInterpreterCustomization) int {
+	out.Customizations = scripts.Items
+	slices.SortFunc(out.Customizations, func(a, b configv1alpha1.ResourceInterpreterCustomization) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
 	if s.options.NoWebhooks {
 		return out, nil
 	}
 	hooks := &configv1alpha1.ResourceInterpreterWebhookConfigurationList{}
-	if err := reader.List(ctx, hooks); err != nil {
+	if err := list(hooks); err != nil {
 		return out, fmt.Errorf("listing ResourceInterpreterWebhookConfigurations: %w", err)
 	}
-	out.webhooks = hooks.Items
-	slices.SortFunc(out.webhooks, func(a, b configv1alpha1.ResourceInterpreterWebhookConfiguration) int {
+	out.Webhooks = hooks.Items
+	slices.SortFunc(out.Webhooks, func(a, b configv1alpha1.ResourceInterpreterWebhookConfiguration) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
 	return out, nil
 }
 
 // build makes the layers, and takes those over from before whose sources are the same.
-func (s *Store) build(from sources, before *table) *table {
+func (s *Store) build(from Sources, before *table) *table {
 	t := &table{sources: from, versions: versions(from)}
-	if before != nil && equality.Semantic.DeepEqual(before.sources.webhooks, from.webhooks) {
+	if before != nil && equality.Semantic.DeepEqual(before.sources.Webhooks, from.Webhooks) {
 		t.hooks = before.hooks
 	} else {
-		t.hooks = webhook.New(from.webhooks, s.options.Services)
+		t.hooks = webhook.New(from.Webhooks, s.options.Services)
 		if before != nil {
 			before.hooks.Close()
 		}
 	}
-	if before != nil && sameRules(before.sources.customizations, from.customizations) {
+	if before != nil && sameRules(before.sources.Customizations, from.Customizations) {
 		t.declare = before.declare
 	} else {
-		t.declare = s.options.Compiler.Compile(from.customizations)
+		t.declare = s.options.Compiler.Compile(from.Customizations)
 	}
 	t.kinds = interpreter.Chain(append([]interpreter.Interpreter{t.declare, t.hooks}, s.options.BuiltIn...)...)
 	return t

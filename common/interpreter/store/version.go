@@ -18,12 +18,12 @@ type version struct {
 }
 
 // versions returns those of all objects, in the order in which they count.
-func versions(from sources) []version {
+func versions(from Sources) []version {
 	var out []version
-	for _, c := range from.customizations {
+	for _, c := range from.Customizations {
 		out = append(out, version{[]configv1alpha1.Rule{target(c.Spec.Target)}, hash(c.Name, c.Spec)})
 	}
-	for _, c := range from.webhooks {
+	for _, c := range from.Webhooks {
 		out = append(out, version{rulesOf(c), hash(c.Name, c.Webhooks)})
 	}
 	return out

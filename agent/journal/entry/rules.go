@@ -1,0 +1,39 @@
+package entry
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+)
+
+// Rules are what the hub said last that kinds mean.
+type Rules struct {
+	// Customizations and Webhooks are sorted by name.
+	Customizations []configv1alpha1.ResourceInterpreterCustomization        `json:"customizations,omitempty"`
+	Webhooks       []configv1alpha1.ResourceInterpreterWebhookConfiguration `json:"webhooks,omitempty"`
+	// Unasked says that the hub was not asked for webhooks.
+	Unasked bool `json:"unasked,omitempty"`
+	// Refused says that the hub did not let the agent read some of them, or has no such kind.
+	Refused bool `json:"refused,omitempty"`
+}
+
+// SlimRules returns what the journal keeps of rules: what they say, and of which object and generation they are. The hub's own word on them,
+// which changes more often, is not kept.
+func SlimRules(r Rules) Rules {
+	out := Rules{Unasked: r.Unasked, Refused: r.Refused}
+	for _, c := range r.Customizations {
+		out.Customizations = append(out.Customizations, configv1alpha1.ResourceInterpreterCustomization{
+			ObjectMeta: slimMeta(c.ObjectMeta), Spec: c.Spec,
+		})
+	}
+	for _, c := range r.Webhooks {
+		out.Webhooks = append(out.Webhooks, configv1alpha1.ResourceInterpreterWebhookConfiguration{
+			ObjectMeta: slimMeta(c.ObjectMeta), Webhooks: c.Webhooks,
+		})
+	}
+	return out
+}
+
+func slimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: m.Name, UID: m.UID, Generation: m.Generation}
+}
