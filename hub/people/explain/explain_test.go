@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/hub/people/explain"
+	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/test/builder"
 )
 
@@ -97,7 +98,7 @@ func TestNow(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewTime(time.Unix(1000, 0))
-	object := explain.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	object := applications.Template{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	has := []explain.Policy{{Kind: "PropagationPolicy", Namespace: "shop", Name: "web", Selects: "by name", Has: true, Why: "it has it"}}
 	scheduled := &explain.Scheduled{Status: "True", Reason: "Success", Message: "Done.", Last: &at}
 	failed := &explain.Scheduled{Status: "False", Reason: "NoClusterFit", Message: "0/2 clusters are available."}

@@ -4,13 +4,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
 // Report is the whole explanation of one template.
 type Report struct {
 	// Template is the object that its author wrote.
-	Template Object `json:"template"`
+	Template applications.Template `json:"template"`
 	// State are sentences about the template that matter before any policy does.
 	State []string `json:"state,omitempty"`
 	// Policies that select it, the one that has it first.
@@ -34,22 +35,6 @@ type Report struct {
 	Members []Member `json:"members,omitempty"`
 	// Advice is what to do next; empty if all is well.
 	Advice string `json:"advice,omitempty"`
-}
-
-// Object names an object.
-type Object struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-}
-
-// String is how people write it.
-func (o Object) String() string {
-	if o.Namespace == "" {
-		return o.Kind + " " + o.Name
-	}
-	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
 // Policy is a policy that selects the template.

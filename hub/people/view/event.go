@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"fairlead.dev/hub/people/view/applications"
 )
 
 // Event is something that happened.
@@ -34,10 +36,7 @@ type Object struct {
 
 // String is how people write it.
 func (o Object) String() string {
-	if o.Namespace == "" {
-		return o.Kind + " " + o.Name
-	}
-	return o.Kind + " " + o.Namespace + "/" + o.Name
+	return applications.Template{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
 }
 
 // eventsFrom returns what events tell, the oldest first. clusterOf says which cluster an object is

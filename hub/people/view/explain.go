@@ -28,6 +28,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/people/explain"
+	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
@@ -70,7 +71,7 @@ func (r *Reader) Explain(ctx context.Context, ref Ref) (*explain.Report, error) 
 }
 
 func reportOf(template *unstructured.Unstructured) *explain.Report {
-	r := &explain.Report{Template: explain.Object{
+	r := &explain.Report{Template: applications.Template{
 		APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Namespace: template.GetNamespace(), Name: template.GetName(),
 	}}
 	if template.GetDeletionTimestamp() != nil {
