@@ -3,6 +3,7 @@ package selector
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,6 +45,16 @@ func CompileTaintPolicies(list []policyv1alpha1.ClusterTaintPolicy) ([]TaintPoli
 		return cmp.Or(a.Policy.CreationTimestamp.Compare(b.Policy.CreationTimestamp.Time), cmp.Compare(a.Policy.Name, b.Policy.Name))
 	})
 	return out, invalid
+}
+
+// TaintPolicyVersions is the same for the same versions of the same policies, in whatever order a cache lists them, and for no others.
+func TaintPolicyVersions(list []policyv1alpha1.ClusterTaintPolicy) string {
+	versions := make([]string, len(list))
+	for i := range list {
+		versions[i] = string(list[i].UID) + "/" + list[i].ResourceVersion
+	}
+	slices.Sort(versions)
+	return strings.Join(versions, " ")
 }
 
 // TaintChange is what a ClusterTaintPolicy does to a cluster.

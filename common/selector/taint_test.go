@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/selector"
@@ -31,6 +32,24 @@ func TestTaintPoliciesActFromTheOldestOn(t *testing.T) {
 		names = append(names, p.Policy.Name)
 	}
 	g.Expect(names).To(Equal([]string{"old-a", "old-b", "young"}))
+}
+
+func TestTheVersionsOfTaintPoliciesTellWhetherOneChanged(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	policy := func(uid types.UID, version string) policyv1alpha1.ClusterTaintPolicy {
+		return policyv1alpha1.ClusterTaintPolicy{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version}}
+	}
+	known := selector.TaintPolicyVersions([]policyv1alpha1.ClusterTaintPolicy{policy("a", "1"), policy("b", "2")})
+	for name, list := range map[string][]policyv1alpha1.ClusterTaintPolicy{
+		"one was edited":          {policy("a", "1"), policy("b", "3")},
+		"one is gone":             {policy("a", "1")},
+		"one came":                {policy("a", "1"), policy("b", "2"), policy("c", "1")},
+		"another of the same age": {policy("a", "1"), policy("c", "2")},
+	} {
+		g.Expect(selector.TaintPolicyVersions(list)).NotTo(Equal(known), name)
+	}
+	g.Expect(selector.TaintPolicyVersions([]policyv1alpha1.ClusterTaintPolicy{policy("b", "2"), policy("a", "1")})).To(Equal(known), "the order is no change")
 }
 
 func TestATaintPolicyThatCannotBeReadIsLeftOut(t *testing.T) {

@@ -3,7 +3,6 @@ package failover
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
@@ -124,14 +124,11 @@ func (t *taints) compiled(ctx context.Context) (evict.TaintPolicies, error) {
 	if err := t.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return evict.TaintPolicies{}, fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
-	var versions strings.Builder
-	for i := range list.Items {
-		fmt.Fprint(&versions, list.Items[i].UID, "/", list.Items[i].ResourceVersion, " ")
-	}
+	versions := selector.TaintPolicyVersions(list.Items)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if versions.String() != t.versions {
-		t.policies, t.versions = evict.CompileTaintPolicies(list.Items), versions.String()
+	if versions != t.versions {
+		t.policies, t.versions = evict.CompileTaintPolicies(list.Items), versions
 	}
 	return t.policies, nil
 }

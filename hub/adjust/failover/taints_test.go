@@ -1,7 +1,9 @@
 package failover
 
 import (
+	"context"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,8 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -36,6 +41,36 @@ func TestTaintPoliciesAreSeenAtOnce(t *testing.T) {
 	policies, err = known.compiled(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(policies.Keys().UnsortedList()).To(ConsistOf("lost"))
+}
+
+// TestTaintPoliciesAreCompiledOnceInWhateverOrderTheyAreListed holds that the order in which a cache lists them, which is another each
+// time, is no change of them.
+func TestTaintPoliciesAreCompiledOnceInWhateverOrderTheyAreListed(t *testing.T) {
+	t.Parallel()
+	g, ctx := NewWithT(t), t.Context()
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	policy := func(name string) *policyv1alpha1.ClusterTaintPolicy {
+		return &policyv1alpha1.ClusterTaintPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	}
+	lists := 0
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(policy("a"), policy("b")).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			if policies, ok := list.(*policyv1alpha1.ClusterTaintPolicyList); ok && lists%2 == 1 {
+				slices.Reverse(policies.Items)
+			}
+			lists++
+			return err
+		},
+	}).Build()
+	known := &taints{hubClient: hub}
+	first, err := known.compiled(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	again, err := known.compiled(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lists).To(Equal(2))
+	g.Expect(reflect.ValueOf(again.Keys()).Pointer()).To(Equal(reflect.ValueOf(first.Keys()).Pointer()), "the same set")
 }
 
 // TestWhichTaintsAreAboutToGoIsFoundOnce holds that it is found anew when the cluster changes, or a policy.

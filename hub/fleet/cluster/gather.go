@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -50,12 +49,7 @@ func (r *Reconciler) policyVersions(ctx context.Context) (string, error) {
 	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
-	versions := make([]string, len(list.Items))
-	for i := range list.Items {
-		versions[i] = string(list.Items[i].UID) + "/" + list.Items[i].ResourceVersion
-	}
-	slices.Sort(versions)
-	return strings.Join(versions, " "), nil
+	return selector.TaintPolicyVersions(list.Items), nil
 }
 
 // taintPolicies returns the policies that can be acted on, ready to be. Of the others
