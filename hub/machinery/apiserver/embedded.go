@@ -83,20 +83,6 @@ func (e Embedded) Start(ctx context.Context) (*Process, error) {
 	return p, nil
 }
 
-// outwardAddress is the address with which this machine would call others; nothing is
-// sent to find out. Without a network it is the loopback address.
-func outwardAddress(ctx context.Context) string {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "udp", "192.0.2.1:9")
-	if err == nil {
-		defer func() { _ = conn.Close() }()
-		if addr, ok := conn.LocalAddr().(*net.UDPAddr); ok && !addr.IP.IsUnspecified() {
-			return addr.IP.String()
-		}
-	}
-	return "127.0.0.1"
-}
-
 func (e Embedded) args() []string {
 	args := []string{
 		"--profile=hub",

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"fairlead.dev/common/outward"
 )
 
 // How long the embedded API may take.
@@ -93,7 +95,7 @@ func (p *Process) ServerURL(ctx context.Context) string {
 	if host == "" {
 		host = p.embedded.BindAddress
 		if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
-			host = outwardAddress(ctx)
+			host = outward.Address(ctx)
 		}
 	}
 	u := url.URL{Scheme: "https", Host: net.JoinHostPort(host, p.port())}

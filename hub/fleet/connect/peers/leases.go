@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"fairlead.dev/common/outward"
 )
 
 // How the Leases are kept.
@@ -174,21 +176,7 @@ func advertised(ctx context.Context, told string, at net.Addr) string {
 		}
 	}
 	if host == "" {
-		host = outwardAddress(ctx)
+		host = outward.Address(ctx)
 	}
 	return net.JoinHostPort(host, port)
-}
-
-// outwardAddress is the address with which this machine would call others; nothing is sent to find out. Without a network it is the loopback
-// address.
-func outwardAddress(ctx context.Context) string {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "udp", "192.0.2.1:9")
-	if err == nil {
-		defer func() { _ = conn.Close() }()
-		if addr, is := conn.LocalAddr().(*net.UDPAddr); is && !addr.IP.IsUnspecified() {
-			return addr.IP.String()
-		}
-	}
-	return "127.0.0.1"
 }
