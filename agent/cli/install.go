@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/install/manifest"
@@ -230,12 +228,7 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 		}
 		return installer.KeepState(ctx, o, state)
 	}
-	if _, err := registration.Join(ctx, options); err != nil {
-		return err
-	}
-	credentials, err := registration.OpenCredentials(registration.KeepOptions{
-		StateDir: options.StateDir, Cluster: options.Cluster, Clock: clock.RealClock{}, Random: rand.Float64,
-	})
+	credentials, err := join(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -230,6 +230,16 @@ func printFinding(out io.Writer, f registration.Finding) {
 	}
 }
 
+// join joins, and opens the credentials that it wrote to the state directory.
+func join(ctx context.Context, options registration.Options) (*registration.Credentials, error) {
+	if _, err := registration.Join(ctx, options); err != nil {
+		return nil, err
+	}
+	return registration.OpenCredentials(registration.KeepOptions{
+		StateDir: options.StateDir, Cluster: options.Cluster, Clock: clock.RealClock{}, Random: rand.Float64,
+	})
+}
+
 // joinHere joins, and runs the agent in this process until the hub reports the cluster Ready.
 func (f *joinCommand) joinHere(ctx context.Context, options registration.Options, tell func(string)) error {
 	locked, err := registration.Lock(options.StateDir)
@@ -248,12 +258,7 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	if err := setup.CheckRecord(ctx, o); err != nil {
 		return fmt.Errorf("%w; give the --journal-key-file of `agent run`, or none if that has none: what the hub had here would be set aside, and written anew. If the key is lost, move the directory away", err)
 	}
-	if _, err := registration.Join(ctx, options); err != nil {
-		return err
-	}
-	credentials, err := registration.OpenCredentials(registration.KeepOptions{
-		StateDir: options.StateDir, Cluster: options.Cluster, Clock: clock.RealClock{}, Random: rand.Float64,
-	})
+	credentials, err := join(ctx, options)
 	if err != nil {
 		return err
 	}
