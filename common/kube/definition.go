@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 )
 
@@ -22,31 +23,27 @@ const kindDefinition = "CustomResourceDefinition"
 // DefinedIn returns the clusters to which the hub propagates the definition of a custom
 // kind: they have it, or will have it soon. There are none for a kind whose definition
 // nobody propagates, or that the hub does not serve.
-func DefinedIn(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, kind schema.GroupVersionKind) (sets.Set[string], error) {
+func DefinedIn(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, kind schema.GroupVersionKind) (bindings.Clusters, error) {
 	if !strings.Contains(kind.Group, ".") {
-		return nil, nil // the group of a definition has a dot
+		return bindings.Clusters{}, nil // the group of a definition has a dot
 	}
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil, nil
+		return bindings.Clusters{}, nil
 	case err != nil:
-		return nil, fmt.Errorf("finding the resource of %s: %w", kind, err)
+		return bindings.Clusters{}, fmt.Errorf("finding the resource of %s: %w", kind, err)
 	}
 	binding := &workv1alpha2.ClusterResourceBinding{}
 	key := client.ObjectKey{Name: contract.BindingName(kindDefinition, mapping.Resource.GroupResource().String())}
 	// The binding of what is in thousands of clusters has a status of each, which nobody reads here.
 	switch err := hub.Get(ctx, key, binding, client.UnsafeDisableDeepCopy); {
 	case apierrors.IsNotFound(err):
-		return nil, nil
+		return bindings.Clusters{}, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading the binding %q of the definition of %s: %w", key.Name, kind, err)
+		return bindings.Clusters{}, fmt.Errorf("reading the binding %q of the definition of %s: %w", key.Name, kind, err)
 	}
-	out := make(sets.Set[string], len(binding.Spec.Clusters))
-	for i := range binding.Spec.Clusters {
-		out.Insert(binding.Spec.Clusters[i].Name)
-	}
-	return out, nil
+	return bindings.ClustersOf(binding.Spec.Clusters), nil
 }
 
 // KindsDefinedBy returns the kinds, of which there is one as a rule, that a template defines if it is a definition. There are none if the

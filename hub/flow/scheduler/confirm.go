@@ -15,6 +15,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/decide"
@@ -41,7 +42,7 @@ type basis struct {
 	namespace *corev1.Namespace
 	// byAPI says that clusters which do not serve the kind were refused, unless they are in pending: those are to get it from this hub.
 	byAPI   bool
-	pending sets.Set[string]
+	pending bindings.Clusters
 }
 
 // saw returns what a decision saw of a cluster; nil if it saw none of that name.

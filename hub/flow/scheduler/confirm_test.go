@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 // A cluster that gets the API from this hub is not refused for want of it. If it was counted nevertheless as one that lost it, a
@@ -32,8 +33,8 @@ func TestAClusterThatGetsTheAPIHasNotLostIt(t *testing.T) {
 		want int
 	}{
 		"it lacks the kind":                {basis{clusters: clusters, byAPI: true}, 1},
-		"it gets the kind from this hub":   {basis{clusters: clusters, byAPI: true, pending: sets.New("edge-1")}, 0},
-		"another one does":                 {basis{clusters: clusters, byAPI: true, pending: sets.New("edge-2")}, 1},
+		"it gets the kind from this hub":   {basis{clusters: clusters, byAPI: true, pending: bindings.ClustersOf([]workv1alpha2.TargetCluster{{Name: "edge-1"}})}, 0},
+		"another one does":                 {basis{clusters: clusters, byAPI: true, pending: bindings.ClustersOf([]workv1alpha2.TargetCluster{{Name: "edge-2"}})}, 1},
 		"nobody asked what it serves":      {basis{clusters: clusters}, 0},
 		"it serves another version of it":  {basis{clusters: []*clusterv1alpha1.Cluster{upgraded}, byAPI: true}, 0},
 		"the decision saw no such cluster": {basis{byAPI: true}, 0},

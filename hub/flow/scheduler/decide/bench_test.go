@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/test/filled"
 )
@@ -96,14 +96,16 @@ func BenchmarkAPIPending(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			in := input(with(shops(n)...), func(in *decide.Input) {
 				in.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
-				in.Memo, in.APIPending = &decide.Memo{}, sets.Set[string]{}
+				in.Memo = &decide.Memo{}
 			})
+			var all []workv1alpha2.TargetCluster
 			for i, c := range in.Clusters {
-				in.APIPending.Insert(c.Name)
+				all = append(all, target(c.Name, 0))
 				if i%100 == 0 {
 					c.Status.APIEnablements = nil
 				}
 			}
+			in.APIPending = bindings.ClustersOf(all)
 			b.ReportAllocs()
 			cpu := filled.ReportCPU(b)
 			for b.Loop() {

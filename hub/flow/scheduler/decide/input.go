@@ -2,10 +2,10 @@ package decide
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/assign"
@@ -36,7 +36,7 @@ type Input struct {
 	// Peers are the workloads of the same affinity groups.
 	Peers fit.Peers
 	// APIPending are the clusters that get the API of the binding's template from this hub.
-	APIPending sets.Set[string]
+	APIPending bindings.Clusters
 	// Past is what the binding remembers of evictions: what took the place of copies that it leaves.
 	Past []workv1alpha2.Eviction
 	// FailedIn are the clusters in which the application was given up of late, because it

@@ -10,6 +10,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/hub/flow/scheduler/assign"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
@@ -206,7 +207,7 @@ func (m *Memo) sort(clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Clus
 // filterByMemo does what filter does, with verdicts about those clusters only that no filter keeps out.
 func (a *attempt) filterByMemo() {
 	m, filters, q := a.in.Memo, fit.Filters(), *a.query
-	q.Targets, q.Leaving, q.FailedIn, q.APIPending = nil, nil, nil, nil
+	q.Targets, q.Leaving, q.FailedIn, q.APIPending = nil, nil, nil, bindings.Clusters{}
 	key := filterKey{placement: a.in.placement, apiVersion: q.APIVersion, kind: q.Kind, group: a.group, overflow: len(q.Overflow)}
 	if q.Allowance != nil {
 		key.allowance = q.Allowance.Why()
@@ -232,7 +233,7 @@ func (a *attempt) filterByMemo() {
 		}
 	}
 	// The clusters that get the API may be all there are, and only one filter lets them in for that.
-	if len(a.query.APIPending) > 0 {
+	if a.query.APIPending.Len() > 0 {
 		for i, c := range a.in.Clusters {
 			if a.refused[i].filter == fit.APIEnablement && a.query.APIPending.Has(c.Name) {
 				relate(i)

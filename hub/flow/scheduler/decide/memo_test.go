@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/decide"
@@ -211,12 +212,13 @@ func (w *changing) input() decide.Input {
 	}
 	switch w.IntN(6) {
 	case 0:
-		in.APIPending = sets.New(some(), "gone")
+		in.APIPending = bindings.ClustersOf([]workv1alpha2.TargetCluster{{Name: some()}, {Name: "gone"}})
 	case 1: // the definition goes to all
-		in.APIPending = sets.Set[string]{}
+		var all []workv1alpha2.TargetCluster
 		for _, c := range w.clusters {
-			in.APIPending.Insert(c.Name)
+			all = append(all, workv1alpha2.TargetCluster{Name: c.Name})
 		}
+		in.APIPending = bindings.ClustersOf(all)
 	}
 	if w.IntN(4) == 0 {
 		in.Assumed = fit.NewReservations(&fit.Places{some(): 0}, []*fit.Assumed{{Amount: fit.Amount{Pods: 3, Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}})

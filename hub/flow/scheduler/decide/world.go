@@ -5,11 +5,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/common/selector"
@@ -22,7 +22,7 @@ type World struct {
 	Clusters []*clusterv1alpha1.Cluster
 	// Assumed and APIPending are as in Input.
 	Assumed    fit.Reservations
-	APIPending sets.Set[string]
+	APIPending bindings.Clusters
 	// Namespace is that of the binding; nil for a binding that has none.
 	Namespace metav1.Object
 	// Quotas are those of the namespace.

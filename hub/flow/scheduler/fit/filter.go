@@ -7,6 +7,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/selector"
 )
 
@@ -36,7 +37,7 @@ type Query struct {
 	Peers Peers
 	// APIPending are the clusters that get the API from this hub: its definition goes to them,
 	// and they may not have reported it yet.
-	APIPending sets.Set[string]
+	APIPending bindings.Clusters
 	// Selector is what Affinity was made of, for explanations.
 	Selector *policyv1alpha1.ClusterAffinity
 }

@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/test/builder"
@@ -212,7 +213,11 @@ func TestFilters(t *testing.T) {
 			matcher, err := selector.CompileCluster(tt.affinity)
 			g.Expect(err).NotTo(HaveOccurred())
 			q := fit.NewQuery(binding(tt.binding), matcher)
-			q.APIPending = sets.New(tt.coming...)
+			var coming []workv1alpha2.TargetCluster
+			for _, name := range tt.coming {
+				coming = append(coming, workv1alpha2.TargetCluster{Name: name})
+			}
+			q.APIPending = bindings.ClustersOf(coming)
 			gotFilter, gotReason := first(q, member(tt.cluster))
 			g.Expect(gotFilter).To(Equal(tt.wantFilter))
 			g.Expect(gotReason).To(Equal(tt.wantReason))
