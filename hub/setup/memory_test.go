@@ -22,7 +22,7 @@ func TestWhatTheCacheTakesForAnObject(t *testing.T) {
 	}
 	// What a process has once, such as what it knows of types, is there by then.
 	runtime.KeepAlive(filled.New(t, CacheOptions(), byKind["Cluster"]...))
-	for kind, most := range map[string]uint64{"PartialObjectMetadata": 1250, "ResourceBinding": 2850, "Work": 2400} {
+	for kind, most := range map[string]uint64{"PartialObjectMetadata": 1250, "ResourceBinding": 2950, "Work": 2400} {
 		t.Run(kind, func(t *testing.T) {
 			before := inUse()
 			hub := filled.New(t, CacheOptions(), byKind[kind]...)
