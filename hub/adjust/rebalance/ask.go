@@ -34,7 +34,7 @@ func askAt(b workv1alpha2.Binding, created, now time.Time) *metav1.Time {
 	created, now = created.Truncate(time.Second), now.Truncate(time.Second)
 	last := b.BindingStatus().LastScheduledTime
 	asked := b.BindingSpec().RescheduleTriggeredAt
-	if asked != nil && !asked.Time.Before(created) && !(asked.After(created) && answered(b, asked)) {
+	if asked != nil && !asked.Time.Before(created) && (!asked.After(created) || !answered(b, asked)) {
 		// A wish of the same second may be that of another WorkloadRebalancer, and heard
 		// before this one was created.
 		if asked.After(created) || last == nil || !last.Truncate(time.Second).Equal(created) {
