@@ -44,6 +44,8 @@ type offer struct {
 	Error      string `json:"error,omitempty"`
 }
 
+func (o offer) send(conn net.Conn) error { return json.NewEncoder(conn).Encode(o) }
+
 // Serve lends a hub to each who connects, until the listener is closed. Then it stops all hubs.
 func (l *Lender) Serve(ctx context.Context, listener net.Listener) error {
 	for {
@@ -73,10 +75,10 @@ func (l *Lender) lend(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }() // the other end may have closed it
 	of, err := l.take(ctx)
 	if err != nil {
-		_ = json.NewEncoder(conn).Encode(offer{Error: err.Error()}) // or nobody waits for it any more
+		_ = offer{Error: err.Error()}.send(conn) // or nobody waits for it any more
 		return
 	}
-	if err := json.NewEncoder(conn).Encode(offer{DataDir: of.hub.DataDir, Kubeconfig: of.hub.Kubeconfig}); err == nil {
+	if err := (offer{DataDir: of.hub.DataDir, Kubeconfig: of.hub.Kubeconfig}).send(conn); err == nil {
 		_, _ = io.Copy(io.Discard, conn) // until the other end is closed, in whatever way
 	}
 	l.takeBack(ctx, of)
@@ -116,7 +118,7 @@ func (l *Lender) takeBack(ctx context.Context, of *loan) {
 		l.mu.Unlock()
 		return
 	}
-	fmt.Fprintf(l.Log, "the hub in %q is not lent again: %v\n", of.hub.DataDir, err)
+	_, _ = fmt.Fprintf(l.Log, "the hub in %q is not lent again: %v\n", of.hub.DataDir, err)
 	of.hub.process.Kill() // what it wrote goes at the end
 }
 

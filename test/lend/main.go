@@ -51,8 +51,7 @@ func run(command []string) (int, error) {
 	cmd.Env = append(os.Environ(), cluster.LenderEnv+"="+listener.Addr().String())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	status, err := 0, cmd.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		status, err = max(ended.ExitCode(), 1), nil
 	}
 	if err = errors.Join(err, listener.Close(), <-served); err != nil {
