@@ -30,6 +30,11 @@ func Object(obj *unstructured.Unstructured) {
 		removeKeys(metadata, "annotations", "deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history")
 	case "Job":
 		pruneJob(mapAt(obj.Object, "spec"))
+	case "ClusterRole":
+		// They are the sum of what matches in the same cluster, which a controller there writes.
+		if obj.Object["aggregationRule"] != nil {
+			delete(obj.Object, "rules")
+		}
 	case "Secret":
 		if obj.Object["type"] == string(corev1.SecretTypeServiceAccountToken) {
 			removeKeys(metadata, "annotations", corev1.ServiceAccountUIDKey)

@@ -33,6 +33,14 @@ func TestPrune(t *testing.T) {
 			object{"kind": "Deployment", "metadata": object{"annotations": object{"deployment.kubernetes.io/revision": "1", "deployment.kubernetes.io/revision-history": "1", "a": "b"}}},
 			object{"kind": "Deployment", "metadata": object{"annotations": object{"a": "b"}}},
 		},
+		"what a ClusterRole adds up goes": {
+			object{"kind": "ClusterRole", "metadata": object{}, "aggregationRule": object{"clusterRoleSelectors": []any{}}, "rules": []any{object{"verbs": []any{"get"}}}},
+			object{"kind": "ClusterRole", "metadata": object{}, "aggregationRule": object{"clusterRoleSelectors": []any{}}},
+		},
+		"what a ClusterRole allows by itself stays": {
+			object{"kind": "ClusterRole", "metadata": object{}, "rules": []any{object{"verbs": []any{"get"}}}},
+			object{"kind": "ClusterRole", "metadata": object{}, "rules": []any{object{"verbs": []any{"get"}}}},
+		},
 		"what is generated for a Job goes": {
 			object{"kind": "Job", "metadata": object{}, "spec": object{
 				"ttlSecondsAfterFinished": int64(5), "manualSelector": false,
