@@ -166,12 +166,11 @@ func aimed(request *http.Request, server string) (*http.Request, error) {
 // undelivered says whether a request certainly did not reach a hub: there was no connection, or one to somebody else, or one to a
 // machine that takes connections and says nothing.
 func undelivered(err error) bool {
-	if operation, ok := errors.AsType[*net.OpError](err); ok {
+	if operation, ok := errors.AsType[*net.OpError](err); ok && !dial.Unconnected(err) {
 		return operation.Op == "dial"
 	}
 	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, isUnconnected := errors.AsType[*dial.NoConnectionError](err)
-	return isCertificate || isUnconnected || strings.Contains(err.Error(), handshakeTimeout)
+	return isCertificate || dial.Unconnected(err) || strings.Contains(err.Error(), handshakeTimeout)
 }
 
 // What package net/http says without a type: nobody answered the greeting, and nobody answered a ping.

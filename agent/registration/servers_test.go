@@ -6,6 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +95,50 @@ func TestAMachineThatTakesConnectionsAndSaysNothingWasNotReached(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = transport.RoundTrip(request) //nolint:bodyclose // There is none.
 	g.Expect(undelivered(err)).To(BeTrue(), "%v", err)
+}
+
+// What a proxy cannot connect to it says in an answer of its own.
+func TestAHubThatAProxyCannotConnectToWasNotReached(t *testing.T) {
+	t.Parallel()
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if request.Method == http.MethodConnect {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(refuses.Close)
+	var lc net.ListenConfig
+	socks, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = socks.Close() })
+	go func() {
+		for {
+			conn, err := socks.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 3)) // version 5, one method: none
+			_, _ = conn.Write([]byte{5, 0})
+			_, _ = conn.Read(make([]byte, 512))                     // to whom
+			_, _ = conn.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0}) // connection refused
+			_ = conn.Close()
+		}
+	}()
+	for name, proxy := range map[string]*url.URL{
+		"of HTTP":  {Scheme: "http", Host: strings.TrimPrefix(refuses.URL, "http://")},
+		"of SOCKS": {Scheme: "socks5", Host: socks.Addr().String()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			transport, err := newTransport(&rest.Config{Proxy: http.ProxyURL(proxy)})
+			g.Expect(err).NotTo(HaveOccurred())
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://192.0.2.1:6443", http.NoBody)
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = dial.InTurn(transport).RoundTrip(request) //nolint:bodyclose // There is none.
+			g.Expect(undelivered(err)).To(BeTrue(), "%v", err)
+			g.Expect(err).To(MatchError(ContainSubstring("192.0.2.1:6443")), "it names the hub")
+		})
+	}
 }
 
 func TestAHubThatFallsSilentIsLeft(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"syscall"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -29,12 +30,36 @@ func (e *NoConnectionError) Error() string {
 	return fmt.Sprintf("connecting to %s: %v", e.Host, e.Err)
 }
 
+// Unconnected says whether a request certainly was not sent: it had no connection, for whatever reason. Where a proxy stands between, that is
+// all there is to see: net/http gives what a proxy answers to CONNECT as a text without a type.
+func Unconnected(err error) bool {
+	_, isNoConnection := errors.AsType[*NoConnectionError](err)
+	_, isUnsent := errors.AsType[*unsentError](err)
+	return isNoConnection || isUnsent
+}
+
+// unsentError is any other error of a request that had no connection.
+type unsentError struct {
+	host string
+	err  error
+}
+
+// Error implements error.
+func (e *unsentError) Error() string {
+	if _, ok := errors.AsType[*net.OpError](e.err); ok {
+		return e.err.Error() // it names the host
+	}
+	return fmt.Sprintf("connecting to %s: %v", e.host, e.err)
+}
+
+func (e *unsentError) Unwrap() error { return e.err }
+
 // unconnected returns an error of a request that had no connection as it is to be told.
 func unconnected(host string, err error) error {
 	if hasClosed(err) || utilnet.IsTimeout(err) {
 		return &NoConnectionError{Host: host, Err: err}
 	}
-	return err
+	return &unsentError{host: host, err: err}
 }
 
 func hasClosed(err error) bool {
