@@ -109,6 +109,7 @@ suspension: {dispatchingOnClusters: {clusterNames: [a]}}
 		"a negative number of groups":        {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: -1}]}\n", "minGroups and maxGroups cannot be negative"},
 		"bounds of replicas without weights": {selects + "placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated, replicaBounds: [{targetCluster: {}, maxReplicas: 2}]}}\n", "go with replicaSchedulingType Divided and static weights"},
 		"bounds of replicas crossed":         {selects + "placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaBounds: [{targetCluster: {}, minReplicas: 3, maxReplicas: 2}]}}\n", "maxReplicas must not be below minReplicas"},
+		"more constraints than are weighed":  {selects + "placement: {spreadConstraints: [" + strings.Repeat("{spreadByLabel: tier}, ", 17) + "]}\n", "at most 16 constraints"},
 		"fewer at most than at least":        {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "maxGroups must not be below minGroups"},
 		"a field twice":                      {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 1}, {minGroups: 2}]}\n", "each spreadByField may be there once, and cluster is there again"},
 		"regions without clusters":           {selects + "placement: {spreadConstraints: [{spreadByField: region, minGroups: 1}]}\n", "one constraint must have spreadByField cluster"},

@@ -140,20 +140,27 @@ func (p *picked) spread() bool {
 // cover picks as few clusters as bring one into each chosen group: of those that
 // bring the most, the best.
 func (p *picked) cover(allowed []int) {
-	// A cluster that is picked leaves less to gain from the others, never more: after a look at each none is left that brings as much as the
-	// best did.
-	most := 0
-	for _, i := range allowed {
-		most = max(most, p.gain(i))
+	// Of each gain, where in allowed those are that brought as much when they were last looked at. What is picked leaves less to gain from
+	// the others, never more: whoever brings less by now waits for its turn among those, and what brings nothing is not looked at again.
+	var byGain [][]int
+	for at, i := range allowed {
+		gain := p.gain(i)
+		for len(byGain) <= gain {
+			byGain = append(byGain, nil)
+		}
+		byGain[gain] = append(byGain[gain], at)
 	}
-	for ; most > 0; most-- {
-		for _, i := range allowed {
+	for most := len(byGain) - 1; most > 0; most-- {
+		slices.Sort(byGain[most])
+		for _, at := range byGain[most] {
 			if p.n >= p.clusters.max {
 				return
 			}
-			if !p.in[i] && p.gain(i) == most {
-				p.change(i, true)
+			if gain := p.gain(allowed[at]); gain < most {
+				byGain[gain] = append(byGain[gain], at)
+				continue
 			}
+			p.change(allowed[at], true)
 		}
 	}
 }

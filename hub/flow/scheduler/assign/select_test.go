@@ -190,6 +190,35 @@ func BenchmarkTooLittleRoom(b *testing.B) {
 	}
 }
 
+// BenchmarkManyConstraints is a placement by many labels that no cluster has, and by many of which each cluster has a value of its own. A
+// policy may have 16.
+func BenchmarkManyConstraints(b *testing.B) {
+	for _, clusters := range []int{1000, 5000} {
+		candidates := make([]assign.Candidate, clusters)
+		for i := range candidates {
+			candidates[i] = at(fmt.Sprintf("m%04d", i), "r", 5)
+			for j := range 16 {
+				candidates[i].Cluster.Labels[fmt.Sprintf("own%d", j)] = fmt.Sprintf("t%d", i/(j+1))
+			}
+		}
+		for _, constraints := range []int{16, 400} {
+			for _, named := range []string{"none", "own"} {
+				r := assign.SelectRequest{}
+				for j := range constraints {
+					r.Constraints = append(r.Constraints, policyv1alpha1.SpreadConstraint{SpreadByLabel: fmt.Sprintf("%s%d", named, j), MinGroups: 1})
+				}
+				b.Run(fmt.Sprintf("%d of %s in %d", constraints, named, clusters), func(b *testing.B) {
+					for b.Loop() {
+						if _, err := assign.Select(r, candidates); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestSelectionsKeepEveryBound holds it for random clusters and constraints.
 func TestSelectionsKeepEveryBound(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,10 @@ import (
 	"fairlead.dev/hub/flow/scheduler/assign"
 )
 
+// maxSpreadConstraints is how many constraints a placement may have. Each is held against every cluster while all other decisions wait. The
+// admission of policies refuses more; what was stored before it did is refused here.
+const maxSpreadConstraints = 16
+
 // contradiction says what of a placement cannot be meant, in a sentence for the
 // author of the policy; nothing if all can.
 func contradiction(spec *workv1alpha2.ResourceBindingSpec) string {
@@ -18,6 +22,9 @@ func contradiction(spec *workv1alpha2.ResourceBindingSpec) string {
 	}
 	if p.ClusterAffinity != nil && len(p.ClusterAffinities) > 0 {
 		return "placement.clusterAffinity and placement.clusterAffinities exclude each other: remove one of them from the policy."
+	}
+	if n := len(p.SpreadConstraints); n > maxSpreadConstraints {
+		return fmt.Sprintf("placement.spreadConstraints has %d constraints, and may have %d: remove some of them from the policy.", n, maxSpreadConstraints)
 	}
 	for i := range p.SpreadConstraints {
 		s := &p.SpreadConstraints[i]

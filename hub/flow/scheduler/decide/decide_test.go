@@ -306,6 +306,11 @@ func TestWhatCannotBeMeantIsRefusedByName(t *testing.T) {
 		"bounds that exclude each other": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 3, MaxGroups: 2}}
 		}, "placement.spreadConstraints[0]"},
+		"more constraints than are weighed": {func(s *workv1alpha2.ResourceBindingSpec) {
+			for i := range 5000 {
+				s.Placement.SpreadConstraints = append(s.Placement.SpreadConstraints, policyv1alpha1.SpreadConstraint{SpreadByLabel: fmt.Sprintf("l%d", i)})
+			}
+		}, "placement.spreadConstraints has 5000 constraints, and may have 16"},
 		"overflow of what is not shared by what fits": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinities = terms(nil, nil)
 			s.Placement.ClusterAffinities[1].OverflowAffinities = make([]policyv1alpha1.OverflowAffinityTerm, 1)
