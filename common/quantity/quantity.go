@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -86,6 +87,13 @@ func scaled(q resource.Quantity, scale resource.Scale, parts int64) int64 {
 		return math.MaxInt64
 	}
 	return q.ScaledValue(scale)
+}
+
+// Seconds is so many seconds, but at most as many whole ones as a duration holds, some 292 years, and
+// as few: more would wrap around, and who writes them to wait for ever would not wait at all.
+func Seconds(seconds int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Second)
+	return time.Duration(min(max(seconds, -most), most)) * time.Second
 }
 
 // Plus adds two numbers, and stops at the largest and the smallest.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/quantity"
 	"fairlead.dev/common/selector"
 )
 
@@ -74,7 +75,7 @@ func tolerate(taints []corev1.Taint, tolerations []corev1.Toleration, bySilence 
 			leave(time.Time{}, Tolerance{Taint: taint})
 		case toleration.TolerationSeconds != nil && taint.TimeAdded != nil:
 			seconds := max(*toleration.TolerationSeconds, 0)
-			leave(taint.TimeAdded.Add(time.Duration(seconds)*time.Second), Tolerance{Taint: taint, Seconds: new(seconds), ByDefault: byDefault})
+			leave(taint.TimeAdded.Add(quantity.Seconds(seconds)), Tolerance{Taint: taint, Seconds: new(seconds), ByDefault: byDefault})
 		}
 	}
 	return out
