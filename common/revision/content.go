@@ -137,6 +137,19 @@ func (c Content) Part(ref Ref) (Part, bool) {
 	return Part{}, false
 }
 
+// Leads says whether a rollout in a namespace says which content an object in another one, or in none, has in clusters.
+// People of a namespace stop its rollouts, take them back and read what these keep: that reaches no further than the
+// namespace. What is cluster-scoped belongs to all of them, and is as it is on the hub. A rollout in no namespace leads all.
+func Leads(rollout, object string) bool { return rollout == "" || rollout == object }
+
+// Led returns the dependents that the content leads. A hub of before kept others, too, and nobody gets these.
+func (c Content) Led() []Part {
+	if c.Main.Object == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Dependents), func(d Part) bool { return !Leads(c.Main.Object.GetNamespace(), d.Object.GetNamespace()) })
+}
+
 // Hash is that of the content, by which an ID knows it: 32 digits. It says nothing of the
 // rules by which the replicas were left out; to compare a kept revision with what is live, use
 // Same.
@@ -191,16 +204,17 @@ func (p Part) Same(now Part, revise Revise) (bool, error) {
 	return kept == live, err
 }
 
-// Same says whether a content that was kept is that of one that was made now, with the rules of
+// Same says whether a content that was kept, as far as it is Led, is that of one that was made now, with the rules of
 // now for replicas; revise returns the Source.Revise of an object.
 func (c Content) Same(now Content, revise func(Ref) Revise) (bool, error) {
-	if c.Main.Object == nil || now.Main.Object == nil || c.Main.Ref() != now.Main.Ref() || len(c.Dependents) != len(now.Dependents) {
+	led := c.Led()
+	if c.Main.Object == nil || now.Main.Object == nil || c.Main.Ref() != now.Main.Ref() || len(led) != len(now.Dependents) {
 		return false, nil
 	}
 	if same, err := c.Main.Same(now.Main, revise(now.Main.Ref())); err != nil || !same {
 		return false, err
 	}
-	for i, d := range c.Dependents {
+	for i, d := range led {
 		live := now.Dependents[i]
 		if d.Ref() != live.Ref() {
 			return false, nil

@@ -51,7 +51,7 @@ func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 		return nil
 	}
 	for _, needs := range s.binding.BindingSpec().RequiredBy {
-		if needs.Name == "" {
+		if needs.Name == "" || !revision.Leads(needs.Namespace, s.binding.GetNamespace()) {
 			continue // a namespace comes with whatever is in it; or it is what several have alike
 		}
 		key := client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}
@@ -115,6 +115,9 @@ func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
 		key, cached := client.ObjectKeyFromObject(s.binding), s.binding.GetResourceVersion()
 		if name != "" {
 			key, cached = splitName(name), ""
+			if !revision.Leads(key.Namespace, s.binding.GetNamespace()) {
+				continue // a hub of before had it follow that one
+			}
 		}
 		live, err := r.bindingNamed(ctx, r.hubReader, key)
 		if err != nil {

@@ -43,6 +43,7 @@ func TestChangesThatAreRolledOut(t *testing.T) {
 		"a rollout that is made anew goes on above what is there":  aRolloutMadeAnew,
 		"cluster-scoped templates are rolled out, too":             clusterScopedRollout,
 		"what a workload needs moves with it":                      whatAWorkloadNeeds,
+		"what is cluster-scoped waits for no namespace":            whatIsClusterScoped,
 		"of two workloads the slower decides":                      ofTwoTheSlower,
 		"a binding that goes by no strategy any more is set free":  setFree,
 	} {
@@ -292,6 +293,37 @@ func clusterScopedRollout(t *testing.T, s *stage) {
 	change(t, w, role, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tier": "two"}) })
 	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, role, b)))
 	g.Eventually(func() map[string]string { return w.has(t, role, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "two r2", "b": "one r1"}))
+}
+
+// whatIsClusterScoped has a workload of a namespace need what an administrator made: its rollout, which its people stop and take
+// back, neither holds up an edit of that nor brings back what an older hub kept of it.
+func whatIsClusterScoped(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	_ = w.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}) // another test may have it
+	role := builder.MakeClusterRole(w.namespace).Label("tier", "one").Obj()
+	g.Expect(w.hub.Create(t.Context(), role)).To(Succeed())
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), role) })
+	web := builder.MakeDeployment(w.namespace, "web").Obj()
+	b := w.createStaged(t, web, "a", "b")
+	needed := &workv1alpha2.ClusterResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: contract.BindingName("ClusterRole", w.namespace), Labels: map[string]string{contract.ClusterResourceBindingPermanentIDLabel: "id-of-" + w.namespace},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource:   workv1alpha2.ObjectReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: w.namespace, UID: role.GetUID()},
+			RequiredBy: []workv1alpha2.BindingSnapshot{{Namespace: b.Namespace, Name: b.Name, Clusters: w.shares("a", "b")}},
+		},
+	}
+	r := w.rollOut(t, b)
+	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, web, b), w.source(t, role, needed)))
+	g.Expect(w.hub.Create(t.Context(), needed)).To(Succeed())
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), needed) })
+	has := func() map[string]string { return w.has(t, role, "a", "b") }
+	g.Eventually(has, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "one", "b": "one"}))
+	change(t, w, role, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tier": "two"}) })
+	change(t, w, needed, func(b *workv1alpha2.ClusterResourceBinding) { b.Spec.Resource.ResourceVersion = role.GetResourceVersion() })
+	g.Eventually(has, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "two", "b": "two"}))
 }
 
 func whatAWorkloadNeeds(t *testing.T, s *stage) {

@@ -106,7 +106,7 @@ func seenAt(b kube.Binding, before, now time.Time) time.Time {
 }
 
 // parts returns the bindings whose templates make up a revision: the binding itself, then those of
-// what it needs that have no rollout of their own, sorted.
+// what it needs that have no rollout of their own and that it leads (see revision.Leads), sorted.
 func (r *reconciler) parts(ctx context.Context, b kube.Binding) ([]kube.Binding, error) {
 	out := []kube.Binding{b}
 	if !b.BindingSpec().PropagateDeps {
@@ -119,7 +119,8 @@ func (r *reconciler) parts(ctx context.Context, b kube.Binding) ([]kube.Binding,
 		}
 		for _, other := range found {
 			// What an older revision needs stays attached, and is no part of what is made now.
-			if bindings.Needs(b, &other.BindingSpec().Resource) && !bindings.IsStaged(other) && other.GetDeletionTimestamp().IsZero() {
+			if revision.Leads(b.GetNamespace(), other.GetNamespace()) && bindings.Needs(b, &other.BindingSpec().Resource) && !bindings.IsStaged(other) &&
+				other.GetDeletionTimestamp().IsZero() {
 				out = append(out, other)
 			}
 		}

@@ -102,7 +102,7 @@ func (r *reconciler) readPart(ctx context.Context, s *scope, b kube.Binding, ref
 			for _, c := range by.Clusters {
 				p.wanted[c.Name] = true
 			}
-		case by.Name != "":
+		case by.Name != "" && revision.Leads(by.Namespace, b.GetNamespace()):
 			other := kube.BindingsIn(by.Namespace).New()
 			if err := r.hubClient.Get(ctx, key, other, client.UnsafeDisableDeepCopy); err == nil && bindings.IsStaged(other) {
 				sharers = append(sharers, sharer{binding: other, clusters: by.Clusters})
@@ -118,10 +118,11 @@ func refOf(ref *workv1alpha2.ObjectReference) revision.Ref {
 	return revision.Ref{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// refsOf are the objects that a content needs; not nil.
+// refsOf are the objects that a content needs and leads; not nil.
 func refsOf(content revision.Content) []revision.Ref {
-	out := make([]revision.Ref, 0, len(content.Dependents))
-	for _, d := range content.Dependents {
+	led := content.Led()
+	out := make([]revision.Ref, 0, len(led))
+	for _, d := range led {
 		out = append(out, d.Ref())
 	}
 	return out
