@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,7 +78,8 @@ func TestANameIsReleasedOnlyWhenItsClusterIsGoneOrStays(t *testing.T) {
 				g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 			}
 			if test.deleted && test.edit != nil {
-				g.Expect(hubClient.Patch(ctx, c, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+				c.Finalizers = nil
+				g.Expect(hubClient.Update(ctx, c)).To(Succeed())
 			}
 		})
 	}
