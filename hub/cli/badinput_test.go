@@ -114,8 +114,6 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"a description of nothing":               {[]string{"clusters", "describe"}, "name one cluster"},
 		"a command about clusters that is none":  {[]string{"clusters", "remove"}, "unknown command \"remove\""},
 		"a cluster to forget without a name":     {[]string{"forget"}, "name one cluster"},
-		"a name to release by force":             {[]string{"forget", "lost", "--release", "--force"}, "--release excludes --force and --timeout"},
-		"a name to release and to wait for":      {[]string{"forget", "lost", "--release", "--timeout", "1s"}, "--release excludes --force and --timeout"},
 		"a rollout of nothing":                   {[]string{"rollout", "pause"}, "name one application as KIND/NAME"},
 		"a rollout that is no object":            {[]string{"rollout", "abort", "web"}, "name the object as KIND/NAME"},
 		"a rollout of two":                       {[]string{"rollout", "undo", "deployment/a", "deployment/b"}, "name one application"},

@@ -20,7 +20,6 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/fleet/registration"
-	"fairlead.dev/hub/fleet/registration/record"
 	"fairlead.dev/hub/people/operate"
 )
 
@@ -50,15 +49,12 @@ func newForget(env Environment) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.release && (f.force || cmd.Flags().Changed("timeout")) {
-				return errors.New("--release excludes --force and --timeout: those are for a cluster that is still there, and a name is free at once")
-			}
 			hubClient, err := f.hub.connect(env)
 			if err != nil {
 				return err
 			}
 			if f.release {
-				return releaseName(cmd.Context(), env, hubClient, args[0])
+				return f.releaseName(cmd.Context(), env, hubClient, args[0])
 			}
 			return f.forget(cmd.Context(), env, hubClient, args[0])
 		},
@@ -126,33 +122,16 @@ func keptName(ctx context.Context, hubClient client.Client, name string) (*corev
 	return kept, nil
 }
 
-// releaseName gives up a name, unless its Cluster is just being removed: the hub might keep the name once more, and the agent is to find there that
-// it was retired. A Cluster that nobody marked yet stays: whoever began to forget it was stopped, or it was made for the next member.
-func releaseName(ctx context.Context, env Environment, hubClient client.Client, name string) error {
+func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClient client.Client, name string) error {
 	kept, err := keptName(ctx, hubClient, name)
 	if err != nil {
 		return err
 	}
-	cluster := &clusterv1alpha1.Cluster{}
-	err = hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading cluster %s: %w", name, err)
-	}
-	there := err == nil
-	switch {
-	case there && (!cluster.DeletionTimestamp.IsZero() || record.IsRetired(cluster.Annotations)):
-		return fmt.Errorf("cluster %s is just being removed: release its name once `hub clusters` does not show it any more", name)
-	case kept == nil && there:
-		return fmt.Errorf("cluster %s is not forgotten, so there is no name to release: forget it first with `hub forget %s`", name, name)
-	case kept == nil:
+	if kept == nil {
 		return fmt.Errorf("the name %s is not kept for anybody", name)
 	}
 	if err := registration.Release(ctx, hubClient, name); err != nil {
 		return err
-	}
-	if there && cluster.Spec.ID != "" {
-		say(env.Out, "Cluster %s stays, and its agent has its rights again within seconds", name)
-		return nil
 	}
 	say(env.Out, "The name %s is free", name)
 	return nil
