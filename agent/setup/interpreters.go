@@ -33,7 +33,9 @@ func interpreters(
 		Kept:    kept, Keep: func(read store.Sources) { known.keepRules(read, noWebhooks) },
 	})
 	ruled := rules.New(rules.Deps{
-		Store: kinds, Hub: hub, NoWebhooks: noWebhooks, Kept: kept != nil, Refused: kept != nil && kept.Refused, Clock: o.Clock,
+		Store: kinds, Hub: hub, NoWebhooks: noWebhooks, Kept: kept != nil, Clock: o.Clock,
+		// A hub that just starts refuses what it allows a moment later: that is not to cost what was kept.
+		Refused: kept != nil && kept.Refused && kept.Empty(),
 		Heard: func(ctx context.Context) bool {
 			_, err := mgr.GetCache().GetInformer(ctx, &workv1alpha1.Work{})
 			return err == nil && ctx.Err() == nil

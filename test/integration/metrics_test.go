@@ -55,7 +55,7 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	s.create(t, template, builder.MakePolicy(namespace, "measured").Select("apps/v1", "Deployment", "measured").Clusters("edge-1", "edge-2").Obj())
 	s.create(t, builder.MakePolicy(namespace, "idle").Select("v1", "ConfigMap", "absent").Obj())
 	// The agents of these tests keep no journal; those of people do.
-	journal.Open(journal.Options{Directory: t.TempDir(), Cluster: "edge-1", Clock: clock.RealClock{}, Registry: s.registry})
+	journal.Open(journal.Options{Directory: t.TempDir(), Cluster: "edge-1", Clock: clock.RealClock{}, Registry: ctrlmetrics.Registry})
 	// Nor does the hub of these tests make backups.
 	s.backUp(t)
 	// Nor has anybody a line.

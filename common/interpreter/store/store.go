@@ -67,6 +67,9 @@ type Sources struct {
 	Refused bool
 }
 
+// Empty says that there are none.
+func (s Sources) Empty() bool { return len(s.Customizations) == 0 && len(s.Webhooks) == 0 }
+
 // New returns a store that knows only what is built in and what was kept.
 func New(o Options) *Store {
 	s := &Store{options: o, loaded: make(chan struct{})}
