@@ -49,6 +49,9 @@ func openRevision(ctx context.Context, r client.Reader, rollout metav1.Object, i
 	case err != nil:
 		return nil, key, fmt.Errorf("reading the content of r%d from Secret %s: %w", id.Number, key, err)
 	}
+	if secret.Type != revision.SecretType { // of that type only the hub writes any
+		return nil, key, notContent(id, key, fmt.Errorf("its type is %q and not %q, so that the hub did not write it", secret.Type, revision.SecretType))
+	}
 	opened, err := revision.Open(secret.Data[revision.SecretKey])
 	if err != nil {
 		return nil, key, notContent(id, key, err)

@@ -47,6 +47,11 @@ func TestWhatIsKeptOfARevisionIsRead(t *testing.T) {
 	g.Expect(errors.Is(err, revision.ErrUnreadable) && errors.Is(err, revision.ErrMismatch)).To(BeTrue())
 	_, err = kube.ReadRevision(t.Context(), c, rollout, revision.ID{Number: 2, Hash: hash})
 	g.Expect(errors.Is(err, revision.ErrUnreadable) && apierrors.IsNotFound(err)).To(BeTrue())
+
+	// Whoever may write Secrets beside the application may write those of any other type.
+	secret.Type, secret.ResourceVersion = corev1.SecretTypeOpaque, ""
+	_, err = kube.ReadRevision(t.Context(), fake.NewClientBuilder().WithObjects(secret).Build(), rollout, revision.ID{Number: 3, Hash: hash})
+	g.Expect(errors.Is(err, revision.ErrUnreadable)).To(BeTrue())
 }
 
 func TestRulesThatAreKeptElsewhereAreReadFromThere(t *testing.T) {

@@ -1,0 +1,56 @@
+package apiserver
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/test/stagetest"
+)
+
+// TestOnlyTheHubWritesRevisions has somebody with the role edit in a namespace, who may not approve waves, put a revision of their own,
+// with waves that nobody is to approve, where the hub had kept its own.
+func TestOnlyTheHubWritesRevisions(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := installedHub(t)
+	hubClient, ns := hub.Client(t), hub.Namespace(t)
+	g.Expect(hubClient.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tenant"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "tenant-of-" + ns}},
+	})).To(Succeed())
+	cfg := rest.CopyConfig(hub.Config)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: "tenant-of-" + ns, Groups: []string{"system:authenticated"}}
+	s, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	tenant, err := client.New(cfg, client.Options{Scheme: s})
+	g.Expect(err).NotTo(HaveOccurred())
+	kept := func(name string, kind corev1.SecretType) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Type: kind, Data: map[string][]byte{revision.SecretKey: []byte("x")}}
+	}
+	g.Expect(hubClient.Create(t.Context(), kept("rollout-web-deployment-r5", revision.SecretType))).To(Succeed())
+	g.Eventually(func() error {
+		return tenant.Create(t.Context(), kept("own", corev1.SecretTypeOpaque))
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed(), "their own Secrets are theirs")
+	g.Expect(tenant.Delete(t.Context(), kept("rollout-web-deployment-r5", revision.SecretType))).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		err := tenant.Create(t.Context(), kept("rollout-web-deployment-r5", revision.SecretType), client.DryRunAll)
+		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+		g.Expect(err).To(MatchError(ContainSubstring("since that is up to the hub")))
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	held := kept("held", revision.SecretType)
+	g.Expect(hubClient.Create(t.Context(), held)).To(Succeed())
+	held.Data[revision.SecretKey] = []byte("y")
+	g.Expect(apierrors.IsForbidden(tenant.Update(t.Context(), held))).To(BeTrue())
+}
