@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -26,9 +25,6 @@ func newStore(dataDir string) *store {
 
 // revisions are the keys of a database, and at which revision each was written.
 type revisions map[string]string
-
-// removedAtOnce is how many keys go with one request; etcd takes 128.
-const removedAtOnce = 100
 
 // renewed are below what keys a control plane writes by itself again and again.
 func renewed(key string) bool {
@@ -59,8 +55,8 @@ func (s *store) restore(ctx context.Context, before revisions) error {
 		if err != nil || len(came) == 0 {
 			return err
 		}
-		for keys := range slices.Chunk(came, removedAtOnce) {
-			if err := s.remove(ctx, keys); err != nil {
+		for _, key := range came {
+			if err := s.remove(ctx, key); err != nil {
 				return err
 			}
 		}
@@ -109,12 +105,10 @@ func (s *store) revisions(ctx context.Context) (revisions, error) {
 	return out, nil
 }
 
-func (s *store) remove(ctx context.Context, keys []string) error {
-	operations := make([]any, len(keys))
-	for i, key := range keys {
-		operations[i] = map[string]any{"request_delete_range": map[string]any{"key": []byte(key)}}
-	}
-	return s.ask(ctx, "txn", map[string]any{"success": operations}, &struct{}{})
+// remove removes one key. Each goes at a revision of its own, as all that API servers write does: one that has seen a revision
+// takes it for seen whole, and would answer without the rest of what goes with it.
+func (s *store) remove(ctx context.Context, key string) error {
+	return s.ask(ctx, "deleterange", map[string]any{"key": []byte(key)}, &struct{}{})
 }
 
 func (s *store) ask(ctx context.Context, what string, question, answer any) error {
