@@ -322,7 +322,9 @@ func whatIsClusterScoped(t *testing.T, s *stage) {
 	has := func() map[string]string { return w.has(t, role, "a", "b") }
 	g.Eventually(has, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "one", "b": "one"}))
 	change(t, w, role, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tier": "two"}) })
-	change(t, w, needed, func(b *workv1alpha2.ClusterResourceBinding) { b.Spec.Resource.ResourceVersion = role.GetResourceVersion() })
+	change(t, w, needed, func(b *workv1alpha2.ClusterResourceBinding) {
+		b.Spec.Resource.ResourceVersion = role.GetResourceVersion()
+	})
 	g.Eventually(has, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "two", "b": "two"}))
 }
 
