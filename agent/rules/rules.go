@@ -25,7 +25,8 @@ type Deps struct {
 	Hub client.Reader
 	// NoWebhooks says that the hub is not asked for webhooks.
 	NoWebhooks bool
-	// Kept says that the store began with what the hub said last, and Refused that the hub did not let the agent read all of it then.
+	// Kept says that the store began with what the hub said last, and Refused that this was nothing, since the hub did not let the agent read it:
+	// then the first refusal of a start is believed. Where there is something to lose a hub has its time, since one that just starts refuses, too.
 	Kept, Refused bool
 	// Heard waits until the hub's Works were heard; it says false if the context ended before.
 	Heard func(ctx context.Context) bool

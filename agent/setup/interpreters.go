@@ -34,7 +34,6 @@ func interpreters(
 	})
 	ruled := rules.New(rules.Deps{
 		Store: kinds, Hub: hub, NoWebhooks: noWebhooks, Kept: kept != nil, Clock: o.Clock,
-		// A hub that just starts refuses what it allows a moment later: that is not to cost what was kept.
 		Refused: kept != nil && kept.Refused && kept.Empty(),
 		Heard: func(ctx context.Context) bool {
 			_, err := mgr.GetCache().GetInformer(ctx, &workv1alpha1.Work{})

@@ -16,9 +16,9 @@ import (
 // LenderEnv names the unix socket of a Lender to the tests that may borrow from it.
 const LenderEnv = "FAIRLEAD_TEST_LENDER"
 
-// Lender lends shared hubs to the packages of one run of the tests, each to one at a time: to start one and install the
-// CRDs takes six seconds of processor time, to remove what a package left in it a tenth of one. Who borrows holds a
-// connection, so that nothing that ends without a word keeps its hub.
+// Lender lends shared hubs to the packages of one run of the tests, each to one at a time: to start one and to install the
+// CRDs costs more processor time than many a package's tests, to remove what a package left in it next to none. Who borrows
+// holds a connection, so that nothing that ends without a word keeps its hub.
 type Lender struct {
 	// Log is told which hubs are not lent again, and why.
 	Log io.Writer
