@@ -68,6 +68,8 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"a log of another format":                {serveIn("--log-format", "xml"), "neither text nor json"},
 		"less than no detail":                    {serveIn("-v", "-1"), "--verbosity"},
 		"less memory than any":                   {serveIn("--memory-limit", "0"), "--memory-limit"},
+		"less storage than none":                 {serveIn("--namespace-storage", "-1Gi"), "--namespace-storage \"-1Gi\""},
+		"storage that is no number":              {serveIn("--namespace-storage", "much"), "--namespace-storage \"much\""},
 		"a port for somebody else's API":         {[]string{"serve", "--kubeconfig", file, "--secure-port", "1"}, "--secure-port is for the embedded API"},
 		"a context without a kubeconfig":         {serveIn("--context", "x"), "--admin-context"},
 		"a kubeconfig that is not there":         {[]string{"serve", "--metrics-bind-address", "0", "--dashboard-bind-address", "0", "--kubeconfig", filepath.Join(dir, "absent")}, "there is no kubeconfig"},

@@ -104,7 +104,7 @@ func describeState(line func(key, format string, args ...any), c *clusters.Clust
 		*clusters.Usage
 	}{{"CPU", c.CPU}, {"Memory", c.Memory}, {"Pods", c.Pods}} {
 		if u.Usage != nil {
-			line(u.name, "%s, %s free, %s asked for by pods without a node", used(u.Usage).Text, quantity(u.Free), quantity(u.Pending))
+			line(u.name, "%s, %s free, %s asked for by pods without a node", used(u.Usage).Text, readable(u.Free), readable(u.Pending))
 		}
 	}
 	if c.Nodes != nil {

@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/logging"
+	"fairlead.dev/common/quantity"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/people/operate"
 )
@@ -79,6 +80,16 @@ func (f *serveFlags) checkPeriods() error {
 	if mode := policyv1alpha1.PurgeMode(f.evictionPurge); mode != policyv1alpha1.PurgeGracefully && mode != policyv1alpha1.PurgeDirectly {
 		return fmt.Errorf("--no-execute-taint-eviction-purge-mode %q is neither %s nor %s", f.evictionPurge, policyv1alpha1.PurgeGracefully, policyv1alpha1.PurgeDirectly)
 	}
+	return nil
+}
+
+// checkStorage reads how much of the database a namespace may take.
+func (f *serveFlags) checkStorage() error {
+	q, err := quantity.Parse(f.storage)
+	if err != nil || q.Sign() < 0 {
+		return fmt.Errorf("--namespace-storage %q is not a number of bytes such as 2Gi, nor 0", f.storage)
+	}
+	f.storageBytes = quantity.Value(q)
 	return nil
 }
 

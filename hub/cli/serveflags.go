@@ -73,6 +73,8 @@ type serveFlags struct {
 	connect         connectFlags
 	backups         scheduleFlags
 	memoryLimit     string
+	storage         string
+	storageBytes    int64
 	profiling       bool
 	logFormat       string
 	verbosity       int
@@ -112,6 +114,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.skipped, "skipped-propagating-namespaces", []string{"kube-.*"}, "regular expressions of namespaces whose objects are never propagated")
 	fs.StringVar(&f.namespaces, "propagate-namespaces", namespacesUsed, "used sends a namespace where something of it goes, all sends every namespace to every cluster, but for those that are skipped")
 	fs.StringVar(&f.skippedAPIs, "skipped-propagating-apis", "", "kinds whose objects are never propagated, separated by semicolons: group, group/version, group/version/Kind,Kind, or v1/Kind,Kind for the core group")
+	fs.StringVar(&f.storage, "namespace-storage", "2Gi", "how much of the API's database what is sent of one namespace may take with all its clusters; what would take more waits, and its binding says so; 0 for any amount")
 	fs.StringVar(&f.approval, "approval", approvalAuto, "auto lets whoever has a join token join, manual leaves it to `hub clusters approve`")
 	fs.StringVar(&f.events, "events", eventsSummary, "summary emits what an author does not expect, such as a warning or a move, all emits every event")
 
@@ -158,7 +161,7 @@ func (f *serveFlags) complete(fs *pflag.FlagSet) error {
 	case f.sharesEtcd && !f.leaderElect:
 		return errors.New("--leader-elect=false would have all hubs of the etcd that --etcd-servers names work at once: leave it out")
 	}
-	for _, check := range []func() error{f.completePaths, f.checkAddresses, f.checkPrefix, f.checkPeriods, f.compileSkipped, f.checkApproval, f.checkOutput} {
+	for _, check := range []func() error{f.completePaths, f.checkAddresses, f.checkPrefix, f.checkPeriods, f.checkStorage, f.compileSkipped, f.checkApproval, f.checkOutput} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -208,6 +211,7 @@ func (f *serveFlags) options(env Environment) setup.Options {
 		EvictionRate:              f.evictionRate,
 		EvictionGrace:             f.evictionGrace,
 		EvictionPurgeMode:         policyv1alpha1.PurgeMode(f.evictionPurge),
+		NamespaceStorage:          f.storageBytes,
 		AllEvents:                 f.events == eventsAll,
 		MetricsBindAddress:        f.metricsAddress,
 		HealthProbeBindAddress:    f.probeAddress,

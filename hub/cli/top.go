@@ -144,25 +144,25 @@ func used(u *clusters.Usage) table.Cell {
 	case p >= almostFull:
 		tone = table.Warn
 	}
-	return table.Cell{Text: fmt.Sprintf("%s/%s (%d%%)", quantity(u.Used), quantity(u.Total), u.Percent()), Tone: tone}
+	return table.Cell{Text: fmt.Sprintf("%s/%s (%d%%)", readable(u.Used), readable(u.Total), u.Percent()), Tone: tone}
 }
 
 func free(u *clusters.Usage) table.Cell {
 	if u == nil {
 		return table.Cell{}
 	}
-	return table.Cell{Text: quantity(u.Free)}
+	return table.Cell{Text: readable(u.Free)}
 }
 
 func pending(u *clusters.Usage) table.Cell {
 	if u == nil || u.Pending.IsZero() {
 		return table.Cell{}
 	}
-	return table.Cell{Text: quantity(u.Pending), Tone: table.Warn}
+	return table.Cell{Text: readable(u.Pending), Tone: table.Warn}
 }
 
-// quantity is an amount as people read it: large ones in Gi or Mi.
-func quantity(q resource.Quantity) string {
+// readable is an amount as people read it: large ones in Gi or Mi.
+func readable(q resource.Quantity) string {
 	const mebi, gibi = 1 << 20, 1 << 30
 	switch v := q.Value(); {
 	case v >= 10*gibi:

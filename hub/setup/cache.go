@@ -11,16 +11,17 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/binding/storage"
 )
 
 // CacheOptions returns what the hub's cache keeps: nothing has managed fields; Works
-// have no manifests; of the leases there are those of the agents; what many objects say alike is in memory once.
-func CacheOptions() cache.Options {
+// have no manifests, of which the ledger, if there is one, is told how large they are; of the leases there are those of the agents; what many objects say alike is in memory once.
+func CacheOptions(stored *storage.Ledger) cache.Options {
 	s := &sharer{}
 	return cache.Options{
 		DefaultTransform: stripMetadata(s),
 		ByObject: map[client.Object]cache.ByObject{
-			&workv1alpha1.Work{}: {Transform: stripManifests(s)},
+			&workv1alpha1.Work{}: {Transform: stripManifests(s, stored)},
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{contract.ClusterNamespace: {Transform: cache.TransformStripManagedFields()}},
 			},
@@ -57,10 +58,11 @@ func stripMetadata(s *sharer) toolscache.TransformFunc {
 // stripManifests drops what is by far the most of a Work. Who needs it reads the Work
 // live; the annotation contract.ManifestHashAnnotation says what it is. Of statuses that are more than agents report it keeps
 // that they are: whoever writes them has a thousand Works, and would fill the memory of the hub.
-func stripManifests(s *sharer) toolscache.TransformFunc {
+func stripManifests(s *sharer, stored *storage.Ledger) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	return func(in any) (any, error) {
 		if work, ok := in.(*workv1alpha1.Work); ok {
+			stored.Put(work)
 			work.Spec.Workload.Manifests = nil
 			stripStatuses(work)
 		}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/binding/storage"
 )
 
 // TestTheCacheKeepsNoMoreThanAgentsReport has a Work on an API that takes statuses of any size.
@@ -21,7 +23,7 @@ func TestTheCacheKeepsNoMoreThanAgentsReport(t *testing.T) {
 			workv1alpha1.ManifestStatus{Status: &runtime.RawExtension{Raw: []byte(strings.Repeat("1", bytes))}, Health: workv1alpha1.Healthy})
 	}
 	work.Status.ManifestStatuses = append(work.Status.ManifestStatuses, workv1alpha1.ManifestStatus{})
-	kept, err := stripManifests(&sharer{})(work)
+	kept, err := stripManifests(&sharer{}, nil)(work)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(kept).To(BeIdenticalTo(work))
 	var sizes []int
@@ -34,4 +36,25 @@ func TestTheCacheKeepsNoMoreThanAgentsReport(t *testing.T) {
 	}
 	g.Expect(sizes).To(Equal([]int{workv1alpha1.MaxStatuses - 10, 0, 10, 0, 0}))
 	g.Expect(work.Status.ManifestStatuses[1].Health).To(Equal(workv1alpha1.Healthy))
+}
+
+// TestAHubThatStartsCountsWhatThereIs holds that what Works take is known though the cache has no manifests.
+func TestAHubThatStartsCountsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	work := &workv1alpha1.Work{}
+	work.UID = "1"
+	work.Annotations = map[string]string{contract.ResourceBindingNamespaceAnnotation: "shop", contract.ResourceBindingNameAnnotation: "web-deployment"}
+	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(strings.Repeat("1", 10<<10))}}}
+	another := work.DeepCopy()
+	stored := storage.NewLedger(20 << 10)
+	settle, err := stored.Admit(another, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	settle(nil)
+	kept, err := stripManifests(&sharer{}, stored)(work)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(kept).To(BeIdenticalTo(work))
+	g.Expect(work.Spec.Workload.Manifests).To(BeEmpty())
+	_, err = stored.Admit(another, "")
+	g.Expect(err).To(HaveOccurred())
 }

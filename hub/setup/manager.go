@@ -23,6 +23,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/binding/storage"
 	"fairlead.dev/hub/people/monitoring"
 )
 
@@ -54,6 +55,8 @@ type Options struct {
 	EvictionGrace time.Duration
 	// EvictionPurgeMode is what becomes of the old copy where nothing else is said.
 	EvictionPurgeMode policyv1alpha1.PurgeMode
+	// NamespaceStorage is how many bytes of the database the Works of one namespace's templates may take; 0 for any number.
+	NamespaceStorage int64
 	// AllEvents emits every event, also those that tell an author nothing new.
 	AllEvents bool
 	// MetricsBindAddress and HealthProbeBindAddress are served nowhere if "0".
@@ -111,7 +114,8 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	cfg.QPS = -1
 	cfg.UserAgent = fieldOwner
 	watches := &kube.WatchErrors{}
-	cached := CacheOptions()
+	stored := storage.NewLedger(o.NamespaceStorage)
+	cached := CacheOptions(stored)
 	cached.DefaultWatchErrorHandler = watches.Handle
 	mgr, err := manager.New(cfg, manager.Options{
 		Scheme:                        scheme,
@@ -145,7 +149,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	if err != nil {
 		return nil, err
 	}
-	if err := register(ctx, mgr, watches, o, open); err != nil {
+	if err := register(ctx, mgr, watches, o, open, stored); err != nil {
 		return nil, err
 	}
 	if err := serveLines(ctx, mgr, o, open); err != nil {

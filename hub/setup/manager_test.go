@@ -93,7 +93,7 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 
 	scheme, err := kube.NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
-	o := CacheOptions()
+	o := CacheOptions(nil)
 	o.Scheme = scheme
 	kept, err := cache.New(hub.Config, o)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -34,7 +34,7 @@ func hold(b *testing.B, objects []client.Object) {
 	var held uint64
 	for b.Loop() {
 		before := inUse()
-		hub := filled.New(b, CacheOptions(), objects...)
+		hub := filled.New(b, CacheOptions(nil), objects...)
 		held = inUse() - before
 		runtime.KeepAlive(hub)
 	}

@@ -21,11 +21,11 @@ func TestWhatTheCacheTakesForAnObject(t *testing.T) {
 		byKind[kind] = append(byKind[kind], obj)
 	}
 	// What a process has once, such as what it knows of types, is there by then.
-	runtime.KeepAlive(filled.New(t, CacheOptions(), byKind["Cluster"]...))
+	runtime.KeepAlive(filled.New(t, CacheOptions(nil), byKind["Cluster"]...))
 	for kind, most := range map[string]uint64{"PartialObjectMetadata": 1250, "ResourceBinding": 2950, "Work": 2400} {
 		t.Run(kind, func(t *testing.T) {
 			before := inUse()
-			hub := filled.New(t, CacheOptions(), byKind[kind]...)
+			hub := filled.New(t, CacheOptions(nil), byKind[kind]...)
 			held := inUse() - before
 			runtime.KeepAlive(hub)
 			each := held / uint64(len(byKind[kind]))

@@ -18,7 +18,7 @@ import (
 func TestWhatManyObjectsSayIsInMemoryOnce(t *testing.T) {
 	t.Parallel()
 	g, fleet := NewWithT(t), filled.Fleet{Clusters: 3, Bindings: 4, Policies: 2}
-	hub := filled.New(t, CacheOptions(), fleet.Objects()...)
+	hub := filled.New(t, CacheOptions(nil), fleet.Objects()...)
 	bindings := make([]*workv1alpha2.ResourceBinding, 4)
 	for i := range bindings {
 		want := fleet.Binding(i)

@@ -26,6 +26,7 @@ import (
 	"fairlead.dev/hub/fleet/registration"
 	"fairlead.dev/hub/fleet/remedy"
 	"fairlead.dev/hub/flow/binding"
+	"fairlead.dev/hub/flow/binding/storage"
 	"fairlead.dev/hub/flow/dependencies"
 	"fairlead.dev/hub/flow/detector"
 	"fairlead.dev/hub/flow/rollout"
@@ -41,7 +42,7 @@ type stage struct {
 }
 
 // stages lists the stages in the order in which data flows.
-func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known interpreters, open *allLines) []stage {
+func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known interpreters, open *allLines, stored *storage.Ledger) []stage {
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	var placing *scheduler.Scheduler
 	// What the scheduler and the dependencies stage leave to the status stage.
@@ -80,6 +81,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		{"binding", func(mgr manager.Manager, events kube.EventSink) error {
 			return binding.Register(mgr, binding.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: known.kinds, Events: events, Clock: o.Clock, Program: program,
+				Stored: stored,
 			})
 		}},
 		{"status", func(mgr manager.Manager, events kube.EventSink) error {
@@ -128,7 +130,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 
 // register registers all stages with the manager. Each tells its events under its own
 // name.
-func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchErrors, o Options, open *allLines) error {
+func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchErrors, o Options, open *allLines, stored *storage.Ledger) error {
 	known, err := newInterpreters(ctx, mgr)
 	if err != nil {
 		return err
@@ -139,7 +141,7 @@ func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchError
 	}
 	informers := kube.NewMetadataInformers(mgr.GetCache())
 	watches.OnRemoved(func(context.Context) { go dropUnserved(ctx, mgr, informers) })
-	for _, s := range stages(ctx, o, informers, known, open) {
+	for _, s := range stages(ctx, o, informers, known, open, stored) {
 		events := kube.NewEventSink(recorder("fairlead-"+s.name), o.AllEvents)
 		if err := s.register(mgr, events); err != nil {
 			return fmt.Errorf("registering stage %q: %w", s.name, err)

@@ -64,7 +64,7 @@ func start(t *testing.T) *world {
 func (w *world) run(t *testing.T, cfg *rest.Config, change ...func(*manager.Options)) (end func()) {
 	t.Helper()
 	mgr := stagetest.Manager(t, cfg, append([]func(*manager.Options){func(o *manager.Options) {
-		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
+		o.Cache, o.Client = setup.CacheOptions(nil), setup.ClientOptions()
 		// The tests share an API server. What the stage of another test wrote for this quota, it would not tell here.
 		o.Cache.ByObject[&policyv1alpha1.FederatedResourceQuota{}] = cache.ByObject{
 			Namespaces: map[string]cache.Config{w.quota.Namespace: {}}, Transform: w.seen,

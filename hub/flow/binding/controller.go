@@ -28,6 +28,7 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding/fanout"
+	"fairlead.dev/hub/flow/binding/storage"
 )
 
 // defaultWorkers is how many bindings are rendered at a time. Most of the time they
@@ -47,6 +48,8 @@ type Deps struct {
 	// Program tells the program that renders from others, which may render otherwise. If it is empty, every
 	// template is read after a start.
 	Program string
+	// Stored counts what the Works of each namespace take, and says whether there is room; nil for no bound.
+	Stored *storage.Ledger
 	// Workers is how many bindings are rendered at a time; 0 is a sensible number.
 	Workers int
 }
@@ -72,6 +75,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			clock:        deps.Clock,
 			contents:     newContents(mgr.GetAPIReader()),
 			expectations: newExpectations(deps.Clock),
+			stored:       deps.Stored,
 			paced:        kube.NewPaced(deps.Clock, markEvery),
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
@@ -107,6 +111,7 @@ type reconciler struct {
 	clock        clock.PassiveClock
 	contents     *contents
 	expectations *expectations
+	stored       *storage.Ledger
 	warned       kube.WarnOnce[types.NamespacedName]
 	marks        marks
 	// paced gives bindings their turn to have outdated marks of their Works written.

@@ -22,5 +22,6 @@
 //     of what it needs, and never what is newer: without a status, or if the content cannot
 //     be read, its Work keeps what is in it. Replicas, suspension and moves do not wait.
 //     Labels of Clusters are no content: they pick among the rules of that revision.
+//     The Works of one namespace take no more of the database than Deps.Stored allows.
 //   - Next: the agent of the cluster applies what the Work carries.
 package binding

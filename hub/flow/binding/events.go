@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding/fanout"
+	"fairlead.dev/hub/flow/binding/storage"
 )
 
 // Reasons and actions of the stage's events.
@@ -100,6 +101,10 @@ func (f failure) note() string {
 	}
 	if errors.Is(f.err, errTaken) || errors.Is(f.err, errNotAllowed) || namespaceMissing(f.err) {
 		return fmt.Sprintf("Cluster %q does not get the object: %v.", f.cluster, f.err)
+	}
+	if full := (*storage.NoRoomError)(nil); errors.As(f.err, &full) {
+		return fmt.Sprintf("Cluster %q does not get the object as it is now: %v. Delete what nobody needs, have it go to fewer clusters, "+
+			"or ask for a larger --namespace-storage of `hub serve`.", f.cluster, full)
 	}
 	if tooLarge(f.err) {
 		return fmt.Sprintf("The Work for cluster %q could not be written: as JSON the object is larger than the hub can store (%v). "+

@@ -38,7 +38,7 @@ func (w *world) behind(t *testing.T, b client.Object, shows func(*cache.Options)
 		return nil, nil
 	})
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) {
-		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
+		o.Cache, o.Client = setup.CacheOptions(nil), setup.ClientOptions()
 		shows(&o.Cache)
 	})
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())

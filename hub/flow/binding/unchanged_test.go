@@ -62,7 +62,7 @@ func (w *world) run(t *testing.T, program string) (stop func() (read, rendered m
 		}
 		return nil, nil
 	})
-	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(nil), setup.ClientOptions() })
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,

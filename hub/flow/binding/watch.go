@@ -75,6 +75,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 			if w, ok := e.Object.(*workv1alpha1.Work); ok {
 				r.expectations.gone(w)
 				r.marks.forget(fanout.Key(w))
+				r.stored.Forget(w.UID)
 				enqueue(w, q)
 			}
 		},

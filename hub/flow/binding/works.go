@@ -111,13 +111,19 @@ func namespaceMissing(err error) bool {
 var errTaken = errors.New("the name of the Work is taken")
 
 func (r *reconciler) create(ctx context.Context, id string, desired *workv1alpha1.Work) error {
+	settle, err := r.stored.Admit(desired, "")
+	if err != nil {
+		return fmt.Errorf("creating work %q in %q: %w", desired.Name, desired.Namespace, err)
+	}
 	work := desired.DeepCopy()
 	r.expectations.begin(id, work)
-	err := r.hubClient.Create(ctx, work, client.FieldOwner(contract.FieldManagerBinding))
+	err = r.hubClient.Create(ctx, work, client.FieldOwner(contract.FieldManagerBinding))
 	if err == nil {
 		r.expectations.wrote(work)
+		settle(work)
 		return nil
 	}
+	settle(nil)
 	r.expectations.failed(desired)
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -170,12 +176,19 @@ func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) err
 	if err != nil {
 		return err
 	}
+	settle := func(*workv1alpha1.Work) {}
+	if u.Spec {
+		if settle, err = r.stored.Admit(u.Desired, u.Live.UID); err != nil {
+			return fmt.Errorf("updating work %q in %q: %w", u.Live.Name, u.Live.Namespace, err)
+		}
+	}
 	work := &workv1alpha1.Work{}
 	work.Namespace, work.Name = u.Live.Namespace, u.Live.Name
 	r.expectations.begin(id, u.Desired)
 	err = r.hubClient.Patch(ctx, work, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerBinding))
 	if err != nil {
 		r.expectations.failed(u.Desired)
+		settle(nil)
 		if apierrors.IsNotFound(err) {
 			// It was deleted a moment ago: the watch will tell, and it is made anew.
 			return nil
@@ -183,6 +196,7 @@ func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) err
 		return fmt.Errorf("updating work %q in %q: %w", work.Name, work.Namespace, err)
 	}
 	r.expectations.wrote(work)
+	settle(work)
 	return nil
 }
 

@@ -29,6 +29,7 @@ import (
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding"
+	"fairlead.dev/hub/flow/binding/storage"
 	"fairlead.dev/hub/setup"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
@@ -81,11 +82,13 @@ func start(t *testing.T) *stage {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{cluster: api, hub: api.Client(t)}
-	mgr := stagetest.Manager(t, stagetest.Intercept(api.Config, s.note), func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	stored := storage.NewLedger(namespaceStorage)
+	mgr := stagetest.Manager(t, stagetest.Intercept(api.Config, s.note), func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(stored), setup.ClientOptions() })
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 		Interpreter:              &flaky{Interpreter: native.New(), stage: s}, Events: s.events.Record, Clock: clock.RealClock{},
+		Stored: stored,
 	})).To(Succeed())
 	s.end = stagetest.Run(t, mgr)
 	return s

@@ -62,7 +62,7 @@ func (w *world) run(t *testing.T, also ...func(*manager.Options)) (stop func()) 
 	t.Helper()
 	g := NewWithT(t)
 	mgr := stagetest.Manager(t, w.config, func(o *manager.Options) {
-		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
+		o.Cache, o.Client = setup.CacheOptions(nil), setup.ClientOptions()
 		for _, change := range also {
 			change(o)
 		}

@@ -1,0 +1,95 @@
+package storage_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/binding/storage"
+)
+
+func work(uid, namespace string, kib int) *workv1alpha1.Work {
+	w := &workv1alpha1.Work{}
+	w.UID = types.UID(uid)
+	w.Annotations = map[string]string{contract.ResourceBindingNamespaceAnnotation: namespace, contract.ResourceBindingNameAnnotation: "web-deployment"}
+	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(strings.Repeat("x", kib<<10))}}}
+	return w
+}
+
+// admit asks whether there is room, and does not use it.
+func admit(l *storage.Ledger, w *workv1alpha1.Work, replaced types.UID) error {
+	settle, err := l.Admit(w, replaced)
+	if err == nil {
+		settle(nil)
+	}
+	return err
+}
+
+func TestANamespaceHasItsPart(t *testing.T) {
+	g := NewWithT(t)
+	l := storage.NewLedger(100 << 10)
+	l.Put(work("1", "shop", 40))
+	l.Put(work("1", "shop", 40))
+	g.Expect(admit(l, work("", "shop", 50), "")).To(Succeed(), "what is told twice counts once")
+	l.Put(work("2", "shop", 50))
+	g.Expect(admit(l, work("", "office", 90), "")).To(Succeed(), "another has a part of its own")
+
+	err := admit(l, work("", "shop", 10), "")
+	full := &storage.NoRoomError{}
+	g.Expect(errors.As(err, &full)).To(BeTrue())
+	g.Expect(*full).To(Equal(storage.NoRoomError{Namespace: "shop", Taken: 94 << 10, More: 12 << 10, Limit: 100 << 10}))
+	g.Expect(err).To(MatchError(`what is sent of namespace "shop" may take 100Ki of the hub's database with all its clusters, and this would take 6Ki more than there is room for`))
+
+	g.Expect(admit(l, work("2", "shop", 56), "2")).To(Succeed(), "it takes the place of another")
+	g.Expect(admit(l, work("2", "shop", 57), "2")).NotTo(Succeed())
+	l.Put(work("2", "shop", 10))
+	g.Expect(admit(l, work("", "shop", 40), "")).To(Succeed())
+	l.Forget("1")
+	l.Forget("unknown")
+	g.Expect(admit(l, work("", "shop", 85), "")).To(Succeed())
+}
+
+// TestThoseWhoAskAtTheSameTimeShareTheRoom is for the Works of a binding, hundreds of which are written at a time.
+func TestThoseWhoAskAtTheSameTimeShareTheRoom(t *testing.T) {
+	g := NewWithT(t)
+	l := storage.NewLedger(100 << 10)
+	first, err := l.Admit(work("", "shop", 60), "")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(admit(l, work("", "shop", 60), "")).NotTo(Succeed())
+	first(nil)
+	second, err := l.Admit(work("", "shop", 60), "")
+	g.Expect(err).NotTo(HaveOccurred(), "the first was not written")
+	second(work("2", "shop", 60))
+	g.Expect(admit(l, work("", "shop", 30), "")).To(Succeed(), "what is written counts once")
+	g.Expect(admit(l, work("", "shop", 40), "")).NotTo(Succeed())
+}
+
+// TestWhatBecomesNoLargerIsAlwaysWritten is for a hub that is started with a lower limit than before.
+func TestWhatBecomesNoLargerIsAlwaysWritten(t *testing.T) {
+	g := NewWithT(t)
+	l := storage.NewLedger(10 << 10)
+	l.Put(work("1", "shop", 40))
+	g.Expect(admit(l, work("1", "shop", 40), "1")).To(Succeed())
+	g.Expect(admit(l, work("1", "shop", 41), "1")).NotTo(Succeed())
+}
+
+func TestWhatIsNotCounted(t *testing.T) {
+	g := NewWithT(t)
+	l := storage.NewLedger(10 << 10)
+	g.Expect(admit(l, work("1", "", 40), "")).To(Succeed(), "what is cluster-scoped is written by administrators")
+	byHand := work("1", "shop", 40)
+	byHand.Annotations = nil
+	g.Expect(admit(l, byHand, "")).To(Succeed())
+	g.Expect(admit(storage.NewLedger(0), work("1", "shop", 40), "")).To(Succeed(), "without a limit there is none")
+	var none *storage.Ledger
+	none.Put(work("1", "shop", 40))
+	none.Forget("1")
+	g.Expect(admit(none, work("1", "shop", 40), "")).To(Succeed())
+}

@@ -1,0 +1,64 @@
+package binding_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/stagetest"
+)
+
+// namespaceStorage is what the Works of a namespace may take in the tests of the stage.
+const namespaceStorage = 1 << 20
+
+// aNamespaceThatTakesTooMuch holds that a namespace is refused what is beyond its part of the database, by name, and nothing else is.
+func aNamespaceThatTakesTooMuch(t *testing.T, s *stage) {
+	t.Helper()
+	g, w, other := NewWithT(t), s.world(t, "a", "b", "c"), s.world(t, "a")
+	filled := func(kib int) string { return strings.Repeat("x", kib<<10) }
+	large := builder.MakeConfigMap(w.namespace, "large", "data", filled(400)).Obj()
+	of := w.create(t, large, "a", "b", "c")
+	shown := func(data string) { // as the detector tells
+		change(t, w, large, func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"data": data} })
+		change(t, w, of, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = large.GetResourceVersion() })
+	}
+	const refused = "Delete what nobody needs, have it go to fewer clusters, or ask for a larger --namespace-storage of `hub serve`."
+	g.Eventually(func() []string { return w.told("large") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(And(
+		HavePrefix("Warning SyncWorkFailed: "), ContainSubstring("what is sent of namespace %q may take 1Mi of the hub's database", w.namespace), ContainSubstring(refused),
+	)))
+	g.Expect(w.works(t, "large-")).To(HaveLen(2), "there is room for two of three")
+
+	elsewhere := builder.MakeConfigMap(other.namespace, "large", "data", filled(400)).Obj()
+	other.create(t, elsewhere, "a")
+	g.Eventually(func() []string { return other.works(t, "large-") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1), "another namespace has a part of its own")
+	small := builder.MakeConfigMap(w.namespace, "small", "data", "x").Obj()
+	w.create(t, small, "a", "b", "c")
+	g.Eventually(func() []string { return w.works(t, "small-") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(3), "what fits is written")
+
+	// What becomes smaller is written though nothing else would be, and makes room for what waits.
+	shown(filled(200))
+	g.Eventually(func() []string { return w.works(t, "large-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
+	size := func(member string) func() int {
+		return func() int { return len(w.work(t, member, large).Spec.Workload.Manifests[0].Raw) }
+	}
+	for _, member := range []string{"a", "b", "c"} {
+		g.Eventually(size(member), stagetest.Timeout, stagetest.Poll).Should(BeNumerically("<", 210<<10))
+	}
+
+	// What would become too large stays as it is, and what is deleted makes room for it.
+	also := builder.MakeConfigMap(w.namespace, "also", "data", filled(400)).Obj()
+	b := w.create(t, also, "a")
+	g.Eventually(func() []string { return w.works(t, "also-") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
+	shown(filled(300))
+	g.Eventually(func() []string { return w.told("large") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(MatchRegexp("this would take 9.\\.?.?Ki more than there is room for")))
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	w.release(t, w.work(t, "a", also))
+	for _, member := range []string{"a", "b", "c"} {
+		g.Eventually(size(member), stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 300<<10))
+	}
+}
