@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -191,11 +193,7 @@ func (w *WatchSet) lose(ctx context.Context, kind schema.GroupVersionKind) error
 func (w *WatchSet) Kinds() []schema.GroupVersionKind {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	out := make([]schema.GroupVersionKind, 0, len(w.watched))
-	for kind := range w.watched {
-		out = append(out, kind)
-	}
-	return out
+	return slices.Collect(maps.Keys(w.watched))
 }
 
 // Versions returns the versions of a kind that are watched, in no order.

@@ -5,6 +5,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -70,11 +72,7 @@ func kindsOf(path string) []schema.GroupVersionKind {
 
 // Kinds returns the kinds that have rules, in no order.
 func (i *Interpreter) Kinds() []schema.GroupVersionKind {
-	out := make([]schema.GroupVersionKind, 0, len(i.kinds))
-	for kind := range i.kinds {
-		out = append(out, kind)
-	}
-	return out
+	return slices.Collect(maps.Keys(i.kinds))
 }
 
 // compile reads the rules of a kind.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -187,7 +188,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.in.HubSuspect = disrupted.Silent.Len() > 0
-	for _, name := range sortedKeys(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		cluster := byName[name]
 		gone := cluster == nil
 		if gone {

@@ -1,10 +1,8 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -279,5 +277,3 @@ func enqueue(q queue, found []kube.Binding, which func(kube.Binding) bool) {
 	}
 	kube.EnqueueLast(q, requests...)
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -265,12 +266,7 @@ func (f *Fleet) SetRoom(name string, allocatable corev1.ResourceList) {
 func (f *Fleet) Names() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	names := make([]string, 0, len(f.agents))
-	for name := range f.agents {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(f.agents))
 }
 
 // named returns agents; all of them if no names are given.

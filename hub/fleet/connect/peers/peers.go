@@ -284,10 +284,5 @@ func (p *Peers) changed(clusters []string) {
 func (p *Peers) all() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ids := make([]string, 0, len(p.known))
-	for id := range p.known {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(p.known))
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -85,12 +86,7 @@ func (x *Index) Clusters(now time.Time, with ClusterDetails) []clusters.Cluster 
 func (x *Index) ClusterNames() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := make([]string, 0, len(x.clusters))
-	for name := range x.clusters {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(x.clusters))
 }
 
 // Cluster returns one as it is at this time; false if there is none of the name.

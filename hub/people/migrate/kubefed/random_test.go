@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -45,14 +46,7 @@ func cases(t *testing.T, few int) int {
 // fleet is some clusters, with their labels.
 type fleet map[string]map[string]string
 
-func (f fleet) names() []string {
-	var out []string
-	for name := range f {
-		out = append(out, name)
-	}
-	sort.Strings(out)
-	return out
-}
+func (f fleet) names() []string { return slices.Sorted(maps.Keys(f)) }
 
 func (f fleet) documents() []conversion.Document {
 	var out []conversion.Document
