@@ -155,12 +155,7 @@ func (r *Reconciler) recordIssued(ctx context.Context, csr *certificatesv1.Certi
 	if err != nil {
 		return err
 	}
-	edit, err := kube.Begin(cluster)
-	if err != nil {
-		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
-	}
-	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.CertificateAnnotation, value)
-	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+	if err := r.annotate(ctx, cluster, contract.CertificateAnnotation, value); err != nil {
 		return fmt.Errorf("recording the certificate of cluster %q: %w", cluster.Name, err)
 	}
 	return nil
@@ -183,12 +178,7 @@ func (r *Reconciler) recordCopied(ctx context.Context, cluster *clusterv1alpha1.
 	if err != nil {
 		return err
 	}
-	edit, err := kube.Begin(cluster)
-	if err != nil {
-		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
-	}
-	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.CopiedAnnotation, value)
-	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+	if err := r.annotate(ctx, cluster, contract.CopiedAnnotation, value); err != nil {
 		return fmt.Errorf("recording that the certificate of cluster %q may have been copied: %w", cluster.Name, err)
 	}
 	return nil
@@ -203,15 +193,21 @@ func (r *Reconciler) adopt(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if err != nil {
 		return err
 	}
-	edit, err := kube.Begin(cluster)
-	if err != nil {
-		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
-	}
-	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.JoinedAnnotation, value)
-	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+	if err := r.annotate(ctx, cluster, contract.JoinedAnnotation, value); err != nil {
 		return fmt.Errorf("recording the join of cluster %q: %w", cluster.Name, err)
 	}
 	_, err = r.rights.Ensure(ctx, cluster, r.hubReader)
+	return err
+}
+
+// annotate writes one annotation onto a Cluster, if it has another value there.
+func (r *Reconciler) annotate(ctx context.Context, cluster *clusterv1alpha1.Cluster, key, value string) error {
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return err
+	}
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, key, value)
+	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration)
 	return err
 }
 
