@@ -179,9 +179,9 @@ func TestNobodyHasAllClustersAsked(t *testing.T) {
 	close(s.filled)
 	anna := auth.NewUser("anna", away{}, s.clock)
 	var leave func()
-	for range maxAsksOfOne {
+	for range maxMemberReadsOfOne {
 		var ok bool
-		leave, ok = s.asks.Enter(anna)
+		leave, ok = s.memberReads.Enter(anna)
 		g.Expect(ok).To(BeTrue())
 	}
 	pods := func(u *auth.User) int {

@@ -85,6 +85,15 @@ func tailOf(v *visit) int64 {
 	return min(n, maxTail)
 }
 
+// enterPodStream counts one more of the logs and terminals that are open, until leave is called. If too many are, of this person or
+// of all, it answers the request with that and returns false.
+func (s *Server) enterPodStream(w http.ResponseWriter, v *visit) (leave func(), ok bool) {
+	if leave, ok = s.podStreams.Enter(v.user); !ok {
+		http.Error(w, "Too many logs and terminals are open.", http.StatusTooManyRequests)
+	}
+	return leave, ok
+}
+
 // streamLogs sends logs as text that goes on, as the person who asks, while their session lasts.
 func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 	logs, clusters, err := s.logsOf(r.Context(), v)
@@ -92,9 +101,8 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 		s.fail(w, r, v, err)
 		return
 	}
-	leave, ok := s.reaches.Enter(v.user)
+	leave, ok := s.enterPodStream(w, v)
 	if !ok {
-		http.Error(w, "Too many logs and terminals are open.", http.StatusTooManyRequests)
 		return
 	}
 	defer leave()

@@ -72,7 +72,7 @@ func placesOf(a *applications.Application, cluster string) ([]string, error) {
 // asking makes a page that waits for members, of which there are only so many at once.
 func (s *Server) asking(of pageFunc) pageFunc {
 	return func(ctx context.Context, v *visit) (*page, error) {
-		leave, ok := s.asks.Enter(v.user)
+		leave, ok := s.memberReads.Enter(v.user)
 		if !ok {
 			return nil, errTooManyAsks
 		}
@@ -159,8 +159,8 @@ func reachPath(a *applications.Application, part, cluster, pod, container string
 
 // Bounds of how many logs and terminals are open, and of how many requests wait for what members answer.
 const (
-	maxReaches      = 200
-	maxReachesOfOne = 8
-	maxAsks         = 64
-	maxAsksOfOne    = 8
+	maxPodStreams       = 200
+	maxPodStreamsOfOne  = 8
+	maxMemberReads      = 64
+	maxMemberReadsOfOne = 8
 )

@@ -82,8 +82,8 @@ type Server struct {
 	layout  *template.Template
 	assets  map[string]asset
 	handler http.Handler
-	// streams are the pages that are open, reaches the logs and terminals, asks what waits for members.
-	streams, reaches, asks *auth.Places
+	// streams are the pages that are open, podStreams the logs and terminals, memberReads the requests that wait for what members answer.
+	streams, podStreams, memberReads *auth.Places
 	// conns are the connections, held those of them over which somebody has shown a session.
 	conns connlimit.LRU
 	held  *auth.Places
@@ -115,9 +115,9 @@ func New(d Deps) (*Server, error) {
 	s := &Server{
 		Deps: d, clock: d.Clock, served: kube.ServedThrough(kinds, d.Clock), log: d.Log, hosts: d.Hosts,
 		index: index.New(), history: chart.New(), topics: live.NewTopics(d.Clock), filled: make(chan struct{}),
-		streams: auth.NewPlaces(maxStreams, maxStreamsOfOne), reaches: auth.NewPlaces(maxReaches, maxReachesOfOne),
-		asks:  auth.NewPlaces(maxAsks, maxAsksOfOne),
-		conns: connlimit.LRU{All: maxConns, OfOne: maxConnsOfOne}, held: auth.NewPlaces(maxHeldConns, maxHeldConnsOfOne),
+		streams: auth.NewPlaces(maxStreams, maxStreamsOfOne), podStreams: auth.NewPlaces(maxPodStreams, maxPodStreamsOfOne),
+		memberReads: auth.NewPlaces(maxMemberReads, maxMemberReadsOfOne),
+		conns:       connlimit.LRU{All: maxConns, OfOne: maxConnsOfOne}, held: auth.NewPlaces(maxHeldConns, maxHeldConnsOfOne),
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails: the program would have ended

@@ -107,7 +107,7 @@ func (s *Server) ticketFor(ctx context.Context, v *visit) (ticket, error) {
 	if err != nil {
 		return ticket{}, err
 	}
-	leave, ok := s.asks.Enter(v.user)
+	leave, ok := s.memberReads.Enter(v.user)
 	if !ok {
 		return ticket{}, errTooManyAsks
 	}
@@ -144,9 +144,8 @@ func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) 
 		http.Error(w, "This terminal was opened already, or too late: begin again.", http.StatusForbidden)
 		return
 	}
-	leave, ok := s.reaches.Enter(v.user)
+	leave, ok := s.enterPodStream(w, v)
 	if !ok {
-		http.Error(w, "Too many logs and terminals are open.", http.StatusTooManyRequests)
 		return
 	}
 	defer leave()
