@@ -53,13 +53,19 @@ func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluste
 	return out
 }
 
+// TargetNames returns the clusters of targets, in their order.
+func TargetNames(targets []workv1alpha2.TargetCluster) []string {
+	out := make([]string, len(targets))
+	for i := range targets {
+		out[i] = targets[i].Name
+	}
+	return out
+}
+
 // Places returns the names of the clusters that have the template or are to have it, sorted:
 // its targets, and those that it leaves in its own time.
 func Places(spec *workv1alpha2.ResourceBindingSpec) []string {
-	var names []string
-	for _, target := range Targets(spec) {
-		names = append(names, target.Name)
-	}
+	names := TargetNames(Targets(spec))
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly {
 			names = append(names, task.FromCluster)

@@ -120,11 +120,7 @@ func (r *Reader) StagedClusters(ctx context.Context, s *Staged) ([]rollouts.Clus
 }
 
 func targetNames(b workv1alpha2.Binding) []string {
-	var out []string
-	for _, t := range bindings.Targets(b.BindingSpec()) {
-		out = append(out, t.Name)
-	}
-	return out
+	return bindings.TargetNames(bindings.Targets(b.BindingSpec()))
 }
 
 // CountRevisions adds to the revisions of a rollout how many clusters have each.

@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/disruption"
 )
 
@@ -66,7 +67,7 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 		if directly(&task) && len(task.PreservedLabelState) > 0 {
 			// It is read for the state only. These are as many names as there are targets: in ten tasks of an application that
 			// is in thousands of clusters the database would not take them.
-			task.ClustersBeforeFailover = targetNames(in.Spec.Clusters)
+			task.ClustersBeforeFailover = bindings.TargetNames(in.Spec.Clusters)
 		}
 		failed = without
 		delete(d.Memory.Unhealthy, target.Name)
@@ -130,12 +131,4 @@ func failureTask(in *Input, rule *policyv1alpha1.ApplicationFailoverBehavior, wh
 	default:
 	}
 	return task
-}
-
-func targetNames(targets []workv1alpha2.TargetCluster) []string {
-	out := make([]string, len(targets))
-	for i := range targets {
-		out[i] = targets[i].Name
-	}
-	return out
 }
