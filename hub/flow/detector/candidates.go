@@ -41,25 +41,6 @@ func (r *Reconciler) policyOf(
 	return winner, victim, nil
 }
 
-// policy returns the policy of a name, to be changed at will; nil if there is none.
-func (r *Reconciler) policy(ctx context.Context, namespace, name string) (policyv1alpha1.Policy, error) {
-	var p interface {
-		client.Object
-		policyv1alpha1.Policy
-	} = &policyv1alpha1.PropagationPolicy{}
-	if namespace == "" {
-		p = &policyv1alpha1.ClusterPropagationPolicy{}
-	}
-	err := r.hubClient.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, p)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading policy %q: %w", name, err)
-	}
-	return p, nil
-}
-
 // listPolicies returns the policies of one kind, not to be changed.
 func (r *Reconciler) listPolicies(ctx context.Context, clusterWide bool, opts ...client.ListOption) ([]policyv1alpha1.Policy, error) {
 	opts = append(opts, client.UnsafeDisableDeepCopy)

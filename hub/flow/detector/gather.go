@@ -140,7 +140,7 @@ func (r *Reconciler) gatherHolder(ctx context.Context, in *gathered) (err error)
 		in.Claim, ok = claim.On(in.Binding)
 	}
 	if ok {
-		in.Holder, err = r.policy(ctx, in.Claim.Namespace, in.Claim.Name)
+		in.Holder, err = kube.PolicyNamed(ctx, r.hubClient, in.Claim.Namespace, in.Claim.Name)
 	}
 	return err
 }

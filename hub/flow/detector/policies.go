@@ -22,7 +22,7 @@ import (
 // reconcilePolicy marks a policy, watches the kinds that it names, and asks for the
 // templates that it selects and for those that it has.
 func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcile.Result, error) {
-	p, err := r.policy(ctx, req.Namespace, req.Name)
+	p, err := kube.PolicyNamed(ctx, r.hubClient, req.Namespace, req.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -80,7 +80,7 @@ func (r *Reconciler) abandon(ctx context.Context, kind schema.GroupVersionKind) 
 		}
 		for _, b := range found {
 			c, _ := claim.On(b)
-			p, err := r.policy(ctx, c.Namespace, c.Name)
+			p, err := kube.PolicyNamed(ctx, r.hubClient, c.Namespace, c.Name)
 			if err != nil {
 				return err
 			}

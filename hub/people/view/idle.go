@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/people/view/applications"
 )
 
@@ -94,7 +95,7 @@ func (r *Reader) IdlePolicies(ctx context.Context, policies []applications.Polic
 		if len(out) == most {
 			break
 		}
-		p, err := r.policy(ctx, row.PolicyKey)
+		p, err := kube.PolicyNamed(ctx, r.hub, row.Namespace, row.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -108,23 +109,4 @@ func (r *Reader) IdlePolicies(ctx context.Context, policies []applications.Polic
 		out = append(out, row)
 	}
 	return out, nil
-}
-
-// policy reads one; nil if it is gone.
-func (r *Reader) policy(ctx context.Context, name applications.PolicyKey) (policyv1alpha1.Policy, error) {
-	var p interface {
-		policyv1alpha1.Policy
-		client.Object
-	} = &policyv1alpha1.PropagationPolicy{}
-	if name.Namespace == "" {
-		p = &policyv1alpha1.ClusterPropagationPolicy{}
-	}
-	err := r.hub.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: name.Name}, p)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading %s %q: %w", name.Kind, name.Name, err)
-	}
-	return p, nil
 }
