@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -30,4 +31,15 @@ func EnqueueLastAfter(q workqueue.TypedRateLimitingInterface[reconcile.Request],
 			q.Add(r)
 		}
 	}
+}
+
+// EnqueueBindings adds requests for those of some bindings that a change concerns, behind everything that is there already.
+func EnqueueBindings(q workqueue.TypedRateLimitingInterface[reconcile.Request], of []Binding, concerned func(Binding) bool) {
+	var requests []reconcile.Request
+	for _, b := range of {
+		if concerned(b) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		}
+	}
+	EnqueueLast(q, requests...)
 }

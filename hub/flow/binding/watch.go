@@ -260,11 +260,5 @@ func enqueueThose(ctx context.Context, q queue, found []kube.Binding, err error,
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the bindings that a change concerns")
 		return
 	}
-	var requests []reconcile.Request
-	for _, b := range found {
-		if which(b) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-		}
-	}
-	kube.EnqueueLast(q, requests...)
+	kube.EnqueueBindings(q, found, which)
 }

@@ -184,7 +184,7 @@ func (r *reconciler) onCluster() handler.EventHandler {
 		if err != nil {
 			return // the cache is stopping
 		}
-		enqueue(q, found, func(b kube.Binding) bool { return bindings.IsStaged(b) })
+		kube.EnqueueBindings(q, found, func(b kube.Binding) bool { return bindings.IsStaged(b) })
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -265,15 +265,5 @@ func (r *reconciler) enqueue(ctx context.Context, q queue, which func(kube.Bindi
 	if err != nil {
 		return // the cache is stopping
 	}
-	enqueue(q, found, which)
-}
-
-func enqueue(q queue, found []kube.Binding, which func(kube.Binding) bool) {
-	var requests []reconcile.Request
-	for _, b := range found {
-		if which(b) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-		}
-	}
-	kube.EnqueueLast(q, requests...)
+	kube.EnqueueBindings(q, found, which)
 }
