@@ -50,11 +50,7 @@ func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 		s.rollouts = []*followed{f}
 		return nil
 	}
-	for _, needs := range s.binding.BindingSpec().RequiredBy {
-		if needs.Name == "" || !revision.Leads(needs.Namespace, s.binding.GetNamespace()) {
-			continue // a namespace comes with whatever is in it; or it is what several have alike
-		}
-		key := client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}
+	for _, key := range staging.Leaders(s.binding) {
 		other, err := r.bindingNamed(ctx, r.hubClient, key)
 		switch {
 		case err != nil:

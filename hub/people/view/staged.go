@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
@@ -42,12 +40,8 @@ func (r *Reader) follows(ctx context.Context, b kube.Binding) ([]*followed, erro
 		return []*followed{f}, err
 	}
 	var out []*followed
-	for _, by := range b.BindingSpec().RequiredBy {
-		if by.Name == "" {
-			continue // a namespace comes with whatever is in it; or it is what several have alike
-		}
-		key := client.ObjectKey{Namespace: by.Namespace, Name: by.Name}
-		workload := kube.BindingsIn(by.Namespace).New()
+	for _, key := range staging.Leaders(b) {
+		workload := kube.BindingsIn(key.Namespace).New()
 		err := r.hub.Get(ctx, key, workload)
 		switch {
 		case apierrors.IsNotFound(err):
