@@ -3,7 +3,6 @@ package binding
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,8 +31,8 @@ type materials struct {
 	partErr error
 	revise  render.Revise
 	made    map[string]staging.Material
-	// wanted is why clusters have the object, where a rollout has a say.
-	wanted map[string]wanted
+	// reasons are why clusters have the object, where a rollout has a say.
+	reasons staging.Reasons
 	// preserved says in which clusters the object stays when it goes.
 	preserved func(cluster string) bool
 }
@@ -45,7 +44,7 @@ func (r *reconciler) materials(ctx context.Context, s *scope) *materials {
 		made:     map[string]staging.Material{}, preserved: bindings.Preserving(s.binding.BindingSpec()),
 	}
 	if len(s.rollouts) > 0 {
-		m.wanted = wantedIn(s.binding.BindingSpec())
+		m.reasons = staging.ReasonsOf(s.binding, s.rolloutNames())
 		m.part, m.partErr = revision.MakePart(revision.Source{Template: s.template, Rules: m.unstaged.Overrides.Rules(), Revise: m.scaling(s.binding)})
 	}
 	return m
@@ -83,7 +82,7 @@ func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.T
 	}
 	var candidates []staging.Candidate
 	for _, f := range s.rollouts {
-		if f.name != "" && !slices.Contains(s.materials.wanted[target.Name].by, f.name) {
+		if !s.materials.reasons.Has(target.Name, f.name) {
 			continue
 		}
 		c, err := r.candidate(ctx, s, f, target)
@@ -92,43 +91,8 @@ func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.T
 		}
 		candidates = append(candidates, c)
 	}
-	verdict, candidate := staging.Choose(candidates, s.independent(target.Name))
+	verdict, candidate := staging.Choose(candidates, s.materials.reasons.Independent(target.Name))
 	return verdict, candidate, nil
-}
-
-// wanted is why a cluster has an object: the scheduler chose it, or workloads need it there, by NAMESPACE/NAME of their bindings.
-type wanted struct {
-	assigned bool
-	by       []string
-}
-
-// wantedIn returns why clusters have the object of a binding, by cluster: there may be thousands, and each is asked about.
-func wantedIn(spec *workv1alpha2.ResourceBindingSpec) map[string]wanted {
-	out := make(map[string]wanted, len(spec.Clusters))
-	for i := range spec.Clusters {
-		out[spec.Clusters[i].Name] = wanted{assigned: true}
-	}
-	snapshots := bindings.Snapshots(spec)
-	for i := range snapshots {
-		needs := &snapshots[i]
-		by := client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}.String()
-		for j := range needs.Clusters {
-			w := out[needs.Clusters[j].Name]
-			w.by = append(w.by, by)
-			out[needs.Clusters[j].Name] = w
-		}
-	}
-	return out
-}
-
-// independent says whether a cluster would have the object without any rollout: by a policy of its own, or
-// since a workload needs it that has no rollout.
-func (s *scope) independent(cluster string) bool {
-	if bindings.IsStaged(s.binding) {
-		return false
-	}
-	w := s.materials.wanted[cluster]
-	return w.assigned || slices.ContainsFunc(w.by, func(name string) bool { return s.rolloutNamed(name) == nil })
 }
 
 // stagedInput completes what a Work is rendered from by what a rollout gives: the material, and the
@@ -187,6 +151,14 @@ func unwritten(desired, own *workv1alpha1.Work) {
 func (s *scope) sent(c staging.Candidate, cluster string) bool {
 	f := s.rolloutNamed(c.Rollout)
 	return f != nil && f.plan.Sent(cluster) == c.ID
+}
+
+func (s *scope) rolloutNames() []string {
+	out := make([]string, len(s.rollouts))
+	for i, f := range s.rollouts {
+		out[i] = f.name
+	}
+	return out
 }
 
 func (s *scope) rolloutNamed(name string) *followed {

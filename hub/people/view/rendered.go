@@ -66,7 +66,7 @@ func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	rollouts, err := r.follows(ctx, b)
+	by, err := r.readFollowing(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 		}
 		i := slices.IndexFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.Name })
 		if i >= 0 {
-			of, made, err := r.stage(ctx, &row, b, template, one, rollouts)
+			of, made, err := r.stage(ctx, &row, template, one, by)
 			if err != nil {
 				return nil, err
 			}

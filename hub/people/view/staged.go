@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/bindings"
@@ -33,11 +32,32 @@ type followed struct {
 	kept    map[revision.ID]*revision.Kept
 }
 
-// follows reads the rollouts that a binding follows; none if all that is on the hub goes out at once.
+// following is which rollouts a binding follows, none if all that is on the hub goes out at once, and why clusters have its object.
+type following struct {
+	rollouts []*followed
+	reasons  staging.Reasons
+}
+
+func (r *Reader) readFollowing(ctx context.Context, b kube.Binding) (following, error) {
+	rollouts, err := r.follows(ctx, b)
+	if err != nil || len(rollouts) == 0 {
+		return following{}, err
+	}
+	names := make([]string, len(rollouts))
+	for i, f := range rollouts {
+		names[i] = f.name
+	}
+	return following{rollouts: rollouts, reasons: staging.ReasonsOf(b, names)}, nil
+}
+
+// follows reads the rollouts that a binding follows.
 func (r *Reader) follows(ctx context.Context, b kube.Binding) ([]*followed, error) {
 	if bindings.IsStaged(b) {
 		f, err := r.follow(ctx, b, "")
-		return []*followed{f}, err
+		if err != nil {
+			return nil, err
+		}
+		return []*followed{f}, nil
 	}
 	var out []*followed
 	for _, key := range staging.Leaders(b) {
@@ -72,20 +92,17 @@ func (r *Reader) follow(ctx context.Context, b kube.Binding, name string) (*foll
 	return f, err
 }
 
-// choose says, as the binding stage does, what a cluster gets of the object of a binding, and whose
-// revision that is. Own is the Work that it has of it; nil if it has none.
+// choose says, as the binding stage does, what a cluster gets of an object, and whose revision that is. Own is the Work that the cluster
+// has of the object; nil if it has none.
 func (r *Reader) choose(
-	ctx context.Context, b kube.Binding, ref revision.Ref, cluster string, own *workv1alpha1.Work, all []*followed,
+	ctx context.Context, ref revision.Ref, cluster string, own *workv1alpha1.Work, by following,
 ) (staging.Verdict, staging.Candidate, error) {
-	if len(all) == 0 {
+	if len(by.rollouts) == 0 {
 		return staging.Live, staging.Candidate{}, nil
 	}
-	snapshots := bindings.Snapshots(b.BindingSpec())
 	var candidates []staging.Candidate
-	names := map[string]bool{}
-	for _, f := range all {
-		names[f.name] = true
-		if f.name != "" && !bindings.RequiredIn(snapshots, cluster, func(by types.NamespacedName) bool { return by.String() == f.name }) {
+	for _, f := range by.rollouts {
+		if !by.reasons.Has(cluster, f.name) {
 			continue
 		}
 		c, err := r.candidate(ctx, f, ref, cluster, own)
@@ -94,9 +111,7 @@ func (r *Reader) choose(
 		}
 		candidates = append(candidates, c)
 	}
-	independent := !bindings.IsStaged(b) && (bindings.Assigned(b.BindingSpec(), cluster) ||
-		bindings.RequiredIn(snapshots, cluster, func(by types.NamespacedName) bool { return !names[by.String()] }))
-	verdict, candidate := staging.Choose(candidates, independent)
+	verdict, candidate := staging.Choose(candidates, by.reasons.Independent(cluster))
 	return verdict, candidate, nil
 }
 
@@ -134,9 +149,9 @@ func (r *Reader) candidate(ctx context.Context, f *followed, ref revision.Ref, c
 // stage fills in what a cluster gets by the rollouts that the binding follows, and returns from what it is
 // rendered; nil if what it has stays.
 func (r *Reader) stage(
-	ctx context.Context, row *Rendered, b kube.Binding, template *unstructured.Unstructured, one *renderer, all []*followed,
+	ctx context.Context, row *Rendered, template *unstructured.Unstructured, one *renderer, by following,
 ) (*unstructured.Unstructured, staging.Material, error) {
-	verdict, candidate, err := r.choose(ctx, b, revision.Part{Object: template}.Ref(), row.Cluster, row.Sent, all)
+	verdict, candidate, err := r.choose(ctx, revision.Part{Object: template}.Ref(), row.Cluster, row.Sent, by)
 	switch {
 	case errors.Is(err, revision.ErrUnreadable) && !apierrors.IsForbidden(err):
 		row.Failed = err.Error()

@@ -1,4 +1,4 @@
-package binding
+package staging_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/hub/flow/binding/staging"
 )
 
 // TestWhyClustersHaveAnObject holds of any binding, and any rollouts that it follows, that it is known of each cluster whose
@@ -34,27 +35,25 @@ func TestWhyClustersHaveAnObject(t *testing.T) {
 		if random.IntN(3) == 0 {
 			b.Spec.Clusters = some()
 		}
-		s := &scope{binding: b, materials: &materials{}}
-		var names []string
+		var rollouts []string
 		for _, by := range workloads {
 			if random.IntN(2) == 0 {
 				b.Spec.RequiredBy = append(b.Spec.RequiredBy, workv1alpha2.BindingSnapshot{Namespace: by.Namespace, Name: by.Name, Clusters: some()})
 			}
 			if by.Name != "" && random.IntN(2) == 0 {
-				s.rollouts = append(s.rollouts, &followed{name: by.String()})
-				names = append(names, by.String())
+				rollouts = append(rollouts, by.String())
 			}
 		}
-		s.materials.wanted = wantedIn(&b.Spec)
+		reasons := staging.ReasonsOf(b, rollouts)
 		for i := range 5 {
 			cluster := fmt.Sprint("edge-", i)
 			for _, by := range workloads {
 				needs := bindings.RequiredIn(bindings.Snapshots(&b.Spec), cluster, func(other client.ObjectKey) bool { return other == by })
-				g.Expect(slices.Contains(s.materials.wanted[cluster].by, by.String())).To(Equal(needs))
+				g.Expect(reasons.Has(cluster, by.String())).To(Equal(needs))
 			}
 			want := bindings.Assigned(&b.Spec, cluster) ||
-				bindings.RequiredIn(bindings.Snapshots(&b.Spec), cluster, func(by client.ObjectKey) bool { return !slices.Contains(names, by.String()) })
-			g.Expect(s.independent(cluster)).To(Equal(want))
+				bindings.RequiredIn(bindings.Snapshots(&b.Spec), cluster, func(by client.ObjectKey) bool { return !slices.Contains(rollouts, by.String()) })
+			g.Expect(reasons.Independent(cluster)).To(Equal(want))
 			if want {
 				independent++
 			} else {
