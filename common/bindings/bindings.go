@@ -83,11 +83,6 @@ func IsTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	})
 }
 
-// Assigned says whether the scheduler chose a cluster.
-func Assigned(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
-	return slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
-}
-
 // Replacing returns those of some targets of what is not divided that take the place of copies which are being left: they had
 // none before one of these evictions, as the binding remembers them. One of which it is not known what was before counts for nothing.
 func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {

@@ -35,11 +35,3 @@ func Requires(needed workv1alpha2.Binding, by types.NamespacedName) bool {
 		return s.Name == by.Name && s.Namespace == by.Namespace
 	})
 }
-
-// RequiredIn says whether one of the Snapshots of which by says yes needs an object in a cluster.
-func RequiredIn(snapshots []workv1alpha2.BindingSnapshot, cluster string, by func(types.NamespacedName) bool) bool {
-	return slices.ContainsFunc(snapshots, func(s workv1alpha2.BindingSnapshot) bool {
-		named := func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster }
-		return by(types.NamespacedName{Namespace: s.Namespace, Name: s.Name}) && slices.ContainsFunc(s.Clusters, named)
-	})
-}

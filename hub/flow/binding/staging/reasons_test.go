@@ -48,11 +48,11 @@ func TestWhyClustersHaveAnObject(t *testing.T) {
 		for i := range 5 {
 			cluster := fmt.Sprint("edge-", i)
 			for _, by := range workloads {
-				needs := bindings.RequiredIn(bindings.Snapshots(&b.Spec), cluster, func(other client.ObjectKey) bool { return other == by })
+				needs := requiredIn(bindings.Snapshots(&b.Spec), cluster, func(other client.ObjectKey) bool { return other == by })
 				g.Expect(reasons.Has(cluster, by.String())).To(Equal(needs))
 			}
-			want := bindings.Assigned(&b.Spec, cluster) ||
-				bindings.RequiredIn(bindings.Snapshots(&b.Spec), cluster, func(by client.ObjectKey) bool { return !slices.Contains(rollouts, by.String()) })
+			want := slices.Contains(bindings.TargetNames(b.Spec.Clusters), cluster) ||
+				requiredIn(bindings.Snapshots(&b.Spec), cluster, func(by client.ObjectKey) bool { return !slices.Contains(rollouts, by.String()) })
 			g.Expect(reasons.Independent(cluster)).To(Equal(want))
 			if want {
 				independent++
@@ -62,4 +62,11 @@ func TestWhyClustersHaveAnObject(t *testing.T) {
 		}
 	}
 	g.Expect(min(independent, dependent)).To(BeNumerically(">", 500))
+}
+
+// requiredIn says whether one of the snapshots of which by says yes has a cluster.
+func requiredIn(snapshots []workv1alpha2.BindingSnapshot, cluster string, by func(client.ObjectKey) bool) bool {
+	return slices.ContainsFunc(snapshots, func(s workv1alpha2.BindingSnapshot) bool {
+		return by(client.ObjectKey{Namespace: s.Namespace, Name: s.Name}) && slices.Contains(bindings.TargetNames(s.Clusters), cluster)
+	})
 }
