@@ -33,7 +33,7 @@ func NewVerdicts(list func(context.Context) ([]*clusterv1alpha1.Cluster, error))
 	return &Verdicts{list: list, told: map[string]string{}}
 }
 
-// Outdate says that a cluster came, or changed in a way that Matters. The controllers of both kinds of bindings tell of each change,
+// Outdate says that a cluster came, or changed in a way that AffectsVerdict. The controllers of both kinds of bindings tell of each change,
 // which is one change.
 func (v *Verdicts) Outdate(c metav1.Object) {
 	v.mu.Lock()

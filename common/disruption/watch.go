@@ -60,8 +60,8 @@ func (w *Watch) Tick(now time.Time) {
 	w.ticked = now
 }
 
-// Anew has the stage follow the clusters from now on only, as when the API did not answer: nobody was heard meanwhile.
-func (w *Watch) Anew(now time.Time) {
+// Restart has the stage follow the clusters from now on only, as when the API did not answer: nobody was heard meanwhile.
+func (w *Watch) Restart(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.began = now.Round(0)
@@ -82,9 +82,9 @@ func (w *Watch) look(now time.Time) {
 	}
 }
 
-// See takes over how a cluster is now, given after how much silence the hub gives up members that have nothing but their
+// Observe takes over how a cluster is now, given after how much silence the hub gives up members that have nothing but their
 // lease. What is told of one cluster is told in the order in which it happened.
-func (w *Watch) See(c *clusterv1alpha1.Cluster, silence time.Duration, now time.Time) {
+func (w *Watch) Observe(c *clusterv1alpha1.Cluster, silence time.Duration, now time.Time) {
 	now = now.Round(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()

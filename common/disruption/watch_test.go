@@ -68,7 +68,7 @@ func TestSinceWhenAClusterIsHeard(t *testing.T) {
 					c.UID = l.uid
 					c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: l.status, Reason: l.reason, LastTransitionTime: metav1.NewTime(written)}}
 				}
-				w.See(c, DefaultSilence, now)
+				w.Observe(c, DefaultSilence, now)
 			}
 			g.Expect(w.HeardSince(c)).To(Equal(noon.Add(time.Duration(tc.want) * time.Second)))
 			w.Gone(c.Name)
@@ -110,7 +110,7 @@ func TestAWatchBeginsAnewWhenItsProcessWasStopped(t *testing.T) {
 	g.Expect(w.Began(at(602))).To(Equal(at(600)))
 	w.Tick(at(900))
 	g.Expect(w.Began(at(901))).To(Equal(at(900)))
-	w.Anew(at(902))
+	w.Restart(at(902))
 	g.Expect(w.Began(at(903))).To(Equal(at(902)))
 }
 
@@ -124,7 +124,7 @@ func TestAWatchGoesByTheWallClock(t *testing.T) {
 	w.Tick(now)
 	g.Expect(w.ticked).To(Equal(now.Round(0)))
 	g.Expect(w.Began(now)).To(Equal(now.Round(0)))
-	w.Anew(now)
+	w.Restart(now)
 	g.Expect(w.began).To(Equal(now.Round(0)))
 }
 

@@ -87,7 +87,7 @@ func (w *world) decideOne(a *app) bool {
 func (w *world) input(a *app, status fairleadv1alpha1.StagedRolloutStatus) admit.Input {
 	in := admit.Input{
 		Now: w.now, Generation: a.generation, Spec: *a.spec.DeepCopy(), Status: status, HubSuspect: w.suspect,
-		Memory: w.memory[a.name], Slots: w.slots(a.strategy), Began: w.began, Heard: w.began.Add(disruption.AfterStart(leaseTime) + disruption.Wait),
+		Memory: w.memory[a.name], Slots: w.slots(a.strategy), Began: w.began, Heard: w.began.Add(disruption.StartGrace(leaseTime) + disruption.Wait),
 	}
 	if s, ok := a.secrets[status.Revision]; ok {
 		in.Frozen = &s.frozen

@@ -130,7 +130,7 @@ func (w *world) hear() bool {
 		}
 		left := wait - w.now.Sub(c.changedAt)
 		if !c.connected {
-			left = max(left, disruption.AfterStart(leaseTime)-w.now.Sub(w.began))
+			left = max(left, disruption.StartGrace(leaseTime)-w.now.Sub(w.began))
 		}
 		if left > 0 {
 			w.after(left)

@@ -400,7 +400,7 @@ func TestAHubThatStartsGivesSilentClustersTimeAnew(t *testing.T) {
 	stagetest.Change(t, s, other, func() { other.Spec.Taints = []corev1.Taint{{Key: "by-hand", Effect: corev1.TaintEffectNoExecute}} })
 	s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(Equal("edge-1"), "one decision is about both") })
 
-	s.clock.by.Store(int64(disruption.AfterStart(disruption.DefaultSilence) + disruption.Wait + time.Second))
+	s.clock.by.Store(int64(disruption.StartGrace(disruption.DefaultSilence) + disruption.Wait + time.Second))
 	s.taint(t, lost, corev1.Taint{Key: "other", Effect: corev1.TaintEffectNoSchedule}) // wakes the stage
 	s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(BeEmpty()) })
 }

@@ -109,7 +109,7 @@ func (r *reconciler) onCluster() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) {
 			r.verdicts.Outdate(e.Object)
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
-				r.watch.See(c, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
+				r.watch.Observe(c, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
@@ -118,9 +118,9 @@ func (r *reconciler) onCluster() handler.EventHandler {
 			if !ok || !ok2 {
 				return
 			}
-			r.watch.See(after, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
+			r.watch.Observe(after, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
 			r.taints.see(before, after, r.clock.Now())
-			if disruption.Matters(before, after) {
+			if disruption.AffectsVerdict(before, after) {
 				r.verdicts.Outdate(after)
 			}
 			if decides(before, after) {

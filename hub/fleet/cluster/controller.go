@@ -75,7 +75,7 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 	}
 	grace, firstGrace := orDefault(deps.GracePeriod, DefaultGracePeriod), time.Duration(0)
 	if deps.Lines != nil {
-		firstGrace = disruption.AfterStart(grace)
+		firstGrace = disruption.StartGrace(grace)
 	}
 	options := health.Options{
 		Period:       orDefault(deps.MonitorPeriod, DefaultMonitorPeriod),

@@ -76,7 +76,7 @@ func (r *reconciler) followAnew(s *scope, err error) {
 	var answer apierrors.APIStatus
 	switch {
 	case !errors.As(err, &answer):
-		r.watch.Anew(r.clock.Now())
+		r.watch.Restart(r.clock.Now())
 	case answer.Status().Reason == metav1.StatusReasonUnknown:
 		s.memory.began = r.clock.Now()
 	}

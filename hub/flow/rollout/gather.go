@@ -161,7 +161,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 	if began := s.memory.began; began.After(s.in.Began) && !began.After(s.in.Now) { // no clock was ahead that was put back since
 		s.in.Began = began
 	}
-	s.in.Heard = s.in.Began.Add(disruption.AfterStart(r.silence) + disruption.Wait) // the stage that tells who is silent takes its time, too
+	s.in.Heard = s.in.Began.Add(disruption.StartGrace(r.silence) + disruption.Wait) // the stage that tells who is silent takes its time, too
 	names := map[string]bool{}
 	for _, target := range bindings.Targets(s.binding.BindingSpec()) {
 		names[target.Name] = true
@@ -194,7 +194,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		if gone {
 			cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}
-		early := disruption.Counts(cluster, r.silence, s.in.Began).Sub(s.in.Now)
+		early := disruption.ActFrom(cluster, r.silence, s.in.Began).Sub(s.in.Now)
 		if early > 0 {
 			s.again = sooner(s.again, early)
 		}

@@ -190,7 +190,7 @@ func (r *reconciler) onCluster() handler.EventHandler {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			r.verdicts.Outdate(e.Object)
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
-				r.watch.See(c, r.silence, r.clock.Now())
+				r.watch.Observe(c, r.silence, r.clock.Now())
 			}
 			if !e.IsInInitialList {
 				ask(ctx, e.Object.GetName(), q)
@@ -202,8 +202,8 @@ func (r *reconciler) onCluster() handler.EventHandler {
 			if !ok || !ok2 {
 				return
 			}
-			r.watch.See(after, r.silence, r.clock.Now())
-			if disruption.Matters(before, after) {
+			r.watch.Observe(after, r.silence, r.clock.Now())
+			if disruption.AffectsVerdict(before, after) {
 				r.verdicts.Outdate(after)
 			}
 			if clusterDiffers(before, after) {

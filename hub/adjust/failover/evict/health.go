@@ -94,7 +94,7 @@ func (d *Decision) unhealthySince(in *Input, cluster string) time.Time {
 func (d *Decision) keepUnheard(in *Input, cluster string) {
 	since, known := in.Memory.Unhealthy[cluster]
 	c := in.Clusters[cluster]
-	if !known || c == nil || in.Memory.Template != in.Spec.Resource.ResourceVersion || !in.Now.Before(disruption.Counts(c, in.silence(), in.Began)) {
+	if !known || c == nil || in.Memory.Template != in.Spec.Resource.ResourceVersion || !in.Now.Before(disruption.ActFrom(c, in.silence(), in.Began)) {
 		return
 	}
 	at, unheard := in.Memory.Unheard[cluster]

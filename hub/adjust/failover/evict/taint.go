@@ -127,7 +127,7 @@ func (in *Input) ofSilence(c *clusterv1alpha1.Cluster, t corev1.Taint) corev1.Ta
 	if since.IsZero() || t.TimeAdded == nil || t.TimeAdded.Time.Before(since) {
 		return t
 	}
-	early := disruption.Counts(c, in.silence(), time.Time{}).Sub(since)
+	early := disruption.ActFrom(c, in.silence(), time.Time{}).Sub(since)
 	t.TimeAdded = &metav1.Time{Time: t.TimeAdded.Add(early)}
 	return t
 }
@@ -150,7 +150,7 @@ func (in *Input) silence() time.Duration {
 // suspended says whether the taints of policies do not count, or not yet: the cluster is
 // silent, and it may be the hub that is cut off.
 func (d *Decision) suspended(in *Input, cond *conditionBuilder, c *clusterv1alpha1.Cluster, verdict Tolerance) bool {
-	counts := disruption.Counts(c, in.silence(), in.Began)
+	counts := disruption.ActFrom(c, in.silence(), in.Began)
 	if counts.IsZero() {
 		return false
 	}

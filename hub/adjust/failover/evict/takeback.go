@@ -122,7 +122,7 @@ func (d *Decision) ready(in *Input, target *workv1alpha2.TargetCluster) (n int32
 		if c == nil {
 			return 0, true
 		}
-		counts := disruption.Counts(c, in.silence(), in.Began)
+		counts := disruption.ActFrom(c, in.silence(), in.Began)
 		if in.Now.Before(counts) {
 			d.recheck(in.Now, counts)
 			return 0, false

@@ -8,17 +8,17 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// AfterStart is how long members may take to be heard from again by a hub that starts, given after how much silence it gives
+// StartGrace is how long members may take to be heard from again by a hub that starts, given after how much silence it gives
 // up those that have nothing but their lease: who keeps a line open renews the lease rarely, and all open their lines again
 // one after the other.
-func AfterStart(silence time.Duration) time.Duration { return silence * 3 / 2 }
+func StartGrace(silence time.Duration) time.Duration { return silence * 3 / 2 }
 
-// Counts is from when on the silence of a cluster may be acted on, given after how much of it the hub gives up members
+// ActFrom is from when on the silence of a cluster may be acted on, given after how much of it the hub gives up members
 // that have nothing but their lease, and since when this process follows the clusters; zero if it is not silent. That the
 // line of an agent was lost is known within seconds, long before leases tell whether the others are heard: whatever is hard
 // to take back waits until they would. A hub that starts and finds that the one before it has just lost lines has not waited
 // for anybody: it gives them their time anew. That a lease was not renewed was waited for already.
-func Counts(c *clusterv1alpha1.Cluster, silence time.Duration, began time.Time) time.Time {
+func ActFrom(c *clusterv1alpha1.Cluster, silence time.Duration, began time.Time) time.Time {
 	since := Since(c)
 	if since.IsZero() {
 		return since
@@ -27,7 +27,7 @@ func Counts(c *clusterv1alpha1.Cluster, silence time.Duration, began time.Time) 
 		return since
 	}
 	counts := since.Add(silence)
-	if anew := began.Add(AfterStart(silence)); since.Before(began) && anew.After(counts) {
+	if anew := began.Add(StartGrace(silence)); since.Before(began) && anew.After(counts) {
 		return anew
 	}
 	return counts

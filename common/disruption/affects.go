@@ -6,8 +6,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Matters says whether a change of a cluster may change the verdict on any.
-func Matters(before, after *clusterv1alpha1.Cluster) bool {
+// AffectsVerdict says whether a change of a cluster may change the verdict on any.
+func AffectsVerdict(before, after *clusterv1alpha1.Cluster) bool {
 	if before.UID != after.UID || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
 		return true
 	}

@@ -38,7 +38,7 @@ func TestFromWhenOnSilenceCounts(t *testing.T) {
 			t.Parallel()
 			c := builder.MakeCluster("edge-1").Obj()
 			c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: tc.status, Reason: tc.reason, LastTransitionTime: metav1.NewTime(noon)}}
-			NewWithT(t).Expect(Counts(c, DefaultSilence, tc.began)).To(Equal(tc.want))
+			NewWithT(t).Expect(ActFrom(c, DefaultSilence, tc.began)).To(Equal(tc.want))
 		})
 	}
 }

@@ -41,7 +41,7 @@ func TestWhatMattersToTheVerdict(t *testing.T) {
 			before.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}}
 			after := before.DeepCopy()
 			tc.change(after)
-			NewWithT(t).Expect(Matters(before, after)).To(Equal(tc.want))
+			NewWithT(t).Expect(AffectsVerdict(before, after)).To(Equal(tc.want))
 		})
 	}
 }
