@@ -23,18 +23,18 @@ const (
 	secretBytes      = 32
 )
 
-// Session is one browser in which a user has signed in.
+// Session is one sign-in of a user in one browser.
 type Session struct {
 	User *User
 	// CSRF is in every form, and comes back with it.
 	CSRF string
 	// ends is when it ends in any case; used is when it was used last.
 	ends, used time.Time
-	// notes are kept for one look: a join command with its secret.
+	// notes are texts that a page is to show, such as a join command with its secret, by key.
 	notes map[string]note
 }
 
-// note is something that is shown for a while in the session that made it.
+// note is one of these texts, and until when the session keeps it.
 type note struct {
 	text  string
 	until time.Time
@@ -48,7 +48,7 @@ type Sessions struct {
 	by    map[[sha256.Size]byte]*Session
 }
 
-// NewSessions returns that there are none yet.
+// NewSessions returns Sessions without any.
 func NewSessions(c clock.PassiveClock) *Sessions {
 	return &Sessions{clock: c, by: map[[sha256.Size]byte]*Session{}}
 }
@@ -112,8 +112,8 @@ func (s *Sessions) End(secret string) {
 	}
 }
 
-// Gave says whether a form is one that this session was given.
-func (o *Session) Gave(csrf string) bool { return sameSecret(csrf, o.CSRF) }
+// IsCSRF says whether the token that came with a form is that of this session, so that the form is from one of its pages.
+func (o *Session) IsCSRF(csrf string) bool { return sameSecret(csrf, o.CSRF) }
 
 func (o *Session) over(now time.Time) bool {
 	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.counts()
@@ -163,8 +163,8 @@ func (s *Sessions) dropOldest(of func(*Session) bool) {
 	}
 }
 
-// Keep remembers a note of a session for a while.
-func (s *Sessions) Keep(one *Session, key, text string, span time.Duration) {
+// AddNote remembers a text in a session, under a key, for some time.
+func (s *Sessions) AddNote(one *Session, key, text string, span time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	const most = 20
@@ -177,8 +177,8 @@ func (s *Sessions) Keep(one *Session, key, text string, span time.Duration) {
 	one.notes[key] = note{text: text, until: now.Add(span)}
 }
 
-// Kept returns a note of a session, empty if there is none any more.
-func (s *Sessions) Kept(one *Session, key string) string {
+// Note returns a note of a session; empty if there is none, or if its time is over.
+func (s *Sessions) Note(one *Session, key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, ok := one.notes[key]
@@ -188,8 +188,8 @@ func (s *Sessions) Kept(one *Session, key string) string {
 	return n.text
 }
 
-// Take takes a note of a session: it is there once, whoever takes it at the same time.
-func (s *Sessions) Take(one *Session, key string) string {
+// TakeNote returns a note of a session and removes it: of several requests at the same time one gets the note.
+func (s *Sessions) TakeNote(one *Session, key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, ok := one.notes[key]

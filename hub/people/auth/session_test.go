@@ -72,13 +72,13 @@ func TestNotesAreForASession(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	s := NewSessions(clock)
 	one := s.Get(s.Open(&User{Name: "a"}))
-	s.Keep(one, "key", "text", time.Minute)
-	g.Expect(s.Kept(one, "key")).To(Equal("text"))
-	g.Expect(s.Take(one, "key")).To(Equal("text"))
-	g.Expect(s.Take(one, "key")).To(BeEmpty(), "it is there once")
-	s.Keep(one, "key", "text", time.Minute)
+	s.AddNote(one, "key", "text", time.Minute)
+	g.Expect(s.Note(one, "key")).To(Equal("text"))
+	g.Expect(s.TakeNote(one, "key")).To(Equal("text"))
+	g.Expect(s.TakeNote(one, "key")).To(BeEmpty(), "it is there once")
+	s.AddNote(one, "key", "text", time.Minute)
 	clock.Step(time.Minute)
-	g.Expect(s.Kept(one, "key")).To(BeEmpty(), "it is there for a while")
+	g.Expect(s.Note(one, "key")).To(BeEmpty(), "it is there for a while")
 }
 
 func TestTries(t *testing.T) {

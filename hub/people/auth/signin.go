@@ -179,7 +179,7 @@ func (s *SignIn) open(w http.ResponseWriter, r *http.Request, u *User) {
 
 func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 	one := s.Sessions.Get(s.secretOf(r))
-	if one != nil && !one.Gave(r.FormValue("csrf")) {
+	if one != nil && !one.IsCSRF(r.FormValue("csrf")) {
 		http.Error(w, "This form is old: load the page again.", http.StatusForbidden)
 		return
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// saidNote is the note that is shown once on the page after an action.
+// noticeNote is the note that is shown once on the page after an action.
 const (
-	saidNote = "said"
-	saidLife = 2 * time.Minute
+	noticeNote = "notice"
+	noticeLife = 2 * time.Minute
 )
 
 // question is what a person is asked before something is done.
@@ -90,17 +90,17 @@ func (s *Server) act(a action) visitFunc {
 			return
 		}
 		s.log.Info("Doing what a person asked for", "user", v.user.Name, "path", r.URL.Path)
-		s.signIn.Sessions.Keep(v.session, saidNote, said, saidLife)
+		s.signIn.Sessions.AddNote(v.session, noticeNote, said, noticeLife)
 		http.Redirect(w, r, to, http.StatusSeeOther)
 	}
 }
 
-// genuine says whether a form is one that this session was given.
+// genuine returns an error unless a form is from a page of this session.
 func (s *Server) genuine(r *http.Request, v *visit) error {
 	if err := r.ParseForm(); err != nil {
 		return askedError{fmt.Sprintf("The form could not be read: %v.", err)}
 	}
-	if !v.session.Gave(r.PostForm.Get("csrf")) {
+	if !v.session.IsCSRF(r.PostForm.Get("csrf")) {
 		return askedError{"This form is of another session: load the page again."}
 	}
 	return nil

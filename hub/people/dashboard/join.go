@@ -77,7 +77,7 @@ func (s *Server) makeJoin(w http.ResponseWriter, r *http.Request, v *visit) {
 		return
 	}
 	s.log.Info("Making a join command", "user", v.user.Name, "Cluster", name)
-	s.signIn.Sessions.Keep(v.session, "join/"+name, command, commandLife)
+	s.signIn.Sessions.AddNote(v.session, "join/"+name, command, commandLife)
 	http.Redirect(w, r, joinPath(name), http.StatusSeeOther) //nolint:gosec // The name is a DNS label.
 }
 
@@ -165,7 +165,7 @@ func (s *Server) handshake(ctx context.Context, v *visit) (*page, error) {
 	if steps.Ready {
 		p.every = 0
 	}
-	if command := s.signIn.Sessions.Kept(v.session, "join/"+name); command != "" && !steps.Ready {
+	if command := s.signIn.Sessions.Note(v.session, "join/"+name); command != "" && !steps.Ready {
 		p.fragments = append(p.fragments, fragment{
 			id: "command", template: "join-command", data: joinCommand{command, int(commandLife.Minutes())}, still: true,
 		})

@@ -107,7 +107,7 @@ func (s *Server) write(w http.ResponseWriter, v *visit, p *page, code int) {
 	if p.follows != nil || p.every > 0 {
 		f.Live = "/live" + v.request.URL.RequestURI()
 	}
-	f.Notice = s.signIn.Sessions.Take(v.session, saidNote)
+	f.Notice = s.signIn.Sessions.TakeNote(v.session, noticeNote)
 	s.execute(w, "page", f, code)
 }
 

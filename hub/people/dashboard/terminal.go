@@ -77,7 +77,7 @@ func (s *Server) giveTicket(w http.ResponseWriter, r *http.Request, v *visit) {
 		return
 	}
 	secret := rand.Text()
-	s.signIn.Sessions.Keep(v.session, ticketNote+secret, string(raw), ticketLife)
+	s.signIn.Sessions.AddNote(v.session, ticketNote+secret, string(raw), ticketLife)
 	s.log.Info("Letting a person run a command in a member", "user", v.user.Name, "Cluster", t.Cluster, "Pod", t.Namespace+"/"+t.Pod, "container", t.Container)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
@@ -139,7 +139,7 @@ func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) 
 		return
 	}
 	var t ticket
-	raw := s.signIn.Sessions.Take(v.session, ticketNote+r.PathValue("ticket"))
+	raw := s.signIn.Sessions.TakeNote(v.session, ticketNote+r.PathValue("ticket"))
 	if json.Unmarshal([]byte(raw), &t) != nil {
 		http.Error(w, "This terminal was opened already, or too late: begin again.", http.StatusForbidden)
 		return
