@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// container is which part of what a container may take Go may take: the rest is for what Go does
+// goPart is which part of the memory of a container Go may take: the rest is for what Go does
 // not count, such as the program itself.
-const container = 0.9
+const goPart = 0.9
 
 // Bound sets how much memory Go may take and returns it; math.MaxInt64 if nothing bounds it. What
 // is asked for, a quantity, counts first, then what is set already, as Go does by $GOMEMLIMIT, then
@@ -26,15 +26,15 @@ func Bound(asked string, part float64, root fs.FS) (int64, error) {
 			return 0, fmt.Errorf("%q is no amount of memory; it is a quantity above 0, such as 512Mi", asked)
 		}
 		debug.SetMemoryLimit(q.Value())
-	} else if allowed, ok := OfGroup(root); ok && debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(int64(float64(allowed) * part * container))
+	} else if allowed, ok := CgroupLimit(root); ok && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(int64(float64(allowed) * part * goPart))
 	}
 	return debug.SetMemoryLimit(-1), nil
 }
 
-// OfGroup returns how much memory the control groups of this process allow it, of version 1 or 2;
+// CgroupLimit returns how many bytes the control groups of this process allow it, of version 1 or 2;
 // it says no if they do not bound it, or there are none.
-func OfGroup(root fs.FS) (int64, bool) {
+func CgroupLimit(root fs.FS) (int64, bool) {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
 		return 0, false
@@ -65,9 +65,9 @@ func OfGroup(root fs.FS) (int64, bool) {
 	return allowed, allowed < math.MaxInt64/2
 }
 
-// OfMachine returns how much memory this process may have: that of the machine, or less if its
+// Available returns how many bytes this process may have: that of the machine, or less if its
 // control groups say so; 0 if that cannot be found out.
-func OfMachine(root fs.FS) int64 {
+func Available(root fs.FS) int64 {
 	text, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
 		return 0
@@ -81,7 +81,7 @@ func OfMachine(root fs.FS) int64 {
 		if err != nil {
 			return 0
 		}
-		if allowed, ok := OfGroup(root); ok {
+		if allowed, ok := CgroupLimit(root); ok {
 			return min(kb<<10, allowed)
 		}
 		return kb << 10

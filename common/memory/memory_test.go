@@ -37,7 +37,7 @@ func TestWhatTheControlGroupAllows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got, bounded := OfGroup(files(tt.files))
+			got, bounded := CgroupLimit(files(tt.files))
 			g.Expect(bounded).To(Equal(tt.want > 0))
 			if bounded {
 				g.Expect(got).To(Equal(tt.want))
@@ -82,7 +82,7 @@ func TestWhatTheMachineHas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(OfMachine(files(tt.files))).To(Equal(tt.want))
+			NewWithT(t).Expect(Available(files(tt.files))).To(Equal(tt.want))
 		})
 	}
 }

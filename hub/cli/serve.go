@@ -105,7 +105,7 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 		AdvertiseHost: f.advertiseHost, TLSSANs: f.names(),
 		Kubeconfig: f.adminKubeconfig, Context: f.adminContext, Profiling: f.profiling,
 		Flags: f.passed, WaitForHub: true,
-		HeapRoom: int64(heapPart * float64(memory.OfMachine(os.DirFS("/")))),
+		HeapRoom: int64(heapPart * float64(memory.Available(os.DirFS("/")))),
 		Progress: func(line string) { say(env.Err, "  %s", strings.TrimPrefix(line, "controlplane: ")) },
 		Clock:    env.Clock,
 	}.Start(ctx)
