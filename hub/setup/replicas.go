@@ -119,7 +119,7 @@ func (a *allLines) presence() string {
 }
 
 // Line implements cluster.Lines.
-func (a *allLines) Line(name string) (health.Seen, bool) {
+func (a *allLines) Line(name string) (health.LineReport, bool) {
 	var said []view.Line
 	if own, known := a.State(name); known {
 		said = append(said, view.Line{State: own})
@@ -130,7 +130,7 @@ func (a *allLines) Line(name string) (health.Seen, bool) {
 		}
 	}
 	l, known := view.Merge(said...)
-	return health.Seen{Up: l.Up, Since: l.Since, Goodbye: l.Goodbye}, known
+	return health.LineReport{Up: l.Up, Since: l.Since, Goodbye: l.Goodbye}, known
 }
 
 // OnChange implements cluster.Lines.

@@ -18,7 +18,7 @@ import (
 // memory.
 type Lines interface {
 	// Line says what is seen of the lines of a cluster now, and whether it has had one.
-	Line(cluster string) (health.Seen, bool)
+	Line(cluster string) (health.LineReport, bool)
 	// OnChange has f called with the name of a cluster whenever what Line says of it has changed, until stop is called.
 	// F does not block.
 	OnChange(f func(cluster string)) (stop func())
@@ -29,12 +29,12 @@ type Lines interface {
 // noLines is a hub to which no agent opens a line.
 type noLines struct{}
 
-func (noLines) Line(string) (health.Seen, bool) { return health.Seen{}, false }
-func (noLines) OnChange(func(string)) func()    { return func() {} }
-func (noLines) Clusters() []string              { return nil }
+func (noLines) Line(string) (health.LineReport, bool) { return health.LineReport{}, false }
+func (noLines) OnChange(func(string)) func()          { return func() {} }
+func (noLines) Clusters() []string                    { return nil }
 
-// suspicionFor is for how long it is remembered how many lines were lost when.
-const suspicionFor = time.Second
+// lossesFor is for how long it is remembered how many lines were lost when.
+const lossesFor = time.Second
 
 // lineTracker remembers what became of the line of each cluster while the stage runs. When lines were lost is told by
 // the clock of this process: another replica, which may have held them, has another clock.
@@ -43,8 +43,8 @@ type lineTracker struct {
 	clock clock.PassiveClock
 
 	mu        sync.Mutex
-	tracks    map[string]health.Track
-	suspicion health.Suspicion
+	histories map[string]health.LineHistory
+	losses    health.LineLosses
 	counted   time.Time
 }
 
@@ -52,7 +52,7 @@ func newLineTracker(lines Lines, clk clock.PassiveClock) *lineTracker {
 	if lines == nil {
 		lines = noLines{}
 	}
-	return &lineTracker{lines: lines, clock: clk, tracks: map[string]health.Track{}}
+	return &lineTracker{lines: lines, clock: clk, histories: map[string]health.LineHistory{}}
 }
 
 // of says what is known of the line of a cluster, and whether it was lost together with most others.
@@ -64,26 +64,26 @@ func (t *lineTracker) of(cluster string) (line health.Line, suspect bool) {
 		return line, false
 	}
 	now := t.clock.Now()
-	if now.Sub(t.counted) >= suspicionFor || now.Before(t.counted) {
-		all := make([]health.Line, 0, len(t.tracks))
-		for _, track := range t.tracks {
-			all = append(all, track.Line)
+	if now.Sub(t.counted) >= lossesFor || now.Before(t.counted) {
+		all := make([]health.Line, 0, len(t.histories))
+		for _, history := range t.histories {
+			all = append(all, history.Line)
 		}
-		t.suspicion, t.counted = health.NewSuspicion(all), now
+		t.losses, t.counted = health.NewLineLosses(all), now
 	}
-	return line, t.suspicion.Of(line.Lost)
+	return line, t.losses.MostAt(line.Lost)
 }
 
-// see takes over what is to be seen of the line of a cluster. The lock is held.
+// see brings the history of a cluster's line up to date and returns the line. The lock is held.
 func (t *lineTracker) see(cluster string) health.Line {
 	seen, known := t.lines.Line(cluster)
 	if !known {
-		delete(t.tracks, cluster)
+		delete(t.histories, cluster)
 		return health.Line{}
 	}
-	track := t.tracks[cluster].Next(seen, t.clock.Now())
-	t.tracks[cluster] = track
-	return track.Line
+	history := t.histories[cluster].Next(seen, t.clock.Now())
+	t.histories[cluster] = history
+	return history.Line
 }
 
 // follow queues the clusters whose lines change, until the context ends. It implements source.Func: a change costs a

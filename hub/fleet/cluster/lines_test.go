@@ -25,11 +25,11 @@ import (
 // someLines are lines that a test opens and cuts.
 type someLines struct {
 	mu      sync.Mutex
-	lines   map[string]health.Seen
+	lines   map[string]health.LineReport
 	changed func(string)
 }
 
-func (l *someLines) Line(cluster string) (health.Seen, bool) {
+func (l *someLines) Line(cluster string) (health.LineReport, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seen, ok := l.lines[cluster]
@@ -47,10 +47,10 @@ func (l *someLines) OnChange(f func(string)) func() {
 	return func() { l.changed = nil }
 }
 
-func (l *someLines) set(cluster string, seen health.Seen) {
+func (l *someLines) set(cluster string, seen health.LineReport) {
 	l.mu.Lock()
 	if l.lines == nil {
-		l.lines = map[string]health.Seen{}
+		l.lines = map[string]health.LineReport{}
 	}
 	l.lines[cluster] = seen
 	l.mu.Unlock()
@@ -75,14 +75,14 @@ func TestALineIsASignOfLifeAndItsLossTheEndOfIt(t *testing.T) {
 	}
 	h.beat(t)
 	h.beat(t)
-	lines.set("edge-1", health.Seen{Up: true, Since: h.clock.Now()})
+	lines.set("edge-1", health.LineReport{Up: true, Since: h.clock.Now()})
 	look(0)
 	before := h.writes
 	for range 60 {
 		g.Expect(meta.IsStatusConditionTrue(look(20*time.Second).Status.Conditions, clusterv1alpha1.ClusterReady)).To(BeTrue(), "no lease is needed")
 		g.Expect(h.writes - before).To(BeZero())
 	}
-	lines.set("edge-1", health.Seen{})
+	lines.set("edge-1", health.LineReport{})
 	look(0)
 	look(2 * time.Second)
 	g.Expect(h.writes - before).To(BeZero())
@@ -98,7 +98,7 @@ func TestTheTrackerQueuesWhatChangesAndDoubtsMassLoss(t *testing.T) {
 	now := time.Unix(1000, 0)
 	clk := clocktesting.NewFakePassiveClock(now)
 	lines := &someLines{}
-	lines.set("edge-0", health.Seen{Up: true, Since: now})
+	lines.set("edge-0", health.LineReport{Up: true, Since: now})
 	tracker := newLineTracker(lines, clk)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	defer queue.ShutDown()
@@ -107,20 +107,20 @@ func TestTheTrackerQueuesWhatChangesAndDoubtsMassLoss(t *testing.T) {
 	g.Expect(tracker.follow(ctx, queue)).To(Succeed())
 	g.Expect(queue.Len()).To(Equal(1), "those that are there")
 	for i := range 4 {
-		lines.set(fmt.Sprintf("edge-%d", i), health.Seen{Up: true, Since: now})
+		lines.set(fmt.Sprintf("edge-%d", i), health.LineReport{Up: true, Since: now})
 	}
 	g.Expect(queue.Len()).To(Equal(4))
 
 	clk.SetTime(now.Add(time.Minute))
-	lines.set("edge-0", health.Seen{Since: now.Add(-time.Hour)})
+	lines.set("edge-0", health.LineReport{Since: now.Add(-time.Hour)})
 	line, suspect := tracker.of("edge-0")
 	g.Expect(line).To(Equal(health.Line{Known: true, Since: now, Lost: now.Add(time.Minute)}), "by our own clock")
 	g.Expect(suspect).To(BeFalse())
-	lines.set("edge-1", health.Seen{Up: true, Since: now.Add(time.Hour)})
+	lines.set("edge-1", health.LineReport{Up: true, Since: now.Add(time.Hour)})
 	line, _ = tracker.of("edge-1")
 	g.Expect(line.Lost).To(Equal(now.Add(time.Minute)), "it was exchanged, and nobody saw the gap")
-	lines.set("edge-2", health.Seen{})
-	clk.SetTime(now.Add(time.Minute + suspicionFor))
+	lines.set("edge-2", health.LineReport{})
+	clk.SetTime(now.Add(time.Minute + lossesFor))
 	_, suspect = tracker.of("edge-2")
 	g.Expect(suspect).To(BeTrue())
 	_, suspect = tracker.of("edge-3")

@@ -94,7 +94,7 @@ type Input struct {
 	Patience time.Duration
 	// Line is what is known of the line of the agent.
 	Line Line
-	// Suspect says that the line was lost together with most others: see Suspicion.
+	// Suspect says that the line was lost together with most others: see LineLosses.
 	Suspect bool
 	// Memory is what the last decision left; nil at the first look of this process.
 	Memory *Memory

@@ -79,16 +79,16 @@ func recent(times []time.Time, now time.Time, window time.Duration) []time.Time 
 	return out
 }
 
-// Suspicion knows when how many lines were lost. The zero value suspects nothing.
-type Suspicion struct {
+// LineLosses are the times at which the lines of all clusters were lost. The zero value has none.
+type LineLosses struct {
 	up int
 	// losses are when lines were lost without a goodbye, and back those of lines that are up again; both sorted.
 	losses, back []time.Time
 }
 
-// NewSuspicion makes one of all lines that are known.
-func NewSuspicion(lines []Line) Suspicion {
-	var out Suspicion
+// NewLineLosses returns those of all lines that are known.
+func NewLineLosses(lines []Line) LineLosses {
+	var out LineLosses
 	for _, l := range lines {
 		lost := !l.Lost.IsZero() && !l.Goodbye
 		if l.Up {
@@ -106,11 +106,11 @@ func NewSuspicion(lines []Line) Suspicion {
 	return out
 }
 
-// Of says whether most lines that there were went within seconds of one that was lost then: it is more likely that the
+// MostAt says whether most lines that there were went within seconds of one that was lost then: it is more likely that the
 // hub has lost its network than that so many agents failed.
-func (s Suspicion) Of(lost time.Time) bool {
-	fell := around(s.losses, lost)
-	before := fell + s.up - around(s.back, lost)
+func (l LineLosses) MostAt(lost time.Time) bool {
+	fell := around(l.losses, lost)
+	before := fell + l.up - around(l.back, lost)
 	return fell > 1 && 2*fell > before
 }
 

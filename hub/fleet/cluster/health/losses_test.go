@@ -47,7 +47,7 @@ func TestAMemberWhoseLineComesAndGoesIsBelievedMoreSlowly(t *testing.T) {
 	g.Expect(look(20*time.Second, "").Settling).To(BeFalse(), "a line that stayed for a minute is believed")
 }
 
-func TestSuspicion(t *testing.T) {
+func TestMostLinesAreLostAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -73,7 +73,7 @@ func TestSuspicion(t *testing.T) {
 		"goodbyes are not the fault of a network":    {[]Line{lost(60, false), goodbye, goodbye, up}, false},
 		"the others of two, of which one went early": {[]Line{lost(60, false), lost(61, false), lost(1, false)}, true},
 	} {
-		g.Expect(NewSuspicion(tc.lines).Of(start.Add(time.Minute))).To(Equal(tc.want), name)
+		g.Expect(NewLineLosses(tc.lines).MostAt(start.Add(time.Minute))).To(Equal(tc.want), name)
 	}
-	g.Expect(Suspicion{}.Of(start)).To(BeFalse())
+	g.Expect(LineLosses{}.MostAt(start)).To(BeFalse())
 }

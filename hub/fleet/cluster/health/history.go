@@ -2,8 +2,8 @@ package health
 
 import "time"
 
-// Seen is what whoever holds the lines says of those of one cluster.
-type Seen struct {
+// LineReport is what the program that holds the lines says of those of one cluster.
+type LineReport struct {
 	// Up says that there is one, and Since tells that line from others: since when, by whosever clock.
 	Up    bool
 	Since time.Time
@@ -11,16 +11,16 @@ type Seen struct {
 	Goodbye bool
 }
 
-// Track is what became of the lines of one cluster, by the clock of who looks.
-type Track struct {
+// LineHistory is when the lines of one cluster were opened and lost, by the clock of this process.
+type LineHistory struct {
 	Line Line
 
 	since time.Time
 }
 
-// Next takes over what is seen now. A line that was lost and is back before anybody looked was lost no less; one that was
-// gone when it was first looked for is as good as none.
-func (t Track) Next(seen Seen, now time.Time) Track {
+// Next returns the history after a report. A line that was lost and is back before anybody asked counts as lost; one that was
+// gone when it was first asked for counts for nothing.
+func (t LineHistory) Next(seen LineReport, now time.Time) LineHistory {
 	switch {
 	case seen.Up && !t.Line.Up:
 		t.Line.Since = now
