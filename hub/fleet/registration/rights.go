@@ -45,8 +45,8 @@ func (r *Rights) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	return r.tell(ctx, cluster, out)
 }
 
-// Given is what became of the rights of an agent.
-type Given struct {
+// EnsureResult says whether an agent has its rights now.
+type EnsureResult struct {
 	// All says whether the agent has every right.
 	All bool
 	// Kept is the record that keeps the name of the Cluster, for which missing rights are withheld; nil if they are not.
@@ -56,19 +56,19 @@ type Given struct {
 // Ensure writes what is missing or different, and reports whether all of it is there:
 // without the execution namespace the right to the Works in it cannot be. Reader says
 // how the namespace is read. Nothing is written for a Cluster that is not as it was seen.
-func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, reader client.Reader) (Given, error) {
+func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, reader client.Reader) (EnsureResult, error) {
 	namespace := &corev1.Namespace{}
 	name := contract.ExecutionNamespace(r.prefix, cluster.Name)
 	err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
-		return Given{}, fmt.Errorf("reading the execution namespace of %q: %w", cluster.Name, err)
+		return EnsureResult{}, fmt.Errorf("reading the execution namespace of %q: %w", cluster.Name, err)
 	case namespace.UID == "", !namespace.DeletionTimestamp.IsZero(): // there is none yet, or still an old one
-		return Given{}, nil
+		return EnsureResult{}, nil
 	}
 	rights := grant.To(cluster, name)
 	if kept, err := r.keptInstead(ctx, cluster, rights); kept != nil || err != nil {
-		return Given{Kept: kept}, err
+		return EnsureResult{Kept: kept}, err
 	}
 	to := &recipient{Rights: r, cluster: cluster}
 	for _, ensure := range []func() error{
@@ -80,10 +80,10 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 		func() error { return to.ensureRoleBinding(ctx, rights.LeaseBinding) },
 	} {
 		if err := ensure(); err != nil {
-			return Given{}, fmt.Errorf("giving the agent of cluster %q its rights: %w", cluster.Name, err)
+			return EnsureResult{}, fmt.Errorf("giving the agent of cluster %q its rights: %w", cluster.Name, err)
 		}
 	}
-	return Given{All: true}, nil
+	return EnsureResult{All: true}, nil
 }
 
 // keptInstead returns what keeps the name of the Cluster if rights are missing, as far as the cache knows: then they are not to be given, since

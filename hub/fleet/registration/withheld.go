@@ -26,7 +26,7 @@ const (
 
 // tell writes on a Cluster whether its agent misses a right that it does not get because the name is kept, though the Cluster lives on. Nobody but
 // a person knows whether it was to be forgotten: whoever began to may have been stopped, or have seen that it was the wrong one.
-func (r *Rights) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster, out Given) (ctrl.Result, error) {
+func (r *Rights) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster, out EnsureResult) (ctrl.Result, error) {
 	withheld := out.Kept != nil && cluster.Spec.ID != "" // where nobody joined yet, nobody misses a right
 	if withheld {
 		if left := out.Kept.CreationTimestamp.Add(forgetting).Sub(r.clock.Now()); left > 0 {
