@@ -53,14 +53,14 @@ type Monitor struct {
 // heartbeat is a renewal of a lease, and when it was seen.
 type heartbeat struct {
 	renewed, seen time.Time
-	// rests says that it is renewed rarely, because the agent is heard by its line.
-	rests bool
+	// rarely says that it is renewed rarely, because the agent is heard by its line.
+	rarely bool
 }
 
 // age is how long ago the agent of a cluster was heard from.
 func (h heartbeat) age(c *clusters.Cluster, now time.Time) time.Duration {
 	switch {
-	case !h.rests:
+	case !h.rarely:
 		return now.Sub(h.seen)
 	case c.Ready == string(metav1.ConditionUnknown) && c.Since != nil:
 		return now.Sub(*c.Since)

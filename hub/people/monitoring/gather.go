@@ -47,7 +47,7 @@ func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 	now := m.clock.Now()
 	known := make(applications.Clusters, len(fleet))
 	for _, c := range fleet {
-		known[c.Name] = applications.HeardOf(c)
+		known[c.Name] = applications.FreshnessOf(c)
 		out.clusters = append(out.clusters, clusters.Of(clusters.Input{Cluster: c, Works: tally.Of(view.ExecutionNamespace(c)), Now: now}))
 	}
 	var bindings []kube.Binding

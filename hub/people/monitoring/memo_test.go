@@ -23,7 +23,7 @@ func TestWhatIsRememberedIsWhatIs(t *testing.T) {
 	size := filled.Fleet{Clusters: 6, Bindings: 30}
 	known := applications.Clusters{}
 	for i := range size.Clusters {
-		known[filled.ClusterName(i)] = applications.Heard{Fresh: true, Since: time.Unix(1000, 0)}
+		known[filled.ClusterName(i)] = applications.Freshness{Fresh: true, Since: time.Unix(1000, 0)}
 	}
 	var bindings []kube.Binding
 	in := map[string]int{}
@@ -41,14 +41,14 @@ func TestWhatIsRememberedIsWhatIs(t *testing.T) {
 		case 1: // one cluster falls silent, or is heard from again
 			name := filled.ClusterName(random.IntN(size.Clusters))
 			heard := now[name]
-			now[name] = applications.Heard{Fresh: !heard.Fresh, Since: heard.Since.Add(time.Second)}
+			now[name] = applications.Freshness{Fresh: !heard.Fresh, Since: heard.Since.Add(time.Second)}
 			want = in[name]
 		case 2: // one goes, or comes
 			name := filled.ClusterName(random.IntN(size.Clusters))
 			if _, there := now[name]; there {
 				delete(now, name)
 			} else {
-				now[name] = applications.Heard{}
+				now[name] = applications.Freshness{}
 			}
 			want = in[name]
 		case 3: // one binding has another status

@@ -69,7 +69,7 @@ func (m *Monitor) see(obj any, initial bool) {
 			return
 		}
 		if !m.heard[o.Name].renewed.Equal(o.Spec.RenewTime.Time) {
-			m.heard[o.Name] = heartbeat{renewed: o.Spec.RenewTime.Time, seen: now, rests: clusters.Rests(o)}
+			m.heard[o.Name] = heartbeat{renewed: o.Spec.RenewTime.Time, seen: now, rarely: clusters.RenewsRarely(o)}
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (r *Reader) Tree(ctx context.Context, ref Ref) (tree.Node, error) {
 	}
 	known, in := applications.Clusters{}, map[string][]workv1alpha1.Work{}
 	for _, c := range clusters {
-		known[c.Name] = applications.HeardOf(c)
+		known[c.Name] = applications.FreshnessOf(c)
 		for i := range works {
 			if works[i].Namespace == ExecutionNamespace(c) {
 				in[c.Name] = append(in[c.Name], works[i])

@@ -24,7 +24,7 @@ func (x *Index) PutCluster(c *clusterv1alpha1.Cluster, now time.Time) {
 		}
 	}
 	x.clusters[c.Name] = c
-	heard, known := applications.HeardOf(c), false
+	heard, known := applications.FreshnessOf(c), false
 	if old, ok := x.heard[c.Name]; ok {
 		known = old == heard
 	}

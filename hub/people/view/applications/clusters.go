@@ -11,31 +11,31 @@ import (
 
 // Clusters says of each cluster whether what it reported can be believed. For somebody who may
 // not read Clusters it is nil: then the binding says which of its reports are old.
-type Clusters map[string]Heard
+type Clusters map[string]Freshness
 
-// Heard says whether a cluster is heard from, and since when that is so.
-type Heard struct {
+// Freshness says whether what a cluster reported is fresh, since its agent is heard from and sees the member, and since when that is so.
+type Freshness struct {
 	Fresh bool
 	Since time.Time
 }
 
-// ClustersOf returns what matters of clusters. They are not changed.
+// ClustersOf returns the Freshness of clusters, which are not changed.
 func ClustersOf(clusters []clusterv1alpha1.Cluster) Clusters {
 	out := make(Clusters, len(clusters))
 	for i := range clusters {
-		out[clusters[i].Name] = HeardOf(&clusters[i])
+		out[clusters[i].Name] = FreshnessOf(&clusters[i])
 	}
 	return out
 }
 
-// HeardOf says whether the agent of a cluster is heard from and sees its member: without
+// FreshnessOf says whether the agent of a cluster is heard from and sees its member: without
 // both, what it reported is old.
-func HeardOf(c *clusterv1alpha1.Cluster) Heard {
+func FreshnessOf(c *clusterv1alpha1.Cluster) Freshness {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 	if ready == nil {
-		return Heard{}
+		return Freshness{}
 	}
-	return Heard{
+	return Freshness{
 		Fresh: ready.Status != metav1.ConditionUnknown && ready.Reason != clusterv1alpha1.ReasonClusterNotReachable,
 		Since: ready.LastTransitionTime.Time,
 	}

@@ -103,11 +103,11 @@ func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters,
 }
 
 // heardBy is what the hub noted on a binding of when the cluster was heard from.
-func heardBy(item *workv1alpha2.AggregatedStatusItem) Heard {
+func heardBy(item *workv1alpha2.AggregatedStatusItem) Freshness {
 	if item == nil || item.StaleSince == nil {
-		return Heard{Fresh: true}
+		return Freshness{Fresh: true}
 	}
-	return Heard{Since: item.StaleSince.Time}
+	return Freshness{Since: item.StaleSince.Time}
 }
 
 // oneOfOne is what agents write before the reason when the only manifest of a Work is refused.

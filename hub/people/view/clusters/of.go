@@ -131,7 +131,7 @@ func (c *Cluster) heartbeat(lease *coordinationv1.Lease, now time.Time) {
 	}
 	c.Heartbeat = &lease.Spec.RenewTime.Time
 	switch {
-	case !Rests(lease):
+	case !RenewsRarely(lease):
 	case c.Ready == string(metav1.ConditionUnknown):
 		if c.Since.After(*c.Heartbeat) {
 			c.Heartbeat = c.Since
@@ -143,8 +143,8 @@ func (c *Cluster) heartbeat(lease *coordinationv1.Lease, now time.Time) {
 	c.Lag = &lag
 }
 
-// Rests says whether an agent renews its lease rarely, because it is heard by its line.
-func Rests(lease *coordinationv1.Lease) bool {
+// RenewsRarely says whether an agent renews its lease rarely, because it is heard by its line.
+func RenewsRarely(lease *coordinationv1.Lease) bool {
 	seconds := lease.Spec.LeaseDurationSeconds
 	return seconds != nil && time.Duration(*seconds)*time.Second >= contract.RestingLease
 }

@@ -37,7 +37,7 @@ func Planned(strategy fairleadv1alpha1.RolloutStrategySpec, seed string, targets
 	strategy = plan.Defaulted(strategy)
 	silent, labels := map[string]bool{}, map[string]bool{}
 	for _, c := range targets {
-		silent[c.Name] = !applications.HeardOf(c).Fresh
+		silent[c.Name] = !applications.FreshnessOf(c).Fresh
 		for label := range c.Labels {
 			labels[label] = true
 		}
