@@ -167,7 +167,7 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 		if err := same(); err != nil {
 			return err
 		}
-		attach.Left(b, left, client.ObjectKeyFromObject(independent), independent)
+		attach.PreserveWhereLeft(b, left, client.ObjectKeyFromObject(independent), independent)
 	}
 	differ := setConflict(b, attach.Options(b, referrers))
 	attach.Pack(b, referrers)
@@ -218,8 +218,8 @@ func (r *Reconciler) detach(ctx context.Context, b kube.Binding, from leaver) er
 	if err != nil {
 		return err
 	}
-	attach.Left(b, attach.Places(b, from.request).Difference(from.has), from.request, from.binding)
-	attach.From(b, from.request)
+	attach.PreserveWhereLeft(b, attach.Places(b, from.request).Difference(from.has), from.request, from.binding)
+	attach.Detach(b, from.request)
 	referrers, err := r.referrers(ctx, b, nil)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (r *Reconciler) remove(ctx context.Context, b kube.Binding, from leaver) er
 	if err != nil {
 		return err
 	}
-	attach.Last(b, from.binding)
+	attach.PreserveAsLast(b, from.binding)
 	wrote, err := edit.CommitObject(ctx, r.hubClient, contract.FieldManagerDependencies)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -25,7 +25,7 @@ func Label(namespace, name string) string {
 	return contract.DependedByLabelPrefix + contract.Hash(namespace+"/"+name)
 }
 
-// To makes a binding, new or read, follow another one: the binding of an object that
+// To has a binding, new or read, follow another one: it is the binding of an object that
 // the workload of independent needs. What is selected by a policy of its own keeps its
 // template and its options as the policy has them. The id is that of the binding if it
 // has none.
@@ -128,8 +128,8 @@ func OnlyFor(b workv1alpha2.Binding, independent types.NamespacedName) bool {
 	})
 }
 
-// From takes what another binding needed off a binding.
-func From(b workv1alpha2.Binding, independent types.NamespacedName) {
+// Detach takes off a binding what is there because another one needs its object.
+func Detach(b workv1alpha2.Binding, independent types.NamespacedName) {
 	labels := maps.Clone(b.GetLabels())
 	delete(labels, Label(independent.Namespace, independent.Name))
 	b.SetLabels(labels)

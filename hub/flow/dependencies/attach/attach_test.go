@@ -68,7 +68,7 @@ func TestToANewBinding(t *testing.T) {
 	g.Expect(b.Spec.RequiredBy).To(HaveLen(2))
 	g.Expect(b.Spec.RequiredBy[0].Name).To(Equal("api-deployment"))
 	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeFalse())
-	attach.From(b, types.NamespacedName{Namespace: "shop", Name: "api-deployment"})
+	attach.Detach(b, types.NamespacedName{Namespace: "shop", Name: "api-deployment"})
 	g.Expect(b).To(BeComparableTo(once))
 	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeTrue(), "nothing else needs it any more")
 }
@@ -92,9 +92,9 @@ func TestToTheBindingOfAPolicy(t *testing.T) {
 	g.Expect(b.Spec.Clusters).To(Equal(before.Spec.Clusters))
 	g.Expect(b.Spec.RequiredBy).To(HaveLen(1))
 	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeFalse(), "the policy still wants it")
-	attach.Left(b, sets.New("a"), client.ObjectKeyFromObject(web), preserved(web))
+	attach.PreserveWhereLeft(b, sets.New("a"), client.ObjectKeyFromObject(web), preserved(web))
 	g.Expect(b.Spec.PreservedIn).To(BeEmpty(), "what stays is the policy's to say, too")
-	attach.From(b, client.ObjectKeyFromObject(web))
+	attach.Detach(b, client.ObjectKeyFromObject(web))
 	g.Expect(b.Spec.RequiredBy).To(BeNil())
 }
 

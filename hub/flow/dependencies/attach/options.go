@@ -12,11 +12,11 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Left notes on a binding that a workload which needed it left some clusters, or is gone. If its policy preserves what it leaves
+// PreserveWhereLeft notes on a binding that a workload which needed it left some clusters, or is gone. If its policy preserves what it leaves
 // there, that runs on, and so what it needs stays as well, whoever else needs it until then. What is in another namespace does not:
 // its owner lets it be referred to, and takes that back. Of a workload whose binding is not known, nil, what was noted last of its
 // policy says it.
-func Left(b workv1alpha2.Binding, clusters sets.Set[string], independent types.NamespacedName, workload workv1alpha2.Binding) {
+func PreserveWhereLeft(b workv1alpha2.Binding, clusters sets.Set[string], independent types.NamespacedName, workload workv1alpha2.Binding) {
 	if ns := independent.Namespace; ns != "" && b.GetNamespace() != "" && ns != b.GetNamespace() {
 		return
 	}
@@ -40,9 +40,9 @@ func noted(b workv1alpha2.Binding, independent types.NamespacedName) bool {
 	return preserves(b)
 }
 
-// Last has a binding that goes with the last workload that needed it say whether what it brought stays, as the policy of that has it
-// by now. The binding of the workload is nil if it is not known.
-func Last(b workv1alpha2.Binding, workload workv1alpha2.Binding) {
+// PreserveAsLast has a binding that goes with the last workload that needed its object say whether the object stays in members, as the
+// policy of that workload has it by now. The binding of the workload is nil if it is not known.
+func PreserveAsLast(b workv1alpha2.Binding, workload workv1alpha2.Binding) {
 	if workload == nil {
 		return
 	}

@@ -20,31 +20,31 @@ func TestWhereAWorkloadIsLeftBehindWhatItNeedsStays(t *testing.T) {
 	web := types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
 	kept := func() workv1alpha2.Binding { return preserved(workload("web-deployment")) }
 	b.Namespace = "shop"
-	attach.Left(b, sets.New("a"), types.NamespacedName{Namespace: "shop", Name: "api-deployment"}, workload("api-deployment"))
+	attach.PreserveWhereLeft(b, sets.New("a"), types.NamespacedName{Namespace: "shop", Name: "api-deployment"}, workload("api-deployment"))
 	g.Expect(b.Spec.PreservedIn).To(BeNil(), "nothing of it is left behind")
-	attach.Left(b, sets.New("a"), web, nil)
+	attach.PreserveWhereLeft(b, sets.New("a"), web, nil)
 	g.Expect(b.Spec.PreservedIn).To(BeNil(), "and nothing said that anything is")
 	b.Namespace = "vault"
-	attach.Left(b, sets.New("a"), web, kept())
+	attach.PreserveWhereLeft(b, sets.New("a"), web, kept())
 	g.Expect(b.Spec.PreservedIn).To(BeNil(), "it is somebody else's, who may take back what is granted")
-	attach.Left(preserved(b), sets.New("a"), web, nil)
+	attach.PreserveWhereLeft(preserved(b), sets.New("a"), web, nil)
 	g.Expect(b.Spec.PreservedIn).To(BeNil(), "also if nothing is known of the workload")
 	b.Namespace, b.Spec.PreserveResourcesOnDeletion = "shop", nil
-	attach.Left(b, sets.New("c", "b"), web, kept())
-	attach.Left(b, sets.New("a", "b"), web, kept())
+	attach.PreserveWhereLeft(b, sets.New("c", "b"), web, kept())
+	attach.PreserveWhereLeft(b, sets.New("a", "b"), web, kept())
 	g.Expect(b.Spec.PreservedIn).To(Equal([]string{"a", "b", "c"}))
 	once := b.DeepCopy()
-	attach.Left(b, sets.New("a"), web, kept())
-	attach.Left(b, sets.Set[string]{}, web, kept())
+	attach.PreserveWhereLeft(b, sets.New("a"), web, kept())
+	attach.PreserveWhereLeft(b, sets.Set[string]{}, web, kept())
 	g.Expect(b).To(BeComparableTo(once), "doing it again changes nothing")
 
 	b = preserved(&workv1alpha2.ResourceBinding{})
 	b.Namespace = "shop"
-	attach.Left(b, sets.New("a"), web, nil)
+	attach.PreserveWhereLeft(b, sets.New("a"), web, nil)
 	g.Expect(b.Spec.PreservedIn).To(Equal([]string{"a"}), "of one that is gone its options are known")
 	b.Spec.PreservedIn = nil
 	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "api-deployment", Preserve: new(true)}, {Namespace: "shop", Name: web.Name, Preserve: new(false)}}
-	attach.Left(b, sets.New("a"), web, nil)
+	attach.PreserveWhereLeft(b, sets.New("a"), web, nil)
 	g.Expect(b.Spec.PreservedIn).To(BeNil(), "another one is preserved, not this one")
 }
 
@@ -52,13 +52,13 @@ func TestTheLastWorkloadSaysWhatStays(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
-	attach.Last(b, workload("web-deployment"))
+	attach.PreserveAsLast(b, workload("web-deployment"))
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(BeNil(), "none and false are the same")
-	attach.Last(b, preserved(workload("web-deployment")))
+	attach.PreserveAsLast(b, preserved(workload("web-deployment")))
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
-	attach.Last(b, nil)
+	attach.PreserveAsLast(b, nil)
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
-	attach.Last(b, workload("web-deployment"))
+	attach.PreserveAsLast(b, workload("web-deployment"))
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeFalse()))
 	g.Expect(b.Spec.RequiredBy).To(BeNil())
 
@@ -66,9 +66,9 @@ func TestTheLastWorkloadSaysWhatStays(t *testing.T) {
 	attach.Options(b, []workv1alpha2.Binding{workload("web-deployment", "a")})
 	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse())
 	once := b.DeepCopy()
-	attach.Last(b, workload("web-deployment", "a"))
+	attach.PreserveAsLast(b, workload("web-deployment", "a"))
 	g.Expect(b).To(BeComparableTo(once), "it says so already")
-	attach.Last(b, preserved(workload("web-deployment", "a")))
+	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")))
 	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeTrue(), "its policy was edited since")
 }
 

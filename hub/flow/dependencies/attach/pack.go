@@ -49,7 +49,7 @@ func (g groups) of(s *workv1alpha2.BindingSnapshot) group {
 }
 
 // Pack has a binding list the clusters once that several workloads have alike, if the lists of all would be too long. They are in entries
-// without a name, of which To, From and Last make full lists again. A hub of before, which may lead for a while in between, takes such an
+// without a name, of which To, Detach and PreserveAsLast make full lists again. A hub of before, which may lead for a while in between, takes such an
 // entry for clusters where the object is to be, and leaves it alone when a workload moves or goes: nothing is taken from a cluster by
 // mistake. That goes for what is preserved and for what is another namespace's as well, since an entry is for workloads that are alike
 // in both. Of the workloads whose changes go out in waves the first has its own list nevertheless: by that one such a hub keeps to the waves.

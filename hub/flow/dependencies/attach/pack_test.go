@@ -37,7 +37,7 @@ func attached(b *workv1alpha2.ResourceBinding, workloads ...workv1alpha2.Binding
 
 // detached takes one off, which others are left after.
 func detached(b *workv1alpha2.ResourceBinding, one workv1alpha2.Binding, left ...workv1alpha2.Binding) {
-	attach.From(b, keyOf(one))
+	attach.Detach(b, keyOf(one))
 	attach.Options(b, left)
 	attach.Pack(b, left)
 }
