@@ -93,7 +93,7 @@ func (i *installer) try(ctx context.Context, cfg *rest.Config, o Options) error 
 	install := i.all
 	if o.Version != "" {
 		install = func(ctx context.Context) error {
-			return i.exclusively(ctx, cfg, func(ctx context.Context) error { return i.versioned(ctx, o, i.all) })
+			return i.holdingLock(ctx, cfg, func(ctx context.Context) error { return i.versioned(ctx, o, i.all) })
 		}
 	}
 	err := install(ctx)
@@ -105,7 +105,7 @@ func (i *installer) try(ctx context.Context, cfg *rest.Config, o Options) error 
 
 // all installs everything but what agents are told.
 func (i *installer) all(ctx context.Context) error {
-	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.flow, i.policies, i.retire, i.inForce} {
+	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.flow, i.policies, i.retire, i.awaitPolicies} {
 		if err := phase(ctx); err != nil {
 			return err
 		}

@@ -32,9 +32,9 @@ const (
 // errLost says that an installation was given up in the middle.
 var errLost = fmt.Errorf("the API server did not renew the lease for it for %s, so another hub may install by now", installRenew)
 
-// exclusively runs an installation while no other hub of the API does. If the API server falls silent in the middle, as it may for a while where
+// holdingLock runs an installation while no other hub of the API does. If the API server falls silent in the middle, as it may for a while where
 // thousands of agents come back at once, it begins again when its turn has come again: what was installed before is found as it should be.
-func (i *installer) exclusively(ctx context.Context, cfg *rest.Config, install func(context.Context) error) error {
+func (i *installer) holdingLock(ctx context.Context, cfg *rest.Config, install func(context.Context) error) error {
 	api, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)
@@ -45,7 +45,7 @@ func (i *installer) exclusively(ctx context.Context, cfg *rest.Config, install f
 	}}
 	for {
 		i.last.Store(nil)
-		err := leading(ctx, lock, install)
+		err := runLocked(ctx, lock, install)
 		if !errors.Is(err, errLost) || ctx.Err() != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func (i *installer) exclusively(ctx context.Context, cfg *rest.Config, install f
 	}
 }
 
-// leading runs an installation once, when the lock was got and while it is held.
-func leading(ctx context.Context, lock *refusals, install func(context.Context) error) error {
+// runLocked runs an installation once, when the lock was got and while it is held.
+func runLocked(ctx context.Context, lock *refusals, install func(context.Context) error) error {
 	// What it says of a lease is of no interest: that the installation ends, it takes for a failure.
 	holding, stop := context.WithCancel(logr.NewContext(ctx, logr.Discard()))
 	defer stop()

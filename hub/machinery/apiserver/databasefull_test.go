@@ -153,7 +153,7 @@ func TestWhyAHubDoesNotInstallIsSaid(t *testing.T) {
 			g := NewWithT(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*installRetry)
 			defer cancel()
-			err := leading(ctx, &refusals{Interface: tc.lock, failed: &failure{}}, func(context.Context) error { return nil })
+			err := runLocked(ctx, &refusals{Interface: tc.lock, failed: &failure{}}, func(context.Context) error { return nil })
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 			g.Expect(isFull(err)).To(Equal(tc.want == errorFull))
 		})

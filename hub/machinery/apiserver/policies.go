@@ -21,18 +21,18 @@ import (
 )
 
 // How long Install waits until the API server goes by the admission policies, and how often it looks. Each look costs the API server
-// an admission, and most starts wait for seconds: see inForce.
+// an admission, and most starts wait for seconds: see awaitPolicies.
 const (
 	inForceTimeout = 30 * time.Second
 	inForcePoll    = 200 * time.Millisecond
 )
 
-// inForce returns when the API server goes by the admission policies. It reads them about once
+// awaitPolicies returns when the API server goes by the admission policies. It reads them about once
 // a second, and every five seconds the schemas with which it fills in defaults, group by group;
 // until it has both a mutating policy and the schema of an object, it refuses that object as
 // unavailable. The hub works without the policies, so that an API server that never gets there
 // is a line in the log.
-func (i *installer) inForce(ctx context.Context) error {
+func (i *installer) awaitPolicies(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
 	for _, p := range i.probes() {

@@ -62,7 +62,7 @@ func comesInForce(t *testing.T, mutates bool) {
 			return nil
 		},
 	})}
-	g.Expect(i.inForce(t.Context())).To(Succeed())
+	g.Expect(i.awaitPolicies(t.Context())).To(Succeed())
 	want := map[string]int{"refused": tries + 1}
 	if mutates {
 		for _, kind := range []string{"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy"} {
