@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -181,58 +180,6 @@ func (i *installer) flow(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (i *installer) policies(ctx context.Context) error {
-	objects, err := manifests.Policies()
-	if err != nil {
-		return err
-	}
-	for _, obj := range objects {
-		err := i.apply(ctx, obj)
-		if meta.IsNoMatchError(err) && strings.HasPrefix(obj.GetKind(), "MutatingAdmissionPolicy") {
-			err = i.mutating(ctx, obj)
-		}
-		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the hub's API server has no validating admission policies; use Kubernetes 1.30 or newer: %w", err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// retire removes by name what former versions installed and this one does not.
-func (i *installer) retire(ctx context.Context) error {
-	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
-		obj := &unstructured.Unstructured{}
-		obj.SetAPIVersion("admissionregistration.k8s.io/v1")
-		obj.SetKind(kind)
-		obj.SetName(retiredPolicy)
-		if err := i.hubClient.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("removing %s %q of a former version: %w", kind, retiredPolicy, err)
-		}
-	}
-	return nil
-}
-
-// retiredPolicy warned the authors of kinds that were only stored.
-const retiredPolicy = "not-acted-on.fairlead.dev"
-
-// mutating applies what belongs to a mutating admission policy to an API server that does
-// not serve the newest version of that. One that serves none does without: such a policy
-// only makes visible what the hub does in any case.
-func (i *installer) mutating(ctx context.Context, obj *unstructured.Unstructured) error {
-	older := obj.DeepCopy()
-	older.SetAPIVersion("admissionregistration.k8s.io/v1beta1")
-	err := i.apply(ctx, older)
-	if meta.IsNoMatchError(err) {
-		i.mutates = false
-		ctrl.LoggerFrom(ctx).V(1).Info("Storing policies without their defaults, the API server has no mutating admission policies", "name", obj.GetName())
-		return nil
-	}
-	return err
 }
 
 func (i *installer) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {

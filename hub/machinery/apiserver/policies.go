@@ -7,7 +7,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +20,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/manifests"
 )
 
 // How long Install waits until the API server goes by the admission policies, and how often it looks. Each look costs the API server
@@ -112,4 +115,56 @@ func changed[T interface {
 			return err == nil && ok && done(typed)
 		},
 	}
+}
+
+func (i *installer) policies(ctx context.Context) error {
+	objects, err := manifests.Policies()
+	if err != nil {
+		return err
+	}
+	for _, obj := range objects {
+		err := i.apply(ctx, obj)
+		if meta.IsNoMatchError(err) && strings.HasPrefix(obj.GetKind(), "MutatingAdmissionPolicy") {
+			err = i.mutating(ctx, obj)
+		}
+		if meta.IsNoMatchError(err) {
+			return fmt.Errorf("the hub's API server has no validating admission policies; use Kubernetes 1.30 or newer: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retire removes by name what former versions installed and this one does not.
+func (i *installer) retire(ctx context.Context) error {
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		obj := &unstructured.Unstructured{}
+		obj.SetAPIVersion("admissionregistration.k8s.io/v1")
+		obj.SetKind(kind)
+		obj.SetName(retiredPolicy)
+		if err := i.hubClient.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("removing %s %q of a former version: %w", kind, retiredPolicy, err)
+		}
+	}
+	return nil
+}
+
+// retiredPolicy warned the authors of kinds that were only stored.
+const retiredPolicy = "not-acted-on.fairlead.dev"
+
+// mutating applies what belongs to a mutating admission policy to an API server that does
+// not serve the newest version of that. One that serves none does without: such a policy
+// only makes visible what the hub does in any case.
+func (i *installer) mutating(ctx context.Context, obj *unstructured.Unstructured) error {
+	older := obj.DeepCopy()
+	older.SetAPIVersion("admissionregistration.k8s.io/v1beta1")
+	err := i.apply(ctx, older)
+	if meta.IsNoMatchError(err) {
+		i.mutates = false
+		ctrl.LoggerFrom(ctx).V(1).Info("Storing policies without their defaults, the API server has no mutating admission policies", "name", obj.GetName())
+		return nil
+	}
+	return err
 }
