@@ -3,25 +3,21 @@ package view
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/common/override"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/match"
@@ -29,7 +25,6 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/people/explain"
 	"fairlead.dev/hub/people/view/applications"
-	"fairlead.dev/hub/people/view/rollouts"
 )
 
 // Explain says why an object that is on the hub is where it is, or why it is not.
@@ -194,115 +189,4 @@ func (r *Reader) clusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, erro
 	}
 	slices.SortFunc(out, func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
-}
-
-// members reads what came of a binding in each cluster that has it, or should.
-func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster) error {
-	wanted := map[string]bool{}
-	for _, target := range bindings.Targets(b.BindingSpec()) {
-		wanted[target.Name] = true
-	}
-	list, err := r.Works(ctx, b)
-	unread := apierrors.IsForbidden(err)
-	switch {
-	case unread:
-		report.State = append(report.State, "You may not read Works: of each cluster only what the binding sums up is shown.")
-	case err != nil:
-		return err
-	}
-	staged, err := r.stagedIn(ctx, report, b, clusters, list)
-	if err != nil {
-		return err
-	}
-	works := map[string]*workv1alpha1.Work{}
-	for i := range list {
-		works[list[i].Namespace] = &list[i]
-	}
-	items := map[string]workv1alpha2.AggregatedStatusItem{}
-	for _, item := range b.BindingStatus().AggregatedStatus {
-		items[item.ClusterName] = item
-	}
-	for _, c := range clusters {
-		work := works[ExecutionNamespace(c)]
-		item, known := items[c.Name]
-		if !wanted[c.Name] && work == nil && (!unread || !known) {
-			continue
-		}
-		delete(wanted, c.Name)
-		m := member(c, work, item)
-		if unread {
-			m.Message = "no agent has reported on it yet"
-			if known {
-				m.Applied, m.Message = string(summedUp(item)), item.AppliedMessage
-			}
-		}
-		m.Rollout = staged[c.Name]
-		report.Members = append(report.Members, m)
-	}
-	for _, gone := range slices.Sorted(maps.Keys(wanted)) {
-		report.Members = append(report.Members, explain.Member{Cluster: gone, Ready: "gone", Message: "the hub has no such Cluster any more"})
-	}
-	return nil
-}
-
-// stagedIn adds to a report how its changes go out in waves, and returns how each cluster is in that.
-func (r *Reader) stagedIn(
-	ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster, works []workv1alpha1.Work,
-) (map[string]*rollouts.Cluster, error) {
-	if !bindings.IsStaged(b) {
-		return nil, nil
-	}
-	ro, err := r.rollout(ctx, b)
-	if ro == nil || err != nil {
-		return nil, err
-	}
-	staged := rollouts.Of(ro, templateOf(b), r.clock.Now())
-	report.Rollout = &staged
-	names := executionNamespaces(clusters)
-	sent := map[string]rollouts.Sent{}
-	for i := range works {
-		sent[names[works[i].Namespace]] = sentOf(&works[i]) // why pods are not ready stands in a table of its own
-	}
-	out := map[string]*rollouts.Cluster{}
-	for _, c := range rollouts.Clusters(ro.RolloutStatus(), targetNames(b), sent) {
-		out[c.Name] = &c
-	}
-	return out, nil
-}
-
-// summedUp is what a binding says of whether the object is applied in a cluster.
-func summedUp(item workv1alpha2.AggregatedStatusItem) metav1.ConditionStatus {
-	if item.Applied {
-		return metav1.ConditionTrue
-	}
-	return metav1.ConditionFalse
-}
-
-func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alpha2.AggregatedStatusItem) explain.Member {
-	m := explain.Member{Cluster: c.Name, Ready: "Unknown", Health: string(item.Health)}
-	if ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil {
-		m.Ready = string(ready.Status)
-	}
-	if work == nil {
-		m.Message = "there is no Work yet; if that stays so, look at the Warning events of the object"
-		return m
-	}
-	m.Work = work.Name
-	m.Suspended = work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
-	if applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied); applied != nil {
-		m.Applied, m.Reported = string(applied.Status), &applied.LastTransitionTime
-		if applied.Status != "True" {
-			m.Message = applied.Message
-		}
-	} else {
-		m.Message = "the agent has not reported on it yet"
-	}
-	if work.DeletionTimestamp != nil {
-		m.Message = "it is being removed from this cluster"
-	}
-	m.Overrides = override.Names(work.Annotations)
-	for i := range work.Status.ManifestStatuses {
-		m.PodReasons = append(m.PodReasons, work.Status.ManifestStatuses[i].PodReasons...)
-	}
-	return m
 }
