@@ -1,0 +1,109 @@
+package karmada
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/people/migrate/conversion"
+)
+
+// binding keeps where an object is. The hub goes on from there: it has been placed, by the
+// placement that it still has.
+func (c *converter) binding(d conversion.Document, find finder) {
+	b, err := bindingOf(d.Object)
+	withhold := func() { c.withhold(d.Object) }
+	switch {
+	case err != nil:
+		withhold()
+		find(true, "", "it cannot be read: %v", err)
+		return
+	case b.Spec.Placement == nil || len(b.Spec.Clusters) == 0:
+		return // it only follows others, or is nowhere
+	}
+	if len(b.Spec.GracefulEvictionTasks) > 0 {
+		withhold()
+		find(true, "spec.gracefulEvictionTasks", "the object is on its way out of %s; convert it when that is over", b.Spec.GracefulEvictionTasks[0].FromCluster)
+		return
+	}
+	clusters, left := c.targetsOf(b)
+	// Of a workload that is scaled to 0 there is no share to lose.
+	if bindings.Divided(&b.Spec) && b.Spec.Replicas > 0 && len(left) > 0 && len(clusters) > 0 {
+		withhold()
+		find(true, "spec.clusters", "its replicas are divided with %s, which does not come along; name all of its clusters with --cluster", strings.Join(left, ", "))
+		return
+	}
+	if len(clusters) == 0 {
+		withhold()
+		find(false, "spec.clusters", "left out with its object, which is in %s and nowhere else; name its clusters with --cluster when they come along", strings.Join(left, ", "))
+		return
+	}
+	placement, err := json.Marshal(b.Spec.Placement)
+	if err != nil {
+		find(true, "spec.placement", "it cannot be encoded: %v", err)
+		return
+	}
+	c.byRole[binding] = append(c.byRole[binding], converted(d.Object, b, clusters, string(placement)))
+}
+
+// targetsOf returns where an object stays, as the hub writes it, and which of its clusters do not come along.
+func (c *converter) targetsOf(b *workv1alpha2.ResourceBinding) (clusters []any, left []string) {
+	clusters = []any{}
+	for _, t := range b.Spec.Clusters {
+		if !c.comes(t.Name) {
+			left = append(left, t.Name)
+			continue
+		}
+		of := map[string]any{"name": t.Name}
+		if t.Replicas > 0 {
+			of["replicas"] = int64(t.Replicas)
+		}
+		clusters = append(clusters, of)
+	}
+	return clusters, left
+}
+
+// converted returns a binding with those of its fields that the hub has too.
+func converted(obj *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, clusters []any, placement string) *unstructured.Unstructured {
+	out := cleaned(obj)
+	out.SetFinalizers(nil)
+	out.SetAPIVersion(workv1alpha2.GroupVersion.String())
+	annotations := out.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[contract.AppliedPlacementAnnotation] = placement
+	out.SetAnnotations(annotations)
+	spec, _ := obj.Object["spec"].(map[string]any)
+	kept := map[string]any{"clusters": clusters}
+	for _, field := range []string{"placement", "replicas", "replicaRequirements", "components", "schedulerName", "conflictResolution", "propagateDeps", "preserveResourcesOnDeletion", "suspension", "failover"} {
+		if value, has := spec[field]; has {
+			kept[field] = runtime.DeepCopyJSONValue(value)
+		}
+	}
+	reference := map[string]any{"apiVersion": b.Spec.Resource.APIVersion, "kind": b.Spec.Resource.Kind, "name": b.Spec.Resource.Name}
+	if b.Spec.Resource.Namespace != "" {
+		reference["namespace"] = b.Spec.Resource.Namespace
+	}
+	kept["resource"] = reference
+	out.Object["spec"] = kept
+	return out
+}
+
+// bindingOf reads a binding of either kind.
+func bindingOf(obj *unstructured.Unstructured) (*workv1alpha2.ResourceBinding, error) {
+	if obj.GroupVersionKind().Version != workv1alpha2.GroupVersion.Version {
+		return nil, fmt.Errorf("its version is %s; export it as %s", obj.GetAPIVersion(), workv1alpha2.GroupVersion)
+	}
+	var b workv1alpha2.ResourceBinding
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &b); err != nil {
+		return nil, err
+	}
+	return &b, nil
+}
