@@ -28,7 +28,7 @@ func DeleteWork(ctx context.Context, c client.Client, w *workv1alpha1.Work, inte
 		return nil
 	}
 	uid := w.UID
-	err := WithRoom(ctx, c, named(w), fieldManager, func() error {
+	err := WriteOrClearStatus(ctx, c, named(w), fieldManager, func() error {
 		return c.Delete(ctx, named(w), client.Preconditions{UID: &uid})
 	})
 	if client.IgnoreNotFound(err) != nil {
@@ -51,7 +51,7 @@ func setIntent(ctx context.Context, c client.Client, w *workv1alpha1.Work, inten
 	if err != nil {
 		return fmt.Errorf("encoding the intent to delete work %q: %w", w.Name, err)
 	}
-	err = WithRoom(ctx, c, named(w), fieldManager, func() error {
+	err = WriteOrClearStatus(ctx, c, named(w), fieldManager, func() error {
 		return c.Patch(ctx, named(w), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 	})
 	if err != nil {

@@ -100,7 +100,7 @@ func markLockedOut(
 	if err := revoke(ctx, hubClient, hubReader, cluster, namespace); err != nil {
 		return err
 	}
-	return kube.WithRoom(ctx, hubClient, cluster, contract.FieldManagerRegistration, func() error {
+	return kube.WriteOrClearStatus(ctx, hubClient, cluster, contract.FieldManagerRegistration, func() error {
 		return markRetired(ctx, hubClient, hubReader, cluster, value)
 	})
 }

@@ -29,10 +29,10 @@ func IsTooLarge(err error) bool {
 	return apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// WithRoom writes an object whose status is that of an agent. If the object is too large to be written, its status is cleared and the write
-// is made again: whoever fills a status has a say about it, and none about whether the hub may write the rest. The second write may find
-// that the object is not as it was.
-func WithRoom(ctx context.Context, c client.Client, obj client.Object, fieldManager string, write func() error) error {
+// WriteOrClearStatus writes an object whose status is that of an agent. If the object is too large to be written, its status is cleared and the write
+// is made again: an agent that fills a status must not keep the hub from writing the rest. The second write may find that somebody else
+// wrote the object meanwhile.
+func WriteOrClearStatus(ctx context.Context, c client.Client, obj client.Object, fieldManager string, write func() error) error {
 	err := write()
 	if !IsTooLarge(err) {
 		return err
