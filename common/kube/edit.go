@@ -117,7 +117,7 @@ func (e *Edit) patchStatus(ctx context.Context, c client.Client, status json.Raw
 	return nil
 }
 
-// goneError is that of a patch whose object is not there any more.
+// goneError is the error of a patch whose object is not there any more.
 type goneError struct{ error }
 
 // Unwrap lets others see what the server said.

@@ -18,7 +18,7 @@ func EnqueueLast(q workqueue.TypedRateLimitingInterface[reconcile.Request], requ
 	EnqueueLastAfter(q, 0, requests...)
 }
 
-// EnqueueLastAfter does so after some time. A request that is there already waits no longer for it.
+// EnqueueLastAfter adds requests as EnqueueLast does, after some time. A request that is in the queue already is not put off.
 func EnqueueLastAfter(q workqueue.TypedRateLimitingInterface[reconcile.Request], after time.Duration, requests ...reconcile.Request) {
 	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		pq.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority), After: after}, requests...)

@@ -150,9 +150,8 @@ func (c Content) Led() []Part {
 	return slices.DeleteFunc(slices.Clone(c.Dependents), func(d Part) bool { return !Leads(c.Main.Object.GetNamespace(), d.Object.GetNamespace()) })
 }
 
-// Hash is that of the content, by which an ID knows it: 32 digits. It says nothing of the
-// rules by which the replicas were left out; to compare a kept revision with what is live, use
-// Same.
+// Hash returns the hash of the content, by which an ID names it: 32 digits. The rules by which replicas
+// were left out are not in the hash; to compare a kept revision with what is live, use Same.
 func (c Content) Hash() (string, error) {
 	h := sha256.New()
 	for _, p := range append([]Part{c.Main}, c.Dependents...) {
@@ -165,7 +164,7 @@ func (c Content) Hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// Hash is that of the content of a part. The names of policies and the places of rules in them
+// Hash returns the hash of the content of a part. The names of policies and the places of rules in them
 // are not in it.
 func (p Part) Hash() (string, error) {
 	rules := slices.Clone(p.Rules)

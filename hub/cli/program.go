@@ -87,7 +87,7 @@ func (f storeFlags) call(ctx context.Context, through stream, command ...string)
 	return "", errors.New(words)
 }
 
-// database is that of the hub, for backups.
+// database returns the database of the hub, for backups.
 func (f storeFlags) database(scratch string) backup.Database {
 	return backup.Database{
 		Take: func(ctx context.Context, out io.Writer) error {

@@ -78,7 +78,7 @@ type Options struct {
 	Ready func()
 }
 
-// leaseName is that of the lease by which hubs elect one. It is not in the namespace of
+// leaseName names the lease by which hubs elect one. The lease is not in the namespace of
 // the agents' leases, where a cluster could have that name.
 const (
 	leaseName      = "fairlead-hub"

@@ -99,7 +99,7 @@ func (s *Store) Load(ctx context.Context, reader client.Reader) error {
 	return s.load(ctx, reader, func(error) bool { return false })
 }
 
-// LoadAllowed does so from an API that does not let this process read one of the kinds, or does not have it: there are none then.
+// LoadAllowed is Load from an API that may forbid this process to read one of the kinds, or not have the kind: then no object of that kind counts.
 func (s *Store) LoadAllowed(ctx context.Context, reader client.Reader) error {
 	return s.load(ctx, reader, IsRefused)
 }

@@ -43,7 +43,7 @@ const (
 	idleTimeout = 30 * time.Second
 )
 
-// version is that of ResourceInterpreterContext that is sent.
+// version is the version of ResourceInterpreterContext that is sent.
 const version = "v1alpha1"
 
 // hook is one webhook.

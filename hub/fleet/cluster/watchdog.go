@@ -22,7 +22,7 @@ type watchdog struct {
 	state health.Watchdog
 }
 
-// start has it tick until the context ends. It implements source.Func, and queues nothing.
+// start has the watchdog tick until the context ends. It implements source.Func, and queues nothing.
 func (w *watchdog) start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 	w.tick()
 	ticker := w.clock.NewTicker(w.options.Period / 5)

@@ -117,7 +117,7 @@ func Release(ctx context.Context, hubClient client.Client, cluster string) error
 	return nil
 }
 
-// errAnother is that a Cluster is not that of a later join by its name.
+// errAnother says that the Cluster to be retired is gone, and that another member has joined by its name since.
 var errAnother = errors.New("another one has joined by this name meanwhile")
 
 // revoke takes the rights of an agent away. Its roles give nobody anything without the

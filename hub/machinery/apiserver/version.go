@@ -16,8 +16,8 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// installedName is that of the ConfigMap that says which version installed what is there, and of the lease that lets one hub install at a
-// time.
+// installedName names the ConfigMap that says which version of the hub installed what is on the API server, and the lease that lets one hub
+// install at a time.
 const installedName = "fairlead-installed"
 
 // versionKey is where it says so. While an older version goes back from a newer one, that one is at newerKey: what only that one has is yet to

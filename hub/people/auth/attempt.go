@@ -34,7 +34,7 @@ type attempt struct {
 // attemptPrefix is what the names of the cookies of attempts begin with.
 func attemptPrefix(secure bool) string { return CookieName(secure) + "-login-" }
 
-// attemptName is that of the cookie of the attempt of a state.
+// attemptName names the cookie of the attempt to sign in that has a state.
 func (s *SignIn) attemptName(state string) string {
 	return attemptPrefix(s.Secure) + state[:min(len(state), attemptNameLength)]
 }

@@ -2,7 +2,7 @@ package auth
 
 import "net/http"
 
-// CookieName is that of the cookie of a session. With the prefix, browsers take it over TLS only, and for this
+// CookieName names the cookie of a session. With the prefix, browsers take it over TLS only, and for this
 // very host.
 func CookieName(secure bool) string {
 	if secure {

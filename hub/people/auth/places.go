@@ -56,7 +56,7 @@ func (p *Places) Enter(u *User) (leave func(), ok bool) {
 	}, true
 }
 
-// namespace is that of a service account; empty for others.
+// namespace returns the namespace of a service account; empty for other users.
 func (u *User) namespace() string {
 	account, is := strings.CutPrefix(u.Name, "system:serviceaccount:")
 	if !is {

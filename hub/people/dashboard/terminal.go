@@ -54,7 +54,7 @@ const (
 	ticketLife = 30 * time.Second
 )
 
-// ticket is what it is good for.
+// ticket says which command a terminal that is opened with it runs, and in which container.
 type ticket struct {
 	Cluster, Namespace, Pod, Container string
 	Words                              []string

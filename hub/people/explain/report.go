@@ -89,7 +89,7 @@ type Verdict struct {
 	Limit string `json:"limit,omitempty"`
 }
 
-// Move is that it left a cluster.
+// Move says that the application left a cluster.
 type Move struct {
 	From string `json:"from"`
 	// To are the clusters that took its place, so far.

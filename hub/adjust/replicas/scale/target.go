@@ -37,7 +37,7 @@ func TargetOf(autoscaler *unstructured.Unstructured) (Target, error) {
 	return t, nil
 }
 
-// GroupVersionKind is that of the target.
+// GroupVersionKind returns the kind of the target.
 func (t Target) GroupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)
 }

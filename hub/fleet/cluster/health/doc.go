@@ -1,7 +1,7 @@
 // Package health decides whether a member is still heard from. It only thinks: what
 // was seen and when goes in, what to remember and what Ready must become comes out.
 //
-// Time is that of the hub alone. A lease counts as renewed when the hub sees that its
+// All times are by the clock of the hub. A lease counts as renewed when the hub sees that its
 // renewTime is another one than before, so the clock of a member may be wrong and may
 // jump. What the hub has seen it keeps in memory only: after a restart every grace
 // period starts over, so that a hub that was away does not declare its members dead.

@@ -84,16 +84,16 @@ func IsNext(issued Certificate, before *Certificate, join string) bool {
 	}
 }
 
-// Copied is that somebody else may have a copy of the certificate of an agent.
+// Copied records that somebody else may have a copy of the certificate of an agent.
 type Copied struct {
 	// At is when an agent asked with another certificate than the last one, and Fingerprint is that of the certificate.
 	At          time.Time `json:"at"`
 	Fingerprint string    `json:"fingerprint"`
 }
 
-// Retired is that a Cluster was forgotten.
+// Retired records that a Cluster was forgotten.
 type Retired struct {
-	// At is when, and By is the operator.
+	// At is when the Cluster was forgotten, and By is the operator who forgot it.
 	At time.Time `json:"at"`
 	By string    `json:"by"`
 }

@@ -34,7 +34,7 @@ func size(value any) int {
 	}
 }
 
-// length is that of a string. The encoder of Kubernetes escapes what means something in HTML, too.
+// length is how many bytes a string takes in JSON. The encoder of Kubernetes escapes what means something in HTML, too.
 func length(s string) int {
 	n := len(s) + around
 	for i := range len(s) {

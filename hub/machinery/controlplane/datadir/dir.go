@@ -17,7 +17,7 @@ var (
 	ErrUnfinished = errors.New("restoring this data directory was interrupted")
 )
 
-// lockName is that of the file which the holder of a directory has locked.
+// lockName names the file which the holder of a directory has locked.
 const lockName = "lock"
 
 // Dir is a data directory that this process holds alone until Close.

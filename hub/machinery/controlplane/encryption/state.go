@@ -57,7 +57,7 @@ func (s *State) look() (err error) {
 	return err
 }
 
-// Path is that of the configuration.
+// Path is where the configuration file is.
 func (s *State) Path() string { return filepath.Join(s.dir, configName) }
 
 // Finish drops the keys by which nothing is encrypted any more, and notes that all is as the configuration says.

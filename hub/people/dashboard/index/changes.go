@@ -9,12 +9,12 @@ import (
 // Gone is the state of what is not there any more.
 const Gone = "Gone"
 
-// Change is that a cluster or an application came into another state.
+// Change says that a cluster or an application came into another state.
 type Change struct {
 	At time.Time
-	// Cluster is the name of one; empty if the change is of an application.
+	// Cluster names a cluster; empty if the change is of an application.
 	Cluster string
-	// Application and Template name one.
+	// Application and Template name an application; empty if the change is of a cluster.
 	Application Key
 	Template    applications.Template
 	// From is empty if it is not known.

@@ -159,8 +159,8 @@ func (c *converter) bookkeeping(i *item) bool {
 	return true
 }
 
-// result is what it all comes to. Namespaces are first, then what differs, so that it is there
-// when the templates are placed, which is last.
+// result returns what is to be applied, in its order: namespaces, overrides, templates, and last the policies that place templates, so that
+// what differs in a cluster is known by then.
 func (c *converter) result() conversion.Result {
 	for _, key := range slices.SortedFunc(maps.Keys(c.preferences), preferenceKey.compare) {
 		if i := c.preferences[key]; !i.refused {

@@ -70,7 +70,7 @@ func (r *Rollout) stopped() string {
 	}
 }
 
-// reason is that of the condition Progressing.
+// reason returns the reason of the condition Progressing.
 func reason(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	if c := meta.FindStatusCondition(status.Conditions, fairleadv1alpha1.RolloutConditionProgressing); c != nil {
 		return c.Reason
