@@ -2,7 +2,7 @@ package applications
 
 import "time"
 
-// State is the worst that there is to say of an application. The names are shown to people
+// State is the worst state that an application is in, in any of its clusters. The names are shown to people
 // and are values of `-o json`.
 type State string
 
@@ -12,7 +12,7 @@ const (
 	Failing State = "Failing"
 	// Unscheduled : no cluster was found for it.
 	Unscheduled State = "Unscheduled"
-	// Unhealthy : it was applied, and does not fare well somewhere.
+	// Unhealthy : it was applied, and is not healthy in some cluster.
 	Unhealthy State = "Unhealthy"
 	// Stale : a cluster that has it is not heard from; what is shown of it is old.
 	Stale State = "Stale"
@@ -26,7 +26,7 @@ const (
 	RollingOut State = "RollingOut"
 	// Deleting : the template is gone, and its copies are being removed.
 	Deleting State = "Deleting"
-	// Healthy : it is where it should be and fares well.
+	// Healthy : each cluster that is to have it has it, and it is healthy there.
 	Healthy State = "Healthy"
 )
 
@@ -40,13 +40,13 @@ type Application struct {
 	Template
 	// Binding is the name of its binding, which is in the namespace of the template.
 	Binding string `json:"binding"`
-	// Policy has it. It is empty if nobody does: then it follows others, or its policy has
-	// just gone.
+	// Policy is the policy that has the template; empty if none has: then it follows others, or its policy was
+	// just deleted.
 	Policy PolicyKey `json:"policy"`
 	// Follows are the bindings whose workloads need it, as namespace/name.
 	Follows []string `json:"follows,omitempty"`
-	// State is the worst that there is to say, and Why a sentence about it; Why is empty
-	// if all is well.
+	// State is the worst state that it is in, and Why a sentence about that; Why is empty
+	// if it is healthy.
 	State State  `json:"state"`
 	Why   string `json:"why,omitempty"`
 	// Replicas that the template asks for; 0 for what has none.
@@ -54,7 +54,7 @@ type Application struct {
 	Counts
 	// Places has an entry for each cluster that has it or is to have it, by name.
 	Places []Place `json:"clusters"`
-	// Since is when the hub began to lead it out.
+	// Since is when its binding was created.
 	Since time.Time `json:"since"`
 }
 
