@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"slices"
 	"strings"
 	"text/template/parse"
 
@@ -127,6 +126,3 @@ func decode(text string) ([]*unstructured.Unstructured, error) {
 	}
 	return out, nil
 }
-
-// sortedKeys is the order in which templates see a map.
-func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

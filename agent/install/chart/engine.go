@@ -3,6 +3,7 @@ package chart
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -115,7 +116,7 @@ func (f *frame) loop(dot any, n *parse.RangeNode) error {
 			keys = append(keys, i)
 		}
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			keys, elements = append(keys, key), append(elements, v[key])
 		}
 	default:
