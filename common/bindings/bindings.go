@@ -176,8 +176,7 @@ func IDOf(obj metav1.Object) string {
 	return cmp.Or(labels[contract.ResourceBindingPermanentIDLabel], labels[contract.ClusterResourceBindingPermanentIDLabel])
 }
 
-// Finalizer is the one by which the Works of a binding in a namespace go with it, or of one
-// that is in none.
+// Finalizer names the finalizer by which the Works of a binding go with it: of one in a namespace, or of one in none.
 func Finalizer(namespace string) string {
 	if namespace == "" {
 		return contract.ClusterBindingFinalizer

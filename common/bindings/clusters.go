@@ -7,7 +7,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Clusters are those of some targets, to be asked for by name. The zero value has none.
+// Clusters are the clusters of some targets, to be looked up by name. The zero value has none.
 type Clusters struct {
 	// byName are the targets, sorted.
 	byName []workv1alpha2.TargetCluster

@@ -29,7 +29,7 @@ type Token struct {
 	// ID is public: it is part of the name of the token's Secret and of the user name
 	// of whoever presents the token.
 	ID string
-	// Secret is what its holder knows.
+	// Secret is the secret half of the token.
 	Secret string
 	// Cluster is the one cluster that may join, or a pattern of names. It is empty in a
 	// token that somebody else made, which lets nobody join.
@@ -44,7 +44,7 @@ type Token struct {
 	Manual bool
 	// Closed says why it opens nothing any more though it is not used up; empty if it does.
 	Closed string
-	// Gives is what a Cluster gets that joins with it.
+	// Gives are the defaults that a Cluster gets that joins with the token.
 	Gives ClusterDefaults
 	// CreatedBy is the user who made it; empty if that is not known.
 	CreatedBy string

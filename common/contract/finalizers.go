@@ -25,6 +25,6 @@ const (
 	// PropagationPolicyFinalizer, on a PropagationPolicy, is removed once its claims
 	// are.
 	PropagationPolicyFinalizer = "karmada.io/propagation-policy-controller"
-	// ClusterPropagationPolicyFinalizer is that of a ClusterPropagationPolicy.
+	// ClusterPropagationPolicyFinalizer is the finalizer of a ClusterPropagationPolicy.
 	ClusterPropagationPolicyFinalizer = "karmada.io/cluster-propagation-policy-controller"
 )

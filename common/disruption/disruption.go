@@ -29,7 +29,7 @@ const DefaultSilence = 40 * time.Second
 // again, to come back: they come one after the other.
 const Respite = 2 * time.Minute
 
-// Verdict is what the hub thinks of itself.
+// Verdict says whether the hub suspects itself: that it has lost its network, rather than that its members have failed.
 type Verdict struct {
 	// Silent are the clusters whose silence is not believed; none if all is well.
 	Silent sets.Set[string]

@@ -30,7 +30,7 @@ const TickInterval = maxPause / 5
 // heard is how a cluster was when it was heard from last.
 type heard struct {
 	uid types.UID
-	// status is that of its condition Ready, at when that says it became so, and since the same without the time for which
+	// status is the status of its condition Ready, at when that says it became so, and since the same without the time for which
 	// lines were lost since.
 	status    metav1.ConditionStatus
 	at, since time.Time

@@ -16,9 +16,9 @@ type Question struct {
 	// Object is the template, the desired object (Retain), or the live one (InterpretStatus
 	// and InterpretHealth).
 	Object *unstructured.Unstructured
-	// Live is what the member has (Retain).
+	// Live is the object in the member (Retain).
 	Live *unstructured.Unstructured
-	// Replicas are those to set (ReviseReplica).
+	// Replicas is the number of replicas to set (ReviseReplica).
 	Replicas int32
 	// Items are what the members reported (AggregateStatus).
 	Items []workv1alpha2.AggregatedStatusItem
@@ -27,7 +27,7 @@ type Question struct {
 // ReplicaAnswer is the answer to InterpretReplica.
 type ReplicaAnswer struct {
 	Replicas int32 `json:"replicas"`
-	// Requirements are those of one replica; nil if it asks for nothing.
+	// Requirements are the requirements of one replica; nil if it asks for nothing.
 	Requirements *workv1alpha2.ReplicaRequirements `json:"requirements,omitempty"`
 }
 

@@ -27,7 +27,7 @@ const (
 
 // WatchSetDeps is what a WatchSet needs.
 type WatchSetDeps struct {
-	// Informers are those of the manager's cache.
+	// Informers are the informers of the manager's cache.
 	Informers *MetadataInformers
 	// Cache reads what the informers keep.
 	Cache client.Reader

@@ -47,7 +47,7 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
-// ClientOptions are those of the hub's end. Zero values are the defaults.
+// ClientOptions are the options of the hub's end. Zero values are the defaults.
 type ClientOptions struct {
 	// Ping is after how long without a frame the agent is asked whether it is there.
 	Ping time.Duration

@@ -35,7 +35,7 @@ const (
 	lostPing = "conn_close_lost_ping"
 )
 
-// ServerOptions are those of the agent's end. Zero values are the defaults.
+// ServerOptions are the options of the agent's end. Zero values are the defaults.
 type ServerOptions struct {
 	// Ping is after how long without a frame the hub is asked whether it is there; the answer may take as long, and 10 s at most.
 	Ping time.Duration

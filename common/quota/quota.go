@@ -21,7 +21,7 @@ const requestsPrefix = "requests."
 type Quota struct {
 	// Namespace and Name are those of the FederatedResourceQuota.
 	Namespace, Name string
-	// Overall is what it allows.
+	// Overall is the sum that the quota allows.
 	Overall corev1.ResourceList
 	// UsedByOthers is what other bindings use.
 	UsedByOthers corev1.ResourceList

@@ -33,7 +33,7 @@ type Part struct {
 	// Object is the template without what only the hub's copy has (see package prune), without its
 	// Origin, and with one replica if it is Scaled.
 	Object *unstructured.Unstructured `json:"object"`
-	// Rules are those of override policies that select the template, in the order in which they
+	// Rules are the rules of override policies that select the template, in the order in which they
 	// are applied.
 	Rules []override.Rule `json:"rules,omitempty"`
 	// Scaled says that the replicas are not part of the content: each cluster has those that it is
@@ -60,7 +60,7 @@ type Revise func(obj *unstructured.Unstructured, replicas int32) (*unstructured.
 type Source struct {
 	// Template as it was read.
 	Template *unstructured.Unstructured
-	// Rules are those of override policies that select it: override.Select(…).Rules().
+	// Rules are the rules of override policies that select it: override.Select(…).Rules().
 	Rules []override.Rule
 	// Revise sets its replicas. It is nil if the hub does not set them, since the kind has no rule
 	// for that or its binding is not that of a workload (bindings.IsWorkload): then the replicas

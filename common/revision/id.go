@@ -13,7 +13,7 @@ import (
 type ID struct {
 	// Number counts up from 1.
 	Number int64
-	// Hash is that of its content.
+	// Hash is the hash of its content.
 	Hash string
 }
 

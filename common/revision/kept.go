@@ -50,7 +50,7 @@ type Kept struct {
 	// time.
 	Strategy     string                               `json:"strategy,omitempty"`
 	StrategySpec fairleadv1alpha1.RolloutStrategySpec `json:"strategySpec"`
-	// Waves are those of the time when it was made, with their clusters in their order.
+	// Waves are the waves of the time when it was made, with their clusters in their order.
 	Waves []Wave `json:"waves,omitempty"`
 	// Size is how many bytes it was decoded from; 0 if it was not.
 	Size int `json:"-"`

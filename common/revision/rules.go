@@ -20,7 +20,7 @@ const RulesKey = "rules"
 
 // storedRules are the rules of ClusterOverridePolicies of a revision as their Secret has them.
 type storedRules struct {
-	// Rules are those of the main part, then those of each dependent.
+	// Rules are the rules of the main part, then those of each dependent.
 	Rules [][]override.Rule `json:"rules"`
 }
 

@@ -13,7 +13,7 @@ import (
 
 // TaintPolicy is a ClusterTaintPolicy made ready to be matched with clusters.
 type TaintPolicy struct {
-	// Policy is the one that was compiled. It is not to be changed.
+	// Policy is the policy that was compiled. It is not to be changed.
 	Policy  *policyv1alpha1.ClusterTaintPolicy
 	matcher ClusterMatcher
 }

@@ -8,11 +8,11 @@ import (
 
 // Build is what a program was built from.
 type Build struct {
-	// Version is that of the module: a tag, or a version made of a commit.
+	// Version is the version of the module: a tag, or a version made of a commit.
 	Version string `json:"version"`
 	// Commit is the whole hash; empty if the build did not know it.
 	Commit string `json:"commit,omitempty"`
-	// ImageTag is that of the container images which `make images` makes of this build.
+	// ImageTag is the tag of the container images which `make images` makes of this build.
 	ImageTag  string `json:"imageTag"`
 	GoVersion string `json:"goVersion"`
 	Platform  string `json:"platform"`

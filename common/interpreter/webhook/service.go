@@ -17,7 +17,7 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// defaultPort is that of a Service if the webhook names none.
+// defaultPort is the port of a Service if the webhook names none.
 const defaultPort = 443
 
 // service is a Service that serves a webhook. Its certificate is for <name>.<namespace>.svc,

@@ -8,13 +8,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Headers are those of a request or an answer. It is http.Header.
+// Headers are the headers of a request or an answer. It is http.Header.
 type Headers = map[string][]string
 
 // AuditID is the header by which both API servers log a request under one id, in the canonical form. Callers may choose it.
 const AuditID = "Audit-Id"
 
-// auditID is what the API servers take for one.
+// auditID matches what API servers accept as the id of an audit event.
 var auditID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
 
 // webSocketProtocols lists the subprotocols that a client would speak, and bearerProtocol begins the one in which browsers send

@@ -57,9 +57,9 @@ type meter struct {
 	depth int
 	// tooDeep is the first line that nests too deeply.
 	tooDeep int
-	// cost is that of the statements of the innermost block so far.
+	// cost is the cost of the statements of the innermost block so far.
 	cost int
-	// constants are those of the innermost function so far, and lookups what it takes to
+	// constants are the constants of the innermost function so far, and lookups what it takes to
 	// find those of all functions.
 	constants map[string]bool
 	lookups   int

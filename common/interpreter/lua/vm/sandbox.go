@@ -35,10 +35,10 @@ type sandbox struct {
 	fallback *lua.LTable
 	// modules are what was required already.
 	modules map[string]lua.LValue
-	// memory is that of the call, and lazy the metatable of tables that wait there.
+	// memory is the memory of the call, and lazy the metatable of tables that wait there.
 	memory *memory
 	lazy   *lua.LTable
-	// patterns are those that were translated already.
+	// patterns are the patterns that were translated already.
 	patterns map[string]*pattern
 }
 
