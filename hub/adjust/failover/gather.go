@@ -179,7 +179,7 @@ func (r *reconciler) readCluster(ctx context.Context, name string, s *scope) err
 	return nil
 }
 
-// tolerations are those of the placement that the scheduler applied last, and else of
+// tolerations are the tolerations of the placement that the scheduler applied last, and else of
 // the one that it is to apply.
 func tolerations(b kube.Binding) []corev1.Toleration {
 	var applied policyv1alpha1.Placement

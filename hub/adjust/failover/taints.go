@@ -25,7 +25,7 @@ type taints struct {
 
 	mu       sync.Mutex
 	policies evict.TaintPolicies
-	// versions are those of the ClusterTaintPolicies that were compiled.
+	// versions are the versions of the ClusterTaintPolicies that were compiled.
 	versions string
 	// expiring are the keys of taints that are about to go, by cluster.
 	expiring map[string]expiring

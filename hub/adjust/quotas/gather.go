@@ -20,7 +20,7 @@ import (
 // scope is what is known of one FederatedResourceQuota.
 type scope struct {
 	quota *policyv1alpha1.FederatedResourceQuota
-	// bindings are those of its namespace, and works those that bring its parts; neither is
+	// bindings are the bindings of its namespace, and works those that bring its parts; neither is
 	// to be changed.
 	bindings []workv1alpha2.Binding
 	works    []*workv1alpha1.Work

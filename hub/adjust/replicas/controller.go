@@ -15,7 +15,7 @@ import (
 type Deps struct {
 	// Interpreter says which kinds can keep the replicas of a member.
 	Interpreter interpreter.Interpreter
-	// Informers are those of the manager's cache.
+	// Informers are the informers of the manager's cache.
 	Informers *kube.MetadataInformers
 	// Events gets what people are told.
 	Events kube.EventSink

@@ -15,7 +15,7 @@ import (
 // errNever says that a schedule names a time that no calendar has.
 var errNever = errors.New("it names a time that never comes")
 
-// times are those of a rule.
+// times are the times of a rule.
 type times struct {
 	schedule string
 	table    *timetable

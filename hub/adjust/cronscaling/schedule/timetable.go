@@ -43,7 +43,7 @@ type timetable struct {
 	minutes uint64
 	hours   uint64
 	months  uint64
-	// days are those of the month that are named by number, nearest those whose nearest working day is; last is its last day.
+	// days are the days of the month that are named by number, nearest those whose nearest working day is; last is its last day.
 	days, nearest uint64
 	last          bool
 	// weekdays are from Sunday on; ofMonth has seven for each week of a month, and seven for the last days of their kind.

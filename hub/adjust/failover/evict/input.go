@@ -29,9 +29,9 @@ type Input struct {
 	// Spec and Status of the binding.
 	Spec   *workv1alpha2.ResourceBindingSpec
 	Status *workv1alpha2.ResourceBindingStatus
-	// Tolerations are those of the placement that was applied.
+	// Tolerations are the tolerations of the placement that was applied.
 	Tolerations []corev1.Toleration
-	// Clusters are those that the binding names and that exist, by name.
+	// Clusters are the clusters that the binding names and that exist, by name.
 	Clusters map[string]*clusterv1alpha1.Cluster
 	// Works are the clusters that have a Work of the binding, be it about to go.
 	Works map[string]Work
@@ -77,7 +77,7 @@ type Input struct {
 	// Options are what the hub was started with.
 	Options Options
 
-	// items are those of the status by cluster, once they were asked for.
+	// items are the items of the status by cluster, once they were asked for.
 	items map[string]*workv1alpha2.AggregatedStatusItem
 	// least is how many replicas clusters had at least before the evictions under way, by name, and unknown says that it
 	// is not known what was before one; once they were asked for.
@@ -89,7 +89,7 @@ type Input struct {
 type Options struct {
 	// Grace is how long an old copy waits for the new one.
 	Grace time.Duration
-	// PurgeMode is that of taints where the policy says nothing.
+	// PurgeMode is the mode of taints where the policy says nothing.
 	PurgeMode policyv1alpha1.PurgeMode
 	// Silence is after how much of it the hub gives up members that have nothing but their lease; 0 is the default.
 	Silence time.Duration

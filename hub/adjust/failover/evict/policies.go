@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// TaintPolicies are those that put NoExecute taints on clusters, ready to be asked which taints
+// TaintPolicies are the policies that put NoExecute taints on clusters, ready to be asked which taints
 // they put there, and which of these are about to go because what they were put there for is
 // over. A cluster that is back is Ready before its taints are gone, and nothing is to be moved
 // away in between.
@@ -57,7 +57,7 @@ func evicting(spec *policyv1alpha1.ClusterTaintPolicySpec) []string {
 	return keys
 }
 
-// Keys are those of the taints that policies put on clusters: others were put there by
+// Keys are the keys of the taints that policies put on clusters: others were put there by
 // people.
 func (p TaintPolicies) Keys() sets.Set[string] { return p.keys }
 

@@ -24,7 +24,7 @@ type RateLimiter struct {
 type zone struct {
 	// taken is when the last slot was taken, and next the first that nobody waits for.
 	taken, next time.Time
-	// round is that of the last slot that was taken.
+	// round is the round of the last slot that was taken.
 	round int
 	// asked counts who asked.
 	asked int

@@ -22,7 +22,7 @@ type Tolerance struct {
 	Forever bool
 	// Until is when it must leave otherwise; it may be past.
 	Until time.Time
-	// Taint is the one that drives it out first, nil if none does.
+	// Taint is the taint that drives it out first, nil if none does.
 	Taint *corev1.Taint
 	// Seconds is for how long that taint is tolerated; nil if it is not at all.
 	Seconds *int64

@@ -19,7 +19,7 @@ import (
 type Mark struct {
 	Target
 
-	// UID is that of the object which was marked: one of the same name that is made later may have
+	// UID is the UID of the object which was marked: one of the same name that is made later may have
 	// the label from its author. Records of older hubs have none.
 	UID types.UID `json:"uid,omitempty"`
 }
