@@ -123,7 +123,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	s.keepers.Go(func() { s.keep(ctx, opened, who, until) })
 }
 
-// terms are those of a line.
+// terms are the terms of a line.
 type terms struct {
 	// presence is by what the agent shows that it is there.
 	presence string
@@ -133,7 +133,7 @@ type terms struct {
 	maxAge time.Duration
 }
 
-// terms are those of a line that is opened now. When agents return by the thousand, hub and API are late for a while, also with the pings of
+// terms are the terms of a line that is opened now. When agents return by the thousand, hub and API are late for a while, also with the pings of
 // those who have their lines again. Lines that are given up for that are opened anew, which keeps all of them busy.
 func (s *Server) terms(asked http.Header) terms {
 	ping := pingOf(asked.Get(contract.LinePingHeader))

@@ -18,7 +18,7 @@ const (
 	remoteExtraPrefix = "X-Remote-Extra-"
 )
 
-// caller is who asks.
+// caller is the operator who makes a request.
 type caller struct {
 	name, uid string
 	groups    []string

@@ -43,7 +43,7 @@ const (
 type Place struct {
 	// Namespace and Name are of the Service.
 	Namespace, Name string
-	// Port is that of the Service.
+	// Port is the port of the Service.
 	Port int32
 	// Loopback says that the Service is to be made, and means this machine.
 	Loopback bool

@@ -26,7 +26,7 @@ type openRequest struct {
 	cut     context.CancelCauseFunc
 }
 
-// openRequests are those that are open, and who waits for changes of Clusters. It may be used from many goroutines.
+// openRequests are the requests that are open, and who waits for changes of Clusters. It may be used from many goroutines.
 type openRequests struct {
 	mu       sync.Mutex
 	all      map[*openRequest]struct{}

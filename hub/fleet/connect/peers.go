@@ -23,6 +23,6 @@ type Peers interface {
 	// OnChange has f called with the name of a cluster whenever a line of it at another replica has changed, until stop is called. F must
 	// not block.
 	OnChange(f func(cluster string)) (stop func())
-	// Lines are those that the other replicas hold or held, by replica.
+	// Lines are the lines that the other replicas hold or held, by replica.
 	Lines() map[string][]lines.State
 }

@@ -66,7 +66,7 @@ const (
 	reasonLoop       metav1.StatusReason = "LoopDetected"
 )
 
-// reasons are all for which something is refused.
+// reasons are all reasons for which a request or a line is refused.
 func reasons() []metav1.StatusReason {
 	return []metav1.StatusReason{
 		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonMethodNotAllowed,

@@ -22,7 +22,7 @@ const memorySize = 8
 type sessionMemory struct {
 	// Current is the session that was heard last.
 	Current string
-	// Earlier are those that it took the place of, the latest last.
+	// Earlier are the sessions that it took the place of, the latest last.
 	Earlier []string
 	// Conflict says that several were heard at once, and Last when a session came back.
 	Conflict bool

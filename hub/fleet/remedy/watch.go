@@ -35,7 +35,7 @@ func conditionChanged() predicate.Predicate {
 	}
 }
 
-// statuses are those of the conditions of a cluster, by type.
+// statuses are the statuses of the conditions of a cluster, by type.
 func statuses(c *clusterv1alpha1.Cluster) map[string]string {
 	out := make(map[string]string, len(c.Status.Conditions))
 	for i := range c.Status.Conditions {

@@ -14,7 +14,7 @@ import (
 
 // Refusal is why a line is not opened, or does not stay.
 type Refusal struct {
-	// Reason is that of the answer.
+	// Reason is the reason of the answer.
 	Reason metav1.StatusReason
 	// Message is a sentence for people.
 	Message string
@@ -32,7 +32,7 @@ type Cluster struct {
 	Found bool
 	// Deleting says that it is being deleted.
 	Deleting bool
-	// Annotations are those of the Cluster.
+	// Annotations are the annotations of the Cluster.
 	Annotations map[string]string
 }
 
@@ -71,7 +71,7 @@ type Lifetime struct {
 	Credential string
 	// ClaimedExpiry is when the certificate ends, as the agent says; it may be anything.
 	ClaimedExpiry string
-	// Annotations are those of the Cluster.
+	// Annotations are the annotations of the Cluster.
 	Annotations map[string]string
 }
 

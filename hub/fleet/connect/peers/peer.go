@@ -27,7 +27,7 @@ const (
 	// idleConnections are kept for requests to come, for idleTimeout.
 	idleConnections = 32
 	idleTimeout     = time.Minute
-	// maxHeaderBytes are those of a request or an answer.
+	// maxHeaderBytes bounds the headers of a request or an answer.
 	maxHeaderBytes = 256 << 10
 )
 

@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/view"
 )
 
-// Lines are those that this replica holds, as lines.Registry has them. Methods may be called by several goroutines.
+// Lines are the lines that this replica holds, as lines.Registry has them. Methods may be called by several goroutines.
 type Lines interface {
 	// States returns what is known of the lines of all clusters.
 	States() []lines.State
@@ -39,7 +39,7 @@ type Options struct {
 	AdvertiseAddress string
 	// Directory has the Leases of all replicas.
 	Directory Directory
-	// Lines are those of this replica.
+	// Lines are the lines of this replica.
 	Lines Lines
 	// Handler takes the requests that other replicas forward. It may trust their headers.
 	Handler http.Handler

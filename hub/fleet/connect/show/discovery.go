@@ -32,7 +32,7 @@ func Groups() metav1.APIGroupList {
 	return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{group}}
 }
 
-// Resources are those of the version.
+// Resources are the resources of the version.
 func Resources() metav1.APIResourceList {
 	return metav1.APIResourceList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version().GroupVersion,

@@ -2,7 +2,7 @@ package show
 
 import "fairlead.dev/common/contract"
 
-// object is one of JSON.
+// object is an object of JSON.
 type object = map[string]any
 
 // OpenAPIPath is where the description of the version is, below the root of descriptions.

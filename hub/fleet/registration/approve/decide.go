@@ -32,9 +32,9 @@ type Input struct {
 	UID string
 	// MemberID is the id that the member gives itself.
 	MemberID string
-	// Token is the one that was presented; nil if the hub has none of its id.
+	// Token is the token that was presented; nil if the hub has none of its id.
 	Token *bootstrap.Token
-	// Cluster is the one of the name that is asked for; nil if there is none.
+	// Cluster is the cluster of the name that is asked for; nil if there is none.
 	Cluster *Cluster
 	// ReservedFor is the id of the member that was forgotten and for which the name is
 	// kept; empty if it is not.
@@ -56,7 +56,7 @@ type Cluster struct {
 	// Join is the id of the join whose agent has the rights of this Cluster; empty if its member
 	// joined a hub that knew no joins.
 	Join string
-	// Fingerprint is that of the certificate that was issued last; empty if it is not known.
+	// Fingerprint is the fingerprint of the certificate that was issued last; empty if it is not known.
 	Fingerprint string
 }
 

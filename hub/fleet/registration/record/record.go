@@ -16,7 +16,7 @@ import (
 
 // Joined is how a member joined last.
 type Joined struct {
-	// ID is that of the join, whose group has the rights of the agent; empty if the agent is of a
+	// ID is the ID of the join, whose group has the rights of the agent; empty if the agent is of a
 	// version that knew none.
 	ID string `json:"id,omitempty"`
 	// At is when.
