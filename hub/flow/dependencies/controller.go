@@ -36,7 +36,7 @@ type Deps struct {
 	Exclusions selector.Exclusions
 	// Interpreter says what a template needs.
 	Interpreter interpreter.Interpreter
-	// Informers are those of the manager's cache.
+	// Informers are the informers of the manager's cache.
 	Informers *kube.MetadataInformers
 	// Events gets what people are told.
 	Events kube.EventSink

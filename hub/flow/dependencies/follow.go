@@ -199,7 +199,7 @@ func (r *Reconciler) attachTo(ctx context.Context, b kube.Binding, o object, ind
 // leaver is a workload that does not need a binding any more.
 type leaver struct {
 	request
-	// binding is that of the workload; nil if nothing is known of it.
+	// binding is the binding of the workload; nil if nothing is known of it.
 	binding kube.Binding
 	// has are the clusters where the workload goes on, and does without.
 	has sets.Set[string]

@@ -33,11 +33,11 @@ type live struct {
 	there   bool
 	content revision.Content
 	hash    string
-	// generation is that of the template.
+	// generation is the generation of the template.
 	generation int64
 	// at is when it was read.
 	at time.Time
-	// version is that of the template, and since from when on further edits are waited for.
+	// version is the version of the template, and since from when on further edits are waited for.
 	version string
 	since   time.Time
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	actionRollOut = "RollOut"
-	// reasonUnordered is that of waves that cannot be ordered as their strategy says.
+	// reasonUnordered is the reason of the event about waves that cannot be ordered as their strategy says.
 	reasonUnordered = "OrderLabelAbsent"
 )
 

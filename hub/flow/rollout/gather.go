@@ -32,11 +32,11 @@ type scope struct {
 	binding kube.Binding
 	// rollout is a copy; its status is what was last written.
 	rollout kube.Rollout
-	// strategy is the one that the binding names now; nil if there is none of that name.
+	// strategy is the strategy that the binding names now; nil if there is none of that name.
 	strategy *fairleadv1alpha1.RolloutStrategy
 	// targets are the Clusters of the targets; of one that is no more only the name is set.
 	targets []*clusterv1alpha1.Cluster
-	// works are those of the binding, by cluster.
+	// works are the Works of the binding, by cluster.
 	works map[string]*workv1alpha1.Work
 	// parts are what it needs by the revisions by which clusters are judged.
 	parts []part

@@ -35,7 +35,7 @@ type memory struct {
 	forget []int64
 }
 
-// rolloutStates are those of all bindings of a kind.
+// rolloutStates are the states of all bindings of a kind.
 type rolloutStates struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]*memory

@@ -22,7 +22,7 @@ type sharer struct {
 	binding kube.Binding
 	// clusters are where it needs the part.
 	clusters []workv1alpha2.TargetCluster
-	// plan is that of its rollout; the zero value, by which everything stays, if there is none yet.
+	// plan is the plan of its rollout; the zero value, by which everything stays, if there is none yet.
 	plan  revision.Plan
 	works map[string]*workv1alpha1.Work // by cluster
 }

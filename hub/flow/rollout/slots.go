@@ -24,7 +24,7 @@ import (
 type slots struct {
 	mu     sync.Mutex
 	loaded bool
-	// rollouts are those that have places or wait for some: each decision looks at all of them, and most rollouts do neither.
+	// rollouts are the rollouts that have places or wait for some: each decision looks at all of them, and most rollouts do neither.
 	rollouts map[slotKey]slotsOf
 	// wake has the rollouts of a kind looked at whose clusters wait for a place.
 	wake map[string]func(types.NamespacedName)

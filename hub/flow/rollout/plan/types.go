@@ -7,7 +7,7 @@ import (
 
 // Input is what waves are made of.
 type Input struct {
-	// Strategy is the one that the revision is to go by. What it leaves out has its default.
+	// Strategy is the strategy that the revision is to go by. What it leaves out has its default.
 	Strategy fairleadv1alpha1.RolloutStrategySpec
 	// Seed is the UID of the binding: clusters alike are taken in an order that differs from
 	// application to application, but not from revision to revision.
