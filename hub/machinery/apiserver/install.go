@@ -32,7 +32,7 @@ type Options struct {
 	// AdoptClusterInfo writes ClusterInfo over one that somebody else wrote. Without it
 	// theirs is left alone: a cluster of kubeadm has its own.
 	AdoptClusterInfo bool
-	// Version is that of the hub. What a newer one installed is left as it is, unless AllowDowngrade says otherwise; without a
+	// Version is the version of the hub. What a newer one installed is left as it is, unless AllowDowngrade says otherwise; without a
 	// version nothing is compared.
 	Version        string
 	AllowDowngrade bool

@@ -40,7 +40,7 @@ type Transfer struct {
 	Made time.Time `json:"made"`
 	// From is the machine that it was made on.
 	From string `json:"from"`
-	// Files are those of the data directory, by their paths in it.
+	// Files are the files of the data directory, by their paths in it.
 	Files map[string][]byte `json:"files"`
 }
 

@@ -112,7 +112,7 @@ func hubOnly() []string {
 		"audit-webhook-config-file"}, authenticationFlags()...)
 }
 
-// authenticationFlags are those of kube-apiserver by which it knows people; it checks their values itself.
+// authenticationFlags are the flags of kube-apiserver by which it knows people; it checks their values itself.
 func authenticationFlags() []string {
 	return []string{"authentication-config", "oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix",
 		"oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs"}

@@ -33,9 +33,9 @@ const action = "Interpret"
 
 // Deps is what the stage needs.
 type Deps struct {
-	// Compiler is the one of the hub's interpreter.
+	// Compiler is the compiler of the hub's interpreter.
 	Compiler *lua.Compiler
-	// Failures are those of the hub's interpreter.
+	// Failures are the failures of the hub's interpreter.
 	Failures *Failures
 	// Events gets what people are told.
 	Events kube.EventSink

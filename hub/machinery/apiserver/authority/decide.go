@@ -16,7 +16,7 @@ type Agent struct {
 	Issuer string
 }
 
-// Step is one of those by which an authority is exchanged.
+// Step is one of the steps by which a certificate authority is exchanged.
 type Step string
 
 // Steps.
@@ -26,7 +26,7 @@ const (
 	Finish Step = "finish"
 )
 
-// Decision is what a step comes to.
+// Decision says whether a step can be made now.
 type Decision struct {
 	// Done says that there is nothing to do.
 	Done bool
@@ -36,7 +36,7 @@ type Decision struct {
 	Waiting []Waiting
 }
 
-// Waiting is an agent that is not as far.
+// Waiting is an agent that the step would cut off, and why.
 type Waiting struct {
 	Cluster, Why string
 }

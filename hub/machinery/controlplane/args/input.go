@@ -80,7 +80,7 @@ type Input struct {
 	Kubeconfig  func(component string) string
 	BindAddress string
 	Port        int
-	// PrivatePort is the one of what runs beside kube-apiserver, at the loopback address; 0 is that this shares that of everybody.
+	// PrivatePort is the port of kube-apiserver for the programs beside it, at the loopback address; 0 means that they use the public one.
 	PrivatePort   int
 	AdvertiseHost string
 	ServiceCIDR   netip.Prefix

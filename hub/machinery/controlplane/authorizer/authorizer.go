@@ -43,7 +43,7 @@ func (a asking) Authorize(ctx context.Context, attributes authorizer.Attributes)
 	return a.next.Authorize(context.WithValue(ctx, userKey{}, attributes.GetUser()), attributes) //nolint:wrapcheck // It is the answer.
 }
 
-// bindings are those of one kind.
+// bindings are the bindings of one kind.
 type bindings[T any] struct{ indexer cache.Indexer }
 
 // of returns the bindings in a namespace, or in none, that name who asks. One may be there twice.

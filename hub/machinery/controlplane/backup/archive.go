@@ -33,13 +33,13 @@ const (
 
 // contents is the first entry of an archive.
 type contents struct {
-	// Format is that of the archive.
+	// Format is the format of the archive.
 	Format int `json:"format"`
 	// Taken is when the snapshot was made.
 	Taken time.Time `json:"taken"`
-	// Version is that of the program which made it.
+	// Version is the version of the program which made it.
 	Version string `json:"version"`
-	// Providers are those of the operator's own that may have encrypted a part of the database: their keys are not in the archive.
+	// Providers are the providers of the operator's own that may have encrypted a part of the database: their keys are not in the archive.
 	Providers []string `json:"providers,omitempty"`
 	// SHA256 has the checksum of every other entry, in hexadecimal.
 	SHA256 map[string]string `json:"sha256"`

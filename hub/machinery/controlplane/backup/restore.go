@@ -19,7 +19,7 @@ import (
 type Restored struct {
 	// Taken is when the backup was made.
 	Taken time.Time
-	// Version is that of the program which made it.
+	// Version is the version of the program which made it.
 	Version string
 }
 

@@ -27,7 +27,7 @@ import (
 type Source struct {
 	// DataDir belongs to a control plane that is running.
 	DataDir string
-	// Version is that of this program.
+	// Version is the version of this program.
 	Version string
 	// Now is the time.
 	Now time.Time

@@ -28,7 +28,7 @@ type Verified struct {
 
 	// Taken is when the backup was made.
 	Taken time.Time `json:"taken"`
-	// Version is that of the program which made it.
+	// Version is the version of the program which made it.
 	Version string `json:"version"`
 	// Objects is how many are in the database.
 	Objects int `json:"objects"`

@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	// head is that of a file of gzip without a name and a time.
+	// head is the head of a file of gzip without a name and a time.
 	head = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff} //nolint:gochecknoglobals // It is constant.
 	// last is the last block of deflate, which is empty.
 	last = []byte{3, 0} //nolint:gochecknoglobals // It is constant.
@@ -41,7 +41,7 @@ type answer struct {
 	watch       bool
 	history     history
 
-	// status is that of the header, 0 if it was not written; sent says that it went out.
+	// status is the status code of the header, 0 if it was not written; sent says that it went out.
 	status int
 	sent   bool
 	// compressed says that what follows the header is, begun that head went out, and json that events can be told apart.

@@ -22,13 +22,13 @@ import (
 // KMS follow.
 const encryptedPrefix = "k8s:enc:"
 
-// Counts are of the values that Check looked at.
+// Counts are the numbers of values that Check looked at.
 type Counts struct {
-	// Encrypted are those that the keys of the hub decrypt.
+	// Encrypted counts values that the keys of the hub decrypt.
 	Encrypted int `json:"encrypted"`
-	// Plain are those that nothing encrypts: of a hub of before it encrypted anything, or that was told to.
+	// Plain counts values that nothing encrypts: they are from before the hub encrypted anything, or it was told not to.
 	Plain int `json:"plain"`
-	// Foreign are those that a provider of the operator's encrypts.
+	// Foreign counts values that a provider of the operator's encrypts.
 	Foreign int `json:"foreign"`
 }
 

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Resources are those that are encrypted: whatever holds Secrets, or copies of them.
+// Resources are the resources that are encrypted: whatever holds Secrets, or copies of them.
 func Resources() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Resource: "secrets"},
@@ -111,7 +111,7 @@ func covers(names []string, resource schema.GroupResource) bool {
 
 // sealed notes what is encrypted how, once all is.
 type sealed struct {
-	// Digest is that of the configuration.
+	// Digest is the digest of the configuration.
 	Digest string `json:"digest"`
 	// Key is the hub's own that encrypts what no provider of the operator's does.
 	Key string `json:"key"`

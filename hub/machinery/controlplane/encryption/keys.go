@@ -35,7 +35,7 @@ type Key struct {
 	Secret []byte `json:"secret"`
 }
 
-// Keys are those of a hub; the first encrypts, all decrypt.
+// Keys are the keys of a hub; the first encrypts, all decrypt.
 type Keys []Key
 
 // keyFile is how they are written.

@@ -9,7 +9,7 @@ import (
 const (
 	// waitingSize holds a ping and a small answer.
 	waitingSize = 512
-	// passingSize is that of io.Copy.
+	// passingSize is the size of a buffer, as io.Copy has it.
 	passingSize = 32 << 10
 )
 

@@ -171,9 +171,9 @@ const (
 
 // Hashes tell the lasting files of two directories apart, and tell nothing of keys.
 type Hashes struct {
-	// Trusted are those of the cluster authorities; the first signs.
+	// Trusted are the hashes of the cluster authorities; the first of them signs.
 	Trusted []string
-	// FrontProxy is that of the front-proxy authority, ServiceAccount that of the key of service accounts.
+	// FrontProxy is the hash of the front-proxy authority, ServiceAccount that of the key of service accounts.
 	FrontProxy, ServiceAccount string
 }
 

@@ -18,7 +18,7 @@ const keepUpTo = 512 << 10
 type answer struct {
 	http.ResponseWriter
 
-	// status is that of the header, 0 if it was not written; passing says that it and what follows go out as they are.
+	// status is the status code of the header, 0 if it was not written; passing says that it and what follows go out as they are.
 	status  int
 	passing bool
 	kept    bytes.Buffer

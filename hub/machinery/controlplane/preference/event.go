@@ -12,7 +12,7 @@ import (
 // modified begins each event of an object that has changed, as kube-apiserver encodes it.
 var modified = []byte(`{"type":"MODIFIED","object":{`) //nolint:gochecknoglobals // It is constant.
 
-// events are those of a watch. One goroutine writes them, each by one call of Write.
+// events are the events of a watch. One goroutine writes them, each by one call of Write.
 type events struct {
 	http.ResponseWriter
 
