@@ -59,7 +59,7 @@ type fleetReport struct {
 	items[clusters.Cluster]
 	// Asking are the members that wait to be accepted.
 	Asking []string `json:"asking,omitempty"`
-	// Lines are those by which operators reach into clusters, by cluster; of a cluster that never had one there is none.
+	// Lines are the lines by which operators reach into clusters, by cluster; of a cluster that never had one there is none.
 	Lines map[string]pods.Line `json:"lines,omitempty"`
 	// Hidden says what may not be read.
 	Hidden []string `json:"hidden,omitempty"`

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/hub/people/dashboard"
 )
 
-// localDashboardFlags are those of `hub dashboard`.
+// localDashboardFlags are the flags of `hub dashboard`.
 type localDashboardFlags struct {
 	hub       hubFlags
 	port      int

@@ -80,7 +80,7 @@ func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) er
 	return nil
 }
 
-// options are those of the hub; nil serves no lines.
+// options are the options of the hub; nil serves no lines.
 func (f *connectFlags) options(dataDir string) *setup.ConnectOptions {
 	if !f.enabled {
 		return nil

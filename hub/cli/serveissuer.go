@@ -22,7 +22,7 @@ type issuerFlags struct {
 	caFile      string
 	scopes      []string
 	redirectURL string
-	// algs are those of --oidc-signing-algs.
+	// algs are the algs of --oidc-signing-algs.
 	algs []string
 }
 

@@ -47,7 +47,7 @@ func (f *peerFlags) complete(leaderElect, lines bool) error {
 	return nil
 }
 
-// options are those of the hub; nil is a hub that looks for no others.
+// options are the options of the hub; nil is a hub that looks for no others.
 func (f *peerFlags) options() *setup.PeerOptions {
 	if !f.used {
 		return nil

@@ -68,7 +68,7 @@ type Page struct {
 	Local        bool
 	// Issuer is the name of the one at which people sign in; empty if there is none.
 	Issuer string
-	// Code is that of a link which is good; empty otherwise.
+	// Code is the code of a link which is good; empty otherwise.
 	Code string
 }
 

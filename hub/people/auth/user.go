@@ -28,7 +28,7 @@ type User struct {
 	// certificate is the hash of the one that they signed in with; the browser must go on
 	// showing it.
 	certificate [sha256.Size]byte
-	// idToken is that of somebody who signed in at the issuer; nil for others.
+	// idToken is the token of somebody who signed in at the issuer; nil for others.
 	idToken *idToken
 	// credential is what the API said of it since.
 	credential credential

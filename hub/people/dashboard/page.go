@@ -29,7 +29,7 @@ type visit struct {
 
 // page is what is shown: its fragments, from top to bottom.
 type page struct {
-	// title is that of the window, nav the entry of the navigation that it is under.
+	// title is the title of the window, nav the entry of the navigation that it is under.
 	title, nav string
 	fragments  []fragment
 	// heading is above the fragments, and does not change while the page is open.

@@ -44,7 +44,7 @@ type Deps struct {
 	Mapper meta.RESTMapper
 	// Cache is what the index is made from.
 	Cache cache.Cache
-	// Namespace is the one that Cache is limited to; empty if it is not.
+	// Namespace is the namespace that Cache is limited to; empty if it is not.
 	Namespace string
 	// MayFollow says whether Cache may follow a kind; nil says that it may follow all.
 	MayFollow func(context.Context, client.Object) (bool, error)

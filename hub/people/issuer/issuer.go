@@ -23,7 +23,7 @@ import (
 
 // Options say which issuer it is, and whom it knows us as.
 type Options struct {
-	// URL is that of the issuer, as its tokens name it.
+	// URL is the URL of the issuer, as its tokens name it.
 	URL string
 	// ClientID is whom its tokens are for.
 	ClientID string

@@ -30,7 +30,7 @@ type Tokens struct {
 	Subject string
 	// Refresh brings a new one; empty if the issuer gives none.
 	Refresh string
-	// nonce is that of the attempt.
+	// nonce is the nonce of the attempt.
 	nonce string
 }
 

@@ -114,7 +114,7 @@ type applier struct {
 	// defined are kinds that the hub may come to know on the way, and clusters those that it has.
 	defined  map[schema.GroupKind]bool
 	clusters []string
-	// unready are those of the clusters that get no replicas now.
+	// unready are the clusters that get no replicas now.
 	unready []*clusterv1alpha1.Cluster
 	// placed says that bindings come along, which say where everything is.
 	placed bool

@@ -98,7 +98,7 @@ func shares(p *policyv1alpha1.Placement, c *clusterv1alpha1.Cluster) bool {
 	}))
 }
 
-// weights are those that replicas are divided by; none if they are divided by what fits, which goes before.
+// weights are the weights that replicas are divided by; none if they are divided by what fits, which goes before.
 func weights(p *policyv1alpha1.Placement) []policyv1alpha1.StaticClusterWeight {
 	how := p.ReplicaScheduling
 	if how.WeightPreference == nil || how.WeightPreference.DynamicWeight != "" || how.ReplicaDivisionPreference == policyv1alpha1.Aggregated {

@@ -16,7 +16,7 @@ import (
 // snapshot is what is counted.
 type snapshot struct {
 	apps []*applications.Application
-	// namespaces are those of their bindings, in the same order.
+	// namespaces are the namespaces of their bindings, in the same order.
 	namespaces []string
 	clusters   []clusters.Cluster
 	behind     behind

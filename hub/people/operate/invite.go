@@ -26,7 +26,7 @@ import (
 type Hub struct {
 	// Endpoint is HOST:PORT; of several hubs of one API, all of them with commas between.
 	Endpoint string
-	// Hashes are those of its certificate authorities.
+	// Hashes are the hashes of its certificate authorities.
 	Hashes []string
 }
 

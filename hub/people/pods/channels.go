@@ -82,9 +82,9 @@ func (w webSocket) run(ctx context.Context, o remotecommand.StreamOptions) error
 	return err
 }
 
-// channels are those of one command.
+// channels are the channels of one command.
 type channels struct {
-	// RealClock is that of the connection, whose deadlines are by it.
+	// RealClock is the clock of the connection, whose deadlines are by it.
 	clock.RealClock
 
 	conn    *websocket.Conn

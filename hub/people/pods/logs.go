@@ -21,7 +21,7 @@ import (
 
 // LogOptions say what of the logs is read.
 type LogOptions struct {
-	// Container is the one of each pod; empty for the one that is meant when none is named. All reads those of all.
+	// Container is the container of each pod; empty for the one that is meant when none is named. All reads those of all.
 	Container string
 	All       bool
 	// Follow goes on until the context ends, with pods that come later too, and clusters if Places tells them.

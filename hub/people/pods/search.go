@@ -21,7 +21,7 @@ type search struct {
 	member
 	app  Application
 	tree *owned.Tree
-	// pods are those that may be of the application.
+	// pods are the pods that may be of the application.
 	pods     []owned.Candidate
 	selector string
 	version  string

@@ -16,7 +16,7 @@ const (
 
 // Line is one line of a plot.
 type Line struct {
-	// Class is that of the style sheet.
+	// Class is the class of the style sheet.
 	Class   string
 	Samples []Sample
 }

@@ -66,7 +66,7 @@ func (x *Index) PutLease(name string, lease *coordinationv1.Lease) {
 
 // ClusterDetails says what is told of a cluster beside what is on its Cluster.
 type ClusterDetails struct {
-	// Leases are those of the agents, Works what was sent to it.
+	// Leases are the leases of the agents, Works what was sent to it.
 	Leases, Works bool
 }
 

@@ -32,7 +32,7 @@ const (
 	Failed State = "failed"
 )
 
-// Step is one of those that lead to a cluster that is ready.
+// Step is one step on the way to a cluster that is ready.
 type Step struct {
 	State State
 	// Title says what happens, Text what there is to say of it.
@@ -47,13 +47,13 @@ type Step struct {
 // Input is what the hub knows. Nothing of it is changed.
 type Input struct {
 	Cluster string
-	// Tokens are those that admit the cluster.
+	// Tokens are the tokens that admit the cluster.
 	Tokens []bootstrap.Token
-	// Requests are those for certificates in the name of the cluster.
+	// Requests are the requests for certificates in the name of the cluster.
 	Requests []certificatesv1.CertificateSigningRequest
 	// Record is the Cluster; nil if there is none yet.
 	Record *clusterv1alpha1.Cluster
-	// Lease is that of its agent; nil if there is none.
+	// Lease is the lease of its agent; nil if there is none.
 	Lease *coordinationv1.Lease
 	// Hidden says what may not be read, in words; empty if nothing is hidden.
 	Hidden string

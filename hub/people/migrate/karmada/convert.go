@@ -21,7 +21,7 @@ import (
 
 // Options of a conversion.
 type Options struct {
-	// Clusters are those that come along; all if there are none.
+	// Clusters are the clusters that come along; all if there are none.
 	Clusters []string
 }
 
@@ -61,7 +61,7 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 type converter struct {
 	options Options
 	byRole  map[role][]*unstructured.Unstructured
-	// files are those that each object is in.
+	// files are the files that each object is in.
 	files map[string][]string
 	// withheld are the objects that do not come along, with their bindings, if any of the two cannot.
 	withheld map[string]bool

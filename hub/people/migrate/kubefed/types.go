@@ -165,7 +165,7 @@ type clusterPreference struct {
 	Weight      int64  `json:"weight"`
 }
 
-// deleteOptions are those of the annotation.
+// deleteOptions are the options of the annotation.
 type deleteOptions struct {
 	Kind               string   `json:"kind"`
 	APIVersion         string   `json:"apiVersion"`

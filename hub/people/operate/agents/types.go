@@ -60,7 +60,7 @@ type Input struct {
 	Strategy fairleadv1alpha1.RolloutStrategySpec
 	// Clusters are all that are to have it.
 	Clusters []*clusterv1alpha1.Cluster
-	// Retry are those that are asked again though they have answered.
+	// Retry are the clusters that are asked again though they have answered.
 	Retry sets.Set[string]
 	// Approved are the waves that a person lets pass.
 	Approved sets.Set[string]

@@ -38,13 +38,13 @@ type Rollout struct {
 	Behind string `json:"behind,omitempty"`
 	// Next is what a person can do now; empty if there is nothing to do.
 	Next string `json:"next,omitempty"`
-	// Wave is the one that is going on; empty if none is.
+	// Wave is the wave that is going on; empty if none is.
 	Wave  string `json:"wave,omitempty"`
 	Waves []Wave `json:"waves,omitempty"`
 	// Groups are clusters that are alike, those first that somebody should look at. Clusters that
 	// are at Stable, and are to be, are in none.
 	Groups []Group `json:"groups,omitempty"`
-	// Revisions are those that are kept, the newest first.
+	// Revisions are the revisions that are kept, the newest first.
 	Revisions []Revision `json:"revisions,omitempty"`
 }
 
