@@ -80,7 +80,7 @@ func (s *Server) confirm(a action) visitFunc {
 // act does what was confirmed.
 func (s *Server) act(a action) visitFunc {
 	return func(w http.ResponseWriter, r *http.Request, v *visit) {
-		if err := s.genuine(r, v); err != nil {
+		if err := s.checkForm(r, v); err != nil {
 			s.fail(w, r, v, err)
 			return
 		}
@@ -95,13 +95,13 @@ func (s *Server) act(a action) visitFunc {
 	}
 }
 
-// genuine returns an error unless a form is from a page of this session.
-func (s *Server) genuine(r *http.Request, v *visit) error {
+// checkForm returns an error unless a form is from a page of this session.
+func (s *Server) checkForm(r *http.Request, v *visit) error {
 	if err := r.ParseForm(); err != nil {
-		return askedError{fmt.Sprintf("The form could not be read: %v.", err)}
+		return badRequestError{fmt.Sprintf("The form could not be read: %v.", err)}
 	}
 	if !v.session.IsCSRF(r.PostForm.Get("csrf")) {
-		return askedError{"This form is of another session: load the page again."}
+		return badRequestError{"This form is of another session: load the page again."}
 	}
 	return nil
 }

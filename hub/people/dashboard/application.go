@@ -77,7 +77,7 @@ func (s *Server) applicationHeading(ctx context.Context, v *visit, a *applicatio
 		h.Actions = append(h.Actions, link{Text: "Rollout", To: rolloutPath(a.Namespace, a.Binding)})
 	}
 	if hasPods(a) {
-		h.Actions = append(h.Actions, link{Text: "Pods", To: reachPath(a, "pods", "", "", "")})
+		h.Actions = append(h.Actions, link{Text: "Pods", To: podPath(a, "pods", "", "", "")})
 	}
 	return h, nil
 }

@@ -83,16 +83,16 @@ func (s *Server) makeJoin(w http.ResponseWriter, r *http.Request, v *visit) {
 
 func (s *Server) invite(r *http.Request, v *visit) (name, command string, err error) {
 	ctx := r.Context()
-	if err := s.genuine(r, v); err != nil {
+	if err := s.checkForm(r, v); err != nil {
 		return "", "", err
 	}
 	name = strings.TrimSpace(r.PostForm.Get("cluster"))
 	if err := bootstrap.ValidateClusterName(name); err != nil {
-		return "", "", askedError{err.Error()}
+		return "", "", badRequestError{err.Error()}
 	}
 	hours, err := strconv.Atoi(r.PostForm.Get("hours"))
 	if err != nil || hours < 1 || hours > maxHours {
-		return "", "", askedError{fmt.Sprintf("A command is good for 1 to %d hours.", maxHours)}
+		return "", "", badRequestError{fmt.Sprintf("A command is good for 1 to %d hours.", maxHours)}
 	}
 	defaults := bootstrap.ClusterDefaults{Region: strings.TrimSpace(r.PostForm.Get("region")), Provider: strings.TrimSpace(r.PostForm.Get("provider"))}
 	if zone := strings.TrimSpace(r.PostForm.Get("zone")); zone != "" {
@@ -102,11 +102,11 @@ func (s *Server) invite(r *http.Request, v *visit) (name, command string, err er
 		return "", "", err
 	}
 	if err := operate.ValidateClusterDefaults(defaults); err != nil {
-		return "", "", askedError{err.Error()}
+		return "", "", badRequestError{err.Error()}
 	}
 	err = v.user.Hub.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{})
 	if err == nil {
-		return "", "", askedError{fmt.Sprintf("There is a cluster %s already. To give its agent a new certificate, run `hub token create --rejoin %s`.", name, name)}
+		return "", "", badRequestError{fmt.Sprintf("There is a cluster %s already. To give its agent a new certificate, run `hub token create --rejoin %s`.", name, name)}
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return "", "", err
@@ -132,7 +132,7 @@ func labelsOf(text string) (map[string]string, error) {
 	for _, pair := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' }) {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, askedError{fmt.Sprintf("%q is no label: write KEY=VALUE.", pair)}
+			return nil, badRequestError{fmt.Sprintf("%q is no label: write KEY=VALUE.", pair)}
 		}
 		out[key] = value
 	}
@@ -240,7 +240,7 @@ func waitingError(err error) error {
 	if apierrors.ReasonForError(err) != "" {
 		return err
 	}
-	return askedError{err.Error()}
+	return badRequestError{err.Error()}
 }
 
 func (s *Server) doApprove(ctx context.Context, v *visit) (string, string, error) {

@@ -85,7 +85,7 @@ const (
 	idleTimeout    = 2 * time.Minute
 	maxHeaders     = 32 << 10
 	shutdownGrace  = 3 * time.Second
-	// answerTimeout is how long an answer may take, streams aside: members are waited for within it (reachTimeout). A browser
+	// answerTimeout is how long an answer may take, streams aside: members are waited for within it (podsTimeout). A browser
 	// that takes nothing of it is not waited for longer.
 	answerTimeout = 90 * time.Second
 	// pingAfter is how long a connection of HTTP/2 may be silent until it has to show that somebody is there, and silentTimeout

@@ -71,8 +71,8 @@ func (s *Server) logsPage(ctx context.Context, v *visit) (*page, error) {
 		query.Set("follow", "yes")
 	}
 	data.Stream = data.Path + "/stream?" + query.Encode()
-	p := reachPage(a, "Logs")
-	p.heading.Actions = []link{{Text: "Pods", To: reachPath(a, "pods", cluster, "", "")}}
+	p := podPage(a, "Logs")
+	p.heading.Actions = []link{{Text: "Pods", To: podPath(a, "pods", cluster, "", "")}}
 	p.fragments = []fragment{{id: "logs", template: "logs", data: data, still: true}}
 	return p, nil
 }

@@ -73,7 +73,7 @@ func (s *Server) answeredRollout(ctx context.Context, v *visit, verb string) (in
 		return one, steer, err
 	}
 	if steer.Seen, err = strconv.ParseInt(v.request.PostForm.Get(seenField), 10, 64); err != nil || steer.Seen < 1 {
-		return one, steer, askedError{"The form does not say which revision you looked at: load the page again."}
+		return one, steer, badRequestError{"The form does not say which revision you looked at: load the page again."}
 	}
 	return one, steer, nil
 }
@@ -81,7 +81,7 @@ func (s *Server) answeredRollout(ctx context.Context, v *visit, verb string) (in
 // refused has what a person asked for in vain be told as such, and not as a fault of the hub.
 func refused(err error) error {
 	if said, ok := operate.RefusalOf(err); ok {
-		return askedError{strings.ToUpper(said[:1]) + said[1:] + "."}
+		return badRequestError{strings.ToUpper(said[:1]) + said[1:] + "."}
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (s *Server) askApproveWave(ctx context.Context, v *visit) (*question, error
 	status := one.Object.RolloutStatus()
 	wave := rollouts.WaitsForApproval(status)
 	if wave == "" {
-		return nil, askedError{"No wave waits for approval any more."}
+		return nil, badRequestError{"No wave waits for approval any more."}
 	}
 	r := rollouts.Of(one.Object, one.App.Template, v.now)
 	q := rolloutQuestion(one, "Approve")
@@ -160,7 +160,7 @@ func revisionAsked(v *visit) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, askedError{"There is no revision of that number."}
+		return 0, badRequestError{"There is no revision of that number."}
 	}
 	return n, nil
 }
@@ -197,7 +197,7 @@ func (s *Server) doUndo(ctx context.Context, v *visit) (string, string, error) {
 	}
 	to, err := strconv.ParseInt(v.request.PostForm.Get("revision"), 10, 64)
 	if err != nil || to < 1 {
-		return "", "", askedError{"The form names no revision to go back to."}
+		return "", "", badRequestError{"The form names no revision to go back to."}
 	}
 	target, err := steer.Undo(ctx, to, v.request.PostForm.Get("now") == "yes")
 	if err != nil {

@@ -161,7 +161,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.Handle("POST /join", s.signedIn(s.makeJoin))
 	// What goes into members is asked for when somebody looks, and is no stream of fragments.
 	const app = "/applications/{namespace}/{name}"
-	mux.Handle("GET "+app+"/pods", s.signedIn(s.show(s.asking(s.podsPage))))
+	mux.Handle("GET "+app+"/pods", s.signedIn(s.show(s.readingMembers(s.podsPage))))
 	mux.Handle("GET "+app+"/logs", s.signedIn(s.show(s.logsPage)))
 	mux.Handle("GET "+app+"/logs/stream", s.signedIn(s.streamLogs))
 	mux.Handle("GET "+app+"/terminal", s.signedIn(s.show(s.terminalPage)))

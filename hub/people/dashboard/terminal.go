@@ -37,8 +37,8 @@ func (s *Server) terminalPage(ctx context.Context, v *visit) (*page, error) {
 	if _, err := placesOf(a, cluster); err != nil || cluster == "" || !isName(v.text("pod")) {
 		return nil, notFoundError{"This pod is not one of " + a.String() + "."}
 	}
-	p := reachPage(a, "Terminal")
-	back := reachPath(a, "pods", cluster, "", "")
+	p := podPage(a, "Terminal")
+	back := podPath(a, "pods", cluster, "", "")
 	p.heading.Actions = []link{{Text: "Pods", To: back}}
 	p.fragments = []fragment{{id: "terminal", template: "terminal", still: true, data: terminalView{
 		CSRF: v.session.CSRF, Path: appPath(a.Namespace, a.Binding) + "/terminal", Cluster: cluster, Pod: v.text("pod"),
@@ -62,7 +62,7 @@ type ticket struct {
 
 // giveTicket gives a ticket for a terminal in a pod of an application.
 func (s *Server) giveTicket(w http.ResponseWriter, r *http.Request, v *visit) {
-	err := s.genuine(r, v)
+	err := s.checkForm(r, v)
 	var t ticket
 	if err == nil {
 		t, err = s.ticketFor(r.Context(), v)
@@ -94,7 +94,7 @@ func (s *Server) ticketFor(ctx context.Context, v *visit) (ticket, error) {
 	cluster, name, container := form.Get("cluster"), form.Get("pod"), form.Get("container")
 	words := strings.Fields(form.Get("command"))
 	if len(words) == 0 || len(form.Get("command")) > maxCommand {
-		return ticket{}, askedError{"Say which command to run, such as sh."}
+		return ticket{}, badRequestError{"Say which command to run, such as sh."}
 	}
 	if _, err := placesOf(a, cluster); err != nil || cluster == "" {
 		return ticket{}, notFoundError{a.String() + " is not in this cluster."}
@@ -109,7 +109,7 @@ func (s *Server) ticketFor(ctx context.Context, v *visit) (ticket, error) {
 	}
 	leave, ok := s.memberReads.Enter(v.user)
 	if !ok {
-		return ticket{}, errTooManyAsks
+		return ticket{}, errTooManyMemberReads
 	}
 	defer leave()
 	found := members.FindIn(ctx, app, cluster)

@@ -98,10 +98,10 @@ type notFoundError struct{ what string }
 
 func (e notFoundError) Error() string { return e.what }
 
-// askedError says what is wrong with what somebody asked for.
-type askedError struct{ what string }
+// badRequestError says what is wrong with what somebody asked for.
+type badRequestError struct{ what string }
 
-func (e askedError) Error() string { return e.what }
+func (e badRequestError) Error() string { return e.what }
 
 // failure is what the page of an error shows.
 type failure struct {
@@ -109,12 +109,12 @@ type failure struct {
 	Title, Text, Next string
 }
 
-// errTooManyAsks says that a person, or all of them, wait for members at too many places at once.
-var errTooManyAsks = errors.New("too much is asked of clusters at once")
+// errTooManyMemberReads says that a person, or all of them, wait for members at too many places at once.
+var errTooManyMemberReads = errors.New("too much is asked of clusters at once")
 
 // explain turns an error into what a person is told.
 func (s *Server) explain(err error, u *auth.User) failure {
-	var asked askedError
+	var asked badRequestError
 	var missing notFoundError
 	var denied auth.DeniedError
 	var away issuer.UnavailableError
@@ -140,7 +140,7 @@ func (s *Server) explain(err error, u *auth.User) failure {
 		return failure{http.StatusBadRequest, "The hub refuses this", err.Error(), "Go back, correct it and try again."}
 	case apierrors.IsConflict(err):
 		return failure{http.StatusConflict, "Somebody else was faster", err.Error(), "Look at what it is now, and do it again if that is still right."}
-	case errors.Is(err, errTooManyAsks):
+	case errors.Is(err, errTooManyMemberReads):
 		return failure{http.StatusTooManyRequests, "Too much is asked at once", "Too many pages wait for what clusters answer, yours or those of all.", "Load this page again when others have loaded."}
 	case errors.Is(err, errFilling):
 		return failure{http.StatusServiceUnavailable, "The hub is just starting", "It is still reading what there is.", "Load this page again in a moment."}

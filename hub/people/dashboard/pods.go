@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// reachTimeout bounds how long a page waits for the members that it asks.
-const reachTimeout = 40 * time.Second
+// podsTimeout bounds how long a page waits for the members that it asks.
+const podsTimeout = 40 * time.Second
 
 // podList is the pods of an application, by cluster.
 type podList struct {
@@ -52,7 +52,7 @@ func (s *Server) workload(a *applications.Application) (pods.Application, error)
 // membersOf is the way into members as the person who asks.
 func membersOf(v *visit) (*pods.Members, error) {
 	if v.user.Config == nil {
-		return nil, askedError{"There is no way into members for you here."}
+		return nil, badRequestError{"There is no way into members for you here."}
 	}
 	return pods.NewMembers(v.user.Config)
 }
@@ -69,12 +69,12 @@ func placesOf(a *applications.Application, cluster string) ([]string, error) {
 	return []string{cluster}, nil
 }
 
-// asking makes a page that waits for members, of which there are only so many at once.
-func (s *Server) asking(of pageFunc) pageFunc {
+// readingMembers makes a page that waits for what members answer, of which only maxMemberReads may wait at once.
+func (s *Server) readingMembers(of pageFunc) pageFunc {
 	return func(ctx context.Context, v *visit) (*page, error) {
 		leave, ok := s.memberReads.Enter(v.user)
 		if !ok {
-			return nil, errTooManyAsks
+			return nil, errTooManyMemberReads
 		}
 		defer leave()
 		return of(ctx, v)
@@ -100,20 +100,20 @@ func (s *Server) podsPage(ctx context.Context, v *visit) (*page, error) {
 		return nil, err
 	}
 	shown, paging := pageOf(v, "page", "cluster", clusters, rowsPerPage)
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	ctx, cancel := context.WithTimeout(ctx, podsTimeout)
 	defer cancel()
 	found, err := members.Find(ctx, app, shown)
 	if err != nil {
 		return nil, err
 	}
-	list := podList{Paging: paging, Again: v.with(), All: reachPath(a, "logs", v.text("cluster"), "", "")}
+	list := podList{Paging: paging, Again: v.with(), All: podPath(a, "logs", v.text("cluster"), "", "")}
 	for i := range found {
 		f := &found[i]
 		for j := range f.Pods {
 			p := &f.Pods[j]
 			list.Rows = append(list.Rows, podRow{
 				Cluster: f.Cluster, Pod: p,
-				Logs: reachPath(a, "logs", f.Cluster, p.Name, ""), Terminal: reachPath(a, "terminal", f.Cluster, p.Name, p.Default),
+				Logs: podPath(a, "logs", f.Cluster, p.Name, ""), Terminal: podPath(a, "terminal", f.Cluster, p.Name, p.Default),
 			})
 		}
 		switch {
@@ -125,13 +125,13 @@ func (s *Server) podsPage(ctx context.Context, v *visit) (*page, error) {
 			list.Rows = append(list.Rows, podRow{Cluster: f.Cluster, Why: "It has more pods than are shown."})
 		}
 	}
-	p := reachPage(a, "Pods")
+	p := podPage(a, "Pods")
 	p.fragments = []fragment{{id: "pods", template: "pods", data: list}}
 	return p, nil
 }
 
-// reachPage is the frame of a page about what an application does in its members.
-func reachPage(a *applications.Application, title string) *page {
+// podPage is the frame of a page about what an application does in its members.
+func podPage(a *applications.Application, title string) *page {
 	return &page{
 		title: title + " of " + a.Name, nav: "applications",
 		heading: heading{Title: title, Trail: []link{
@@ -142,8 +142,8 @@ func reachPage(a *applications.Application, title string) *page {
 	}
 }
 
-// reachPath is the address of a page about what an application does in its members; what is empty is not said.
-func reachPath(a *applications.Application, part, cluster, pod, container string) string {
+// podPath is the address of a page about what an application does in its members; what is empty is not said.
+func podPath(a *applications.Application, part, cluster, pod, container string) string {
 	query := url.Values{}
 	for key, value := range map[string]string{"cluster": cluster, "pod": pod, "container": container} {
 		if value != "" {
