@@ -25,6 +25,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/scheduler/decide"
@@ -200,7 +201,7 @@ func (r *reconciler) report(ctx context.Context, binding kube.Binding, d decide.
 	log := ctrl.LoggerFrom(ctx)
 	switch {
 	case c.targets || c.verdict:
-		log.Info("Scheduled", "trigger", d.Trigger, "clusters", targetNames(d.Targets), "reason", d.Message)
+		log.Info("Scheduled", "trigger", d.Trigger, "clusters", bindings.TargetNames(d.Targets), "reason", d.Message)
 	case wrote:
 		log.V(1).Info("Recorded that the clusters stay", "trigger", d.Trigger)
 	}

@@ -145,12 +145,3 @@ func (r *reconciler) latest(b workv1alpha2.Binding) (targets []workv1alpha2.Targ
 	}
 	return b.BindingSpec().Clusters, b.GetAnnotations()[contract.AdmittedRequestsAnnotation]
 }
-
-// targetNames lists targets for the log.
-func targetNames(targets []workv1alpha2.TargetCluster) []string {
-	out := make([]string, len(targets))
-	for i := range targets {
-		out[i] = targets[i].Name
-	}
-	return out
-}
