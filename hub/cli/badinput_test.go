@@ -116,6 +116,8 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"a description of nothing":               {[]string{"clusters", "describe"}, "name one cluster"},
 		"a command about clusters that is none":  {[]string{"clusters", "remove"}, "unknown command \"remove\""},
 		"a cluster to forget without a name":     {[]string{"forget"}, "name one cluster"},
+		"a name given up by force":               {[]string{"forget", "edge-1", "--release", "--force"}, "leave one of them out"},
+		"a cluster to forget in no time":         {[]string{"forget", "edge-1", "--timeout", "0s"}, "--timeout 0s is not positive"},
 		"a rollout of nothing":                   {[]string{"rollout", "pause"}, "name one application as KIND/NAME"},
 		"a rollout that is no object":            {[]string{"rollout", "abort", "web"}, "name the object as KIND/NAME"},
 		"a rollout of two":                       {[]string{"rollout", "undo", "deployment/a", "deployment/b"}, "name one application"},

@@ -49,6 +49,12 @@ func newForget(env Environment) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.release && f.force {
+				return errors.New("--force forgets a cluster whose agent is alive, --release gives up the name of one that was forgotten: leave one of them out")
+			}
+			if f.timeout <= 0 {
+				return fmt.Errorf("--timeout %s is not positive", f.timeout)
+			}
 			hubClient, err := f.hub.connect(env)
 			if err != nil {
 				return err
@@ -62,7 +68,7 @@ func newForget(env Environment) *cobra.Command {
 	fs := cmd.Flags()
 	f.hub.add(fs)
 	fs.BoolVar(&f.force, "force", false, "do it even though the agent is alive")
-	fs.BoolVar(&f.release, "release", false, "give up the name of a cluster that was forgotten")
+	fs.BoolVar(&f.release, "release", false, "give up the name of a cluster that was forgotten, once it is gone")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait until the cluster is gone")
 	return cmd
 }
@@ -95,18 +101,31 @@ func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient cli
 		return err
 	}
 	say(env.Err, "The agent of cluster %s is locked out; waiting until its Works and its namespace are gone", name)
-	err = wait.PollUntilContextTimeout(ctx, forgetPoll, f.timeout, true, func(ctx context.Context) (bool, error) {
-		err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster)
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("cluster %s is locked out, but not gone after %s: look whether `hub serve` runs, and what `hub clusters describe %s` says", name, f.timeout, name)
-	}
+	gone, err := f.untilGone(ctx, hubClient, cluster)
 	if err != nil {
 		return err
 	}
+	if !gone {
+		return fmt.Errorf("cluster %s is locked out, but not gone after %s: look whether `hub serve` runs, and what `hub clusters describe %s` says", name, f.timeout, name)
+	}
 	say(env.Out, "Cluster %s is forgotten; the name is kept for member %s until `hub forget %s --release`", name, cmp.Or(cluster.Spec.ID, "nobody"), name)
 	return nil
+}
+
+// untilGone waits for the Cluster to be gone, at most as long as --timeout, and says whether it is. One that has joined by its name since is another.
+func (f *forgetFlags) untilGone(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, forgetPoll, f.timeout, true, func(ctx context.Context) (bool, error) {
+		is := &clusterv1alpha1.Cluster{}
+		err := hubClient.Get(ctx, client.ObjectKeyFromObject(cluster), is)
+		return apierrors.IsNotFound(err) || err == nil && is.UID != cluster.UID, client.IgnoreNotFound(err)
+	})
+	switch {
+	case err == nil:
+		return true, nil
+	case wait.Interrupted(err) && ctx.Err() == nil:
+		return false, nil
+	}
+	return false, fmt.Errorf("waiting until cluster %s is gone: %w", cluster.Name, err)
 }
 
 // keptName returns what keeps the name of a cluster; nil if nothing does.
@@ -122,12 +141,31 @@ func keptName(ctx context.Context, hubClient client.Client, name string) (*corev
 	return kept, nil
 }
 
+// releaseName gives up the name of a cluster that was forgotten. One that is just being removed is waited for: until it is gone nobody can join
+// by its name, and should the hub begin its removal once more, the name would be kept again. A name that is kept though nobody
+// removes its cluster is given up at once: that is how a cluster is kept which somebody began to forget.
 func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClient client.Client, name string) error {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("looking whether cluster %s is gone: %w", name, err)
+	}
+	removing := registration.BeingRemoved(cluster)
+	if removing {
+		say(env.Err, "Cluster %s is just being removed; waiting until its Works and its namespace are gone", name)
+		gone, err := f.untilGone(ctx, hubClient, cluster)
+		if err != nil {
+			return err
+		}
+		if !gone {
+			return fmt.Errorf("cluster %s is still being removed after %s, so its name is not given up: look whether `hub serve` runs, and what `hub clusters describe %s` says, "+
+				"then run the same command again", name, f.timeout, name)
+		}
+	}
 	kept, err := keptName(ctx, hubClient, name)
 	if err != nil {
 		return err
 	}
-	if kept == nil {
+	if kept == nil && !removing {
 		return fmt.Errorf("the name %s is not kept for anybody", name)
 	}
 	if err := registration.Release(ctx, hubClient, name); err != nil {

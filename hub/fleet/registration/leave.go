@@ -57,6 +57,12 @@ func leaves(cluster *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterLeaveRequested)
 }
 
+// BeingRemoved says whether a Cluster goes, or is about to: it was deleted or forgotten, or its member asked the hub to forget it. The hub does that
+// to the end, whoever else does what about it.
+func BeingRemoved(cluster *clusterv1alpha1.Cluster) bool {
+	return !cluster.DeletionTimestamp.IsZero() || leaves(cluster)
+}
+
 // Reconcile forgets one Cluster whose member asks for it. It goes by the Cluster as it is: the cache may show one that is gone, after which the
 // member joined again by its name.
 func (l *leaveReconciler) Reconcile(ctx context.Context, cached *clusterv1alpha1.Cluster) (ctrl.Result, error) {
