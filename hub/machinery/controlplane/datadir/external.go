@@ -16,12 +16,13 @@ import (
 // ErrOtherDatabase says that a data directory belongs to another database than the one that is wanted.
 var ErrOtherDatabase = errors.New("this data directory belongs to another database")
 
-func (d *Dir) externalFile() string { return filepath.Join(d.root, "etcd.json") }
+// ExternalFile is where the data directory notes which database of somebody else's it goes with. Whoever removes it begins anew.
+func (d *Dir) ExternalFile() string { return filepath.Join(d.root, "etcd.json") }
 
 // External returns which database of somebody else's the data directory goes with; none is used if it has one of its own.
 func (d *Dir) External() (args.ExternalEtcd, error) {
 	var out args.ExternalEtcd
-	data, err := os.ReadFile(d.externalFile())
+	data, err := os.ReadFile(d.ExternalFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
@@ -62,5 +63,5 @@ func (d *Dir) UseExternal(etcd args.ExternalEtcd) error {
 	if err != nil {
 		return fmt.Errorf("noting which etcd is used: %w", err)
 	}
-	return atomicfile.Write(d.externalFile(), append(data, '\n'))
+	return atomicfile.Write(d.ExternalFile(), append(data, '\n'))
 }

@@ -10,6 +10,9 @@ import (
 // ErrAuthority says that a hub goes by another authority than the others of its etcd.
 var ErrAuthority = errors.New("this hub goes by another authority than its etcd")
 
+// ErrEmpty says that a hub finds nothing where it has kept everything before.
+var ErrEmpty = errors.New("this etcd has nothing of a hub, and this hub has used one before")
+
 // Authority is by what a hub is known, as hashes.
 type Authority struct {
 	// Trusted are the certificate authorities; the first signs.
@@ -94,6 +97,10 @@ type Peer struct {
 	// HasFiles says that DataDir has files of an authority, all or some, which `hub ca import` only replaces if it is told to. It is
 	// of use to this hub alone.
 	HasFiles bool `json:"-"`
+	// Before is where this hub kept everything when it ran last, for people; empty if it never ran. Note is the file that says so. They
+	// are of use to this hub alone.
+	Before string `json:"-"`
+	Note   string `json:"-"`
 }
 
 // isSame says whether two are one hub, of which one is the last start.
@@ -113,9 +120,16 @@ type Found struct {
 	Installed string
 }
 
+// isEmpty says that there is nothing of a hub, nor of a cluster with nodes. What an API server writes by itself, as one does whose etcd is
+// emptied below it, is nothing.
+func (f Found) isEmpty() bool { return f.Recorded == nil && f.Installed == "" && !f.Nodes }
+
 // Decide says why a hub may not start on an etcd, or nil.
 func Decide(hub Peer, found Found) error {
 	switch {
+	case found.isEmpty() && hub.Before != "": // agents would meet a hub that knows none of them
+		return fmt.Errorf("%w, at %s: if that is another place than the one of now, name it with --etcd-servers and --etcd-prefix; if that etcd was lost, restore it from a "+
+			"snapshot or a backup (see manifests/install/machines.md); to begin a new hub, which every cluster has to join anew, remove %s", ErrEmpty, hub.Before, hub.Note)
 	case found.Recorded == nil && !found.Objects:
 		return nil
 	case found.Recorded == nil && !hub.Authority.Known():

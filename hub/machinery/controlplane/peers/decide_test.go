@@ -62,6 +62,38 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func TestAHubThatFindsNothingOfItselfDoesNotBeginAnew(t *testing.T) {
+	t.Parallel()
+	was := hub("a", authority("old", "k1"))
+	was.Before, was.Note = "https://a:2379 below /registry", "/data/etcd.json"
+	lost := was
+	lost.Authority = Authority{}
+	for name, tc := range map[string]struct {
+		own     Peer
+		found   Found
+		refused bool
+	}{
+		"an empty etcd":                       {own: was, refused: true},
+		"an empty etcd, and no authority":     {own: lost, refused: true},
+		"what an API server wrote by itself":  {own: was, found: Found{Objects: true}, refused: true},
+		"its own etcd":                        {own: was, found: Found{Recorded: &Record{Authority: was.Authority}, Objects: true, Installed: "k8s"}},
+		"its first start was killed":          {own: was, found: Found{Recorded: &Record{Authority: was.Authority}}},
+		"a database that was brought there":   {own: was, found: Found{Objects: true, Installed: secretbox + "k1:…"}},
+		"an empty etcd for a hub that is new": {own: hub("a", Authority{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := Decide(tc.own, tc.found)
+			if errors.Is(err, ErrEmpty) != tc.refused || !tc.refused && err != nil {
+				t.Fatalf("got %v", err)
+			}
+			if tc.refused && (!strings.Contains(err.Error(), was.Before) || !strings.Contains(err.Error(), "remove "+was.Note)) {
+				t.Errorf("%v does not say where it was and how to go on", err)
+			}
+		})
+	}
+}
+
 // What another hub would start with is not what the hubs of the etcd go by.
 func TestAHubThatLostAPartOfItsAuthorityIsToldHowToReplaceIt(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,11 @@ type Etcd struct {
 	Client *clientv3.Client
 	// Prefix is below what key they keep everything.
 	Prefix string
+}
+
+// String says for people where it is.
+func (e Etcd) String() string {
+	return fmt.Sprintf("%s below %s", strings.Join(e.Client.Endpoints(), ","), e.Prefix)
 }
 
 func (e Etcd) authority() string { return e.Prefix + "/fairlead-hub/authority" }
@@ -139,6 +145,7 @@ func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, err
 		}
 		if err == nil && recorded {
 			keeping, cancel := context.WithCancel(ctx)
+			hub.Before = e.String() // from here on
 			entry := &Entry{etcd: e, hub: hub, clock: clk, cancel: cancel, refused: make(chan error, 1), kept: make(chan struct{})}
 			entry.session.Store(session)
 			go entry.keep(keeping)
@@ -201,7 +208,7 @@ func (e *Entry) keep(ctx context.Context) {
 			if err == nil {
 				break
 			}
-			if errors.Is(err, ErrAuthority) {
+			if errors.Is(err, ErrAuthority) || errors.Is(err, ErrEmpty) {
 				e.refused <- err
 				return
 			}

@@ -116,6 +116,30 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 	}
 }
 
+// TestAHubWhoseEtcdIsEmptiedEnds has an etcd that is empty when it is back.
+func TestAHubWhoseEtcdIsEmptiedEnds(t *testing.T) {
+	e := startEtcd(t)
+	entry, err := e.Enter(t.Context(), hub("a", authority("ca", "k1")), clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer entry.Leave()
+	if _, err := e.Client.Delete(t.Context(), "", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Client.Revoke(t.Context(), entry.session.Load().Lease()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-entry.Refused():
+		if !errors.Is(err, ErrEmpty) || !strings.Contains(err.Error(), "below /registry") {
+			t.Fatal(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on with an etcd that has nothing of it")
+	}
+}
+
 // revision is that of the record.
 func revision(t *testing.T, e Etcd) int64 {
 	t.Helper()

@@ -3,8 +3,10 @@ package supervise
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -95,6 +97,7 @@ func (s *store) enter(ctx context.Context, dir *datadir.Dir) (err error) {
 	if s.hub, err = peer(dir); err != nil {
 		return err
 	}
+	// Not until this hub is entered there is it one that has used the etcd, so a first start that is killed before begins anew.
 	if s.entry, err = s.etcd().Enter(ctx, s.hub, s.clock); err != nil {
 		return err
 	}
@@ -132,6 +135,14 @@ func peer(dir *datadir.Dir) (peers.Peer, error) {
 	p := peers.Peer{Host: ownName(), DataDir: dir.Root(), HasFiles: len(keys) > 0, Authority: peers.Authority{
 		Trusted: hashes.Trusted, FrontProxy: hashes.FrontProxy, ServiceAccount: hashes.ServiceAccount, Encryption: keys.Hashes(),
 	}}
+	before, err := dir.External()
+	if err != nil {
+		return peers.Peer{}, err
+	}
+	p.Note = dir.ExternalFile()
+	if before.Used() {
+		p.Before = fmt.Sprintf("%s below %s", strings.Join(before.Servers, ","), before.Prefix)
+	}
 	for _, name := range pki.Lasting() {
 		if _, err := os.Stat(filepath.Join(dir.PKI(), name)); err == nil {
 			p.HasFiles = true
