@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"fairlead.dev/common/logging"
 	"fairlead.dev/common/memory"
@@ -222,6 +223,13 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 	}
 	if err := f.backups.addSchedule(env, mgr, storeFlags{dataDir: f.dataDir, controlplane: f.controlplane}, f.events == eventsAll); err != nil {
 		return err
+	}
+	if f.kubeconfig == "" {
+		stop, err := apiserver.TellState(metrics.Registry, f.dataDir, env.Clock)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	if f.sharesEtcd {
 		if err := addEtcdProbe(mgr, cfg, env.Clock); err != nil {

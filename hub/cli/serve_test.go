@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/cluster"
@@ -65,6 +66,18 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 	g.Expect(hub.err.String()).To(ContainSubstring("hub token create --cluster NAME --kubeconfig " + admin))
 
 	expectDashboard(t, hub.err.String(), filepath.Join(dir, "pki", "ca.crt"))
+
+	told := func() []string {
+		families, err := metrics.Registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		var names []string
+		for _, f := range families {
+			names = append(names, f.GetName())
+		}
+		return names
+	}
+	g.Expect(told()).To(ContainElements("fairlead_hub_database_in_use_bytes", "fairlead_hub_database_quota_bytes",
+		"fairlead_hub_authority_remaining_seconds", "fairlead_hub_front_proxy_authority_remaining_seconds"))
 
 	var token execution
 	g.Expect(token.run(ctx, "token", "create", "--cluster", "edge-1", "--kubeconfig", admin, "--context", "mine")).To(BeZero(), token.err.String())

@@ -2,10 +2,13 @@ package integration
 
 import (
 	"context"
+	"crypto/x509"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +31,8 @@ import (
 	"fairlead.dev/common/kube"
 	hubconnect "fairlead.dev/hub/fleet/connect"
 	"fairlead.dev/hub/fleet/connect/lines"
+	"fairlead.dev/hub/machinery/apiserver"
+	"fairlead.dev/hub/machinery/apiserver/authority"
 	"fairlead.dev/hub/machinery/backup"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/monitoring"
@@ -58,6 +63,8 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	journal.Open(journal.Options{Directory: t.TempDir(), Cluster: "edge-1", Clock: clock.RealClock{}, Registry: ctrlmetrics.Registry})
 	// Nor does the hub of these tests make backups.
 	s.backUp(t)
+	// Nor has it an API of its own.
+	s.embed(t)
 	// Nor has anybody a line.
 	s.openLine(t)
 	queries, err := monitoring.Queries()
@@ -109,6 +116,25 @@ func (s *system) openLine(t *testing.T) {
 		Certificate: func() (string, time.Time) { return "", time.Time{} },
 	})
 	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// embed has the hub tell of an API of its own, of which there is no more than its files.
+func (s *system) embed(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	cert, _, err := authority.Make(&x509.Certificate{}, time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, data := range map[string][]byte{
+		"run/database.json": []byte(`{"size":3,"inUse":2,"quota":8}`), "pki/ca.crt": authority.Bundle{cert}.Encode(), "pki/front-proxy-ca.crt": authority.Bundle{cert}.Encode(),
+	} {
+		path := filepath.Join(dir, name)
+		g.Expect(os.MkdirAll(filepath.Dir(path), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(path, data, 0o600)).To(Succeed())
+	}
+	stop, err := apiserver.TellState(s.registry, dir, clock.RealClock{})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(stop)
 }
 
 // backUp has the hub make backups, of nothing.

@@ -98,6 +98,37 @@ func TestEachAlertFires(t *testing.T) {
 			fires: []series{metric("fairlead_hub_cluster_deletions_held", always(1), "cluster", "edge-1")},
 			quiet: []series{metric("fairlead_hub_cluster_deletions_held", always(0), "cluster", "edge-1")}, text: "hub clusters describe edge-1",
 		},
+		"FairleadDatabaseFilling": {
+			fires: []series{
+				metric("fairlead_hub_database_in_use_bytes", always(7<<30), "instance", "a"), metric("fairlead_hub_database_quota_bytes", always(8<<30), "instance", "a"),
+				metric("fairlead_hub_database_in_use_bytes", always(1<<30), "instance", "b"), metric("fairlead_hub_database_quota_bytes", always(8<<30), "instance", "b"),
+			},
+			quiet: []series{
+				metric("fairlead_hub_database_bytes", always(8<<30)), // old revisions and empty pages, which the hub drops by itself
+				metric("fairlead_hub_database_in_use_bytes", always(6<<30)), metric("fairlead_hub_database_quota_bytes", always(8<<30)),
+			}, text: "87.5% of what it may have",
+		},
+		"FairleadAuthorityEndsSoon": {
+			fires: []series{metric("fairlead_hub_authority_remaining_seconds", always(100*day))},
+			quiet: []series{metric("fairlead_hub_authority_remaining_seconds", always(200*day))}, text: "hub ca begin",
+		},
+		"FairleadFrontProxyAuthorityEndsSoon": {
+			fires: []series{metric("fairlead_hub_front_proxy_authority_remaining_seconds", always(-day))},
+			quiet: []series{metric("fairlead_hub_front_proxy_authority_remaining_seconds", always(200*day))}, text: "a restart of `hub serve`",
+		},
+		"FairleadSeveralAgents": {
+			fires: []series{metric("fairlead_hub_clusters_noted", always(2), "reason", "SeveralAgents")},
+			quiet: []series{metric("fairlead_hub_clusters_noted", always(0), "reason", "SeveralAgents"), metric("fairlead_hub_clusters_noted", always(1), "reason", "CapacityJumped")},
+			text:  "2 clusters have several agents",
+		},
+		"FairleadRightsWithheld": {
+			fires: []series{metric("fairlead_hub_clusters_noted", always(1), "reason", "RightsWithheld")},
+			quiet: []series{metric("fairlead_hub_clusters_noted", always(0), "reason", "RightsWithheld")}, text: "hub forget --release",
+		},
+		"FairleadCapacityJumped": {
+			fires: []series{metric("fairlead_hub_clusters_noted", always(1), "reason", "CapacityJumped")},
+			quiet: []series{metric("fairlead_hub_clusters_noted", always(0), "reason", "CapacityJumped")}, text: "spec.capacityLimit",
+		},
 		"FairleadUnclaimedObjects": {
 			fires: []series{metric("fairlead_hub_unclaimed_objects", always(3))}, quiet: []series{metric("fairlead_hub_unclaimed_objects", always(0))}, text: "3 objects",
 		},

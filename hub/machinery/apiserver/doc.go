@@ -8,7 +8,8 @@
 // manager contract.FieldManagerInstall. A version that is told to go back from a newer one removes
 // the rights and policies that only that one installed.
 //
-// Owns: the child process of the embedded API and its directory.
+// Owns: the child process of the embedded API and its directory, and the metrics of how full its database is and for how long
+// its authorities hold.
 //
 // Invariant: a second installation writes nothing; the embedded API never outlives the
 // hub.

@@ -26,7 +26,7 @@ const collectTimeout = 5 * time.Second
 func (m *Monitor) Describe(ch chan<- *prometheus.Desc) {
 	d := m.describe
 	for _, desc := range []*prometheus.Desc{
-		d.applications, d.clusters, d.policies, d.heartbeat, d.certificate, d.works, d.held, d.refused, d.unclaimed, d.pending, d.oldest,
+		d.applications, d.clusters, d.policies, d.heartbeat, d.certificate, d.works, d.held, d.refused, d.unclaimed, d.noted, d.pending, d.oldest,
 	} {
 		ch <- desc
 	}
@@ -131,6 +131,9 @@ func (m *Monitor) addClusters(t *metricSet, state *snapshot, now time.Time) {
 		t.gauge(m.describe.clusters, float64(states[s]), string(s))
 	}
 	t.gauge(m.describe.unclaimed, float64(unclaimed))
+	for _, condition := range notedConditions() {
+		t.gauge(m.describe.noted, float64(state.noted[condition]), condition)
+	}
 }
 
 // addAgent tells what an agent counts of itself. Counters begin anew with the agent.

@@ -9,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -18,6 +19,7 @@ import (
 	"fairlead.dev/hub/people/monitoring/series"
 	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/clusters"
+	"fairlead.dev/test/builder"
 )
 
 // values returns what was told, by the name of the metric and its labels.
@@ -43,7 +45,7 @@ func names() map[string]*prometheus.Desc {
 	d := describe()
 	return map[string]*prometheus.Desc{
 		"applications": d.applications, "clusters": d.clusters, "idle": d.policies, "heartbeat": d.heartbeat, "certificate": d.certificate,
-		"works": d.works, "held": d.held, "refused": d.refused, "unclaimed": d.unclaimed, "pending": d.pending, "oldest": d.oldest,
+		"works": d.works, "held": d.held, "refused": d.refused, "unclaimed": d.unclaimed, "noted": d.noted, "pending": d.pending, "oldest": d.oldest,
 		"drift": d.agent.drift, "restarts": d.agent.restarts, "stuck": d.agent.stuck, "sent": d.agent.sent, "received": d.agent.received,
 		"journal works": d.agent.journalWorks, "journal bytes": d.agent.journalBytes, "journal failing": d.agent.journalFailing,
 	}
@@ -78,13 +80,20 @@ func TestWhatIsTold(t *testing.T) {
 	m.see(binding(2, false), false)
 	clk.Step(20 * time.Second)
 
+	alarming := builder.MakeCluster("edge-1").Obj()
+	for condition, status := range map[string]metav1.ConditionStatus{"SeveralAgents": "True", "CapacityJumped": "True", "RightsWithheld": "False"} {
+		meta.SetStatusCondition(&alarming.Status.Conditions, metav1.Condition{Type: condition, Status: status})
+	}
+	leaving := alarming.DeepCopy()
+	leaving.DeletionTimestamp = &metav1.Time{Time: now}
+
 	tell := func(state applications.State) map[string]float64 {
 		set := &metricSet{}
 		web := &applications.Application{Binding: "web-deployment", State: state, Places: []applications.Place{
 			{State: applications.Failing, Why: "the member refuses it: admission webhook denied the request"}, {State: state, Applied: state != applications.Waiting},
 		}}
 		m.addApplications(set, &snapshot{apps: []*applications.Application{web, {State: applications.Healthy}}, namespaces: []string{"shop", "shop"}, idle: 3}, clk.Now())
-		m.addClusters(set, &snapshot{clusters: []clusters.Cluster{
+		m.addClusters(set, &snapshot{noted: noted([]*clusterv1alpha1.Cluster{alarming, builder.MakeCluster("edge-2").Obj(), leaving}), clusters: []clusters.Cluster{
 			{
 				Name: "edge-1", State: clusters.Ready, Unclaimed: 2, DeletionsHeld: "Too many.", Works: &clusters.Works{Total: 10, Applied: 5, Failing: 2, Deleting: 1},
 				Certificate: &clusters.Certificate{Expires: clk.Now().Add(time.Hour)},
@@ -104,6 +113,7 @@ func TestWhatIsTold(t *testing.T) {
 		"applications Waiting": 1, "applications Healthy": 1, "applications Failing": 0, "refused Denied": 1, "refused Other": 0, "idle": 3,
 		"pending": 1, "oldest": 20, "heartbeat edge-1": 30, "certificate edge-1": 3600, "clusters Ready": 3, "clusters Forgotten": 1, "clusters Silent": 0,
 		"works edge-1 applied": 5, "works edge-1 failing": 2, "works edge-1 deleting": 1, "works edge-1 waiting": 2, "unclaimed": 2, "held edge-1": 1, "held edge-2": 0,
+		"noted SeveralAgents": 1, "noted CapacityJumped": 1, "noted RightsWithheld": 0,
 		"restarts edge-1": 2, "drift edge-1": 7, "stuck edge-1": 1, "sent edge-1": 1000, "received edge-1": 2000,
 		"journal works edge-1": 9, "journal bytes edge-1": 900, "journal failing edge-1": 1, "journal failing edge-3": 0, "drift edge-3": 0,
 	} {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/people/view"
@@ -19,7 +22,9 @@ type snapshot struct {
 	// namespaces are the namespaces of their bindings, in the same order.
 	namespaces []string
 	clusters   []clusters.Cluster
-	behind     behind
+	// noted counts the clusters of which one of notedConditions is true, by condition.
+	noted  map[string]int
+	behind behind
 	// idle is how many policies have nothing.
 	idle int
 }
@@ -38,7 +43,7 @@ func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 	for _, c := range fleet {
 		of[view.ExecutionNamespace(c)] = c.Name
 	}
-	out := &snapshot{behind: behind{}}
+	out := &snapshot{behind: behind{}, noted: noted(fleet)}
 	tally := clusters.Tally{}
 	for _, work := range works {
 		tally.Add(work)
@@ -65,6 +70,24 @@ func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 	}
 	out.idle, err = m.idle(ctx, out.apps)
 	return out, err
+}
+
+// notedConditions are those of a Cluster that a person has to look at though it is Ready.
+func notedConditions() []string {
+	return []string{clusterv1alpha1.ClusterSeveralAgents, clusterv1alpha1.ClusterRightsWithheld, clusterv1alpha1.ClusterCapacityJumped}
+}
+
+// noted counts the clusters of which one of these conditions is true.
+func noted(fleet []*clusterv1alpha1.Cluster) map[string]int {
+	out := map[string]int{}
+	for _, c := range fleet {
+		for _, condition := range notedConditions() {
+			if c.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(c.Status.Conditions, condition) {
+				out[condition]++
+			}
+		}
+	}
+	return out
 }
 
 // idle counts the policies that have nothing.

@@ -10,8 +10,8 @@ import (
 
 // descriptions are of what is counted when it is asked for.
 type descriptions struct {
-	applications, clusters, policies, heartbeat, certificate, works, held, refused, unclaimed, pending, oldest *prometheus.Desc
-	agent                                                                                                      agentDescriptions
+	applications, clusters, policies, heartbeat, certificate, works, held, refused, unclaimed, noted, pending, oldest *prometheus.Desc
+	agent                                                                                                             agentDescriptions
 }
 
 // agentDescriptions are of what agents count of themselves, which travels in the status of their
@@ -59,6 +59,8 @@ func describe() descriptions {
 			"Whether the agent of a cluster holds back deletions until an operator says to go on (1) or not (0).", "cluster"),
 		refused:   desc("refused_objects", "Objects that a cluster says it cannot apply, by why, over all clusters.", "reason"),
 		unclaimed: desc("unclaimed_objects", "Objects in clusters that name a Work which the hub does not have, over all clusters."),
+		noted: desc("clusters_noted",
+			"Clusters of which a condition is true that a person has to look at though they may be ready, by that condition: SeveralAgents, RightsWithheld or CapacityJumped.", "reason"),
 		pending: desc("propagation_pending",
 			"Applications with a change that some cluster has yet to apply; clusters that are silent, refuse it or are suspended do not count."),
 		oldest: desc("propagation_oldest_seconds",

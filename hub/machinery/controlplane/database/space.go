@@ -15,11 +15,18 @@ import (
 // that etcd fills again, but counts.
 type Space struct {
 	// Size is that of the file, InUse what of it holds something, old revisions included, and Quota how large it may become.
-	Size, InUse, Quota int64
+	Size  int64 `json:"size"`
+	InUse int64 `json:"inUse"`
+	Quota int64 `json:"quota"`
 	// Revision is the one of now.
-	Revision int64
+	Revision int64 `json:"-"`
 	// Full says that nothing is written any more until somebody says that there is room again.
-	Full bool
+	Full bool `json:"-"`
+}
+
+// IsFuller says that less is left of it than of another one. What does not say how much it may have is never fuller.
+func (s Space) IsFuller(other Space) bool {
+	return s.Quota > 0 && (other.Quota == 0 || float64(s.InUse)/float64(s.Quota) > float64(other.InUse)/float64(other.Quota))
 }
 
 // IsShort says that the database had better have room made before it is full.

@@ -129,6 +129,9 @@ func (d *Dir) Audit() string { return filepath.Join(d.root, "audit") }
 // Run is the working directory of the components.
 func (d *Dir) Run() string { return filepath.Join(d.root, "run") }
 
+// SpaceFile is where it stands how full the database is, for the hub, which tells Prometheus.
+func (d *Dir) SpaceFile() string { return filepath.Join(d.Run(), "database.json") }
+
 // Kubeconfig is where a component finds its kubeconfig.
 func (d *Dir) Kubeconfig(component string) string {
 	return filepath.Join(d.root, "kubeconfigs", component+".kubeconfig")

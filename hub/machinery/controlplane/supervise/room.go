@@ -2,13 +2,16 @@ package supervise
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 	"fairlead.dev/hub/machinery/controlplane/database"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
@@ -72,6 +75,11 @@ func (m *room) keep(ctx context.Context, starting bool) error {
 		return err
 	}
 	after, err := m.makeRoom(ctx, client, before, starting)
+	if err == nil {
+		m.note(after)
+	} else {
+		m.note(before)
+	}
 	m.full = after.Full || before.Full && err != nil
 	err = m.outcome(before, after, err)
 	if m.full {
@@ -155,8 +163,13 @@ func (m *room) outcome(before, after database.Space, err error) error {
 // lookAtExternal says what its operator has to do, who may have other things in that etcd than a hub. An etcd that does not let the hub ask
 // is left alone, and nobody waits for a member that is down.
 func (m *room) lookAtExternal(ctx context.Context) {
+	var fullest database.Space
+	defer func() { m.note(fullest) }()
 	for _, member := range m.etcd.Servers {
 		space, err := m.lookAt(ctx, member)
+		if err == nil && space.IsFuller(fullest) {
+			fullest = space
+		}
 		switch {
 		case err != nil:
 			continue
@@ -171,6 +184,21 @@ func (m *room) lookAtExternal(ctx context.Context) {
 		}
 	}
 	m.said = ""
+}
+
+// note writes down how full the database is, for the hub. What cannot be written is a number that Prometheus misses; of a database that
+// does not say how much it may have there is none.
+func (m *room) note(space database.Space) {
+	if m.dir == nil {
+		return // at a start, when there is no hub yet
+	}
+	if space.Quota == 0 {
+		_ = os.Remove(m.dir.SpaceFile())
+		return
+	}
+	if data, err := json.Marshal(space); err == nil {
+		_ = atomicfile.Write(m.dir.SpaceFile(), data)
+	}
 }
 
 func (m *room) lookAt(ctx context.Context, member string) (database.Space, error) {

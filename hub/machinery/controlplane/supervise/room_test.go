@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -95,6 +96,39 @@ func (w *world) remove(from, to string) {
 }
 
 func key(n int) string { return fmt.Sprintf("kept-%04d", n) }
+
+// TestHowFullTheDatabaseIsIsWrittenDown is for the hub, which tells Prometheus.
+func TestHowFullTheDatabaseIsIsWrittenDown(t *testing.T) {
+	w := newWorld(t)
+	w.put(key(0), 300)
+	_, now := w.keep(false)
+	var written struct{ Size, InUse, Quota int64 }
+	data, err := os.ReadFile(filepath.Join(w.dir.Run(), "database.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &written)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written.Quota != now.Quota || written.InUse <= 0 || written.Size < written.InUse {
+		t.Errorf("written %+v of %+v", written, now)
+	}
+
+	// Of an etcd of somebody else's it is the fullest member that counts, and none that does not say how much it may have.
+	fullest := database.Space{}
+	for _, space := range []database.Space{{InUse: 9}, {InUse: 1, Quota: 4}, {InUse: 3, Quota: 8}, {InUse: 1, Quota: 8}} {
+		if space.IsFuller(fullest) {
+			fullest = space
+		}
+	}
+	if fullest.InUse != 3 {
+		t.Errorf("%+v is the fullest", fullest)
+	}
+	w.room.note(database.Space{})
+	if _, err := os.Stat(filepath.Join(w.dir.Run(), "database.json")); !os.IsNotExist(err) {
+		t.Errorf("what is not known any more is still told: %v", err)
+	}
+}
 
 func TestWhatPeopleDoInAFullDatabase(t *testing.T) {
 	w := newWorld(t)

@@ -1,0 +1,82 @@
+package apiserver
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/hub/machinery/apiserver/authority"
+)
+
+// state is what Prometheus is told of an embedded API: how full its database is, and for how long its authorities hold. It is read from the data
+// directory when Prometheus asks; what cannot be read is missing.
+type state struct {
+	dataDir                               string
+	clock                                 clock.PassiveClock
+	size, inUse, quota, signs, frontProxy *prometheus.Desc
+}
+
+// TellState has Prometheus told of the embedded API in a data directory, by each hub of several, until what it returns is called.
+func TellState(registry prometheus.Registerer, dataDir string, clk clock.PassiveClock) (stop func(), err error) {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("fairlead_hub_"+name, help, nil, nil)
+	}
+	s := &state{
+		dataDir: dataDir, clock: clk,
+		size:       desc("database_bytes", "Size of the file of the API's database, of an etcd of yours that of its fullest member; looked at each minute."),
+		inUse:      desc("database_in_use_bytes", "What of that file holds something, old revisions included."),
+		quota:      desc("database_quota_bytes", "How large that file may become; beyond that nothing is written."),
+		signs:      desc("authority_remaining_seconds", "For how long the certificate authority holds that signs for this hub and its agents; less than 0 once it has expired."),
+		frontProxy: desc("front_proxy_authority_remaining_seconds", "For how long the front-proxy authority of this hub's API holds; less than 0 once it has expired."),
+	}
+	switch err := registry.Register(s); {
+	case err == nil:
+		return func() { registry.Unregister(s) }, nil
+	case errors.As(err, new(prometheus.AlreadyRegisteredError)): // another hub of this process tells; that is so in tests only
+		return func() {}, nil
+	default:
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *state) Describe(ch chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{s.size, s.inUse, s.quota, s.signs, s.frontProxy} {
+		ch <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *state) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
+	}
+	var space struct{ Size, InUse, Quota float64 } // as database.Space of the program says
+	if data, err := os.ReadFile(filepath.Join(s.dataDir, "run", "database.json")); err == nil && json.Unmarshal(data, &space) == nil {
+		gauge(s.size, space.Size)
+		gauge(s.inUse, space.InUse)
+		gauge(s.quota, space.Quota)
+	}
+	left := func(until time.Time) float64 { return until.Sub(s.clock.Now()).Seconds() }
+	if data, err := os.ReadFile(filepath.Join(s.dataDir, "pki", "ca.crt")); err == nil {
+		if bundle, err := authority.Parse(data); err == nil {
+			gauge(s.signs, left(bundle.Signs().NotAfter))
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(s.dataDir, "pki", "front-proxy-ca.crt")); err == nil {
+		if block, _ := pem.Decode(data); block != nil {
+			if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+				gauge(s.frontProxy, left(cert.NotAfter))
+			}
+		}
+	}
+}
