@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -169,6 +170,10 @@ func TestValuesThatContradictOneAnotherAreRefused(t *testing.T) {
 		"no directory":          {"agent", agentValues(values{"state": values{"volume": "hostPath"}}), "state.hostPath does not say which directory of the node: set it"},
 		"a directory of no use": {"agent", agentValues(values{"state": values{"hostPath": "/srv"}}), "set state.volume=hostPath, or unset state.hostPath"},
 		"a class of no use":     {"agent", agentValues(values{"state": values{"volume": "none", "storageClass": "fast"}}), "set state.volume=claim, or unset"},
+		"a size of no use":      {"agent", agentValues(values{"state": values{"volume": "none", "size": "5Gi"}}), "set state.volume=claim, or unset state.size"},
+		"images of no use":      {"agent", agentValues(values{"upgrades": values{"enabled": false, "repositories": []any{"a/"}}}), "set upgrades.enabled=true, or unset upgrades.repositories"},
+		"its own namespace":     {"agent", agentValues(values{"namespaces": []any{"a", agentNamespace}}), "could change its own Deployment: set kinds"},
+		"its own Deployment":    {"agent", agentValues(values{"namespaces": []any{agentNamespace}, "kinds": []any{"configmaps", "deployments.apps"}}), "take workloads, secrets, roles"},
 		"a hub without a name":  {"hub", values{}, "embedded.advertiseHost is empty: set it"},
 		"a hub with two APIs":   {"hub", values{"embedded": embedded, "external": external}, "set mode=external, or"},
 		"no API":                {"hub", values{"mode": "external"}, "external.advertiseURL is empty: set it"},
@@ -180,6 +185,12 @@ func TestValuesThatContradictOneAnotherAreRefused(t *testing.T) {
 		"backups at no time":    {"hub", values{"embedded": merged(embedded, values{"backup": values{"claim": "c"}})}, "set embedded.backup.every"},
 		"a Service for nothing": {"hub", values{"mode": "external", "external": merged(external, values{"connect": values{"service": "a/b:1"}})}, "set external.connect.enabled=true"},
 		"a Service of no use":   {"hub", values{"embedded": embedded, "external": values{"connect": values{"enabled": true}}}, "finds the hub by itself: unset it"},
+		"a Secret of no use":    {"hub", values{"embedded": embedded, "external": values{"kubeconfigSecret": "mine"}}, "external.kubeconfigSecret is set, and mode is embedded"},
+		"replicas of no use":    {"hub", values{"embedded": embedded, "external": values{"replicas": 3}}, "external.replicas is set, and mode is embedded"},
+		"storage of no use":     {"hub", values{"mode": "external", "external": external, "embedded": values{"storage": values{"size": "50Gi"}}}, "embedded.storage is set, and mode is external"},
+		"another Service":       {"hub", values{"mode": "external", "external": external, "embedded": values{"service": values{"type": "NodePort"}}}, "embedded.service is set, and mode is external"},
+		"backups that are kept": {"hub", values{"embedded": merged(embedded, values{"backup": values{"keep": 3}})}, "set embedded.backup.every"},
+		"some backups, kept":    {"hub", values{"mode": "external", "external": external, "embedded": values{"backup": values{"keep": 3}}}, "back up the etcd of that API"},
 		"a value of no name":    {"agent", agentValues(values{"tolaretions": []any{}}), "tolaretions"},
 		"a mode of no name":     {"hub", values{"mode": "both"}, "'embedded', 'external'"},
 		"a word for a list":     {"agent", agentValues(values{"namespaces": "a,b"}), "/namespaces"},
@@ -199,6 +210,51 @@ func TestValuesThatContradictOneAnotherAreRefused(t *testing.T) {
 	_, diagnosis, err := helm(t, "agent", "default", agentValues(nil))
 	NewWithT(t).Expect(err).To(HaveOccurred())
 	NewWithT(t).Expect(diagnosis).To(ContainSubstring("add --namespace karmada-system"))
+}
+
+// TestTheDashboardIsReachedInEachMode has the NetworkPolicy admit who comes to the port of the dashboard.
+func TestTheDashboardIsReachedInEachMode(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]values{
+		"embedded": {"embedded": values{"advertiseHost": "hub.example.com"}},
+		"external": {
+			"mode": "external", "external": values{"advertiseURL": "https://hub.example.com:6443"},
+			"extraArgs": []any{"--dashboard-cert-file=/tls/tls.crt", "--dashboard-key-file=/tls/tls.key"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			text, diagnosis, err := helm(t, "hub", hubNamespace, v)
+			g.Expect(err).NotTo(HaveOccurred(), diagnosis)
+			ports := map[string]int32{} // of pods
+			var policy networkingv1.NetworkPolicy
+			for id, obj := range byName(t, text) {
+				raw, err := json.Marshal(obj)
+				g.Expect(err).NotTo(HaveOccurred())
+				var workload appsv1.Deployment // a StatefulSet has its pods in the same place
+				switch kind, _, _ := strings.Cut(id, " "); kind {
+				case "NetworkPolicy":
+					g.Expect(json.Unmarshal(raw, &policy)).To(Succeed())
+				case "Deployment", "StatefulSet":
+					g.Expect(json.Unmarshal(raw, &workload)).To(Succeed())
+					for _, port := range workload.Spec.Template.Spec.Containers[0].Ports {
+						ports[port.Name] = port.ContainerPort
+					}
+				}
+			}
+			var everybody []int32
+			for _, rule := range policy.Spec.Ingress {
+				for _, port := range rule.Ports {
+					g.Expect(ports).To(HaveKey(port.Port.StrVal))
+					if len(rule.From) == 0 {
+						everybody = append(everybody, ports[port.Port.StrVal])
+					}
+				}
+			}
+			g.Expect(everybody).To(ContainElement(int32(8443)))
+		})
+	}
 }
 
 // TestChartsAreAccepted has Helm look at the charts, and an API server at what they make of many values, where the namespaces are

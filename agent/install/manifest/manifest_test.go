@@ -153,6 +153,44 @@ func TestTheRightsOfAnAgent(t *testing.T) {
 	}
 }
 
+// TestAnAgentThatIsConfinedCannotChangeItsOwnDeployment has namespaces among which is that of the agent.
+func TestAnAgentThatIsConfinedCannotChangeItsOwnDeployment(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		options Options
+		refused bool
+	}{
+		"all kinds":                           {options: Options{}, refused: true},
+		"Deployments":                         {options: Options{Kinds: []string{"configmaps", "deployments.apps"}}, refused: true},
+		"pods, which have accounts":           {options: Options{Kinds: []string{"pods"}}, refused: true},
+		"Secrets, which have tokens":          {options: Options{Kinds: []string{"secrets"}}, refused: true},
+		"rights":                              {options: Options{Kinds: []string{"rolebindings.rbac.authorization.k8s.io"}}, refused: true},
+		"what is of no use for that":          {options: Options{Kinds: []string{"configmaps", "services"}}},
+		"all kinds, as an account that may":   {options: Options{Account: "tenant"}},
+		"Deployments, as an account that may": {options: Options{Account: "tenant", Kinds: []string{"deployments.apps"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			tc.options.Namespaces = []string{"shop", contract.SystemNamespace}
+			objects, err := Objects(tc.options)
+			if tc.refused {
+				g.Expect(err).To(MatchError(ContainSubstring("could change its own Deployment")))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, rule := range rulesOf(t, objects)[contract.SystemNamespace] {
+				for _, resource := range rule.Resources {
+					if resource == "*" || resource == "deployments" {
+						g.Expect(rule.Verbs).NotTo(ContainElements("patch"))
+						g.Expect(rule.Verbs).NotTo(ContainElements("create"))
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestRolesCanBeAppliedOnlyWhereTheyAreAmongTheKinds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -17,7 +17,8 @@ func TestSettingsAreWhatTheAgentWasMadeOf(t *testing.T) {
 		"nothing was said":               {Image: "r.example/agent:v1", UpgradeImages: []string{"r.example/agent"}},
 		"the hub upgrades nothing":       {Image: "r.example/agent:v1"},
 		"kinds everywhere":               {Image: "agent:v1", Kinds: []string{"configmaps", "deployments.apps", "roles.rbac.authorization.k8s.io"}},
-		"namespaces, of which one is it": {Image: "agent:v1", Namespaces: []string{"karmada-system", "shop"}, UpgradeImages: []string{"a", "b/"}},
+		"namespaces, of which one is it": {Image: "agent:v1", Namespaces: []string{"karmada-system", "shop"}, Kinds: []string{"configmaps"}, UpgradeImages: []string{"a", "b/"}},
+		"its namespace, as an account":   {Image: "agent:v1", Namespaces: []string{"karmada-system"}, Account: "tenant", UpgradeImages: []string{"a"}},
 		"kinds in namespaces, as an account": {
 			Image: "agent:v1", Namespaces: []string{"shop", "till"}, Kinds: []string{"configmaps", "deployments.apps"}, Account: "tenant",
 			Proxy: map[string]string{"HTTPS_PROXY": "http://p.example:3128", "NO_PROXY": "10.0.0.0/8"}, PriorityClass: &none,

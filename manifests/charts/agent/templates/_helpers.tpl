@@ -64,6 +64,23 @@ make or bind without bind and escalate. An agent that is confined to namespaces 
 {{- fail "hub.caCertHashes is empty: set it to the sha256:HEX that `hub token create` printed" }}
 {{- end }}
 {{- end }}
+{{- /* Whoever writes what runs pods or gives rights beside the agent writes its Deployment, or has the account of its guard. */}}
+{{- if and (has "karmada-system" .namespaces) (not .asServiceAccount) }}
+{{- if not .kinds }}
+{{- fail "namespaces has karmada-system, where the agent itself is, and kinds is empty, so the agent could change its own Deployment: set kinds to some that run no pods and give no rights, such as configmaps, set asServiceAccount, or leave karmada-system out of namespaces" }}
+{{- end }}
+{{- range .kinds }}
+{{- if or (eq . "deployments.apps") (eq . "replicasets.apps") (eq . "statefulsets.apps") (eq . "daemonsets.apps") (eq . "pods") (eq . "replicationcontrollers") (eq . "jobs.batch") (eq . "cronjobs.batch") (eq . "secrets") (eq . "roles.rbac.authorization.k8s.io") (eq . "rolebindings.rbac.authorization.k8s.io") }}
+{{- fail "namespaces has karmada-system, where the agent itself is, and kinds has one that runs pods or gives rights, so the agent could change its own Deployment: take workloads, secrets, roles and rolebindings out of kinds, set asServiceAccount, or leave karmada-system out of namespaces" }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if and .upgrades.repositories (not .upgrades.enabled) }}
+{{- fail "upgrades.repositories says which images the hub may have run, and upgrades.enabled is false: set upgrades.enabled=true, or unset upgrades.repositories" }}
+{{- end }}
+{{- if and (ne .state.size "1Gi") (ne .state.volume "claim") }}
+{{- fail "state.size is set, and state.volume is not claim: set state.volume=claim, or unset state.size" }}
+{{- end }}
 {{- if and (eq .state.volume "hostPath") (not .state.hostPath) }}
 {{- fail "state.volume is hostPath, and state.hostPath does not say which directory of the node: set it" }}
 {{- end }}

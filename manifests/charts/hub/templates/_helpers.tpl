@@ -48,6 +48,12 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- if or .external.connect.enabled .external.connect.service }}
 {{- fail "external.connect is set, and mode is embedded, whose API finds the hub by itself: unset it" }}
 {{- end }}
+{{- if ne .external.kubeconfigSecret "fairlead-hub" }}
+{{- fail "external.kubeconfigSecret is set, and mode is embedded, which has an API of its own: set mode=external, or unset it" }}
+{{- end }}
+{{- if ne (int .external.replicas) 2 }}
+{{- fail "external.replicas is set, and mode is embedded, which is one pod with the database on its volume: set mode=external, or unset it" }}
+{{- end }}
 {{- if not .embedded.advertiseHost }}
 {{- fail "embedded.advertiseHost is empty: set it to the name or address under which members reach the Service fairlead-hub" }}
 {{- end }}
@@ -57,15 +63,21 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- if and .embedded.backup.every (not .embedded.backup.recipients) }}
 {{- fail "embedded.backup.every is set, and embedded.backup.recipients is empty: set it to the public key that `hub backup keygen` prints" }}
 {{- end }}
-{{- if and (not .embedded.backup.every) (or .embedded.backup.claim .embedded.backup.recipients) }}
-{{- fail "embedded.backup says where backups go or for whom, and not how often they are made: set embedded.backup.every, such as 6h" }}
+{{- if and (not .embedded.backup.every) (or .embedded.backup.claim .embedded.backup.recipients (ne (int .embedded.backup.keep) 7)) }}
+{{- fail "embedded.backup says where backups go, for whom or how many are kept, and not how often they are made: set embedded.backup.every, such as 6h" }}
 {{- end }}
 {{- else }}
 {{- if or .embedded.advertiseHost .embedded.tlsSANs }}
 {{- fail "embedded.advertiseHost or embedded.tlsSANs is set, and mode is external: set mode=embedded, or external.advertiseURL instead" }}
 {{- end }}
-{{- if or .embedded.backup.every .embedded.backup.claim .embedded.backup.recipients }}
+{{- if or .embedded.backup.every .embedded.backup.claim .embedded.backup.recipients (ne (int .embedded.backup.keep) 7) }}
 {{- fail "embedded.backup is set, and mode is external, whose API is not the hub's to back up: set mode=embedded, or unset it and back up the etcd of that API" }}
+{{- end }}
+{{- if or .embedded.storage.class (ne (toString .embedded.storage.size) "20Gi") }}
+{{- fail "embedded.storage is set, and mode is external, whose API keeps everything: set mode=embedded, or unset it" }}
+{{- end }}
+{{- if or .embedded.service.annotations (ne .embedded.service.type "LoadBalancer") }}
+{{- fail "embedded.service is set, and mode is external, in which members dial that API and not the hub: set mode=embedded, or unset it" }}
 {{- end }}
 {{- if and .external.connect.service (not .external.connect.enabled) }}
 {{- fail "external.connect.service is set, and nothing is served there: set external.connect.enabled=true" }}
