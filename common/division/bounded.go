@@ -22,31 +22,36 @@ const Unbounded = math.MaxInt32
 // If the total is less than all minimums, these are the maximums of a division that has none.
 // What all maximums cannot take is returned as rest. A party without a weight gets nothing.
 func Bounded(total int32, parties []Party, bounds []Bounds, descendingTies bool) (out []Party, rest int32) {
-	b := bounded{bounds: make(map[string]Bounds, len(parties)), out: slices.Clone(parties), rest: max(int64(total), 0)}
+	byName := make([]int, len(parties))
+	for i := range byName {
+		byName[i] = i
+	}
+	slices.SortFunc(byName, func(i, j int) int { return cmp.Compare(parties[i].Name, parties[j].Name) })
+	b := bounded{out: make([]Party, len(parties)), bounds: make([]Bounds, len(parties)), rest: max(int64(total), 0)}
 	var minimums int64
-	for i := range parties {
-		if parties[i].Weight > 0 {
-			limits := Bounds{Min: max(bounds[i].Min, 0), Max: max(bounds[i].Max, 0)}
+	for to, from := range byName {
+		b.out[to] = parties[from]
+		if parties[from].Weight > 0 {
+			limits := Bounds{Min: max(bounds[from].Min, 0), Max: max(bounds[from].Max, 0)}
 			limits.Min = min(limits.Min, limits.Max)
-			b.bounds[parties[i].Name] = limits
+			b.bounds[to] = limits
 			minimums += int64(limits.Min)
 		}
 	}
 	if minimums > b.rest {
-		for name, limits := range b.bounds {
-			b.bounds[name] = Bounds{Max: limits.Min}
+		for i, limits := range b.bounds {
+			b.bounds[i] = Bounds{Max: limits.Min}
 		}
 	}
-	slices.SortFunc(b.out, func(a, b Party) int { return cmp.Compare(a.Name, b.Name) })
 	b.begin()
 	b.share(descendingTies)
 	return b.out, int32(b.rest)
 }
 
-// bounded is a division with bounds on its way.
+// bounded is a division with bounds on its way. The bounds stand beside the parties, which are sorted by name.
 type bounded struct {
 	out    []Party
-	bounds map[string]Bounds
+	bounds []Bounds
 	rest   int64
 }
 
@@ -62,7 +67,7 @@ func (b *bounded) begin() {
 		middle := (low + high) / 2
 		var sum int64
 		for i := range b.out {
-			sum += int64(b.at(&b.out[i], middle))
+			sum += int64(b.at(i, middle))
 		}
 		if sum > b.rest {
 			low = middle
@@ -72,25 +77,25 @@ func (b *bounded) begin() {
 	}
 	for i := range b.out {
 		p := &b.out[i]
-		p.Share = max(b.at(p, high)-2, b.bounds[p.Name].Min)
+		p.Share = max(b.at(i, high)-2, b.bounds[i].Min)
 		b.rest -= int64(p.Share)
 	}
 }
 
-// at is the share of a party once the division has come to an average, rounded to the nearest.
-func (b *bounded) at(p *Party, average float64) int32 {
-	limits := b.bounds[p.Name]
+// at is the share of the i-th party once the division has come to an average, rounded to the nearest.
+func (b *bounded) at(i int, average float64) int32 {
+	limits := b.bounds[i]
 	if limits.Max == 0 {
 		return 0
 	}
-	share := math.Round(float64(p.Weight) / average)
+	share := math.Round(float64(b.out[i].Weight) / average)
 	return int32(min(max(share, float64(limits.Min)), float64(limits.Max)))
 }
 
 // share gives the rest away, one after the other.
 func (b *bounded) share(descendingTies bool) {
 	before := func(i, j int) bool { return goesBefore(b.out, i, j, descendingTies) }
-	full := func(i int) bool { return b.out[i].Share >= b.bounds[b.out[i].Name].Max }
+	full := func(i int) bool { return b.out[i].Share >= b.bounds[i].Max }
 	var heap []int
 	for i := range b.out {
 		if !full(i) {
@@ -107,7 +112,7 @@ func (b *bounded) share(descendingTies bool) {
 			heap = heap[:len(heap)-1]
 		}
 		if len(heap) > 0 {
-			sink(heap, before)
+			sink(heap, 0, before)
 		}
 	}
 }

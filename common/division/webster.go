@@ -27,31 +27,39 @@ type Party struct {
 func Webster(total int32, parties []Party, descendingTies bool) []Party {
 	out := slices.Clone(parties)
 	slices.SortFunc(out, func(a, b Party) int { return cmp.Compare(a.Name, b.Name) })
+	new(Divider).Divide(total, out, descendingTies)
+	return out
+}
+
+// Divider divides in memory that it keeps for its next division. The zero value is ready; one division at a time may use it.
+type Divider struct{ heap []int }
+
+// Divide is Webster for parties that are sorted by name, of which it sets the shares.
+func (d *Divider) Divide(total int32, parties []Party, descendingTies bool) {
 	var sum float64
-	for i := range out {
-		out[i].Share = 0
-		out[i].Weight = max(out[i].Weight, 0)
-		sum += float64(out[i].Weight)
+	for i := range parties {
+		parties[i].Share = 0
+		parties[i].Weight = max(parties[i].Weight, 0)
+		sum += float64(parties[i].Weight)
 	}
 	if sum == 0 || total <= 0 {
-		return out
+		return
 	}
-	rest := skipAhead(total, out, sum)
+	rest := skipAhead(total, parties, sum)
 
-	// The heap holds indexes into out; its top is the next to be given one.
-	before := func(i, j int) bool { return goesBefore(out, i, j, descendingTies) }
-	heap := make([]int, 0, len(out))
-	for i := range out {
-		if out[i].Weight > 0 {
-			heap = append(heap, i)
+	// The heap holds indexes of parties; its top is the next to be given one.
+	before := func(i, j int) bool { return goesBefore(parties, i, j, descendingTies) }
+	d.heap = slices.Grow(d.heap[:0], len(parties))
+	for i := range parties {
+		if parties[i].Weight > 0 {
+			d.heap = append(d.heap, i)
 		}
 	}
-	order(heap, before)
+	order(d.heap, before)
 	for ; rest > 0; rest-- {
-		out[heap[0]].Share++
-		sink(heap, before)
+		parties[d.heap[0]].Share++
+		sink(d.heap, 0, before)
 	}
-	return out
 }
 
 // DescendingTies says in which direction ties are broken for the object with this
@@ -99,23 +107,16 @@ func goesBefore(parties []Party, i, j int, descendingTies bool) bool {
 
 func average(p *Party) float64 { return float64(p.Weight) / float64(2*int64(p.Share)+1) }
 
-// order makes a heap of indexes: a sorted slice is one.
+// order makes a heap of indexes.
 func order(heap []int, before func(i, j int) bool) {
-	slices.SortFunc(heap, func(i, j int) int {
-		switch {
-		case i == j:
-			return 0
-		case before(i, j):
-			return -1
-		default:
-			return 1
-		}
-	})
+	for at := len(heap)/2 - 1; at >= 0; at-- {
+		sink(heap, at, before)
+	}
 }
 
-// sink restores the heap after its top has changed.
-func sink(heap []int, before func(i, j int) bool) {
-	for at := 0; ; {
+// sink restores the heap below an entry that has changed.
+func sink(heap []int, at int, before func(i, j int) bool) {
+	for {
 		next := 2*at + 1
 		if next >= len(heap) {
 			return
