@@ -29,5 +29,14 @@ func (c Clusters) Has(name string) bool {
 	return found
 }
 
+// First returns the names of the first clusters by name, so many at most.
+func (c Clusters) First(most int) []string {
+	out := make([]string, min(most, len(c.byName)))
+	for i := range out {
+		out[i] = c.byName[i].Name
+	}
+	return out
+}
+
 // Len is how many there are.
 func (c Clusters) Len() int { return len(c.byName) }

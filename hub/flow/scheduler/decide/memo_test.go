@@ -224,7 +224,7 @@ func (w *changing) input() decide.Input {
 		in.Assumed = fit.NewReservations(&fit.Places{some(): 0}, []*fit.Assumed{{Amount: fit.Amount{Pods: 3, Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}})
 	}
 	if w.IntN(5) == 0 {
-		in.Peers.Together = []fit.Peer{{Name: "peer", Clusters: sets.New(some(), some())}}
+		in.Peers.Together = []fit.Peer{{Name: "peer", Clusters: bindings.ClustersOf([]workv1alpha2.TargetCluster{{Name: some()}, {Name: some()}})}}
 	}
 	if w.IntN(5) == 0 {
 		in.Allowance = selector.AllowanceOf(&metav1.ObjectMeta{Name: in.Spec.Resource.Namespace, Annotations: map[string]string{contract.ClustersAnnotation: "site=" + w.oneOf("shop", "ship")}})

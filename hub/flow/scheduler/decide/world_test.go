@@ -7,10 +7,10 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/fit"
@@ -43,7 +43,7 @@ func TestInputOf(t *testing.T) {
 	w := decide.World{Others: []workv1alpha2.Binding{b, other}, Quotas: []policyv1alpha1.FederatedResourceQuota{limit}, Now: now}
 
 	in := decide.InputOf(b, w)
-	g.Expect(in.Peers.Apart).To(Equal([]fit.Peer{{Name: "api", Clusters: sets.New("b")}}))
+	g.Expect(in.Peers.Apart).To(Equal([]fit.Peer{{Name: "api", Clusters: bindings.ClustersOf(targets{target("b", 2)})}}))
 	g.Expect(in.FailedIn).To(Equal([]string{"c"}))
 	g.Expect(in.Quotas).To(HaveLen(1))
 	used := in.Quotas[0].UsedByOthers
@@ -54,7 +54,7 @@ func TestInputOf(t *testing.T) {
 	// What is not written yet counts.
 	w.Latest = func(workv1alpha2.Binding) ([]workv1alpha2.TargetCluster, string) { return targets{target("d", 5)}, "" }
 	in = decide.InputOf(b, w)
-	g.Expect(in.Peers.Apart[0].Clusters).To(Equal(sets.New("d")))
+	g.Expect(in.Peers.Apart[0].Clusters.First(2)).To(Equal([]string{"d"}))
 	used = in.Quotas[0].UsedByOthers
 	g.Expect(used.Cpu().String()).To(Equal("5"))
 	g.Expect(in.AdmittedRequests).To(BeEmpty())

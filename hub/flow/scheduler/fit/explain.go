@@ -7,17 +7,25 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/common/selector"
 )
 
+// maxNames is how many clusters of a peer a sentence names.
+const maxNames = 5
+
 // Explain says in a sentence what in particular made a filter refuse a cluster, with
 // the values; nothing if the reason says all. It is for a person who asks, not for
-// every decision.
+// every decision. However many values there are, it is no longer than the message of a condition.
 func Explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
+	return prose.Cut(explain(name, q, c), prose.OfCondition)
+}
+
+func explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
 	switch name {
 	case ClusterAffinity:
 		return explainAffinity(q.Selector, c)
@@ -30,8 +38,8 @@ func Explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
 		return fmt.Sprintf("the cluster does not serve %s of %s", q.Kind, q.APIVersion)
 	case WorkloadAffinity:
 		for _, peer := range q.Peers.Together {
-			if len(peer.Clusters) > 0 && !peer.Clusters.Has(c.Name) {
-				return fmt.Sprintf("%q of the same affinity group is on %s", peer.Name, strings.Join(sets.List(peer.Clusters), ", "))
+			if peer.Clusters.Len() > 0 && !peer.Clusters.Has(c.Name) {
+				return fmt.Sprintf("%q of the same affinity group is on %s", peer.Name, list(peer.Clusters))
 			}
 		}
 	case WorkloadAntiAffinity:
@@ -42,6 +50,15 @@ func Explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
 		}
 	}
 	return ""
+}
+
+// list names the first few clusters.
+func list(clusters bindings.Clusters) string {
+	names := strings.Join(clusters.First(maxNames), ", ")
+	if more := clusters.Len() - maxNames; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return names
 }
 
 func explainAffinity(a *policyv1alpha1.ClusterAffinity, c *clusterv1alpha1.Cluster) string {

@@ -52,7 +52,7 @@ type Peers struct {
 // Peer is another workload and the clusters that it has.
 type Peer struct {
 	Name     string
-	Clusters sets.Set[string]
+	Clusters bindings.Clusters
 }
 
 // NewQuery returns the query of a binding for clusters that an affinity picks.

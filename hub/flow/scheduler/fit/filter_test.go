@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -272,7 +271,7 @@ func TestCompany(t *testing.T) {
 		notWith     = "ResourceBinding with the same affinity group does not target this cluster"
 		taken       = "cluster already has workload with the same anti-affinity group"
 	)
-	at := func(clusters ...string) fit.Peer { return fit.Peer{Name: "peer", Clusters: sets.New(clusters...)} }
+	at := func(clusters ...string) fit.Peer { return fit.Peer{Name: "peer", Clusters: at(clusters...)} }
 	tests := map[string]struct {
 		peers      fit.Peers
 		binding    func(*workv1alpha2.ResourceBindingSpec)

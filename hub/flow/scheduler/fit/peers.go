@@ -1,9 +1,8 @@
 package fit
 
 import (
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 // sameGroup says whether two workloads are to be together, and whether apart.
@@ -28,10 +27,7 @@ func PeersOf[B workv1alpha2.Binding](b workv1alpha2.Binding, others []B, targets
 		if len(at) == 0 {
 			continue
 		}
-		peer := Peer{Name: other.GetName(), Clusters: make(sets.Set[string], len(at))}
-		for i := range at {
-			peer.Clusters.Insert(at[i].Name)
-		}
+		peer := Peer{Name: other.GetName(), Clusters: bindings.ClustersOf(at)}
 		if together {
 			out.Together = append(out.Together, peer)
 		}

@@ -1,16 +1,28 @@
 package fit_test
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
+
+// at are clusters of a peer.
+func at(names ...string) bindings.Clusters {
+	targets := make([]workv1alpha2.TargetCluster, len(names))
+	for i, name := range names {
+		targets[i].Name = name
+	}
+	return bindings.ClustersOf(targets)
+}
 
 func TestPeersOf(t *testing.T) {
 	t.Parallel()
@@ -31,6 +43,30 @@ func TestPeersOf(t *testing.T) {
 		grouped("stranger", "app=c", "rack=d", "x"), grouped("nowhere", "app=a", ""), grouped("alone", "", "", "x"),
 	}
 	got := fit.PeersOf(self, others, func(b *workv1alpha2.ResourceBinding) []workv1alpha2.TargetCluster { return b.Spec.Clusters })
-	g.Expect(got.Together).To(Equal([]fit.Peer{{Name: "friend", Clusters: sets.New("x")}, {Name: "both", Clusters: sets.New("z")}}))
-	g.Expect(got.Apart).To(Equal([]fit.Peer{{Name: "foe", Clusters: sets.New("y")}, {Name: "both", Clusters: sets.New("z")}}))
+	g.Expect(got.Together).To(Equal([]fit.Peer{{Name: "friend", Clusters: at("x")}, {Name: "both", Clusters: at("z")}}))
+	g.Expect(got.Apart).To(Equal([]fit.Peer{{Name: "foe", Clusters: at("y")}, {Name: "both", Clusters: at("z")}}))
+}
+
+// TestAPeerThatIsEverywhereIsNotListedWhole explains why a cluster is refused whose peer is in thousands of others.
+func TestAPeerThatIsEverywhereIsNotListedWhole(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	elsewhere := func(n int) *fit.Query {
+		names := make([]string, n)
+		for i := range names {
+			names[i] = fmt.Sprintf("edge-%04d", i)
+		}
+		return &fit.Query{Peers: fit.Peers{Together: []fit.Peer{{Name: "web", Clusters: at(names...)}}}}
+	}
+	g.Expect(fit.Explain(fit.WorkloadAffinity, elsewhere(2), member(nil))).To(Equal(`"web" of the same affinity group is on edge-0000, edge-0001`))
+	g.Expect(fit.Explain(fit.WorkloadAffinity, elsewhere(5000), member(nil))).
+		To(Equal(`"web" of the same affinity group is on edge-0000, edge-0001, edge-0002, edge-0003, edge-0004 and 4995 more`))
+
+	labelled := member(func(c *clusterv1alpha1.Cluster) {
+		c.Labels = map[string]string{}
+		for i := range 200 {
+			c.Labels[fmt.Sprintf("label-%03d", i)] = "a-value-of-some-length"
+		}
+	})
+	g.Expect(len(fit.Explain(fit.NamespaceClusters, &fit.Query{}, labelled))).To(BeNumerically("<=", prose.OfCondition))
 }

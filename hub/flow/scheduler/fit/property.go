@@ -31,7 +31,7 @@ func together(q *Query, c *clusterv1alpha1.Cluster) string {
 		return ""
 	}
 	for _, peer := range q.Peers.Together {
-		if len(peer.Clusters) > 0 && !peer.Clusters.Has(c.Name) {
+		if peer.Clusters.Len() > 0 && !peer.Clusters.Has(c.Name) {
 			return "ResourceBinding with the same affinity group does not target this cluster"
 		}
 	}
