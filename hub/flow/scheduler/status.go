@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -257,8 +256,11 @@ func sameTargets(have, want []workv1alpha2.TargetCluster) bool {
 	if len(have) != len(want) {
 		return false
 	}
-	byName := slices.SortedFunc(slices.Values(have), func(a, b workv1alpha2.TargetCluster) int {
-		return strings.Compare(a.Name, b.Name)
+	byName := func(a, b workv1alpha2.TargetCluster) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(have, byName) {
+		have = slices.SortedFunc(slices.Values(have), byName)
+	}
+	return slices.EqualFunc(have, want, func(a, b workv1alpha2.TargetCluster) bool {
+		return a.Name == b.Name && a.Replicas == b.Replicas && slices.Equal(a.Components, b.Components)
 	})
-	return equality.Semantic.DeepEqual(byName, want)
 }

@@ -2,6 +2,7 @@ package assign
 
 import (
 	"fmt"
+	"slices"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -81,6 +82,8 @@ type Request struct {
 	DescendingTies bool
 	// Bounded says that the candidates have bounds.
 	Bounded bool
+	// Scratch is memory to work in; nil is new memory.
+	Scratch *Scratch
 }
 
 // Shortage says that not all replicas fit.
@@ -98,8 +101,12 @@ func (s *Shortage) String() string {
 // Replicas returns the share of each candidate; candidates are sorted by name. The
 // shares add up to the replicas, except those of Duplicated, which are all of them
 // each, of Everywhere, which are 0, and of bounded ones, of which no maximum may take all. The shortage is nil if all fit.
+// The shares are in the scratch memory.
 func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
-	shares := make([]int32, len(candidates))
+	if r.Scratch == nil {
+		r.Scratch = &Scratch{}
+	}
+	shares := zeroes(&r.Scratch.shares, len(candidates))
 	switch r.Strategy {
 	case Everywhere:
 	case Duplicated:
@@ -110,7 +117,7 @@ func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
 		if r.Bounded {
 			return bounded(r, candidates, shares), nil
 		}
-		weights := make([]int64, len(candidates))
+		weights := zeroes(&r.Scratch.weights, len(candidates))
 		for i := range candidates {
 			weights[i] = candidates[i].Weight
 		}
@@ -124,17 +131,18 @@ func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
 // divide adds to the shares what each candidate gets of total by its weight. All of
 // nothing goes to nobody.
 func divide(r Request, total int32, candidates []Candidate, weights []int64, shares []int32) {
-	parties := make([]division.Party, 0, len(candidates))
-	at := make([]int, 0, len(candidates))
+	s := r.Scratch
+	parties, at := slices.Grow(s.parties[:0], len(candidates)), slices.Grow(s.indexes[:0], len(candidates))
 	for i, w := range weights {
 		if w > 0 {
 			parties = append(parties, division.Party{Name: candidates[i].Cluster.Name, Weight: w})
 			at = append(at, i)
 		}
 	}
-	// Both are sorted by name, as the result is.
-	for i, p := range division.Webster(total, parties, r.DescendingTies) {
-		shares[at[i]] += p.Share
+	s.parties, s.indexes = parties, at
+	s.divider.Divide(total, parties, r.DescendingTies)
+	for i := range parties {
+		shares[at[i]] += parties[i].Share
 	}
 }
 

@@ -14,7 +14,7 @@ func dynamic(r Request, candidates []Candidate, shares []int32) *Shortage {
 		assigned += int64(candidates[i].Assigned)
 	}
 	wanted := int64(r.Replicas)
-	weights := make([]int64, len(candidates))
+	weights := zeroes(&r.Scratch.weights, len(candidates))
 	switch {
 	case r.Fresh:
 		for i := range candidates {
@@ -50,7 +50,7 @@ func tiers(r Request, wanted int64, candidates []Candidate, weights []int64, sha
 	rest := wanted
 	for tier := 0; tier <= last && rest > 0; tier++ {
 		var sum int64
-		of := make([]int64, len(weights))
+		of := zeroes(&r.Scratch.inTier, len(weights))
 		for i := range candidates {
 			if candidates[i].Tier == tier {
 				of[i] = weights[i]
@@ -91,12 +91,13 @@ func within(r Request, wanted int64, candidates []Candidate, weights []int64, sh
 // pack keeps the weights of as few clusters as hold what is wanted: those that have
 // the application first, then the largest, then the first by name.
 func pack(r Request, wanted int64, candidates []Candidate, weights []int64) []int64 {
-	order := make([]int, 0, len(weights))
+	order := slices.Grow(r.Scratch.indexes[:0], len(weights))
 	for i, w := range weights {
 		if w > 0 {
 			order = append(order, i)
 		}
 	}
+	r.Scratch.indexes = order
 	slices.SortFunc(order, func(i, j int) int {
 		if !r.Fresh {
 			if hasI, hasJ := candidates[i].Assigned > 0, candidates[j].Assigned > 0; hasI != hasJ {
@@ -108,7 +109,7 @@ func pack(r Request, wanted int64, candidates []Candidate, weights []int64) []in
 		}
 		return cmp.Or(cmp.Compare(weights[j], weights[i]), cmp.Compare(i, j))
 	})
-	packed := make([]int64, len(weights))
+	packed := zeroes(&r.Scratch.packed, len(weights))
 	var sum int64
 	for _, i := range order {
 		if sum >= wanted {

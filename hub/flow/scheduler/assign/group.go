@@ -31,32 +31,33 @@ const weightUnit = 1000
 
 // collect makes the groups, the preferred one first: where the application is stays
 // preferred unless it is placed from scratch.
-func (d *dimension) collect(r SelectRequest, clusters span, s *policyv1alpha1.SpreadConstraint, candidates []Candidate, order []int) {
+func (d *dimension) collect(r *SelectRequest, clusters span, s *policyv1alpha1.SpreadConstraint, candidates []Candidate, order []int) {
 	index := map[string]int{}
-	d.of = make([][]int, len(candidates))
+	zeroes(&d.of, len(candidates))
 	need := max(d.min, clusters.min)
 	part := (r.Need + int64(d.min) - 1) / int64(d.min)
 	for _, at := range order {
 		c := &candidates[at]
-		values := valuesOf(s, c.Cluster)
-		d.of[at] = make([]int, 0, len(values))
-		for _, v := range values {
+		r.Scratch.values = appendValues(r.Scratch.values[:0], s, c.Cluster)
+		from := len(d.indexes)
+		for _, v := range r.Scratch.values {
 			i, ok := index[v]
 			if !ok {
 				i = len(d.groups)
 				index[v] = i
 				d.groups = append(d.groups, group{value: v})
 			}
-			if !slices.Contains(d.of[at], i) {
-				d.of[at] = append(d.of[at], i)
+			if !slices.Contains(d.indexes[from:], i) {
+				d.indexes = append(d.indexes, i)
 				d.groups[i].add(r, c, need, part)
 			}
 		}
+		d.of[at] = d.indexes[from:]
 	}
 	d.rank(r, part)
 }
 
-func (g *group) add(r SelectRequest, c *Candidate, need int, part int64) {
+func (g *group) add(r *SelectRequest, c *Candidate, need int, part int64) {
 	g.clusters++
 	g.capacity += c.capacity()
 	if !r.Fresh {
@@ -76,12 +77,12 @@ func (g *group) add(r SelectRequest, c *Candidate, need int, part int64) {
 	if take {
 		g.taken++
 		g.filled += c.capacity()
-		g.scores += c.Score
+		g.scores += r.score(c)
 	}
 }
 
 // rank weighs the groups and sorts them.
-func (d *dimension) rank(r SelectRequest, part int64) {
+func (d *dimension) rank(r *SelectRequest, part int64) {
 	for i := range d.groups {
 		g := &d.groups[i]
 		g.weight = min(part, g.filled) * weightUnit
@@ -111,19 +112,19 @@ func (d *dimension) rank(r SelectRequest, part int64) {
 	}
 }
 
-// valuesOf returns the values of a constraint that a cluster has; a cluster of
+// appendValues adds the values of a constraint that a cluster has to others; a cluster of
 // several zones counts in each.
-func valuesOf(s *policyv1alpha1.SpreadConstraint, c *clusterv1alpha1.Cluster) []string {
+func appendValues(values []string, s *policyv1alpha1.SpreadConstraint, c *clusterv1alpha1.Cluster) []string {
 	switch {
 	case s.SpreadByLabel != "":
-		return []string{c.Labels[s.SpreadByLabel]}
+		return append(values, c.Labels[s.SpreadByLabel])
 	case s.SpreadByField == policyv1alpha1.SpreadByRegion:
-		return []string{c.Spec.Region}
+		return append(values, c.Spec.Region)
 	case s.SpreadByField == policyv1alpha1.SpreadByProvider:
-		return []string{c.Spec.Provider}
+		return append(values, c.Spec.Provider)
 	case len(c.Spec.Zones) > 0:
-		return c.Spec.Zones
+		return append(values, c.Spec.Zones...)
 	default:
-		return []string{c.Spec.Zone}
+		return append(values, c.Spec.Zone)
 	}
 }

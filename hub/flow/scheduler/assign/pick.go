@@ -7,7 +7,7 @@ import (
 
 // pick picks clusters of the chosen groups, or none if they do not do.
 func (s *search) pick() []bool {
-	allowed := make([]int, 0, len(s.order))
+	allowed := s.request.Scratch.allowed[:0]
 	var capacity int64
 	for _, i := range s.order {
 		if s.allows(i) {
@@ -15,6 +15,7 @@ func (s *search) pick() []bool {
 			capacity += s.candidates[i].capacity()
 		}
 	}
+	s.request.Scratch.allowed = allowed
 	s.most = max(s.most, len(allowed))
 	if len(allowed) < s.clusters.min {
 		return nil
@@ -95,12 +96,15 @@ type picked struct {
 	covered []int
 }
 
-// none has nothing picked.
-func (s *search) none() picked {
-	p := picked{search: s, in: make([]bool, len(s.candidates)), counts: make([][]int, len(s.dims)), covered: make([]int, len(s.dims))}
+// none has nothing picked, and nothing of what was before.
+func (s *search) none() *picked {
+	p := &s.picked
+	p.search, p.in, p.n, p.capacity = s, zeroes(&s.request.Scratch.selected, len(s.candidates)), 0, 0
+	p.counts = slices.Grow(p.counts[:0], len(s.dims))[:len(s.dims)]
 	for at := range s.dims {
-		p.counts[at] = make([]int, len(s.dims[at].groups))
+		zeroes(&p.counts[at], len(s.dims[at].groups))
 	}
+	zeroes(&p.covered, len(s.dims))
 	return p
 }
 
@@ -142,7 +146,10 @@ func (p *picked) spread() bool {
 func (p *picked) cover(allowed []int) {
 	// Of each gain, where in allowed those are that brought as much when they were last looked at. What is picked leaves less to gain from
 	// the others, never more: whoever brings less by now waits for its turn among those, and what brings nothing is not looked at again.
-	var byGain [][]int
+	byGain := p.request.Scratch.byGain
+	for gain := range byGain {
+		byGain[gain] = byGain[gain][:0]
+	}
 	for at, i := range allowed {
 		gain := p.gain(i)
 		for len(byGain) <= gain {
@@ -150,6 +157,7 @@ func (p *picked) cover(allowed []int) {
 		}
 		byGain[gain] = append(byGain[gain], at)
 	}
+	p.request.Scratch.byGain = byGain
 	for most := len(byGain) - 1; most > 0; most-- {
 		slices.Sort(byGain[most])
 		for _, at := range byGain[most] {
@@ -180,12 +188,13 @@ func (p *picked) gain(i int) int {
 // swap exchanges clusters with little room for others with more, the least preferred
 // first, as long as the spread stays.
 func (p *picked) swap(allowed []int) {
-	larger := make([]int, 0, len(allowed))
+	larger := p.request.Scratch.larger[:0]
 	for _, i := range allowed {
 		if !p.in[i] {
 			larger = append(larger, i)
 		}
 	}
+	p.request.Scratch.larger = larger
 	slices.SortStableFunc(larger, func(i, j int) int { return cmp.Compare(p.candidates[j].capacity(), p.candidates[i].capacity()) })
 	for at := len(allowed) - 1; at >= 0 && p.capacity < p.request.Need; at-- {
 		out := allowed[at]

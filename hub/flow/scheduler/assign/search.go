@@ -34,6 +34,8 @@ type search struct {
 	// best is the most room of the sets that were tried, and most the most clusters.
 	best int64
 	most int
+	// picked is what one try picks.
+	picked picked
 }
 
 func (s *search) run() (Selection, error) {
@@ -159,6 +161,9 @@ func (d *dimension) enough(capacity int64, clusters int) int {
 
 // selection says why those that were not picked were not.
 func (s *search) selection(picked []bool) Selection {
+	if !s.request.Explain {
+		return Selection{Selected: picked}
+	}
 	out := Selection{Selected: picked, Limits: make([]string, len(picked))}
 	counts := make([]int, len(s.dims))
 	for at := range s.chosen {

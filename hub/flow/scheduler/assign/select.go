@@ -20,6 +20,10 @@ type SelectRequest struct {
 	Each int64
 	// Fresh forgets what runs where.
 	Fresh bool
+	// Explain asks for the limits of those that are not selected.
+	Explain bool
+	// Scratch is memory to work in; nil is new memory.
+	Scratch *Scratch
 }
 
 // Selection is what was selected.
@@ -27,7 +31,7 @@ type Selection struct {
 	// Selected says of each candidate whether it is.
 	Selected []bool
 	// Limits says of each candidate that is not, which constraint it is that kept
-	// it out.
+	// it out; nil if that was not asked for, or all are selected.
 	Limits []string
 }
 
@@ -49,9 +53,10 @@ type dimension struct {
 	span
 	// name is the field or the label.
 	name string
-	// groups by preference, and of each candidate the indexes of its own.
-	groups []group
-	of     [][]int
+	// groups by preference, and of each candidate the indexes of its own, which are parts of indexes.
+	groups  []group
+	of      [][]int
+	indexes []int
 	// orders are those in which groups are tried.
 	orders [][]int
 	// least is how many groups it takes.
@@ -59,50 +64,48 @@ type dimension struct {
 }
 
 // Select selects among candidates, which are sorted by name. The error is a sentence
-// that says what is lacking.
+// that says what is lacking. The selection is in the scratch memory.
 func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
-	if r.Fresh {
-		candidates = slices.Clone(candidates)
-		for i := range candidates {
-			candidates[i].Score, candidates[i].Target = 0, false
-		}
+	if r.Scratch == nil {
+		r.Scratch = &Scratch{}
 	}
-	clusters := span{min: 1, max: unlimited}
-	var dims []dimension
+	clusters, dims := span{min: 1, max: unlimited}, r.Scratch.dims[:0]
 	for i := range r.Constraints {
 		s := &r.Constraints[i]
 		if s.SpreadByLabel == "" && s.SpreadByField == policyv1alpha1.SpreadByCluster {
 			clusters = spanOf(s)
 			continue
 		}
-		dims = append(dims, dimension{span: spanOf(s), name: nameOf(s)})
+		dims = slices.Grow(dims, 1)[:len(dims)+1]
+		dims[len(dims)-1].begin(s)
 	}
+	r.Scratch.dims = dims
 	for i := range dims {
 		// Each region that must be there has a cluster, however few clusters there may be.
 		if dims[i].name == string(policyv1alpha1.SpreadByRegion) {
 			clusters.max = max(clusters.max, dims[i].min)
 		}
 	}
-	all := Selection{Selected: make([]bool, len(candidates)), Limits: make([]string, len(candidates))}
 	if len(dims) == 0 && clusters.max >= len(candidates) && len(candidates) >= clusters.min && r.Need == 0 {
-		for i := range all.Selected {
-			all.Selected[i] = true
+		all := zeroes(&r.Scratch.selected, len(candidates))
+		for i := range all {
+			all[i] = true
 		}
-		return all, nil
+		return Selection{Selected: all}, nil
 	}
 	if len(candidates) < clusters.min {
 		return Selection{}, fmt.Errorf("the number of feasible clusters is less than spreadConstraint.MinGroups: %d of %d", len(candidates), clusters.min)
 	}
-	s := search{request: r, clusters: clusters, candidates: candidates, order: order(candidates), dims: dims}
+	s := search{request: r, clusters: clusters, candidates: candidates, order: r.order(candidates), dims: dims}
 	// What no search can find is not searched for: it is asked for with every report of
 	// a cluster.
-	if capacity := mostCapacity(capacities(candidates), clusters.max); capacity < r.Need {
+	if capacity := mostCapacity(r.capacities(candidates), clusters.max); capacity < r.Need {
 		return Selection{}, s.short(capacity, r.Need)
 	}
 	for i := range r.Constraints {
 		c := &r.Constraints[i]
 		if at := slices.IndexFunc(s.dims, func(d dimension) bool { return d.name == nameOf(c) }); at >= 0 {
-			s.dims[at].collect(r, clusters, c, candidates, s.order)
+			s.dims[at].collect(&r, clusters, c, candidates, s.order)
 			if n := len(s.dims[at].groups); n < s.dims[at].min {
 				return Selection{}, fmt.Errorf("the number of feasible %s is less than spreadConstraint.MinGroups: %d of %d", s.dims[at].name, n, s.dims[at].min)
 			}
@@ -114,8 +117,13 @@ func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
 	return s.run()
 }
 
-func capacities(candidates []Candidate) []int64 {
-	out := make([]int64, len(candidates))
+// begin has a dimension be that of a constraint. What it was before is memory to work in.
+func (d *dimension) begin(s *policyv1alpha1.SpreadConstraint) {
+	*d = dimension{span: spanOf(s), name: nameOf(s), groups: d.groups[:0], of: d.of[:0], indexes: d.indexes[:0]}
+}
+
+func (r *SelectRequest) capacities(candidates []Candidate) []int64 {
+	out := zeroes(&r.Scratch.capacities, len(candidates))
 	for i := range candidates {
 		out[i] = candidates[i].capacity()
 	}
@@ -151,15 +159,23 @@ func nameOf(s *policyv1alpha1.SpreadConstraint) string {
 	return string(s.SpreadByField)
 }
 
+// score is how much a candidate is preferred.
+func (r *SelectRequest) score(c *Candidate) int64 {
+	if r.Fresh {
+		return 0
+	}
+	return c.Score
+}
+
 // order returns the indexes of candidates, the best first.
-func order(candidates []Candidate) []int {
-	out := make([]int, len(candidates))
+func (r *SelectRequest) order(candidates []Candidate) []int {
+	out := zeroes(&r.Scratch.order, len(candidates))
 	for i := range out {
 		out[i] = i
 	}
 	slices.SortFunc(out, func(i, j int) int {
 		a, b := &candidates[i], &candidates[j]
-		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(b.Score, a.Score), cmp.Compare(b.capacity(), a.capacity()), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(r.score(b), r.score(a)), cmp.Compare(b.capacity(), a.capacity()), cmp.Compare(i, j))
 	})
 	return out
 }

@@ -61,7 +61,7 @@ func TestSelect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got, err := assign.Select(assign.SelectRequest{Constraints: tt.constraints, Need: tt.need}, tt.candidates)
+			got, err := assign.Select(assign.SelectRequest{Constraints: tt.constraints, Need: tt.need, Explain: true}, tt.candidates)
 			if tt.wantError != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tt.wantError)))
 				return

@@ -21,16 +21,42 @@ type attempt struct {
 	strategy assign.Strategy
 	fresh    bool
 	// group is which of the groups it is.
-	group    int
+	group int
+	// memory is what the attempt works in.
+	memory *memory
+	// verdicts are those on all clusters; nil if nobody reads them.
 	verdicts []Verdict
-	// at is the index of the verdict of each candidate.
+	// at is the index of the verdict of each candidate, if there are any.
 	at         []int
 	clusters   []*clusterv1alpha1.Cluster
 	candidates []assign.Candidate
-	// refused and related are what keeps clusters out, by index, if it was asked of a Memo: of most as the Memo has it, and
-	// of those to which the application has a relation of its own as it is for this one.
+	// refused and related are what keeps clusters out, if it was asked of a Memo: of most, by index, as the Memo has it, and
+	// of those to which the application has a relation of its own as it is for this one, by index.
 	refused []refused
-	related map[int]refused
+	related []relation
+}
+
+// memory is what one attempt after the other works in, so that thousands of clusters cost no memory of their own each time. The zero
+// value is ready.
+type memory struct {
+	clusters   []*clusterv1alpha1.Cluster
+	candidates []assign.Candidate
+	related    []relation
+	keep       []bool
+	scratch    assign.Scratch
+}
+
+// forget lets go of the clusters.
+func (m *memory) forget() {
+	clear(m.clusters[:cap(m.clusters)])
+	clear(m.candidates[:cap(m.candidates)])
+}
+
+// flags returns so many, all false.
+func (m *memory) flags(n int) []bool {
+	m.keep = slices.Grow(m.keep[:0], n)[:n]
+	clear(m.keep)
+	return m.keep
 }
 
 func queryOf(in *Input, g group) *fit.Query {
@@ -44,11 +70,13 @@ func queryOf(in *Input, g group) *fit.Query {
 // The error says what of the weights cannot be read.
 func try(in Input, g group, t Trigger) (Attempt, []workv1alpha2.TargetCluster, error) {
 	a := attempt{in: in, query: queryOf(&in, g), strategy: assign.StrategyOf(in.Spec), fresh: t == TriggerRequested, group: g.index}
-	a.filter()
-	out := Attempt{Affinity: g.name}
-	if a.refused == nil {
-		out.Verdicts = a.verdicts
+	if in.Memo == nil {
+		a.memory = &memory{}
+	} else {
+		a.memory = &in.Memo.memory
 	}
+	a.filter()
+	out := Attempt{Affinity: g.name, Verdicts: a.verdicts}
 	if len(a.clusters) == 0 {
 		out.Message, out.NoFit = a.fitError(), true
 		return out, nil, nil
@@ -75,55 +103,22 @@ func try(in Input, g group, t Trigger) (Attempt, []workv1alpha2.TargetCluster, e
 	return out, targets, nil
 }
 
-// filter asks the filters about every cluster.
-func (a *attempt) filter() {
-	// What peers say is different for each application, and what a person wants to know is not remembered.
-	if a.in.Memo != nil && !a.in.Explain && len(a.in.Peers.Together)+len(a.in.Peers.Apart) == 0 {
-		a.filterByMemo()
-		return
-	}
-	filters := fit.Filters()
-	a.verdicts = make([]Verdict, len(a.in.Clusters))
-	a.at = make([]int, 0, len(a.in.Clusters))
-	a.clusters = make([]*clusterv1alpha1.Cluster, 0, len(a.in.Clusters))
-	for i, c := range a.in.Clusters {
-		v := &a.verdicts[i]
-		v.Cluster = c.Name
-		if v.Filter, v.Reason = refusal(a.query, filters, c); v.Filter != "" {
-			if a.in.Explain {
-				v.Detail = fit.Explain(v.Filter, a.query, c)
-			}
-			continue
-		}
-		a.at = append(a.at, i)
-		a.clusters = append(a.clusters, c)
-	}
-}
-
-func refusal(q *fit.Query, filters []fit.Filter, c *clusterv1alpha1.Cluster) (name, reason string) {
-	for _, f := range filters {
-		if reason := f.Refuse(q, c); reason != "" {
-			return f.Name, reason
-		}
-	}
-	return "", ""
-}
-
 // spread leaves the candidates that the spread constraints select.
 func (a *attempt) spread() error {
-	keep := make([]bool, len(a.candidates))
-	for i := range keep {
-		keep[i] = a.strategy != assign.StaticWeight || a.candidates[i].Weight > 0
-		if !keep[i] {
-			a.verdicts[a.at[i]].Limit = "weight 0"
+	if a.strategy == assign.StaticWeight {
+		keep := a.memory.flags(len(a.candidates))
+		for i := range keep {
+			if keep[i] = a.candidates[i].Weight > 0; !keep[i] {
+				a.limit(i, "weight 0")
+			}
 		}
+		a.retain(keep)
 	}
-	a.retain(keep)
 	constraints := a.in.Spec.Placement.SpreadConstraints
 	if len(constraints) == 0 {
 		return nil
 	}
-	r := assign.SelectRequest{Constraints: constraints, Fresh: a.fresh}
+	r := assign.SelectRequest{Constraints: constraints, Fresh: a.fresh, Explain: a.verdicts != nil, Scratch: &a.memory.scratch}
 	if assign.ByCapacity(a.strategy) {
 		r.Need = int64(a.in.Spec.Replicas)
 	}
@@ -137,9 +132,9 @@ func (a *attempt) spread() error {
 	if err != nil {
 		return err
 	}
-	for i, in := range selection.Selected {
-		if !in {
-			a.verdicts[a.at[i]].Limit = selection.Limits[i]
+	for i, limit := range selection.Limits {
+		if !selection.Selected[i] {
+			a.limit(i, limit)
 		}
 	}
 	a.retain(selection.Selected)
@@ -152,30 +147,50 @@ func (a *attempt) rest() {
 	if !slices.ContainsFunc(a.clusters, a.isTarget) {
 		return
 	}
-	n := 0
+	keep := a.memory.flags(len(a.clusters))
 	for i, c := range a.clusters {
-		if !a.isTarget(c) {
-			a.verdicts[a.at[i]].Limit = "scaled to 0: it stays where it is"
-			continue
+		if keep[i] = a.isTarget(c); !keep[i] {
+			a.limit(i, "scaled to 0: it stays where it is")
 		}
-		a.at[n], a.clusters[n] = a.at[i], c
-		n++
 	}
-	a.at, a.clusters = a.at[:n], a.clusters[:n]
+	a.retain(keep)
 }
 
 func (a *attempt) isTarget(c *clusterv1alpha1.Cluster) bool { return a.query.Targets.Has(c.Name) }
 
 // retain drops the other candidates.
 func (a *attempt) retain(keep []bool) {
+	a.at, a.clusters, a.candidates = retain(a.at, keep), retain(a.clusters, keep), retain(a.candidates, keep)
+}
+
+// retain drops what is not to be kept of a list; nothing of one that is not there yet.
+func retain[T any](list []T, keep []bool) []T {
+	if len(list) == 0 {
+		return list
+	}
 	n := 0
 	for i, in := range keep {
 		if in {
-			a.at[n], a.clusters[n], a.candidates[n] = a.at[i], a.clusters[i], a.candidates[i]
+			list[n] = list[i]
 			n++
 		}
 	}
-	a.at, a.clusters, a.candidates = a.at[:n], a.clusters[:n], a.candidates[:n]
+	return list[:n]
+}
+
+// verdict is that on a candidate; nil if nobody reads it.
+func (a *attempt) verdict(i int) *Verdict {
+	if a.verdicts == nil {
+		return nil
+	}
+	return &a.verdicts[a.at[i]]
+}
+
+// limit says what keeps the share of a candidate from being larger.
+func (a *attempt) limit(i int, why string) {
+	if v := a.verdict(i); v != nil {
+		v.Limit = why
+	}
 }
 
 // unfit says whether a target is refused by what it must still have: eviction and the

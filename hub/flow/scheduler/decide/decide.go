@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
 // Decide places an application. What its namespace may not use it leaves, whatever else comes of the
@@ -160,28 +158,15 @@ func (d Decision) fail() Decision {
 	return d
 }
 
-// fitError counts the reasons.
-func fitError(verdicts []Verdict) string {
-	if len(verdicts) == 0 {
+// fitError says how many of the clusters are kept out for each reason.
+func fitError(clusters int, reasons map[string]int) string {
+	if clusters == 0 {
 		return "0/0 clusters are available: no cluster exists."
 	}
-	counts := map[string]int{}
-	for i := range verdicts {
-		counts[verdicts[i].Reason]++
-	}
-	parts := make([]string, 0, len(counts))
-	for reason, n := range counts {
+	parts := make([]string, 0, len(reasons))
+	for reason, n := range reasons {
 		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
 	}
 	slices.Sort(parts)
-	return fmt.Sprintf("0/%d clusters are available: %s.", len(verdicts), strings.Join(parts, ", "))
-}
-
-// sorted returns the clusters by name, and the slice itself if it is sorted.
-func sorted(clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
-	byName := func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) }
-	if slices.IsSortedFunc(clusters, byName) {
-		return clusters
-	}
-	return slices.SortedFunc(slices.Values(clusters), byName)
+	return fmt.Sprintf("0/%d clusters are available: %s.", clusters, strings.Join(parts, ", "))
 }

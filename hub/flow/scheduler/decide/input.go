@@ -180,7 +180,7 @@ type Decision struct {
 	Pending string
 	// Answered is the last wish for a decision from scratch, if it is done; empty if it is open.
 	Answered string
-	// Targets by name. Of Keep, Unschedulable, OverQuota and Refused, those that the binding has, without what it has to leave.
+	// Targets by name, not to be changed: where they are those that the binding has, they are shared with its spec. Of Keep, Unschedulable, OverQuota and Refused, those that the binding has, without what it has to leave.
 	Targets []workv1alpha2.TargetCluster
 	// Leave are targets that are left in their own time, by name. Whatever the outcome, what the namespace may not use is left.
 	Leave []Departure

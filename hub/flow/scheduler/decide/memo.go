@@ -1,17 +1,9 @@
 package decide
 
 import (
-	"encoding/json"
 	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/common/bindings"
-	"fairlead.dev/hub/flow/scheduler/assign"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
@@ -29,11 +21,8 @@ type Memo struct {
 	sorted []*clusterv1alpha1.Cluster
 	// seen are the clusters by themselves, as filters see them, and reserved with what is reserved in them.
 	seen, reserved seen
-	// What follows is room for one attempt, which is over when the next begins.
-	verdicts   []Verdict
-	at         []int
-	clusters   []*clusterv1alpha1.Cluster
-	candidates []assign.Candidate
+	// memory is what attempts work in.
+	memory memory
 }
 
 // filterKey is all that filters go by, but for relations of the application to single clusters.
@@ -202,143 +191,4 @@ func (m *Memo) sort(clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Clus
 		m.sorted = sorted(clusters)
 	}
 	return m.sorted
-}
-
-// filterByMemo does what filter does, with verdicts about those clusters only that no filter keeps out.
-func (a *attempt) filterByMemo() {
-	m, filters, q := a.in.Memo, fit.Filters(), *a.query
-	q.Targets, q.Leaving, q.FailedIn, q.APIPending = nil, nil, nil, bindings.Clusters{}
-	key := filterKey{placement: a.in.placement, apiVersion: q.APIVersion, kind: q.Kind, group: a.group, overflow: len(q.Overflow)}
-	if q.Allowance != nil {
-		key.allowance = q.Allowance.Why()
-	}
-	if m.seen.look(a.in.Clusters, fit.Reservations{}) { // what there was room for before may be gone
-		clear(m.clusters[:cap(m.clusters)])
-		clear(m.candidates[:cap(m.candidates)])
-	}
-	a.refused = m.filtered.get(key, &m.seen, func(i int) refused {
-		filter, reason := refusal(&q, filters, a.in.Clusters[i])
-		return refused{filter, reason}
-	})
-	a.related = map[int]refused{}
-	relate := func(i int) {
-		filter, reason := refusal(a.query, filters, a.in.Clusters[i])
-		a.related[i] = refused{filter, reason}
-	}
-	for _, names := range []sets.Set[string]{a.query.Targets, a.query.Leaving, a.query.FailedIn} {
-		for name := range names {
-			if i, found := search(a.in.Clusters, name); found {
-				relate(i)
-			}
-		}
-	}
-	// The clusters that get the API may be all there are, and only one filter lets them in for that.
-	if a.query.APIPending.Len() > 0 {
-		for i, c := range a.in.Clusters {
-			if a.refused[i].filter == fit.APIEnablement && a.query.APIPending.Has(c.Name) {
-				relate(i)
-			}
-		}
-	}
-	m.verdicts, m.at, m.clusters = m.verdicts[:0], m.at[:0], m.clusters[:0]
-	for i, c := range a.in.Clusters {
-		if a.refusal(i).filter == "" {
-			m.at, m.clusters = append(m.at, len(m.at)), append(m.clusters, c)
-			m.verdicts = append(m.verdicts, Verdict{Cluster: c.Name})
-		}
-	}
-	a.verdicts, a.at, a.clusters = m.verdicts, m.at, m.clusters
-}
-
-// refusal is what keeps the i-th cluster out.
-func (a *attempt) refusal(i int) refused {
-	if len(a.related) > 0 {
-		if own, ok := a.related[i]; ok {
-			return own
-		}
-	}
-	return a.refused[i]
-}
-
-// fitError counts the reasons why no cluster passes the filters.
-func (a *attempt) fitError() string {
-	if a.refused == nil {
-		return fitError(a.verdicts)
-	}
-	verdicts := make([]Verdict, len(a.in.Clusters))
-	for i := range verdicts {
-		verdicts[i].Reason = a.refusal(i).reason
-	}
-	return fitError(verdicts)
-}
-
-// room is how much fits into a cluster whose quotas do not matter.
-type room struct {
-	fit.Capacity
-
-	// quotas are those of its namespaces: in these it may be less.
-	quotas []clusterv1alpha1.NamespaceQuota
-}
-
-// capacities returns how much fits into each of the clusters that are left. They are asked about in their order.
-func (a *attempt) capacities() func(i int) fit.Capacity {
-	alone := func(i int) fit.Capacity {
-		c := a.clusters[i]
-		return a.capacity(c, a.in.Assumed.Of(c.Name), a.in.Spec.Resource.Namespace)
-	}
-	if a.refused == nil {
-		return alone
-	}
-	key, err := json.Marshal(sizeOf(a.in.Spec))
-	if err != nil || !a.in.Memo.fits.again(string(key)) {
-		return alone
-	}
-	reserved := &a.in.Memo.reserved
-	reserved.look(a.in.Clusters, a.in.Assumed)
-	rooms := a.in.Memo.fits.get(string(key), reserved, func(i int) room {
-		c := a.in.Clusters[i]
-		return room{a.capacity(c, reserved.assumed(i), ""), c.Status.NamespaceQuotas}
-	})
-	// Both lists are by name, and the clusters that are left are among all.
-	next := 0
-	return func(i int) fit.Capacity {
-		for a.in.Clusters[next] != a.clusters[i] {
-			next++
-		}
-		ofNamespace := func(q clusterv1alpha1.NamespaceQuota) bool { return q.Namespace == a.in.Spec.Resource.Namespace }
-		if slices.ContainsFunc(rooms[next].quotas, ofNamespace) {
-			return alone(i)
-		}
-		return rooms[next].Capacity
-	}
-}
-
-// size is what decides how much of an application fits into a cluster.
-type size struct {
-	Request    corev1.ResourceList      `json:"request,omitempty"`
-	Components []workv1alpha2.Component `json:"components,omitempty"`
-}
-
-func sizeOf(spec *workv1alpha2.ResourceBindingSpec) size {
-	s := size{Components: spec.Components}
-	if spec.ReplicaRequirements != nil {
-		s.Request = spec.ReplicaRequirements.ResourceRequest
-	}
-	return s
-}
-
-// search finds a cluster among those that are sorted by name.
-func search(clusters []*clusterv1alpha1.Cluster, name string) (int, bool) {
-	return slices.BinarySearchFunc(clusters, name, func(c *clusterv1alpha1.Cluster, name string) int { return strings.Compare(c.Name, name) })
-}
-
-// sortedClusters finds clusters by name.
-type sortedClusters []*clusterv1alpha1.Cluster
-
-// named returns the cluster of a name; nil if there is none.
-func (s sortedClusters) named(name string) *clusterv1alpha1.Cluster {
-	if i, found := search(s, name); found {
-		return s[i]
-	}
-	return nil
 }

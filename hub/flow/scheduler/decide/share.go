@@ -14,7 +14,7 @@ func (a *attempt) wake(request assign.Request) {
 	if a.fresh || !assign.ByCapacity(a.strategy) || total(a.in.Spec.Clusters) > 0 || !slices.ContainsFunc(a.clusters, a.isTarget) {
 		return
 	}
-	keep := make([]bool, len(a.clusters))
+	keep := a.memory.flags(len(a.clusters))
 	var before []assign.Candidate
 	for i, c := range a.clusters {
 		if keep[i] = a.isTarget(c); keep[i] {
@@ -26,7 +26,7 @@ func (a *attempt) wake(request assign.Request) {
 	}
 	for i := range keep {
 		if !keep[i] {
-			a.verdicts[a.at[i]].Limit = "it was scaled to 0 elsewhere, and returns there"
+			a.limit(i, "it was scaled to 0 elsewhere, and returns there")
 		}
 	}
 	a.retain(keep)
@@ -37,18 +37,59 @@ func (a *attempt) assign() ([]workv1alpha2.TargetCluster, *assign.Shortage) {
 	spec := a.in.Spec
 	request := assign.Request{
 		Strategy: a.strategy, Replicas: spec.Replicas, Fresh: a.fresh,
-		DescendingTies: division.DescendingTies(string(spec.Resource.UID)), Bounded: a.bounded(),
+		DescendingTies: division.DescendingTies(string(spec.Resource.UID)), Bounded: a.bounded(), Scratch: &a.memory.scratch,
 	}
 	a.wake(request)
 	shares, short := assign.Replicas(request, a.candidates)
 	if short != nil {
 		return nil, short
 	}
-	components := componentsOf(spec)
-	targets := make([]workv1alpha2.TargetCluster, 0, len(shares))
+	a.explainShares(shares)
+	components, n := componentsOf(spec), 0
+	for _, share := range shares {
+		if a.gets(share) {
+			n++
+		}
+	}
+	if n == len(spec.Clusters) && n > 0 && a.has(shares, components) {
+		return spec.Clusters, nil
+	}
+	targets := make([]workv1alpha2.TargetCluster, 0, n)
 	for i, share := range shares {
-		v := &a.verdicts[a.at[i]]
-		if share == 0 && a.strategy != assign.Everywhere {
+		if a.gets(share) {
+			targets = append(targets, workv1alpha2.TargetCluster{Name: a.clusters[i].Name, Replicas: share, Components: components})
+		}
+	}
+	return targets, nil
+}
+
+// gets says whether a candidate with such a share is a target.
+func (a *attempt) gets(share int32) bool { return share != 0 || a.strategy == assign.Everywhere }
+
+// has says whether the application has all shares already, in the order of the names.
+func (a *attempt) has(shares []int32, components []workv1alpha2.TargetComponent) bool {
+	next := 0
+	for i, share := range shares {
+		if !a.gets(share) {
+			continue
+		}
+		t := &a.in.Spec.Clusters[next]
+		if t.Name != a.clusters[i].Name || t.Replicas != share || !slices.Equal(t.Components, components) {
+			return false
+		}
+		next++
+	}
+	return true
+}
+
+// explainShares says in the verdicts who gets what, and why not more.
+func (a *attempt) explainShares(shares []int32) {
+	if a.verdicts == nil {
+		return
+	}
+	for i, share := range shares {
+		v := a.verdict(i)
+		if !a.gets(share) {
 			v.Limit = a.none(i)
 			continue
 		}
@@ -56,12 +97,10 @@ func (a *attempt) assign() ([]workv1alpha2.TargetCluster, *assign.Shortage) {
 		if assign.ByCapacity(a.strategy) && share-a.candidates[i].Assigned >= a.candidates[i].Available {
 			v.Limit = v.Capacity.Limit
 		}
-		if request.Bounded {
+		if a.bounded() {
 			v.Limit = boundOf(&a.candidates[i], share)
 		}
-		targets = append(targets, workv1alpha2.TargetCluster{Name: v.Cluster, Replicas: share, Components: components})
 	}
-	return targets, nil
 }
 
 // none says why a candidate got nothing.
@@ -69,7 +108,7 @@ func (a *attempt) none(i int) string {
 	c := &a.candidates[i]
 	switch {
 	case assign.ByCapacity(a.strategy) && c.Available == 0 && c.Assigned == 0:
-		return a.verdicts[a.at[i]].Capacity.Limit
+		return a.verdict(i).Capacity.Limit
 	case a.bounded() && c.Bounds.Max == 0:
 		return boundOf(c, 0)
 	case c.Tier > 0:

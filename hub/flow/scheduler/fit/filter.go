@@ -26,7 +26,7 @@ type Query struct {
 	// Targets are the clusters that have the application. A cluster keeps it when a
 	// taint is added, an API is no longer reported, or its kind is served in another version
 	// only: those keep others away.
-	Targets sets.Set[string]
+	Targets bindings.Clusters
 	// Leaving are the clusters that the application is being evicted from.
 	Leaving sets.Set[string]
 	// FailedIn are those in which it was given up of late, because it was not healthy there.
@@ -55,21 +55,18 @@ type Peer struct {
 	Clusters bindings.Clusters
 }
 
-// NewQuery returns the query of a binding for clusters that an affinity picks.
+// NewQuery returns the query of a binding for clusters that an affinity picks. The targets are shared with the spec.
 func NewQuery(spec *workv1alpha2.ResourceBindingSpec, affinity selector.ClusterMatcher) *Query {
 	q := &Query{
 		APIVersion: spec.Resource.APIVersion,
 		Kind:       spec.Resource.Kind,
 		Affinity:   affinity,
-		Targets:    make(sets.Set[string], len(spec.Clusters)),
+		Targets:    bindings.ClustersOf(spec.Clusters),
 		Leaving:    make(sets.Set[string], len(spec.GracefulEvictionTasks)),
 	}
 	if spec.Placement != nil {
 		q.Tolerations = spec.Placement.ClusterTolerations
 		q.Spread = spec.Placement.SpreadConstraints
-	}
-	for i := range spec.Clusters {
-		q.Targets.Insert(spec.Clusters[i].Name)
 	}
 	for i := range spec.GracefulEvictionTasks {
 		q.Leaving.Insert(spec.GracefulEvictionTasks[i].FromCluster)
@@ -117,7 +114,7 @@ const (
 // Filters returns the filters in the order in which they are asked: what the author of
 // the policy said comes before what the cluster lacks.
 func Filters() []Filter {
-	return []Filter{
+	return append([]Filter{
 		{Name: ClusterAffinity, Refuse: affinity},
 		{Name: NamespaceClusters, Refuse: allowance},
 		{Name: Removal, Refuse: removal},
@@ -125,9 +122,12 @@ func Filters() []Filter {
 		{Name: TaintToleration, Refuse: taints},
 		{Name: APIEnablement, Refuse: api},
 		{Name: SpreadConstraint, Refuse: property},
-		{Name: WorkloadAffinity, Refuse: together},
-		{Name: WorkloadAntiAffinity, Refuse: apart},
-	}
+	}, PeerFilters()...)
+}
+
+// PeerFilters returns those of the filters that go by the peers of an application. They are asked last.
+func PeerFilters() []Filter {
+	return []Filter{{Name: WorkloadAffinity, Refuse: together}, {Name: WorkloadAntiAffinity, Refuse: apart}}
 }
 
 func affinity(q *Query, c *clusterv1alpha1.Cluster) string {

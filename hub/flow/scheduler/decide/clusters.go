@@ -1,0 +1,43 @@
+package decide
+
+import (
+	"slices"
+	"strings"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+)
+
+// sorted returns the clusters by name, and the slice itself if it is sorted.
+func sorted(clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
+	byName := func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) }
+	if slices.IsSortedFunc(clusters, byName) {
+		return clusters
+	}
+	return slices.SortedFunc(slices.Values(clusters), byName)
+}
+
+// sortedClusters finds clusters by name.
+type sortedClusters []*clusterv1alpha1.Cluster
+
+// named returns the cluster of a name; nil if there is none.
+func (s sortedClusters) named(name string) *clusterv1alpha1.Cluster {
+	if i, found := s.find(name, 0); found {
+		return s[i]
+	}
+	return nil
+}
+
+// find returns where the cluster of a name is, or would be. It is found soonest a little behind near: so whoever looks for many that
+// are sorted as well starts each time where the one before was found, and looks at each cluster about once.
+func (s sortedClusters) find(name string, near int) (int, bool) {
+	compare := func(c *clusterv1alpha1.Cluster, name string) int { return strings.Compare(c.Name, name) }
+	if near >= len(s) || s[near].Name > name {
+		return slices.BinarySearchFunc(s, name, compare)
+	}
+	step := 1
+	for ; near+step < len(s) && s[near+step].Name <= name; step *= 2 {
+		near += step
+	}
+	i, found := slices.BinarySearchFunc(s[near:min(near+step, len(s))], name, compare)
+	return near + i, found
+}
