@@ -62,17 +62,3 @@ func (r Reservations) SamePlaces(others Reservations) bool { return r.places == 
 func (r Reservations) Same(others Reservations) bool {
 	return r.places == others.places && len(r.assumed) == len(others.assumed) && (len(r.assumed) == 0 || &r.assumed[0] == &others.assumed[0])
 }
-
-// ByCluster returns those that there are.
-func (r Reservations) ByCluster() map[string]Assumed {
-	out := map[string]Assumed{}
-	if r.places == nil {
-		return out
-	}
-	for cluster, place := range *r.places {
-		if assumed := r.assumed[place]; assumed != nil {
-			out[cluster] = *assumed
-		}
-	}
-	return out
-}
