@@ -39,8 +39,10 @@ type Reconciler struct {
 	prefix     string
 
 	mu sync.Mutex
-	// checked are the generations of Works whose manifests are known to be ours.
-	checked map[types.NamespacedName]int64
+	// checked are the Works whose manifests are known to be ours.
+	checked map[types.NamespacedName]check
+	// reports are what was read of the Works of each FederatedResourceQuota. Only one reconcile at a time has them.
+	reports map[types.NamespacedName]*parts.Reports
 	// warned has the last bad news about each FederatedResourceQuota.
 	warned kube.WarnOnce[types.NamespacedName]
 }
@@ -52,7 +54,7 @@ func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	}
 	r := &Reconciler{
 		hubClient: mgr.GetClient(), liveReader: mgr.GetAPIReader(), events: deps.Events, prefix: deps.ExecutionNamespacePrefix,
-		checked: map[types.NamespacedName]int64{},
+		checked: map[types.NamespacedName]check{}, reports: map[types.NamespacedName]*parts.Reports{},
 	}
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("registering the quotas stage: %w", err)
@@ -70,6 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hubClient.Get(ctx, req.NamespacedName, q); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.warned.Forget(req.NamespacedName)
+			delete(r.reports, req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -93,6 +96,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // hold has a FederatedResourceQuota wait for us when it is deleted, or not.
 func (r *Reconciler) hold(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota, yes bool) error {
+	if controllerutil.ContainsFinalizer(q, contract.QuotaFinalizer) == yes {
+		return nil
+	}
 	edit, err := kube.Begin(q)
 	if err != nil {
 		return err
@@ -122,7 +128,11 @@ func (r *Reconciler) remove(ctx context.Context, q *policyv1alpha1.FederatedReso
 
 // record writes the status if it says something new.
 func (r *Reconciler) record(ctx context.Context, s *scope) error {
-	status := parts.Status(s.quota, s.bindings, s.parts(r.prefix))
+	key := client.ObjectKeyFromObject(s.quota)
+	if r.reports[key] == nil {
+		r.reports[key] = &parts.Reports{}
+	}
+	status := r.reports[key].Status(s.quota, s.bindings, s.parts(r.prefix))
 	if parts.Same(&s.quota.Status, &status) {
 		return nil
 	}
@@ -130,7 +140,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.quota.Status = status
+	s.quota.Status = *status.DeepCopy() // what is read of the answer does not go into what is remembered
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerQuotas); err != nil {
 		return fmt.Errorf("recording how much of %q is used: %w", s.quota.Name, err)
 	}

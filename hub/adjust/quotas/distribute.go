@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,20 +20,35 @@ import (
 	"fairlead.dev/hub/adjust/quotas/parts"
 )
 
-// distribute brings the Works up to date. One that fails does not hold up the others.
+// check is what is known of a Work that was compared with what it is to carry, or written.
+type check struct {
+	// generation is that of the Work.
+	generation int64
+	// quota and quotaGeneration are those of the FederatedResourceQuota that it was compared with.
+	quota           types.UID
+	quotaGeneration int64
+	// hash and id are what its annotation and its label are to say.
+	hash, id string
+}
+
+// distribute brings the Works up to date. One that fails does not hold up the others. What a Work is to carry is made only if the
+// FederatedResourceQuota or the Work is another one than when that was done last.
 func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
-	have := map[string]*workv1alpha1.Work{}
+	have := make(map[string]*workv1alpha1.Work, len(s.works))
 	for _, work := range s.works {
 		have[work.Namespace] = work
 	}
 	var failures []error
 	changed := false
 	for _, part := range s.assigned {
+		if work := have[contract.ExecutionNamespace(r.prefix, part.ClusterName)]; work != nil && r.unchanged(s.quota, work) {
+			continue
+		}
 		desired, err := parts.Work(s.quota, part, r.prefix)
 		if err != nil {
 			return err
 		}
-		wrote, err := r.put(ctx, have[desired.Namespace], desired)
+		wrote, err := r.put(ctx, s.quota, have[desired.Namespace], desired)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("bringing the part of cluster %q: %w", part.ClusterName, err))
 		}
@@ -54,7 +70,7 @@ func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
 
 // put creates a Work, or changes the one that there is if it carries something else, and
 // says whether it wrote. A Work that is on its way out wakes us when it is gone.
-func (r *Reconciler) put(ctx context.Context, have, desired *workv1alpha1.Work) (bool, error) {
+func (r *Reconciler) put(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota, have, desired *workv1alpha1.Work) (bool, error) {
 	key := client.ObjectKeyFromObject(desired)
 	if have == nil {
 		err := r.hubClient.Create(ctx, desired, client.FieldOwner(contract.FieldManagerQuotas))
@@ -66,11 +82,15 @@ func (r *Reconciler) put(ctx context.Context, have, desired *workv1alpha1.Work) 
 		case err != nil:
 			return false, err
 		}
-		r.remember(desired)
+		r.remember(q, desired)
 		ctrl.LoggerFrom(ctx).Info("Bringing a part of a quota to a cluster", "Work", key)
 		return true, nil
 	}
-	if !have.DeletionTimestamp.IsZero() || r.current(have, desired) {
+	if !have.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	if r.current(have, desired) {
+		r.remember(q, have)
 		return false, nil
 	}
 	live := &workv1alpha1.Work{}
@@ -94,7 +114,7 @@ func (r *Reconciler) put(ctx context.Context, have, desired *workv1alpha1.Work) 
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	r.remember(live)
+	r.remember(q, live)
 	if wrote {
 		ctrl.LoggerFrom(ctx).Info("Changing the part of a quota that a cluster has", "Work", key)
 	}
@@ -114,23 +134,40 @@ func (r *Reconciler) taken(ctx context.Context, key client.ObjectKey, desired *w
 	return fmt.Errorf("there is a Work %q already that brings something else, perhaps a ResourceQuota of the same name; rename one of the two", key)
 }
 
+// unchanged says whether neither a FederatedResourceQuota nor a Work of it was changed since the Work was seen to carry what it is to
+// carry. A Work that is on its way out wakes us when it is gone.
+func (r *Reconciler) unchanged(q *policyv1alpha1.FederatedResourceQuota, work *workv1alpha1.Work) bool {
+	r.mu.Lock()
+	known := r.checked[client.ObjectKeyFromObject(work)]
+	r.mu.Unlock()
+	return known.quota == q.UID && known.quotaGeneration == q.Generation && (!work.DeletionTimestamp.IsZero() || known.isOf(work))
+}
+
 // current says whether a Work carries what it is to carry, and nobody changed it since that
 // was seen.
 func (r *Reconciler) current(have, desired *workv1alpha1.Work) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.checked[client.ObjectKeyFromObject(have)] == have.Generation &&
-		have.Annotations[contract.ManifestHashAnnotation] == desired.Annotations[contract.ManifestHashAnnotation] &&
-		have.Labels[contract.WorkPermanentIDLabel] == desired.Labels[contract.WorkPermanentIDLabel] &&
-		!contract.DeletionIntended(have.Annotations) &&
-		slices.Contains(have.Finalizers, contract.ExecutionFinalizer)
+	known := r.checked[client.ObjectKeyFromObject(have)]
+	r.mu.Unlock()
+	return known.isOf(have) && known.hash == desired.Annotations[contract.ManifestHashAnnotation] &&
+		known.id == desired.Labels[contract.WorkPermanentIDLabel]
 }
 
-// remember notes that the manifests of a Work are ours in the generation that it has.
-func (r *Reconciler) remember(work *workv1alpha1.Work) {
+// isOf says whether a Work is as it was when it was checked.
+func (c *check) isOf(work *workv1alpha1.Work) bool {
+	return c.generation == work.Generation && c.hash == work.Annotations[contract.ManifestHashAnnotation] &&
+		c.id == work.Labels[contract.WorkPermanentIDLabel] && !contract.DeletionIntended(work.Annotations) &&
+		slices.Contains(work.Finalizers, contract.ExecutionFinalizer)
+}
+
+// remember notes that a Work carries what a FederatedResourceQuota has it carry, in the generation that both have.
+func (r *Reconciler) remember(q *policyv1alpha1.FederatedResourceQuota, work *workv1alpha1.Work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.checked[client.ObjectKeyFromObject(work)] = work.Generation
+	r.checked[client.ObjectKeyFromObject(work)] = check{
+		generation: work.Generation, quota: q.UID, quotaGeneration: q.Generation,
+		hash: work.Annotations[contract.ManifestHashAnnotation], id: work.Labels[contract.WorkPermanentIDLabel],
+	}
 }
 
 // delete deletes Works that the quota has no part for any more, and with them the ResourceQuotas in the members. One that fails

@@ -39,19 +39,21 @@ func (r *Reconciler) gather(ctx context.Context, q *policyv1alpha1.FederatedReso
 	if err != nil {
 		return nil, err
 	}
+	s.bindings = make([]workv1alpha2.Binding, 0, len(bindings))
 	for _, b := range bindings {
 		s.bindings = append(s.bindings, b)
 	}
 	if s.works, err = r.works(ctx, q); err != nil {
 		return nil, err
 	}
+	c := &clusterv1alpha1.Cluster{}
 	for i := range given {
 		part := &given[i]
 		if s.assignments[part.ClusterName] != nil {
 			continue
 		}
 		s.assignments[part.ClusterName] = part
-		c := &clusterv1alpha1.Cluster{}
+		*c = clusterv1alpha1.Cluster{}
 		err := r.hubClient.Get(ctx, client.ObjectKey{Name: part.ClusterName}, c, client.UnsafeDisableDeepCopy)
 		switch {
 		case apierrors.IsNotFound(err):
@@ -83,7 +85,7 @@ func (r *Reconciler) works(ctx context.Context, q *policyv1alpha1.FederatedResou
 
 // parts are what the clusters have that the FederatedResourceQuota names.
 func (s *scope) parts(prefix string) []parts.Part {
-	var out []parts.Part
+	out := make([]parts.Part, 0, len(s.works))
 	for _, work := range s.works {
 		name, _ := contract.ClusterOf(prefix, work.Namespace)
 		if assigned := s.assignments[name]; assigned != nil && work.DeletionTimestamp.IsZero() {

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -28,11 +28,28 @@ type Part struct {
 	Work *workv1alpha1.Work
 }
 
-// Status returns the status of a FederatedResourceQuota. Of what bindings tell, used is
+// Reports remember what was read of the Works of one FederatedResourceQuota, so that only those are read again that changed. The zero value is
+// ready; one at a time may use them.
+type Reports struct {
+	// quota and generation are those of the FederatedResourceQuota that they were read for.
+	quota      types.UID
+	generation int64
+	byCluster  map[string]report
+}
+
+// report is what one Work said of the part of its cluster; not ok if it said nothing.
+type report struct {
+	work     types.UID
+	version  string
+	reported corev1.ResourceQuotaStatus
+	ok       bool
+}
+
+// Status returns the status of a FederatedResourceQuota, which shares with the reports what clusters say. Of what bindings tell, used is
 // what they use; of all else, such as counts of objects, what the clusters report.
 // What nothing is used of is left out.
-func Status(q *policyv1alpha1.FederatedResourceQuota, bindings []workv1alpha2.Binding, parts []Part) policyv1alpha1.FederatedResourceQuotaStatus {
-	out := policyv1alpha1.FederatedResourceQuotaStatus{Overall: q.Spec.Overall.DeepCopy(), AggregatedStatus: aggregate(q, parts)}
+func (r *Reports) Status(q *policyv1alpha1.FederatedResourceQuota, bindings []workv1alpha2.Binding, parts []Part) policyv1alpha1.FederatedResourceQuotaStatus {
+	out := policyv1alpha1.FederatedResourceQuotaStatus{Overall: q.Spec.Overall.DeepCopy(), AggregatedStatus: r.aggregate(q, parts)}
 	used := corev1.ResourceList{}
 	for _, b := range bindings {
 		quota.Add(used, quota.InUse(b, b.BindingSpec().Clusters))
@@ -53,11 +70,22 @@ func Status(q *policyv1alpha1.FederatedResourceQuota, bindings []workv1alpha2.Bi
 }
 
 // aggregate returns what clusters report of their parts, those that applied them, by name.
-func aggregate(q *policyv1alpha1.FederatedResourceQuota, parts []Part) []policyv1alpha1.ClusterQuotaStatus {
+func (r *Reports) aggregate(q *policyv1alpha1.FederatedResourceQuota, parts []Part) []policyv1alpha1.ClusterQuotaStatus {
+	if r.quota != q.UID || r.generation != q.Generation {
+		r.quota, r.generation, r.byCluster = q.UID, q.Generation, nil
+	}
+	before := r.byCluster
+	r.byCluster = make(map[string]report, len(parts))
 	var out []policyv1alpha1.ClusterQuotaStatus
 	for _, part := range parts {
-		if reported, ok := reportOf(q, part); ok {
-			out = append(out, policyv1alpha1.ClusterQuotaStatus{ClusterName: part.Cluster, ResourceQuotaStatus: reported})
+		last, known := before[part.Cluster]
+		if !known || last.work != part.Work.UID || last.version != part.Work.ResourceVersion || last.version == "" {
+			last = report{work: part.Work.UID, version: part.Work.ResourceVersion}
+			last.reported, last.ok = reportOf(q, part)
+		}
+		r.byCluster[part.Cluster] = last
+		if last.ok {
+			out = append(out, policyv1alpha1.ClusterQuotaStatus{ClusterName: part.Cluster, ResourceQuotaStatus: last.reported})
 		}
 	}
 	slices.SortFunc(out, func(a, b policyv1alpha1.ClusterQuotaStatus) int { return strings.Compare(a.ClusterName, b.ClusterName) })
@@ -136,5 +164,12 @@ func Over(s *policyv1alpha1.FederatedResourceQuotaStatus) []string {
 
 // Same says whether two statuses say the same, however their quantities are written.
 func Same(a, b *policyv1alpha1.FederatedResourceQuotaStatus) bool {
-	return equality.Semantic.DeepEqual(a, b)
+	return sameAmounts(a.Overall, b.Overall) && sameAmounts(a.OverallUsed, b.OverallUsed) &&
+		slices.EqualFunc(a.AggregatedStatus, b.AggregatedStatus, func(a, b policyv1alpha1.ClusterQuotaStatus) bool {
+			return a.ClusterName == b.ClusterName && sameAmounts(a.Hard, b.Hard) && sameAmounts(a.Used, b.Used)
+		})
+}
+
+func sameAmounts(a, b corev1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
 }

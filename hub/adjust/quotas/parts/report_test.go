@@ -60,7 +60,7 @@ func TestAmountsThatTakeMinutesAreNotRead(t *testing.T) {
 	t.Parallel()
 	one := part(t, "a", metav1.ConditionTrue, nil, nil)
 	one.Work.Status.ManifestStatuses[0].Status.Raw = []byte(`{"used": {"cpu": "1e-99999999"}}`)
-	got := parts.Status(whole(nil), nil, []parts.Part{one})
+	got := new(parts.Reports).Status(whole(nil), nil, []parts.Part{one})
 	NewWithT(t).Expect(got.AggregatedStatus).To(BeEmpty())
 }
 
@@ -82,7 +82,7 @@ func TestOfAReportCountsWhatWasAsked(t *testing.T) {
 		item.Identifier = id
 		liar.Work.Status.ManifestStatuses = append(liar.Work.Status.ManifestStatuses, item)
 	}
-	got := parts.Status(whole(list("cpu", "2", "secrets", "9")), nil, []parts.Part{liar})
+	got := new(parts.Reports).Status(whole(list("cpu", "2", "secrets", "9")), nil, []parts.Part{liar})
 	want := []policyv1alpha1.ClusterQuotaStatus{
 		{ClusterName: "liar", ResourceQuotaStatus: corev1.ResourceQuotaStatus{Hard: list("cpu", "1"), Used: list("cpu", "100m")}},
 	}
@@ -96,7 +96,7 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	q := whole(list("cpu", "2", "services", "5"))
-	got := parts.Status(q, []workv1alpha2.Binding{web(3), web(2)}, []parts.Part{
+	got := new(parts.Reports).Status(q, []workv1alpha2.Binding{web(3), web(2)}, []parts.Part{
 		part(t, "b", metav1.ConditionTrue, list("cpu", "1", "services", "2"), list("cpu", "900m", "services", "2")),
 		part(t, "a", metav1.ConditionTrue, list("cpu", "1", "services", "3"), list("cpu", "100m", "services", "4")),
 		part(t, "c", metav1.ConditionFalse, list("cpu", "1"), list("cpu", "1")),
@@ -114,4 +114,30 @@ func TestStatus(t *testing.T) {
 	g.Expect(parts.Over(&got)).To(Equal([]string{"cpu (2500m of 2)", "services (6 of 5)"}))
 	want.OverallUsed = list("cpu", "2", "services", "5")
 	g.Expect(parts.Over(&want)).To(BeEmpty(), "all of it is not more than all of it")
+}
+
+// TestWhatDidNotChangeIsNotReadAgain has the status of a Work change without a new version, which does not happen, and so shows what is read.
+func TestWhatDidNotChangeIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	q, reports := whole(list("services", "5")), &parts.Reports{}
+	report := func(services, version string) parts.Part {
+		p := part(t, "a", metav1.ConditionTrue, nil, list("services", services))
+		p.Work.UID, p.Work.ResourceVersion = "u", version
+		return p
+	}
+	used := func(p ...parts.Part) string {
+		status := reports.Status(q, nil, p)
+		return status.OverallUsed.Name("services", resource.DecimalSI).String()
+	}
+	g.Expect(used(report("1", "1"))).To(Equal("1"))
+	g.Expect(used(report("2", "1"))).To(Equal("1"), "it is the same version")
+	g.Expect(used(report("2", "2"))).To(Equal("2"))
+	again := report("3", "2")
+	again.Work.UID = "another"
+	g.Expect(used(again)).To(Equal("3"), "it is another Work of this name")
+	q.Generation++
+	g.Expect(used(report("4", "2"))).To(Equal("4"), "another quota may ask for more")
+	g.Expect(used()).To(Equal("0"), "there is no Work")
+	g.Expect(used(report("5", "2"))).To(Equal("5"), "it is back")
 }
