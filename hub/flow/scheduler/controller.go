@@ -163,7 +163,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	generation, was := binding.GetGeneration(), binding.BindingStatus().DeepCopy()
+	generation, was := binding.GetGeneration(), verdictIn(binding.BindingStatus())
 	change, err := record(binding, decision, metav1.NewTime(r.clock.Now()))
 	if err != nil {
 		return reconcile.Result{}, err

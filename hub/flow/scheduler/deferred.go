@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,10 +25,10 @@ const defaultDeferFor = 10 * time.Second
 // routine waits for the next write of it by another stage; after how long we do that ourselves is
 // returned, 0 for not at all.
 func (r *reconciler) commit(
-	ctx context.Context, edit *kube.Edit, b kube.Binding, was *workv1alpha2.ResourceBindingStatus, c change,
+	ctx context.Context, edit *kube.Edit, b kube.Binding, was verdict, c change,
 ) (wrote bool, later time.Duration, err error) {
-	key, said := client.ObjectKeyFromObject(b), b.BindingStatus().DeepCopy()
-	if r.deferred == nil || !c.routine || r.overdue(b) || equality.Semantic.DeepEqual(was, said) {
+	key, said := client.ObjectKeyFromObject(b), verdictIn(b.BindingStatus())
+	if r.deferred == nil || !c.routine || r.overdue(b) || said.same(was) {
 		if wrote, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerScheduler); err == nil {
 			r.written(key)
 		}
@@ -36,17 +37,43 @@ func (r *reconciler) commit(
 	if wrote, err = edit.CommitObject(ctx, r.hubClient, contract.FieldManagerScheduler); err != nil {
 		return wrote, 0, err
 	}
-	since := r.deferred.Defer(b, func(status *workv1alpha2.ResourceBindingStatus) { say(status, said) })
+	since := r.deferred.Defer(b, said.record)
 	return wrote, max(since.Add(r.deferFor).Sub(r.clock.Now()), time.Millisecond), nil
 }
 
-// say takes over what the scheduler says in a status.
-func say(status, said *workv1alpha2.ResourceBindingStatus) {
-	status.SchedulerObservedGeneration = said.SchedulerObservedGeneration
-	status.SchedulerObservedAffinityName = said.SchedulerObservedAffinityName
-	status.LastScheduledTime = said.LastScheduledTime.DeepCopy()
-	if c := meta.FindStatusCondition(said.Conditions, workv1alpha2.BindingScheduled); c != nil {
-		meta.SetStatusCondition(&status.Conditions, *c)
+// verdict is what the scheduler says in a status, which may have thousands of clusters beside.
+type verdict struct {
+	generation int64
+	affinity   string
+	// at is when the last decision was made; nil before the first.
+	at *metav1.Time
+	// scheduled is the condition; its zero value if there is none.
+	scheduled metav1.Condition
+}
+
+// verdictIn returns a copy of what the scheduler says in a status.
+func verdictIn(status *workv1alpha2.ResourceBindingStatus) verdict {
+	v := verdict{
+		generation: status.SchedulerObservedGeneration, affinity: status.SchedulerObservedAffinityName, at: status.LastScheduledTime.DeepCopy(),
+	}
+	if c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled); c != nil {
+		v.scheduled = *c
+	}
+	return v
+}
+
+// same says whether two say the same.
+func (v verdict) same(other verdict) bool {
+	return v.generation == other.generation && v.affinity == other.affinity && v.at.Equal(other.at) &&
+		equality.Semantic.DeepEqual(v.scheduled, other.scheduled)
+}
+
+// record has a status say it.
+func (v verdict) record(status *workv1alpha2.ResourceBindingStatus) {
+	status.SchedulerObservedGeneration, status.SchedulerObservedAffinityName = v.generation, v.affinity
+	status.LastScheduledTime = v.at.DeepCopy()
+	if v.scheduled.Type != "" {
+		meta.SetStatusCondition(&status.Conditions, v.scheduled)
 	}
 }
 

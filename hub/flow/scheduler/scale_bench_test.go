@@ -192,6 +192,29 @@ func BenchmarkDecisions(b *testing.B) {
 	}
 }
 
+// BenchmarkStays is what it costs to look at a binding that stays where it is, from its event to there being nothing to write.
+func BenchmarkStays(b *testing.B) {
+	for _, size := range sizes() {
+		r := full(b, size)
+		keys := make([]reconcile.Request, size.Bindings)
+		for i := range keys {
+			keys[i].NamespacedName = client.ObjectKeyFromObject(size.Binding(i))
+		}
+		b.Run(strconv.Itoa(size.Clusters), func(b *testing.B) {
+			i := 0
+			b.ReportAllocs()
+			cpu := filled.ReportCPU(b)
+			for b.Loop() {
+				if _, err := r.Reconcile(b.Context(), keys[i%len(keys)]); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+			cpu()
+		})
+	}
+}
+
 // BenchmarkOthersAsk is what it costs the failover stage to ask whether there is another place for a binding whose region is lost.
 func BenchmarkOthersAsk(b *testing.B) {
 	for _, size := range sizes() {
