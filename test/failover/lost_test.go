@@ -38,6 +38,7 @@ kind: RolloutStrategy
 metadata: {name: canary}
 spec:
   settle: 100ms
+  firstTime: AllAtOnce
   waves: [{name: canary, clusters: {clusterNames: [edge-1]}, approval: After}, {name: rest}]
 `
 

@@ -78,10 +78,10 @@ type RolloutStrategySpec struct {
 	OnFailure FailureAction `json:"onFailure,omitempty"`
 
 	// FirstTime says how the first revision goes out, when nothing is stable yet: AllAtOnce, or
-	// Staged like any other.
+	// Staged like any other. If absent it is Staged where any wave asks for an approval, and else
+	// AllAtOnce. With AllAtOnce whoever may delete a template and make it anew passes every approval.
 	// +optional
 	// +kubebuilder:validation:Enum=AllAtOnce;Staged
-	// +kubebuilder:default=AllAtOnce
 	FirstTime FirstTime `json:"firstTime,omitempty"`
 
 	// CatchUp says how clusters that were silent while their wave went by are served when they

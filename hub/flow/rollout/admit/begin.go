@@ -57,7 +57,7 @@ func Begin(status fairleadv1alpha1.StagedRolloutStatus, made Made, strategy fair
 // kept, and they may go back to any that is: so what never passed every wave goes to all clusters at once only where nobody has
 // to approve anything.
 func gated(c Cut, status *fairleadv1alpha1.StagedRolloutStatus, strategy fairleadv1alpha1.RolloutStrategySpec) Cut {
-	if !c.Immediately || hasPassed(status, c.ContentOf) || !asksApproval(strategy) {
+	if !c.Immediately || hasPassed(status, c.ContentOf) || !plan.AsksApproval(strategy) {
 		return c
 	}
 	c.Immediately = false
@@ -70,9 +70,4 @@ func hasPassed(status *fairleadv1alpha1.StagedRolloutStatus, number int64) bool 
 	return slices.ContainsFunc(status.Revisions, func(one fairleadv1alpha1.RevisionStatus) bool {
 		return one.Number == number && (one.Passed || number == status.Stable)
 	})
-}
-
-// asksApproval says whether a person is to approve any wave of a strategy.
-func asksApproval(strategy fairleadv1alpha1.RolloutStrategySpec) bool {
-	return slices.ContainsFunc(plan.Defaulted(strategy).Waves, func(w fairleadv1alpha1.Wave) bool { return w.Approval != fairleadv1alpha1.ApprovalNone })
 }

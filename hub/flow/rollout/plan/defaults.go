@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,7 +11,8 @@ import (
 )
 
 // Defaulted returns a strategy with everything filled in that it leaves out, as the API server
-// does, and with its last wave: of all clusters that are in no other.
+// does, and with its last wave: of all clusters that are in no other. How the first revision goes
+// out depends on the waves, and so is filled in nowhere else.
 func Defaulted(spec fairleadv1alpha1.RolloutStrategySpec) fairleadv1alpha1.RolloutStrategySpec {
 	out := *spec.DeepCopy()
 	if len(out.Waves) == 0 {
@@ -46,9 +48,19 @@ func Defaulted(spec fairleadv1alpha1.RolloutStrategySpec) fairleadv1alpha1.Rollo
 	}
 	if out.FirstTime == "" {
 		out.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce
+		if slices.ContainsFunc(out.Waves, asksApproval) {
+			out.FirstTime = fairleadv1alpha1.FirstTimeStaged
+		}
 	}
 	return out
 }
+
+// AsksApproval says whether a person is to approve any wave of a strategy.
+func AsksApproval(spec fairleadv1alpha1.RolloutStrategySpec) bool {
+	return slices.ContainsFunc(Defaulted(spec).Waves, asksApproval)
+}
+
+func asksApproval(w fairleadv1alpha1.Wave) bool { return w.Approval != fairleadv1alpha1.ApprovalNone }
 
 func setDefault[T any](field **T, value T) {
 	if *field == nil {

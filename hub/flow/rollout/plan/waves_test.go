@@ -102,3 +102,27 @@ func TestALateTargetGoesWhereAllLikeItGo(t *testing.T) {
 	g.Expect(Place(&spec, late[0])).To(Equal(1))
 	g.Expect(Place(&spec, late[1])).To(Equal(2), "the rest")
 }
+
+func TestTheFirstRevisionIsStagedWhereApprovalsAreAsked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec fairleadv1alpha1.RolloutStrategySpec
+		want fairleadv1alpha1.FirstTime
+	}{
+		"nobody approves anything": {want: fairleadv1alpha1.FirstTimeAllAtOnce},
+		"a person lets a wave begin": {
+			fairleadv1alpha1.RolloutStrategySpec{Waves: []fairleadv1alpha1.Wave{{Name: "a"}, {Name: "rest", Approval: fairleadv1alpha1.ApprovalBefore}}}, fairleadv1alpha1.FirstTimeStaged,
+		},
+		"a person lets a wave pass": {fairleadv1alpha1.RolloutStrategySpec{Waves: []fairleadv1alpha1.Wave{{Name: "a", Approval: fairleadv1alpha1.ApprovalAfter}}}, fairleadv1alpha1.FirstTimeStaged},
+		"the strategy says otherwise": {
+			fairleadv1alpha1.RolloutStrategySpec{FirstTime: fairleadv1alpha1.FirstTimeAllAtOnce, Waves: []fairleadv1alpha1.Wave{{Name: "a", Approval: fairleadv1alpha1.ApprovalAfter}}},
+			fairleadv1alpha1.FirstTimeAllAtOnce,
+		},
+		"the strategy stages it without approvals": {fairleadv1alpha1.RolloutStrategySpec{FirstTime: fairleadv1alpha1.FirstTimeStaged}, fairleadv1alpha1.FirstTimeStaged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(Defaulted(c.spec).FirstTime).To(Equal(c.want))
+		})
+	}
+}
