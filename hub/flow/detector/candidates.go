@@ -10,7 +10,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/match"
@@ -102,17 +101,4 @@ func (r *Reconciler) missingOverrides(ctx context.Context, p policyv1alpha1.Poli
 		}
 	}
 	return missing, nil
-}
-
-// strategies lists all RolloutStrategies, not to be changed.
-func (r *Reconciler) strategies(ctx context.Context) ([]*fairleadv1alpha1.RolloutStrategy, error) {
-	var list fairleadv1alpha1.RolloutStrategyList
-	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing RolloutStrategies: %w", err)
-	}
-	var out []*fairleadv1alpha1.RolloutStrategy
-	for i := range list.Items {
-		out = append(out, &list.Items[i])
-	}
-	return out, nil
 }

@@ -1,7 +1,7 @@
 // Package detector finds the policy of every template and keeps a binding for it.
 //
 // Reads: PropagationPolicies, ClusterPropagationPolicies, override policies (whether
-// they exist), RolloutStrategies, the metadata of the templates of the kinds that
+// they exist), RolloutStrategies and the labels of Namespaces that these select, the metadata of the templates of the kinds that
 // policies name, and the whole template of a workload.
 // Writes: bindings, the claim on templates, the permanent id and the finalizer of
 // policies.

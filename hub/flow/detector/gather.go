@@ -2,6 +2,7 @@ package detector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -100,6 +101,9 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 		return in, reconcile.Result{}, err
 	}
 	if err := r.gatherWinner(ctx, in); err != nil {
+		if errors.Is(err, errGone) {
+			return nil, reconcile.Result{}, nil // its watch says so
+		}
 		return nil, reconcile.Result{}, err
 	}
 	if in.Winner == nil || in.OtherVersion != "" || t.DeletionTimestamp != nil || in.Winner.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
@@ -162,7 +166,7 @@ func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error)
 			return err
 		}
 	}
-	if in.Strategies, err = r.strategies(ctx); err != nil {
+	if err := r.gatherStrategies(ctx, in); err != nil {
 		return err
 	}
 	in.Priority, in.MissingClass, err = r.priority(ctx, in.Winner)

@@ -6,14 +6,23 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/detector/plan"
+	"fairlead.dev/manifests"
 )
 
 // by waits for the binding of web to go by a strategy.
@@ -83,6 +92,91 @@ func TestTheStrategyOfABindingFollowsPolicyAndTemplate(t *testing.T) {
 	forced.Spec.PolicySelector = nil
 	g.Expect(s.client.Patch(t.Context(), forced, client.MergeFrom(selecting))).To(Succeed())
 	s.eventually(t, "web-deployment", by(plan.Strategy{}))
+}
+
+// tenant returns the client of somebody who has what `edit` in the namespace allows on a hub, and nothing else.
+func (s *stage) tenant(t *testing.T) client.Client {
+	t.Helper()
+	g := NewWithT(t)
+	user := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "tenant-of-" + s.namespace}}
+	installed, err := manifests.RBAC()
+	g.Expect(err).NotTo(HaveOccurred())
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "of-a-hub"}}
+	for _, obj := range installed {
+		if obj.GetName() == "fairlead-tenant-edit" {
+			var edit rbacv1.ClusterRole
+			g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &edit)).To(Succeed())
+			role.Rules = edit.Rules
+		}
+	}
+	g.Expect(role.Rules).NotTo(BeEmpty())
+	for _, obj := range []client.Object{
+		role,
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "of-a-hub"}, Subjects: user,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "edit"}, Subjects: user,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		},
+	} {
+		g.Expect(s.client.Create(t.Context(), obj)).To(Succeed())
+	}
+	cfg := rest.CopyConfig(s.config)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user[0].Name, Groups: []string{"system:authenticated"}}
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func TestATenantIsNotRidOfTheStrategyOfTheirNamespace(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := start(t)
+	label := func(c client.Client, value string) error {
+		patch := []byte(`{"metadata":{"labels":{"strict":` + value + `}}}`)
+		return c.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, client.RawPatch(types.MergePatchType, patch))
+	}
+	s.create(t, s.policy("p", named("apps/v1", "Deployment", "web")), s.deployment("web", 2))
+	s.eventually(t, "web-deployment", by(plan.Strategy{}))
+	forced := &fairleadv1alpha1.RolloutStrategy{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Spec: fairleadv1alpha1.RolloutStrategySpec{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"strict": s.namespace}},
+	}}
+	g.Expect(s.client.Create(t.Context(), forced)).To(Succeed())
+	t.Cleanup(func() { _ = s.client.Delete(context.WithoutCancel(t.Context()), forced) })
+	g.Expect(label(s.client, `"`+s.namespace+`"`)).To(Succeed())
+	strict := plan.Strategy{Name: s.namespace, Forced: true}
+	s.eventually(t, "web-deployment", by(strict))
+
+	tenant := s.tenant(t)
+	change := func(obj client.Object, metadata string) error {
+		return tenant.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{`+metadata+`}}`)))
+	}
+	p, web := s.policy("p"), s.deployment("web", 2)
+	const out = `"annotations":{"` + contract.RolloutStrategyAnnotation + `":"none"}`
+	g.Eventually(func() error { return change(p, out+`,"labels":{"strict":null,"tier":"mine"}`) }, "1m", "50ms").Should(Succeed(), "the authorizer reads roles a moment later")
+	g.Expect(change(web, out)).To(Succeed())
+	other := s.policy("other", named("apps/v1", "Deployment", "web"))
+	other.Spec.Priority, other.Spec.Preemption = new(int32(5)), policyv1alpha1.PreemptAlways
+	g.Expect(tenant.Create(t.Context(), other)).To(Succeed())
+	s.eventually(t, "web-deployment", claimedBy("other"))
+	s.settle(t)
+	b, err := s.binding(t.Context(), "web-deployment")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(plan.StrategyOn(b)).To(Equal(strict))
+	g.Expect(label(tenant, "null")).To(Satisfy(apierrors.IsForbidden))
+	g.Expect(change(b, `"annotations":null`)).To(Satisfy(apierrors.IsForbidden))
+
+	// A template that is made anew has it from the start, and the owner of the namespace takes it off.
+	g.Expect(tenant.Create(t.Context(), s.deployment("web-2", 2))).To(Succeed())
+	g.Expect(tenant.Create(t.Context(), s.policy("p-2", named("apps/v1", "Deployment", "web-2")))).To(Succeed())
+	s.eventually(t, "web-2-deployment", by(strict))
+	g.Expect(label(s.client, "null")).To(Succeed())
+	s.eventually(t, "web-deployment", by(plan.Strategy{}))
+	s.eventually(t, "web-2-deployment", by(plan.Strategy{}))
 }
 
 func TestAForcedStrategyThatIsGoneSetsNothingFree(t *testing.T) {

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -49,6 +48,7 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 		overrideSource(c, r, &policyv1alpha1.OverridePolicy{}),
 		overrideSource(c, r, &policyv1alpha1.ClusterOverridePolicy{}),
 		strategySource(c, r),
+		namespaceSource(c, r),
 		kube.RulesChanged(r.interpreter, r.reread),
 	}
 }
@@ -169,38 +169,6 @@ func ours(b workv1alpha2.Binding) workv1alpha2.ResourceBindingSpec {
 	spec.RequiredBy = nil
 	spec.RescheduleTriggeredAt = nil
 	return spec
-}
-
-// strategySource asks for the policies that a RolloutStrategy is, or was, forced on.
-func strategySource(c cache.Cache, r *Reconciler) source.TypedSource[request] {
-	ask := func(ctx context.Context, q requests, strategies ...*fairleadv1alpha1.RolloutStrategy) {
-		for _, clusterWide := range []bool{false, true} {
-			policies, err := r.listPolicies(ctx, clusterWide)
-			if err != nil {
-				return // the cache is stopping
-			}
-			for _, p := range policies {
-				if slices.ContainsFunc(strategies, func(s *fairleadv1alpha1.RolloutStrategy) bool { return plan.Selects(s, p) }) {
-					q.Add(policyRequest(p))
-				}
-			}
-		}
-	}
-	return source.TypedKind(c, &fairleadv1alpha1.RolloutStrategy{}, handler.TypedFuncs[*fairleadv1alpha1.RolloutStrategy, request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*fairleadv1alpha1.RolloutStrategy], q requests) {
-			if !e.IsInInitialList { // all policies are looked at then
-				ask(ctx, q, e.Object)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*fairleadv1alpha1.RolloutStrategy], q requests) {
-			if !apiequality.Semantic.DeepEqual(e.ObjectOld.Spec.PolicySelector, e.ObjectNew.Spec.PolicySelector) {
-				ask(ctx, q, e.ObjectOld, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*fairleadv1alpha1.RolloutStrategy], q requests) {
-			ask(ctx, q, e.Object)
-		},
-	})
 }
 
 // overrideSource asks for the policies that waited for an override policy.

@@ -30,6 +30,7 @@ func TestWhatARolloutStrategyMaySay(t *testing.T) {
 	}{
 		"nothing": {spec: "{}\n"},
 		"everything": {spec: `
+namespaceSelector: {matchLabels: {env: prod}, matchExpressions: [{key: team, operator: NotIn, values: [lab]}]}
 policySelector: {matchLabels: {tier: gold}, matchExpressions: [{key: a, operator: Exists}]}
 settle: 30s
 waves:
@@ -70,8 +71,9 @@ historyLimit: 0
 		"a wave after one of all":               {"waves: [{name: a}, {name: b, size: 1}]\n", "spec.waves: a takes all clusters that are left, so that the waves after it would never have one"},
 		"a wave after one of a hundred percent": {"waves: [{name: a, size: 100%}, {name: b, size: 1}]\n", "spec.waves: a takes all clusters that are left"},
 		"clusters by a field that is none":      {"waves: [{name: a, clusters: {fieldSelector: {matchExpressions: [{key: planet, operator: In, values: [a]}]}}}]\n", "spec.waves.clusters: the key of a fieldSelector"},
-		"clusters by labels compared wrongly":   {"waves: [{name: a, clusters: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}]\n", "spec: in matchExpressions of policySelector and of clusters.labelSelector"},
-		"policies by labels compared wrongly":   {"policySelector: {matchExpressions: [{key: a b, operator: Exists}]}\n", "spec: in matchExpressions of policySelector"},
+		"clusters by labels compared wrongly":   {"waves: [{name: a, clusters: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}]\n", "spec: in matchExpressions of namespaceSelector, policySelector and clusters.labelSelector"},
+		"policies by labels compared wrongly":   {"policySelector: {matchExpressions: [{key: a b, operator: Exists}]}\n", "spec: in matchExpressions of namespaceSelector, policySelector"},
+		"namespaces by labels compared wrongly": {"namespaceSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}\n", "spec: in matchExpressions of namespaceSelector"},
 		"a settle that is too long":             {"settle: 31s\n", "spec.settle: must be 30s at most, so that no edit waits longer than that, and cannot be 31s"},
 		"a settle that is negative":             {"settle: -1s\n", "spec.settle: Invalid value: \"-1s\": must be a duration that is not negative"},
 		"a deadline that nobody can meet":       {"progressDeadline: 0s\n", "spec.progressDeadline: must be 1s at least"},

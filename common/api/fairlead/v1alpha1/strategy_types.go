@@ -9,7 +9,7 @@ import (
 
 // RolloutStrategy says in which waves a changed template, override or dependency reaches
 // clusters. A policy opts in by the annotation fairlead.dev/rollout-strategy, which a template
-// may have, too, or is selected.
+// may have, too, or its namespace or itself is selected.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=rolloutstrategies,shortName=rost
@@ -36,9 +36,18 @@ type RolloutStrategyList struct {
 
 // RolloutStrategySpec is the body of a RolloutStrategy, and what a revision keeps of it.
 type RolloutStrategySpec struct {
+	// NamespaceSelector picks namespaces by their labels, whatever policies and templates there are
+	// annotated with: the strategy is forced on all templates there that a policy has. Whoever may
+	// only write in a namespace cannot take that off, since the labels of a Namespace are not theirs.
+	// Templates of cluster-scoped kinds are in no namespace. If PolicySelector is there as well, both
+	// must pick. Of several strategies that pick a template, the first by name counts. None if absent.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
 	// PolicySelector picks policies by their labels, whatever these and their templates are
-	// annotated with: the strategy is forced on them. Of several strategies that select a policy,
-	// the first by name counts. None if absent.
+	// annotated with: the strategy is forced on what these policies have. It binds no tenant:
+	// whoever may edit a PropagationPolicy may change its labels, or have another policy select the
+	// template. To bind them use NamespaceSelector alone. None if absent.
 	// +optional
 	PolicySelector *metav1.LabelSelector `json:"policySelector,omitempty"`
 

@@ -32,9 +32,11 @@ type Input struct {
 	OtherVersion string
 	// Strategies are all RolloutStrategies.
 	Strategies []*fairleadv1alpha1.RolloutStrategy
+	// Namespace is that of the template; nil if it is in none, or no strategy asks for it.
+	Namespace metav1.Object
 	// Missing are the override policies that the winner depends on and that do not exist.
 	Missing []string
-	// Priority is that of the PriorityClass that the winner names; nil if it names none.
+	// Priority is that of the PriorityClass that the winner names, which may be more than it counts as; nil if it names none.
 	Priority *int32
 	// MissingClass is the PriorityClass that the winner names and that does not exist.
 	MissingClass string

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
-	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
 )
 
@@ -17,18 +16,18 @@ import (
 type Strategy struct {
 	// Name of it; empty if changes reach all clusters at once.
 	Name string
-	// Forced says that it selects the policy, whatever people wrote on that and on the template.
+	// Forced says that it selects the namespace or the policy, whatever people wrote on that and on the template.
 	Forced bool
 }
 
-// strategyOf returns the strategy of a template: the first by name that selects its policy; else
-// that which the template names; else that which the policy names.
+// strategyOf returns the strategy of a template: the first by name that selects its namespace or
+// its policy; else that which the template names; else that which the policy names.
 //
 // A strategy that was forced on a binding and does not exist any more stays on it, unless
 // somebody says otherwise: nothing is sent to all clusters because something is absent. An operator
 // who wants that takes the selector off before deleting the strategy.
 func strategyOf(in Input) Strategy {
-	if name, selected := forcedOn(in.Winner, in.Strategies); selected {
+	if name, selected := forcedOn(in); selected {
 		return Strategy{Name: name, Forced: true}
 	}
 	for _, obj := range []metav1.Object{in.Template, in.Winner} {
@@ -48,25 +47,35 @@ func strategyOf(in Input) Strategy {
 	return Strategy{}
 }
 
-// forcedOn returns the first strategy by name that selects a policy.
-func forcedOn(policy policyv1alpha1.Policy, strategies []*fairleadv1alpha1.RolloutStrategy) (string, bool) {
-	strategies = slices.SortedFunc(slices.Values(strategies), func(a, b *fairleadv1alpha1.RolloutStrategy) int { return strings.Compare(a.Name, b.Name) })
+// forcedOn returns the first strategy by name that selects the template.
+func forcedOn(in Input) (string, bool) {
+	strategies := slices.SortedFunc(slices.Values(in.Strategies), func(a, b *fairleadv1alpha1.RolloutStrategy) int { return strings.Compare(a.Name, b.Name) })
 	for _, s := range strategies {
-		if Selects(s, policy) {
+		forces := s.Spec.PolicySelector != nil || s.Spec.NamespaceSelector != nil
+		if forces && SelectsNamespace(s, in.Namespace) && SelectsPolicy(s, in.Winner) {
 			return s.Name, true
 		}
 	}
 	return "", false
 }
 
-// Selects says whether a strategy is forced on a policy. One that cannot be read selects none:
-// admission refuses it.
-func Selects(s *fairleadv1alpha1.RolloutStrategy, policy metav1.Object) bool {
-	if s.Spec.PolicySelector == nil {
-		return false
+// SelectsNamespace says whether a strategy is forced on a namespace, as far as that decides; nil is that a template is in none.
+func SelectsNamespace(s *fairleadv1alpha1.RolloutStrategy, namespace metav1.Object) bool {
+	if s.Spec.NamespaceSelector == nil {
+		return true
 	}
-	selector, err := metav1.LabelSelectorAsSelector(s.Spec.PolicySelector)
-	return err == nil && selector.Matches(labels.Set(policy.GetLabels()))
+	return namespace != nil && selects(s.Spec.NamespaceSelector, namespace)
+}
+
+// SelectsPolicy says whether a strategy is forced on a policy, as far as that decides.
+func SelectsPolicy(s *fairleadv1alpha1.RolloutStrategy, policy metav1.Object) bool {
+	return s.Spec.PolicySelector == nil || selects(s.Spec.PolicySelector, policy)
+}
+
+// selects says whether a selector picks an object. One that cannot be read picks none: admission refuses it.
+func selects(by *metav1.LabelSelector, obj metav1.Object) bool {
+	selector, err := metav1.LabelSelectorAsSelector(by)
+	return err == nil && selector.Matches(labels.Set(obj.GetLabels()))
 }
 
 func exists(strategies []*fairleadv1alpha1.RolloutStrategy, name string) bool {

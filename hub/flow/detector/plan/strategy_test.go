@@ -18,12 +18,20 @@ func strategy(name string, selector *metav1.LabelSelector) *fairleadv1alpha1.Rol
 	}
 }
 
+// inNamespace has a strategy selected by namespaces, and by what it has else.
+func inNamespace(s *fairleadv1alpha1.RolloutStrategy, selector *metav1.LabelSelector) *fairleadv1alpha1.RolloutStrategy {
+	s.Spec.NamespaceSelector = selector
+	return s
+}
+
 func TestTheStrategyOfATemplate(t *testing.T) {
 	t.Parallel()
 	prod := &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
+	tenants := &metav1.LabelSelector{MatchLabels: map[string]string{"of": "tenants"}}
 	invalid := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "Near"}}}
 	for name, c := range map[string]struct {
 		template, policy string
+		clusterWide      bool
 		strategies       []*fairleadv1alpha1.RolloutStrategy
 		was              Strategy
 		want             Strategy
@@ -39,6 +47,13 @@ func TestTheStrategyOfATemplate(t *testing.T) {
 		"an empty selector selects every policy":             {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{})}, want: Strategy{Name: "f", Forced: true}},
 		"one that selects others is not forced":              {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{MatchLabels: map[string]string{"env": "test"}})}},
 		"a selector that cannot be read selects none":        {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", invalid)}},
+		"one that selects the namespace is forced":           {template: "none", policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), tenants)}, want: Strategy{Name: "f", Forced: true}},
+		"one that selects other namespaces is not forced":    {policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), prod)}, want: Strategy{Name: "a"}},
+		"one that selects namespace and policy is forced":    {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", prod), tenants)}, want: Strategy{Name: "f", Forced: true}},
+		"one that selects the namespace, and other policies": {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", tenants), tenants)}},
+		"an empty selector of namespaces selects all":        {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), &metav1.LabelSelector{})}, want: Strategy{Name: "f", Forced: true}},
+		"what is in no namespace is not selected by any":     {clusterWide: true, strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), &metav1.LabelSelector{})}},
+		"namespaces that cannot be read are not selected":    {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), invalid)}},
 		"one that was named and is not any more goes":        {was: Strategy{Name: "a"}},
 		"one that was forced and does not select any more":   {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", nil)}, was: Strategy{Name: "f", Forced: true}},
 		"one that was forced and is gone stays":              {was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
@@ -59,6 +74,9 @@ func TestTheStrategyOfATemplate(t *testing.T) {
 				in.Template.SetAnnotations(map[string]string{contract.RolloutStrategyAnnotation: c.template})
 			}
 			in.Strategies = c.strategies
+			if !c.clusterWide {
+				in.Namespace = &metav1.ObjectMeta{Name: "shops", Labels: map[string]string{"of": "tenants"}}
+			}
 			c.was.Set(in.Binding)
 			g.Expect(StrategyOn(in.Binding)).To(Equal(c.was))
 			p := Decide(in)
