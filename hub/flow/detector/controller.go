@@ -71,6 +71,8 @@ type Reconciler struct {
 	kinds    *kinds
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
 	warned   kube.WarnOnce[request]
+	// remarked is what was said about templates that are bound all the same.
+	remarked kube.WarnOnce[request]
 	initial  initialPolicies
 	// priorities are those of the PriorityClasses that policies name.
 	priorities priorities

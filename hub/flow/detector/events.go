@@ -32,6 +32,7 @@ const (
 	reasonGetComponentsSucceed = "GetComponentsSucceed"
 	reasonGetComponentsFailed  = "GetComponentsFailed"
 	reasonFieldNotSupported    = "FieldNotSupported"
+	reasonFieldWithoutEffect   = "FieldWithoutEffect"
 	reasonInvalidSelector      = "InvalidSelector"
 	reasonKindNotServed        = "KindNotServed"
 	reasonVersionNotServed     = "VersionNotServed"
@@ -53,6 +54,7 @@ func (r *Reconciler) report(ctx context.Context, in *gathered, p plan.Plan, done
 	t, req := in.Template, in.request
 	if in.Winner == nil {
 		r.warned.Forget(req)
+		r.remarked.Forget(req)
 		if done.claim {
 			log.Info("Released template, no policy selects it")
 		}
@@ -73,6 +75,7 @@ func (r *Reconciler) report(ctx context.Context, in *gathered, p plan.Plan, done
 		} else if r.interpreter.Has(req.Kind, interpreter.InterpretReplica) {
 			r.events(gotReplicas(t, in.binding.BindingSpec().Replicas))
 		}
+		r.remark(in)
 	}
 	if err == nil && p.Why != "" {
 		err = errors.New(p.Why)
@@ -99,6 +102,23 @@ func (r *Reconciler) reportFailure(in *gathered, done written, err error) {
 		if in.Victim != nil && !done.claim {
 			r.events(notPreempted(t, p, in.Victim, err.Error()))
 		}
+	}
+}
+
+// remark tells the author of a template what its policy asks for in vain, once for each change of that.
+func (r *Reconciler) remark(in *gathered) {
+	remarks := plan.TemplateRemarks(in.Input, in.binding.BindingSpec(), r.interpreter.Has(in.request.Kind, interpreter.InterpretHealth))
+	if len(remarks) == 0 {
+		r.remarked.Forget(in.request)
+		return
+	}
+	if !r.remarked.IsNew(in.request, reasonFieldWithoutEffect, strings.Join(remarks, "\n")) {
+		return
+	}
+	for _, text := range remarks {
+		r.events(kube.Event{
+			Regarding: reference(in.Template), Type: corev1.EventTypeWarning, Reason: reasonFieldWithoutEffect, Action: actionApplyPolicy, Note: text,
+		})
 	}
 }
 

@@ -247,6 +247,9 @@ func (r *Reconciler) reportSpec(p policyv1alpha1.Policy) {
 	if fields := plan.Ignored(spec); len(fields) > 0 {
 		r.tellAuthor(p, reasonFieldNotSupported, fieldsNotSupported(p, strings.Join(fields, ", ")))
 	}
+	for _, text := range plan.PolicyRemarks(spec) {
+		r.tellAuthor(p, reasonFieldWithoutEffect+" "+text, policyWarning(p, reasonFieldWithoutEffect, text))
+	}
 	if err := selector.ValidateResource(spec.ResourceSelectors); err != nil {
 		r.tellAuthor(p, reasonInvalidSelector, invalidSelector(p, err))
 	}

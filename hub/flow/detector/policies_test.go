@@ -123,6 +123,31 @@ func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
 	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "1m", "50ms").Should(HaveLen(2))
 }
 
+// TestWhatIsInVainIsSaidOnTemplateAndPolicy runs alone, like all that look at events: whichever stage writes a binding tells of it.
+func TestWhatIsInVainIsSaidOnTemplateAndPolicy(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	p := s.policy("web", named("apps/v1", "Deployment", "web"))
+	p.Spec.ResourceSelectors[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"other": "label"}}
+	p.Spec.SchedulerName = "mine"
+	p.Spec.SchedulePriority = &policyv1alpha1.SchedulePriority{PriorityClassSource: policyv1alpha1.KubePriorityClass, PriorityClassName: "system-node-critical"}
+	web := s.deployment("web", 2)
+	s.create(t, p, web)
+	b := s.eventually(t, "web-deployment", claimedBy("web"))
+	g.Expect(b.Spec.SchedulePriority.Priority).To(BeEquivalentTo(1_000_000_000), "the system goes before users")
+	said := ConsistOf(
+		ContainSubstring("spec.resourceSelectors[0].labelSelector has no effect beside name"),
+		ContainSubstring(`is "mine", which is not the scheduler of this hub`),
+		ContainSubstring("counts as 1000000000 and not as 2000001000"),
+	)
+	g.Eventually(func() []string { return s.writes.notes(reasonFieldWithoutEffect) }, "1m", "50ms").Should(said)
+	before := web.DeepCopy()
+	web.SetLabels(map[string]string{"edited": "yes"})
+	g.Expect(s.client.Patch(t.Context(), web, client.MergeFrom(before))).To(Succeed())
+	s.settle(t)
+	g.Expect(s.writes.notes(reasonFieldWithoutEffect)).To(said, "an edit that changes nothing of it says nothing again")
+}
+
 func TestATemplateWaitsForDependentOverrides(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)

@@ -142,7 +142,7 @@ func (p *Plan) bind(in Input, c claim.Claim) {
 	p.Outcome = Bound
 	p.Binding = &Desired{
 		Kind: in.Template.GroupVersionKind(), Demand: Demand{Meta: in.Template},
-		Rules: in.Rules, Priority: in.Priority, ReturnToPreferred: in.Winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
+		Rules: in.Rules, Priority: cappedPriority(in.Priority), ReturnToPreferred: in.Winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
 		Strategy: strategyOf(in), SeenAt: in.Now, Claim: c, Policy: in.Winner.PropagationSpec(),
 	}
 	// A new claim changes the template, and so what the binding was made of.

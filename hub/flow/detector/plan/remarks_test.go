@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+func TestWhatAPolicySetsInVain(t *testing.T) {
+	t.Parallel()
+	labels := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	scheduling := func(s policyv1alpha1.ReplicaSchedulingStrategy) policyv1alpha1.PropagationSpec {
+		return policyv1alpha1.PropagationSpec{Placement: policyv1alpha1.Placement{ReplicaScheduling: &s}}
+	}
+	weights := &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas}
+	for name, c := range map[string]struct {
+		given policyv1alpha1.PropagationSpec
+		want  string // empty if there is nothing to say
+	}{
+		"nothing":            {},
+		"a name":             {given: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", Name: "web"}}}},
+		"labels":             {given: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", LabelSelector: labels}}}},
+		"labels of a name":   {policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", Name: "web", LabelSelector: labels}}}, "spec.resourceSelectors[0].labelSelector has no effect beside name: Deployment \"web\""},
+		"weights":            {given: scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided, WeightPreference: weights})},
+		"copies":             {given: scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated})},
+		"weights of copies":  {scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated, WeightPreference: weights}), "weightPreference has no effect with replicaSchedulingType Duplicated"},
+		"weights of packing": {scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaDivisionPreference: policyv1alpha1.Aggregated, WeightPreference: weights}), "weightPreference has no effect with replicaDivisionPreference Aggregated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(PolicyRemarks(&c.given)).To(onlySaying(c.want))
+		})
+	}
+}
+
+func onlySaying(want string) OmegaMatcher {
+	if want == "" {
+		return BeEmpty()
+	}
+	return ConsistOf(ContainSubstring(want))
+}
+
+func TestWhatIsInVainForATemplate(t *testing.T) {
+	t.Parallel()
+	type spec = policyv1alpha1.PropagationSpec
+	type demand = workv1alpha2.ResourceBindingSpec
+	divides := func(p *spec, preference policyv1alpha1.ReplicaDivisionPreference) {
+		p.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: preference}
+	}
+	parts := demand{Components: []workv1alpha2.Component{{Name: "jobmanager"}, {Name: "taskmanager"}}}
+	picky := demand{ReplicaRequirements: &workv1alpha2.ReplicaRequirements{NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{"disk": "gold"}}}}
+	for name, c := range map[string]struct {
+		policy   func(*spec)
+		demand   demand
+		priority *int32
+		judged   bool
+		want     string // empty if there is nothing to say
+	}{
+		"nothing":                  {},
+		"the scheduler of the hub": {policy: func(p *spec) { p.SchedulerName = "default-scheduler" }},
+		"another scheduler":        {policy: func(p *spec) { p.SchedulerName = "mine" }, want: `spec.schedulerName of PropagationPolicy "shop/p" is "mine", which is not the scheduler of this hub: Deployment "web" waits until that scheduler writes spec.clusters of binding "web-deployment".`},
+		"failover of what is judged": {policy: func(p *spec) {
+			p.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
+		}, judged: true},
+		"failover of what nobody judges": {policy: func(p *spec) {
+			p.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
+		}, want: `spec.failover.application of PropagationPolicy "shop/p" has no effect on Deployment "web": nothing tells when a Deployment is not healthy`},
+		"components that are copied":        {demand: parts},
+		"components that are to be divided": {policy: func(p *spec) { divides(p, policyv1alpha1.Weighted) }, demand: parts, want: `spec.placement.replicaScheduling of PropagationPolicy "shop/p" has no effect on Deployment "web": its components (jobmanager, taskmanager) are not divided, and each of its clusters runs all of it.`},
+		"components that go to one cluster": {policy: func(p *spec) {
+			divides(p, policyv1alpha1.Weighted)
+			p.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 1, MaxGroups: 1}}
+		}, demand: parts},
+		"certain nodes, divided by weights":   {policy: func(p *spec) { divides(p, policyv1alpha1.Weighted) }, demand: picky},
+		"certain nodes, divided by what fits": {policy: func(p *spec) { divides(p, policyv1alpha1.Aggregated) }, demand: picky, want: `Deployment "web" runs on certain nodes only`},
+		"the highest priority":                {priority: new(HighestPriority)},
+		"a priority of the system":            {priority: new(int32(2000001000)), want: `spec.schedulePriority of PropagationPolicy "shop/p" counts as 1000000000 and not as 2000001000: what is above that is for Kubernetes itself. Name another PriorityClass than "system-node-critical".`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := held()
+			in.Priority = c.priority
+			*in.Winner.PropagationSpec() = spec{SchedulePriority: &policyv1alpha1.SchedulePriority{PriorityClassName: "system-node-critical"}}
+			if c.policy != nil {
+				c.policy(in.Winner.PropagationSpec())
+			}
+			NewWithT(t).Expect(TemplateRemarks(in, &c.demand, c.judged)).To(onlySaying(c.want))
+		})
+	}
+}
+
+func TestAPriorityOfTheSystemIsCapped(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[int32]int32{-5: -5, 7: 7, HighestPriority: HighestPriority, 2000001000: HighestPriority} {
+		g := NewWithT(t)
+		in := held()
+		in.Priority = &given
+		p := Decide(in)
+		g.Expect(p.Binding).NotTo(BeNil())
+		p.Binding.Update(in.Binding)
+		g.Expect(in.Binding.BindingSpec().SchedulePriority.Priority).To(Equal(want))
+	}
+}
