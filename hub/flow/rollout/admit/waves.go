@@ -20,10 +20,10 @@ func (r *rollout) goOn() {
 		return
 	case r.in.Status.Immediately && r.hold == nil: // A person wants it, or a failure: no gate, not even a pause.
 		r.sendToAll()
+	case r.allLeft(), len(r.members) == 0 && plan.AsksApproval(r.spec): // Nobody has approved of what clusters that come later would be given.
+		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutWave, fmt.Sprintf("The application has no cluster now in which revision %d could prove itself.", r.newest.Number)}
 	case r.nothingToChange() && !r.blocked():
 		r.complete()
-	case r.allLeft():
-		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutWave, fmt.Sprintf("The application has no cluster now in which revision %d could prove itself.", r.newest.Number)}
 	default:
 		r.sendToFirst()
 		for r.current < len(r.waves) && r.step(r.waves[r.current]) {
@@ -115,14 +115,15 @@ func (r *rollout) complete() {
 	}
 }
 
-// step does for a wave what may be done now, and says whether it has passed.
+// step does for a wave what may be done now, and says whether it has passed. A wave in which nobody is needs its approval
+// like any other: whoever picks the clusters of an application could empty it, and fill it again when the revision is stable.
 func (r *rollout) step(w *wave) bool {
 	approved := r.approved(w)
 	switch {
 	case r.blocked() || r.halt != nil:
 		r.wellOrNot(w)
 		return false
-	case w.settings.Approval == fairleadv1alpha1.ApprovalBefore && !approved && r.wouldChange(w):
+	case w.settings.Approval == fairleadv1alpha1.ApprovalBefore && !approved && (r.wouldChange(w) || len(w.members) == 0):
 		r.askApproval(w, "begins")
 		return false
 	}
@@ -136,7 +137,7 @@ func (r *rollout) step(w *wave) bool {
 		r.out.wake(left)
 		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutSoaking, fmt.Sprintf("Wave %s is well, and has been for a part of its soak of %s.", w.settings.Name, w.settings.Soak.Duration)}
 		return false
-	case w.settings.Approval == fairleadv1alpha1.ApprovalAfter && !approved && r.somebodyWaits(w):
+	case w.settings.Approval == fairleadv1alpha1.ApprovalAfter && !approved && (r.somebodyWaits(w) || len(w.members) == 0):
 		r.askApproval(w, "is left")
 		return false
 	}
