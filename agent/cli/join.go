@@ -255,8 +255,8 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	if o.JournalSecret, err = journalSecret(f.journalKey); err != nil {
 		return err
 	}
-	if err := setup.CheckRecord(ctx, o); err != nil {
-		return fmt.Errorf("%w; give the --journal-key-file of `agent run`, or none if that has none: what the hub had here would be set aside, and written anew. If the key is lost, move the directory away", err)
+	if err := checkRecord(ctx, o); err != nil {
+		return err
 	}
 	credentials, err := join(ctx, options)
 	if err != nil {

@@ -141,6 +141,9 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	}
 	o.Hub, o.Cluster, o.Trust, o.Traffic = credentials.Config(), credentials.Cluster(), credentials.Trust, credentials.Traffic
 	o.Refused = credentials.Refused
+	if err := checkRecord(ctx, o); err != nil {
+		return err
+	}
 	if f.line {
 		o.Line.Open, o.Line.Certificate = credentials.Attach, credentials.Certificate
 	} else {
@@ -258,6 +261,17 @@ func serve(ctx context.Context, credentials *registration.Credentials, o setup.O
 		return stopped
 	}
 	return err
+}
+
+// checkRecord returns an error if there is a journal that cannot be read with the key that the options have. To begin another one would lose
+// what is in it: what an agent goes by while the hub is away, what is removed if the hub forgets the member, and which Works are too old to
+// be believed.
+func checkRecord(ctx context.Context, o setup.Options) error {
+	if err := setup.CheckRecord(ctx, o); err != nil {
+		return fmt.Errorf("%w; nothing in it was changed. Give the --journal-key-file with which it was written, or none if it is not sealed. If that key is lost, "+
+			"or another one is to be used from now on, move that directory away (of a pod with a claimed volume: delete the claim), and the agent makes another one of what the hub has", err)
+	}
+	return nil
 }
 
 // journalSecret reads what seals the journal from a file, if there is one.

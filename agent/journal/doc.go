@@ -9,5 +9,7 @@
 // Where that fails as well, Put says so, and it is tried again.
 // Next: package execution, which writes before it acts and reads while there is no hub.
 //
-// Nothing that is found in the directory or happens to the disk stops the agent.
+// Nothing that is found in the directory or happens to the disk stops the agent, but a journal that is sealed with another key than the
+// agent has, or is not sealed although there is one: that is no damage but a mistake of whoever started the agent, so the commands ask
+// CheckSeal first and leave what is there as it is.
 package journal

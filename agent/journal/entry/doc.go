@@ -7,5 +7,8 @@
 //
 // The sum is that of the content as it lies in the file, so that a file that was torn is
 // known before it is understood. With a key the content is sealed (AES-256-GCM), and the
-// name of the file is bound to it: no file can be passed off as another.
+// name of the file is bound to it: no file can be passed off as another. The line says then
+// which key it was, by a fingerprint:
+//
+//	fairlead-journal 1 aes-256-gcm sha256=HEX length=N key=HEX
 package entry

@@ -22,6 +22,10 @@ const (
 	magic  = "fairlead-journal"
 	plain  = "plain"
 	sealed = "aes-256-gcm"
+	// keyWord stands before the fingerprint of the key, at the end of the first line of what is sealed. Versions that do not know it read over it.
+	keyWord = " key="
+	// fingerprintBytes is how long that is.
+	fingerprintBytes = 4
 )
 
 // Reasons why a file cannot be used.
@@ -54,6 +58,25 @@ func NewKey(secret []byte) Key {
 	return sum[:]
 }
 
+// Fingerprint tells keys apart for people: it is in the first line of what is sealed, and says nothing of the secret.
+func (k Key) Fingerprint() string {
+	sum := sha256.Sum256(append([]byte(magic+" fingerprint\n"), k...))
+	return hex.EncodeToString(sum[:fingerprintBytes])
+}
+
+// otherKey is an ErrKey that says which key the file asks for, as far as its first line does: versions before wrote no fingerprint.
+func otherKey(line string, key Key) error {
+	given := "there is none"
+	if key != nil {
+		given = "the one that is given has the fingerprint " + key.Fingerprint()
+	}
+	_, of, ok := strings.Cut(line, keyWord)
+	if raw, err := hex.DecodeString(of); !ok || err != nil || len(raw) != fingerprintBytes {
+		return fmt.Errorf("%w: %s", ErrKey, given)
+	}
+	return fmt.Errorf("%w, of the fingerprint %s: %s", ErrKey, of, given)
+}
+
 // Member is whose journal it is.
 type Member struct {
 	// Cluster is the name of the member on the hub.
@@ -77,15 +100,15 @@ func Encode(name string, value any, key Key) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q for the journal: %w", name, err)
 	}
-	how := plain
+	how, with := plain, ""
 	if key != nil {
-		how = sealed
+		how, with = sealed, keyWord+key.Fingerprint()
 		if content, err = seal(name, content, key); err != nil {
 			return nil, err
 		}
 	}
 	sum := sha256.Sum256(content)
-	line := fmt.Sprintf("%s %d %s sha256=%s length=%d\n", magic, Version, how, hex.EncodeToString(sum[:]), len(content))
+	line := fmt.Sprintf("%s %d %s sha256=%s length=%d%s\n", magic, Version, how, hex.EncodeToString(sum[:]), len(content), with)
 	return append([]byte(line), content...), nil
 }
 
@@ -109,10 +132,13 @@ func Decode(name string, text []byte, key Key, value any) error {
 	}
 	switch {
 	case how == sealed && key == nil:
-		return ErrKey
+		return otherKey(string(line), key)
 	case how == sealed:
 		var err error
-		if content, err = open(name, content, key); err != nil {
+		if content, err = open(name, content, key); errors.Is(err, ErrKey) {
+			return otherKey(string(line), key)
+		}
+		if err != nil {
 			return err
 		}
 	case how != plain:

@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -35,6 +36,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 				g.Expect(Decode("settings", text, NewKey([]byte("another")), &got)).To(MatchError(ErrKey))
 				g.Expect(Decode("settings", text, nil, &got)).To(MatchError(ErrKey))
 				g.Expect(Decode("other", text, key, &got)).To(MatchError(ErrKey))
+				g.Expect(string(text)).To(ContainSubstring(key.Fingerprint()))
+				g.Expect(Decode("settings", []byte(strings.Replace(string(text), keyWord+key.Fingerprint(), "", 1)), key, &got)).To(Succeed(), "as versions before wrote it")
 			} else {
 				var planted Record
 				g.Expect(Decode("settings", text, NewKey([]byte("open sesame\n")), &planted)).To(MatchError(ErrUnsealed))
