@@ -221,13 +221,8 @@ func unpack(state map[string][]byte) (dir string, remove func(), err error) {
 // Ready.
 func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, account string, operators operatorFlags, timeout time.Duration, tell func(string)) error {
 	o := f.options(account)
-	options.Begun = func(ctx context.Context) error {
-		state, err := currentState(ctx, installer, options.StateDir)
-		if err != nil {
-			return err
-		}
-		return installer.KeepState(ctx, o, state)
-	}
+	state := currentState(options.StateDir)
+	options.Begun = func(ctx context.Context) error { return installer.KeepState(ctx, o, state) }
 	credentials, err := join(ctx, options)
 	if err != nil {
 		return err
@@ -244,11 +239,12 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	if o.Operators, err = operators.wanted(ctx, installer); err != nil {
 		return err
 	}
-	if o.State, err = currentState(ctx, installer, options.StateDir); err != nil {
+	files, err := registration.Files(options.StateDir)
+	if err != nil {
 		return err
 	}
-	o.JoinHash = registration.JoinHash(o.State)
-	if err := installer.Apply(ctx, o, tell); err != nil {
+	o.JoinHash = registration.JoinHash(files) // that of what was renewed since is the same
+	if err := installer.Apply(ctx, o, state, tell); err != nil {
 		return err
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
@@ -265,16 +261,14 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 
 // currentState returns what a directory has for the agent to begin with. One that runs may have renewed its certificate since the directory
 // was filled from its Secret, and is not to go back to the one before.
-func currentState(ctx context.Context, installer *install.Installer, dir string) (map[string][]byte, error) {
-	state, err := registration.Files(dir)
-	if err != nil {
-		return nil, err
+func currentState(dir string) install.State {
+	return func(kept map[string][]byte) (map[string][]byte, error) {
+		files, err := registration.Files(dir)
+		if err != nil {
+			return nil, err
+		}
+		return registration.Renewed(files, kept)
 	}
-	kept, err := installer.State(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return registration.Renewed(state, kept)
 }
 
 // newInstaller returns one for a member.

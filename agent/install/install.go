@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,8 +48,13 @@ type Installer struct {
 	memberVersion discovery.ServerVersionInterface
 }
 
-// Apply makes what an agent consists of, or brings it to what is wished.
-func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(string)) error {
+// State returns what an agent is to have of the hub, given what its Secret has at the moment; nil if there is none. It is called again
+// if somebody else wrote to the Secret meanwhile.
+type State func(kept map[string][]byte) (map[string][]byte, error)
+
+// Apply makes what an agent consists of, or brings it to what is wished. What its Secret gets is said by state, which may be nil: then it is
+// what the options have.
+func (i *Installer) Apply(ctx context.Context, o manifest.Options, state State, tell func(string)) error {
 	objects, err := manifest.Objects(o)
 	if err != nil {
 		return err
@@ -59,7 +65,7 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(str
 	if err := i.keepLastWord(ctx, o.Operators, objects); err != nil {
 		return err
 	}
-	if err := i.apply(ctx, objects, tell); err != nil {
+	if err := i.apply(ctx, objects, state, tell); err != nil {
 		return err
 	}
 	if err := i.removeOperators(ctx, objects); err != nil {
@@ -73,26 +79,65 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(str
 
 // KeepState has the member keep what its agent is on the hub, before the rest of the agent is there: a command that
 // joins and is killed finds it again.
-func (i *Installer) KeepState(ctx context.Context, o manifest.Options, state map[string][]byte) error {
-	o.State = state
+func (i *Installer) KeepState(ctx context.Context, o manifest.Options, state State) error {
 	objects, err := manifest.Objects(o)
 	if err != nil {
 		return err
 	}
 	objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool {
-		return u.GetKind() != "Namespace" && (u.GetKind() != "Secret" || u.GetName() != manifest.Name)
+		return u.GetKind() != "Namespace" && !manifest.HasState(u)
 	})
-	return i.apply(ctx, objects, func(string) {})
+	return i.apply(ctx, objects, state, func(string) {})
 }
 
-func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, tell func(string)) error {
+func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, state State, tell func(string)) error {
 	for _, u := range objects {
-		if err := i.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(contract.FieldManagerInstall)); err != nil {
-			return fmt.Errorf("applying %s %s to the member: %w", u.GetKind(), name(u), err)
+		var err error
+		if state != nil && manifest.HasState(u) {
+			err = i.applyState(ctx, u, state)
+		} else {
+			err = i.applyOne(ctx, u)
+		}
+		if err != nil {
+			return err
 		}
 		tell(fmt.Sprintf("Applied %s %s", u.GetKind(), name(u)))
 	}
 	return nil
+}
+
+func (i *Installer) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
+	if err := i.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(contract.FieldManagerInstall)); err != nil {
+		return fmt.Errorf("applying %s %s to the member: %w", u.GetKind(), name(u), err)
+	}
+	return nil
+}
+
+// stateTries is how often it is tried to write the Secret over what an agent that runs writes to it meanwhile, which it does when it renews
+// its certificate.
+const stateTries = 5
+
+// applyState applies the Secret of the agent, if it still is as it was read. An agent that runs may renew its certificate at any moment: the
+// one before is not renewed by the hub any more, and must not take its place.
+func (i *Installer) applyState(ctx context.Context, u *unstructured.Unstructured, state State) error {
+	var err error
+	for range stateTries {
+		secret := &corev1.Secret{}
+		if err := i.memberClient.Get(ctx, client.ObjectKeyFromObject(u), secret); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading what an installed agent has: %w", err)
+		}
+		data, failed := state(secret.Data)
+		if failed != nil {
+			return failed
+		}
+		applied := u.DeepCopy()
+		manifest.SetState(applied, data)
+		applied.SetResourceVersion(secret.ResourceVersion) // none, if there is no Secret yet, which no agent makes
+		if err = i.applyOne(ctx, applied); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
 }
 
 // removeGuard takes away the guard of an agent that the hub may not upgrade any more. Its rights go first.

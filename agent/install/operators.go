@@ -54,7 +54,7 @@ func (i *Installer) LetIn(ctx context.Context, o manifest.Operators, tell func(s
 	if err := i.keepLastWord(ctx, o, objects); err != nil {
 		return err
 	}
-	if err := i.apply(ctx, objects, tell); err != nil {
+	if err := i.apply(ctx, objects, nil, tell); err != nil {
 		return err
 	}
 	return i.removeOperators(ctx, objects)

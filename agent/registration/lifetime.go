@@ -10,9 +10,13 @@ const lastPart = 3
 // renewalAt returns when a certificate is to be renewed. The share, from 0 to 1, says where in
 // the last third of its life, so that agents that joined together do not renew together.
 func renewalAt(from, until time.Time, share float64) time.Time {
-	third := until.Sub(from) / lastPart
-	usable := third - third/lastPart
-	return until.Add(-third).Add(time.Duration(share * float64(usable)))
+	begin := until.Add(-until.Sub(from) / lastPart)
+	return begin.Add(time.Duration(share * float64(renewalEnd(from, until).Sub(begin))))
+}
+
+// renewalEnd returns the latest that renewalAt returns. From then on a certificate was to be renewed and was not.
+func renewalEnd(from, until time.Time) time.Time {
+	return until.Add(-until.Sub(from) / (lastPart * lastPart))
 }
 
 // expired says whether a certificate does not hold any more.

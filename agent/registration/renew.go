@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,10 +23,10 @@ import (
 const renewalDeadline = 2 * time.Minute
 
 // renew gets a certificate for a new key, keeps both and begins to use them. The hub renews the
-// certificate that it issued last and no other, so the key is on disk before it is asked for: if
-// this is stopped on the way, the next try finds what was issued.
+// certificate that it issued last and no other, so the key is on disk, and in the Secret if there is one, before it is asked for: if
+// this is stopped on the way, the next try finds what was issued, whichever of the two is left.
 func (c *Credentials) renew(ctx context.Context) error {
-	key, begun, err := c.renewalKey(ctx)
+	key, begun, err := c.state.key(renewalKeyFile)
 	if err != nil {
 		return err
 	}
@@ -40,6 +41,9 @@ func (c *Credentials) renew(ctx context.Context) error {
 			}
 			return err
 		}
+	}
+	if err := c.saveRenewalKey(ctx); err != nil {
+		return err
 	}
 	desired, err := c.renewalRequest(key)
 	if err != nil {
@@ -76,14 +80,19 @@ func (c *Credentials) renew(ctx context.Context) error {
 	return nil
 }
 
-// renewalKey returns the key of a renewal that was begun, or makes one and keeps it wherever
-// credentials are kept.
-func (c *Credentials) renewalKey(ctx context.Context) (key *ecdsa.PrivateKey, begun bool, err error) {
-	key, begun, err = c.state.key(renewalKeyFile)
-	if err != nil || begun || c.secretStore == nil {
-		return key, begun, err
+// saveRenewalKey keeps the key of a renewal in the member, too. Also one of a renewal that was begun before: it may be on this disk only, since
+// the member did not take it then, and a pod that is made anew would have a certificate that the hub does not renew any more. A certificate
+// that is about to end is renewed all the same: without another one the agent would be cut off for certain.
+func (c *Credentials) saveRenewalKey(ctx context.Context) error {
+	if c.secretStore == nil {
+		return nil
 	}
-	return key, false, c.secretStore.Save(ctx, c.state.dir)
+	err := c.secretStore.Save(ctx, c.state.dir)
+	if cert := c.now().cert; err == nil || errors.Is(err, ErrJoinedAgain) || c.clock.Now().Before(renewalEnd(cert.NotBefore, cert.NotAfter)) {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Error(err, "Renewing the certificate with a key that is on this disk only, since it ends soon", "Cluster", c.who.Cluster)
+	return nil
 }
 
 // renewalRequest returns the request for a certificate of the same join. An agent that joined

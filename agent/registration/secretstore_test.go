@@ -217,9 +217,10 @@ func TestACertificateThatWasRenewedMeanwhileIsNotReplacedByTheOneBefore(t *testi
 	g := NewWithT(t)
 	of := newAuthority(t, "hub")
 	s := state{dir: t.TempDir()}
+	began := time.Now()
 	issue := func(join string, who identity, serial int64) map[string][]byte {
 		raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-			SerialNumber: big.NewInt(serial), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour),
+			SerialNumber: big.NewInt(serial), NotBefore: began.Add(time.Duration(serial) * time.Minute), NotAfter: began.Add(time.Hour),
 			Subject: pkix.Name{CommonName: contract.AgentUser(who.Cluster), Organization: []string{contract.AgentGroup, contract.JoinGroup(join)}},
 		}, of.cert, &of.key.PublicKey, of.key)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -241,4 +242,5 @@ func TestACertificateThatWasRenewedMeanwhileIsNotReplacedByTheOneBefore(t *testi
 	g.Expect(identityIn(out)).To(Equal(identity{Cluster: "edge-1", Server: "https://127.0.0.1:1", Servers: "https://127.0.0.1:2", OnRetire: Remove}))
 	g.Expect(Renewed(read, other)).To(Equal(read), "it has joined anew")
 	g.Expect(Renewed(read, nil)).To(Equal(read))
+	g.Expect(Renewed(renewed, read)).To(Equal(renewed), "somebody put an earlier one back")
 }

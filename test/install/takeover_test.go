@@ -23,7 +23,7 @@ func TestHelmTakesAnAgentOverAsItIs(t *testing.T) { //nolint:paralleltest // The
 		Image: "registry.example:5000/x/agent:v1", Namespaces: []string{shop}, Kinds: []string{"configmaps", "deployments.apps"}, Account: "tenant", JoinHash: "0123456789",
 		Volume: manifest.VolumeNone, Proxy: map[string]string{"HTTPS_PROXY": "http://p.example:1"}, State: map[string][]byte{"agent.json": []byte("{}")},
 		Operators: manifest.Operators{Who: []string{"group:ops"}, In: []string{shop}, Identity: "same", Said: true},
-	}, func(string) {})).To(Succeed())
+	}, nil, func(string) {})).To(Succeed())
 	type agentThere struct {
 		pod               corev1.PodSpec
 		everywhere, there []rbacv1.PolicyRule

@@ -102,11 +102,21 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return turn(a) - turn(b) })
 	for _, obj := range objects {
 		// Without data, a Secret that has some keeps it.
-		if obj.GetKind() == "Secret" && obj.GetName() == Name && o.State != nil {
-			obj.Object["data"] = encoded(o.State)
+		if HasState(obj) && o.State != nil {
+			SetState(obj, o.State)
 		}
 	}
 	return objects, nil
+}
+
+// HasState says whether an object is the Secret that has what the agent is on the hub.
+func HasState(obj *unstructured.Unstructured) bool {
+	return obj.GetKind() == "Secret" && obj.GetName() == Name
+}
+
+// SetState has that Secret have a state.
+func SetState(secret *unstructured.Unstructured, state map[string][]byte) {
+	secret.Object["data"] = encoded(state)
 }
 
 // turn is when an object is applied: first, last, or between.
