@@ -2,10 +2,8 @@ package execution
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,8 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution/plan"
-	"fairlead.dev/common/contract"
-	"fairlead.dev/common/interpreter"
 )
 
 // step is what came of one manifest.
@@ -167,43 +163,17 @@ func (r *Reconciler) carryOut(ctx context.Context, work types.NamespacedName, m 
 func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live) (*unstructured.Unstructured, step) {
 	desired, err := r.retain(ctx, m, live)
 	if err == nil {
-		if live.Object != nil {
+		r.markRecreated(desired, m, live)
+		if live.Object == nil {
+			err = r.sendNew(ctx, desired)
+		} else {
 			// What was judged to be ours must be what is changed: by now there may be another
 			// object of its name, which is not.
 			desired.SetUID(live.Object.GetUID())
+			err = r.send(ctx, desired)
 		}
-		r.markRecreated(desired, m, live)
-		err = r.send(ctx, desired)
 	}
 	return r.sent(ctx, work, m, live, desired, err)
-}
-
-// versionOfNone is a resourceVersion that no object has. An apply that names it makes an object, and meets a conflict where
-// there is one.
-const versionOfNone = "9223372036854775807"
-
-// create makes an object of which neither the informer nor we know anything, as is so of nearly all that come. It needs no
-// question before it, and says whether that came to nothing: there is one without our label, or newer than what the informer
-// shows, or a server that is not Kubernetes' own minds the version. Then the member is to be asked, now and until it is applied.
-func (r *Reconciler) create(ctx context.Context, work types.NamespacedName, m plan.Manifest) (s step, ask bool) {
-	m.Desired.SetResourceVersion(versionOfNone)
-	r.markRecreated(m.Desired, m, plan.Live{Presence: plan.Absent})
-	err := r.send(ctx, m.Desired)
-	if err != nil {
-		m.Desired.SetResourceVersion("")
-	}
-	if err != nil && (overtaken(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)) {
-		r.memory.MarkStale(m.Object)
-		return step{}, true
-	}
-	_, s = r.sent(ctx, work, m, plan.Live{Presence: plan.Absent}, m.Desired, err)
-	return s, false
-}
-
-// send applies an object, which becomes as the member answers.
-func (r *Reconciler) send(ctx context.Context, desired *unstructured.Unstructured) error {
-	return r.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
-		client.FieldOwner(contract.FieldManagerAgent), client.ForceOwnership)
 }
 
 // sent draws the conclusions from an apply that was answered with this object, or with this error.
@@ -277,26 +247,6 @@ func (r *Reconciler) mapping(work types.NamespacedName, object plan.Object) (*me
 		r.wake(r.prerequisites.Met(of))
 	}
 	return mapping, err
-}
-
-// retain returns what to send: the manifest, with what belongs to the member taken over
-// from the live object.
-func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live) (*unstructured.Unstructured, error) {
-	if live.Object == nil || !r.interpreter.Has(m.Object.GroupVersionKind, interpreter.Retain) {
-		return m.Desired, nil
-	}
-	r.memory.Retained(m.Object.GroupVersionKind)
-	retained, err := r.interpreter.Retain(ctx, m.Desired, live.Object)
-	if err != nil {
-		return nil, fmt.Errorf("taking over what belongs to the member: %w", err)
-	}
-	retained = plan.Stripped(retained)
-	if !equality.Semantic.DeepEqual(retained.Object, m.Desired.Object) {
-		// What was taken over must still be so when it arrives: the informer may be behind
-		// an autoscaler, and we would undo what it did.
-		retained.SetResourceVersion(live.Object.GetResourceVersion())
-	}
-	return retained, nil
 }
 
 // readBy returns an object of the member as it is there, or nil if there is none. That the member does not serve the kind, in this

@@ -66,7 +66,7 @@ func missingNamespace(object plan.Object) string {
 // overtaken says whether a change was refused because the object is not, or no longer, the
 // one that it was meant for: of another version, or with another UID.
 func overtaken(err error) bool {
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return true
 	}
 	var status apierrors.APIStatus
@@ -74,6 +74,26 @@ func overtaken(err error) bool {
 		return false
 	}
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}
+
+// mindsVersion says whether a server may have refused to make an object because a version was named, which Kubernetes' own takes. The API has
+// no code for that; what is wrong with the object itself, and what a webhook comes to, would only be met again without the version.
+func mindsVersion(err error) bool {
+	status, ok := statusOf(err)
+	if !ok || calledWebhook(err) {
+		return false
+	}
+	if apierrors.IsInvalid(err) && status.Details != nil && len(status.Details.Causes) > 0 {
+		return slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.resourceVersion" })
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
+}
+
+// calledWebhook says whether an API server asked an admission webhook, which was not reached, did not answer in time or said nothing that it
+// understood. These are the words of Kubernetes.
+func calledWebhook(err error) bool {
+	status, ok := statusOf(err)
+	return ok && apierrors.IsInternalError(err) && strings.Contains(status.Message, "failed calling webhook")
 }
 
 // immutable says whether a change was refused because a field cannot change. The API has

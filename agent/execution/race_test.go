@@ -58,3 +58,25 @@ func TestAnObjectThatTookThePlaceOfOursInTheMeantimeIsLeftAlone(t *testing.T) {
 	w.isApplied(t, work)
 	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "2"}))
 }
+
+// So is what somebody makes between the look at a place that is empty, since ours was deleted, and its making.
+func TestAnObjectThatSomebodyElseMakesInTheMeantimeIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+
+	var once sync.Once
+	w.requests.meddle(func(line string) {
+		if strings.HasPrefix(line, "PATCH ") && strings.HasSuffix(line, "/configmaps/settings") {
+			once.Do(func() {
+				g.Expect(w.client.Create(t.Context(), w.configMap("settings", map[string]string{"theirs": "yes"}))).To(Succeed())
+			})
+		}
+	})
+	g.Expect(w.client.Delete(t.Context(), w.configMap("settings", nil))).To(Succeed())
+	g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("is not managed"))
+	cm := w.get(g, "settings")
+	g.Expect(cm.Data).To(Equal(map[string]string{"theirs": "yes"}))
+	g.Expect(cm.Labels).NotTo(HaveKey(contract.ManagedLabel))
+}

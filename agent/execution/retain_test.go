@@ -35,8 +35,15 @@ func TestWhatIsRetainedMustStillBeSoWhenItArrives(t *testing.T) {
 	g.Expect(kept.Object["spec"]).To(HaveKeyWithValue("replicas", int64(7)))
 	g.Expect(kept.GetResourceVersion()).To(Equal("42"))
 
+	// What is taken over may be the same at the moment.
+	same := retain(web(map[string]any{contract.RetainReplicasLabel: contract.LabelTrue}, 7))
+	g.Expect(same.Object["spec"]).To(HaveKeyWithValue("replicas", int64(7)))
+	g.Expect(same.GetResourceVersion()).To(Equal("42"))
+
 	// Where nothing is taken over, any version will do: no conflict with a rollout.
 	ours := retain(web(map[string]any{}, 2))
 	g.Expect(ours.Object["spec"]).To(HaveKeyWithValue("replicas", int64(2)))
 	g.Expect(ours.GetResourceVersion()).To(BeEmpty())
+	g.Expect(retain(web(map[string]any{}, 7)).GetResourceVersion()).To(BeEmpty())
+	g.Expect(live.Object["spec"]).To(HaveKeyWithValue("replicas", int64(7)))
 }
