@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -185,10 +186,13 @@ func (r *Reconciler) sent(
 		err = r.takeOver(ctx, m, desired)
 	}
 	if err != nil {
-		if overtaken(err) {
+		switch {
+		case overtaken(err):
 			// It is not as the cache shows it, or another one by now.
 			r.memory.MarkStale(m.Object)
-		} else {
+		case errors.Is(err, errNoRoom): // nothing was sent
+			s.wait = roomRetry()
+		default:
 			// Nothing is known of the object that the next try could rest on.
 			r.memory.Drop(m.Object)
 		}

@@ -24,6 +24,8 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 		return plan.Waiting, hub.message
 	}
 	switch {
+	case errors.Is(err, errNoRoom):
+		return plan.Unanswered, errNoRoom.Error() // why the others are slow was told
 	case interpreter.IsUnanswered(err): // it is not the member that was asked
 		return plan.Waiting, err.Error()
 	case unserved(err):

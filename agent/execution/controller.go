@@ -15,6 +15,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"fairlead.dev/agent/execution/plan"
@@ -43,8 +44,17 @@ const (
 	resync = 10 * time.Minute
 )
 
-// Reconcile makes the member as one Work asks for.
+// Reconcile makes the member as one Work asks for. What it tries again, and looks at without a reason, comes after what somebody changed.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if errors.Is(err, errNoRoom) { // no failure of this Work
+		result, err = reconcile.Result{RequeueAfter: roomRetry()}, nil
+	}
+	result.Priority = new(handler.LowPriority)
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	work, from, err := r.works.Get(ctx, req.NamespacedName)
 	switch {
 	case err != nil:

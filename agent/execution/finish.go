@@ -85,7 +85,9 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 			r.left(ctx, work, m.Object, err)
 		} else if err != nil {
 			problems = append(problems, err)
-			r.refused(ctx, work, m.Object, err)
+			if !errors.Is(err, errNoRoom) {
+				r.refused(ctx, work, m.Object, err)
+			}
 		} else {
 			r.pendingDeletions.Allowed(m.Object)
 		}

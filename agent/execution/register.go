@@ -135,8 +135,8 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		return nil, errors.New("execution: the execution namespace is not known")
 	}
 	r := &Reconciler{
-		hubClient:    hubClient,
-		memberClient: deps.MemberClient, account: deps.Account, reader: deps.MemberReader, namespacedKinds: deps.NamespacedKinds,
+		hubClient: hubClient,
+		account:   deps.Account, reader: deps.MemberReader, namespacedKinds: deps.NamespacedKinds,
 		discovery:        deps.Discovery,
 		interpreter:      deps.Interpreter,
 		reporter:         deps.Reporter,
@@ -162,6 +162,7 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	if r.reader == nil {
 		r.reader = deps.MemberClient
 	}
+	r.memberClient = boundedClient{Client: deps.MemberClient, slow: newSlowWrites(deps.Clock, cmp.Or(deps.Workers, defaultWorkers))}
 	if r.hubRefuses == nil {
 		r.hubRefuses = func() (time.Time, bool) { return time.Time{}, false }
 	}
