@@ -40,7 +40,7 @@ func TestADecisionMakesNoMemoryForEachCluster(t *testing.T) { //nolint:parallelt
 			runtime.ReadMemStats(&before)
 			decisions(20)
 			runtime.ReadMemStats(&after)
-			g.Expect((after.TotalAlloc-before.TotalAlloc)/20/clusters).To(BeNumerically("<", most))
+			g.Expect((after.TotalAlloc - before.TotalAlloc) / 20 / clusters).To(BeNumerically("<", most))
 		})
 	}
 }
