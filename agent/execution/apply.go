@@ -53,7 +53,8 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	record, _ := r.memory.Record(m.Object)
 	seen, synced := r.kinds.Get(m.Object)
 	v := verdict{live: plan.See(seen, record, r.clock.Now())}
-	stale := r.memory.IsStale(m.Object)
+	lost := r.kinds.isLost(m.Object)
+	stale := lost || r.memory.IsStale(m.Object) // then the record, too, says only what was
 	if stale {
 		v.live = plan.Live{}
 	}
@@ -84,7 +85,11 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 		v.decision = plan.Decide(work, m, v.live, record)
 		v.suspect = v.suspect || v.decision.Drift
 	}
-	return r.carryOut(ctx, work, m, v)
+	s := r.carryOut(ctx, work, m, v)
+	if obj := v.live.Object; lost && s.live == nil && obj != nil && plan.Deletable(obj, work) {
+		s.live = obj // no watch shows it
+	}
+	return s
 }
 
 // failing returns what makes a step of one that came to nothing.

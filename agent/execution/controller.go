@@ -142,9 +142,17 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	if err := r.kinds.Keep(ctx, req.NamespacedName, gvks(manifests)); err != nil {
 		return reconcile.Result{}, err
 	}
-	applied := plan.Condition(outcomes)
+	applied, notWatched := plan.Condition(outcomes), r.notWatched(manifests)
+	if notWatched.Status != "" {
+		again = min(again, wait.Jitter(readAgain, 0.2))
+	}
 	if plan.ShouldReport(outcomes, r.backoff.NumRequeues(req) >= quietTries, reported(work, workv1alpha1.WorkApplied)) {
-		r.reporter.Report(work, []metav1.Condition{applied, plan.Dispatching(false)}, identifiers(manifests), live)
+		r.reporter.Report(work, []metav1.Condition{applied, plan.Dispatching(false), notWatched}, identifiers(manifests), live)
+		for _, o := range outcomes {
+			if o.Result != plan.Unanswered && live[o.Ordinal] == nil && r.kinds.isLost(o.Object) {
+				r.reporter.Unseen(req.NamespacedName, o.Object.Identifier(o.Ordinal))
+			}
+		}
 	}
 	r.log(ctx, req.NamespacedName, applied, changed)
 	switch {
@@ -176,8 +184,8 @@ func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *work
 		if err := r.kinds.Use(ctx, name, m.Object.GroupVersionKind); err != nil {
 			return reconcile.Result{}, err
 		}
-		seen, synced := r.kinds.Get(m.Object)
-		sure = sure && synced
+		seen, known := r.look(ctx, m.Object)
+		sure = sure && known
 		if seen != nil && plan.Deletable(seen, name) {
 			live[m.Ordinal] = seen
 		}
@@ -185,10 +193,15 @@ func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *work
 	if err := r.kinds.Keep(ctx, name, gvks(manifests)); err != nil {
 		return reconcile.Result{}, err
 	}
-	suspended := plan.Dispatching(true)
+	suspended, notWatched := plan.Dispatching(true), r.notWatched(manifests)
 	// After a restart, what was reported before holds until the objects were seen.
 	if sure || !reported(work, suspended.Type) {
-		r.reporter.Report(work, []metav1.Condition{suspended}, identifiers(manifests), live)
+		r.reporter.Report(work, []metav1.Condition{suspended, notWatched}, identifiers(manifests), live)
+		for _, m := range manifests {
+			if sure && live[m.Ordinal] == nil && r.kinds.isLost(m.Object) {
+				r.reporter.Unseen(name, m.Object.Identifier(m.Ordinal))
+			}
+		}
 	}
 	if r.memory.NoteLogged(name, suspended.Reason) {
 		ctrl.LoggerFrom(ctx).Info("Leaving the objects of a suspended Work alone")
@@ -197,6 +210,9 @@ func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *work
 		return reconcile.Result{RequeueAfter: r.backoff.When(req)}, nil
 	}
 	r.backoff.Forget(req)
+	if notWatched.Status != "" {
+		return reconcile.Result{RequeueAfter: wait.Jitter(readAgain, 0.2)}, nil
+	}
 	return reconcile.Result{}, nil
 }
 

@@ -34,6 +34,8 @@ type kinds struct {
 	mapper   meta.RESTMapper
 	handler  toolscache.ResourceEventHandler
 	clock    clock.Clock
+	// watches says which informers show what was once.
+	watches Watches
 
 	mu     sync.Mutex
 	known  map[schema.GroupVersionKind]*kind
@@ -56,15 +58,18 @@ type informer struct {
 	toolscache.SharedIndexInformer
 
 	synced <-chan struct{}
+	// lost says why what it shows may be of any age, as Watches does.
+	lost func() (reason, message string)
 	// told says that Filled has told that it is synced.
 	told bool
 }
 
-// isSynced says whether it has seen all objects.
+// isSynced says whether it has seen all objects, and goes on to see what becomes of them.
 func (i *informer) isSynced() bool {
 	select {
 	case <-i.synced:
-		return true
+		reason, _ := i.lost()
+		return reason == ""
 	default:
 		return false
 	}
@@ -80,7 +85,7 @@ func (one *kind) of(namespace string) *informer {
 
 func newKinds(c cache.Cache, handler toolscache.ResourceEventHandler, cl clock.Clock) *kinds {
 	return &kinds{
-		cache: c, handler: handler, clock: cl,
+		cache: c, handler: handler, clock: cl, watches: allWatched{},
 		known:  map[schema.GroupVersionKind]*kind{},
 		byWork: map[types.NamespacedName]map[schema.GroupVersionKind]struct{}{},
 	}
@@ -158,7 +163,9 @@ func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, e
 			return nil, fmt.Errorf("watching %s in the member: %w", gvk.Kind, err)
 		}
 		synced := registration.HasSyncedChecker().Done()
-		one.informers[namespace] = &informer{SharedIndexInformer: shared, synced: synced}
+		one.informers[namespace] = &informer{
+			SharedIndexInformer: shared, synced: synced, lost: func() (string, string) { return k.watches.Lost(gvk, namespace) },
+		}
 		filled = append(filled, synced)
 	}
 	one.synced = filled[0]
@@ -276,9 +283,9 @@ func (k *kinds) Filled() bool {
 	filled := false
 	for _, one := range k.known {
 		for _, shown := range one.informers {
-			if !shown.told && shown.isSynced() {
-				shown.told, filled = true, true
-			}
+			synced := shown.isSynced()
+			filled = filled || synced && !shown.told
+			shown.told = synced
 		}
 	}
 	return filled
@@ -306,7 +313,7 @@ func (k *kinds) Furthest() (furthest schema.GroupVersionKind, namespace, resourc
 	for gvk, one := range k.known {
 		for where, shown := range one.informers {
 			version := shown.LastSyncResourceVersion()
-			if version == "" || resourceVersion != "" && !contract.Older(resourceVersion, version) {
+			if reason, _ := shown.lost(); reason != "" || version == "" || resourceVersion != "" && !contract.Older(resourceVersion, version) {
 				continue
 			}
 			if len(k.confined) > 0 && len(shown.GetStore().ListKeys()) == 0 {

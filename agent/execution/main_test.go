@@ -154,6 +154,8 @@ func (r *reports) drifted(work *workv1alpha1.Work) []workv1alpha1.Drift {
 	return slices.Clone(r.drift[client.ObjectKeyFromObject(work)])
 }
 
+func (*reports) Unseen(types.NamespacedName, workv1alpha1.ResourceIdentifier) {}
+
 func (*reports) Gone(types.NamespacedName, *unstructured.Unstructured) {}
 
 func (r *reports) applied(work *workv1alpha1.Work) metav1.Condition {

@@ -48,6 +48,8 @@ type Deps struct {
 	// Confined are caches like MemberCache, of one namespace each, by its name, if the agent
 	// may see objects of no others.
 	Confined map[string]cache.Cache
+	// Watches says which kinds these caches cannot watch; nil if they can watch all.
+	Watches Watches
 	// NamespacedKinds lists what may be in a namespace of the member.
 	NamespacedKinds NamespacedKinds
 	// Discovery asks the member what it serves.
@@ -170,6 +172,9 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		r.journal = noJournal{}
 	}
 	r.kinds = newKinds(deps.MemberCache, r.memberHandler(), deps.Clock)
+	if deps.Watches != nil {
+		r.kinds.watches = deps.Watches
+	}
 	r.kinds.confined, r.kinds.mapper = deps.Confined, deps.MemberClient.RESTMapper()
 	return r, nil
 }
@@ -196,7 +201,7 @@ func Register(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources := []source.Source{r.hubSource(mgr.GetCache()), kube.RulesChanged(r.interpreter, r.rulesChanged), r.rulesSource()}
+	sources := []source.Source{r.hubSource(mgr.GetCache()), kube.RulesChanged(r.interpreter, r.rulesChanged), r.rulesSource(), r.watchesSource()}
 	if deps.Cluster != "" {
 		sources = append(sources, r.clusterSource(mgr.GetCache(), deps.Cluster))
 	}

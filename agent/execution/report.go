@@ -21,6 +21,8 @@ type Reporter interface {
 	Observe(work types.NamespacedName, live *unstructured.Unstructured)
 	// Drifted takes over what was changed in the member, and put back.
 	Drifted(work types.NamespacedName, drift workv1alpha1.Drift)
+	// Unseen says that the object can be neither watched nor read: what was reported of it is of any age.
+	Unseen(work types.NamespacedName, object workv1alpha1.ResourceIdentifier)
 	// Gone says that the member no longer has the object.
 	Gone(work types.NamespacedName, last *unstructured.Unstructured)
 }

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"fairlead.dev/agent/execution"
+	"fairlead.dev/agent/watches"
 	"fairlead.dev/common/contract"
 )
 
@@ -39,6 +40,8 @@ type member struct {
 	managed cache.Cache
 	// confined are caches like managed, of a namespace each, by its name, if the agent may see no others.
 	confined map[string]cache.Cache
+	// watches knows which kinds these caches cannot watch.
+	watches *watches.Watches
 	// discovery asks what the member serves. It lists also the groups whose servers do not answer.
 	discovery memberDiscovery
 	// workload reads and watches nodes, pods and ResourceQuotas.
@@ -58,7 +61,7 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
-	m := &member{config: config, http: httpClient}
+	m := &member{config: config, http: httpClient, watches: watches.New(o.Clock)}
 	if m.client, err = client.New(config, client.Options{HTTPClient: asking, Scheme: scheme, Mapper: mapper}); err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
@@ -77,6 +80,7 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 		DefaultLabelSelector:         labels.SelectorFromSet(labels.Set{contract.ManagedLabel: contract.LabelTrue}),
 		DefaultTransform:             execution.Slim,
 		DefaultUnsafeDisableDeepCopy: &shared,
+		NewInformer:                  m.watches.Informers(""),
 	}
 	if m.managed, err = cache.New(config, options); err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
@@ -84,6 +88,7 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	m.confined = make(map[string]cache.Cache, len(o.Namespaces))
 	for _, namespace := range o.Namespaces {
 		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace) // it asks for no other then
+		options.NewInformer = m.watches.Informers(namespace)
 		if m.confined[namespace], err = cache.New(config, options); err != nil {
 			return nil, fmt.Errorf("connecting to the member: %w", err)
 		}

@@ -86,6 +86,7 @@ func (s *stages) register(ctx context.Context) error {
 		MemberReader:    s.member.client,
 		MemberCache:     s.member.managed,
 		Confined:        s.member.confined,
+		Watches:         s.member.watches,
 		NamespacedKinds: s.member.namespacedKinds,
 		Discovery:       s.member.discovery,
 		Interpreter:     s.kinds,

@@ -50,7 +50,7 @@ type facts struct {
 type observation struct {
 	uid             types.UID
 	resourceVersion string
-	// live is set until it was interpreted; last stays, for when kinds mean something else.
+	// live is set until it was interpreted; last stays, for when kinds mean something else. Neither is set of one that cannot be seen now.
 	live, last *unstructured.Unstructured
 	// status and health are what it was interpreted as, if it was.
 	interpreted bool
@@ -125,6 +125,17 @@ func (f *facts) share(id workv1alpha1.ResourceIdentifier, cached *unstructured.U
 		known.live = cached
 	}
 	known.last = cached
+}
+
+// lose takes an object for Unknown, since what was seen of it may be of any age. An answer about it that is on its way does not count any more.
+func (f *facts) lose(id workv1alpha1.ResourceIdentifier) {
+	id = nameless(id)
+	known, ok := f.objects[id]
+	if !ok || known.last == nil {
+		return
+	}
+	f.objects[id] = &observation{uid: known.uid, interpreted: true, health: workv1alpha1.Unknown}
+	f.changed = true
 }
 
 // gone drops an object, unless another one of its name was seen since.

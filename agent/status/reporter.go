@@ -204,13 +204,23 @@ func (r *Reporter) Gone(work types.NamespacedName, last *unstructured.Unstructur
 	}
 }
 
+// Unseen says that an object of a Work can be neither watched nor read. What was reported of it is Unknown from now on, until it is seen again.
+func (r *Reporter) Unseen(work types.NamespacedName, object workv1alpha1.ResourceIdentifier) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f, ok := r.works[work]; ok {
+		f.lose(object)
+		r.soon(work, f)
+	}
+}
+
 // Reinterpret asks again about the objects of kinds that mean something else now.
 func (r *Reporter) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, f := range r.works {
 		for _, o := range f.objects {
-			if affects(o.last.GroupVersionKind()) {
+			if o.last != nil && affects(o.last.GroupVersionKind()) {
 				o.live, f.changed = o.last, true
 			}
 		}

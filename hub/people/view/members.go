@@ -120,6 +120,9 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 	} else {
 		m.Message = "the agent has not reported on it yet"
 	}
+	if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkNotWatched); m.Message == "" && c != nil && c.Status == metav1.ConditionTrue {
+		m.Message = c.Message
+	}
 	if work.DeletionTimestamp != nil {
 		m.Message = "it is being removed from this cluster"
 	}

@@ -69,8 +69,8 @@ type Manifest struct {
 	runtime.RawExtension `json:",inline"`
 }
 
-// Condition types of a Work. Applied, Dispatching and fairlead.dev/StatusCut are written by the
-// agent, fairlead.dev/StatusLeftOut by the hub; the others are reserved.
+// Condition types of a Work. Applied, Dispatching, fairlead.dev/StatusCut and fairlead.dev/NotWatched
+// are written by the agent, fairlead.dev/StatusLeftOut by the hub; the others are reserved.
 const (
 	// WorkApplied says whether every manifest is in the member as asked for.
 	WorkApplied = "Applied"
@@ -90,6 +90,11 @@ const (
 	// what it reports of an object, or all of it, because no reader of the API would take all of it; the
 	// message says of which object. It is absent otherwise. The agent writes it. It is ours.
 	WorkStatusCut = "fairlead.dev/StatusCut"
+	// WorkNotWatched is True (reason WatchForbidden or KindNotServed) while the member does not let the
+	// agent watch the kind of an object: then the agent reads the object now and then, and reports that it
+	// is Unknown if it cannot do that either; the message says of which kind, and what to do. It is
+	// absent otherwise. The agent writes it. It is ours.
+	WorkNotWatched = "fairlead.dev/NotWatched"
 )
 
 // Reasons of the conditions of a Work.
@@ -110,12 +115,16 @@ const (
 	ReasonNestedTooDeep = "NestedTooDeep"
 	// ReasonTooLarge : the statuses of the objects of the Work are more than is reported.
 	ReasonTooLarge = "TooLarge"
+	// ReasonWatchForbidden : the agent may not list and watch the kind of an object.
+	ReasonWatchForbidden = "WatchForbidden"
+	// ReasonKindNotServed : the member does not serve the kind of an object any more.
+	ReasonKindNotServed = "KindNotServed"
 )
 
 // WorkStatus is what the agent reports, and what the hub says of that.
 type WorkStatus struct {
-	// Conditions are Applied, Dispatching and fairlead.dev/StatusCut, which the agent writes, and
-	// fairlead.dev/StatusLeftOut, which the hub writes.
+	// Conditions are Applied, Dispatching, fairlead.dev/StatusCut and fairlead.dev/NotWatched, which
+	// the agent writes, and fairlead.dev/StatusLeftOut, which the hub writes.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
