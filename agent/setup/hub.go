@@ -29,6 +29,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/interpreter/store"
 )
 
 const (
@@ -76,6 +77,8 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 			},
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      NewSources(o.Clock, restored.tell).informers,
+			// Of the rights that an agent may lack, only these are none that it cannot do without.
+			DefaultWatchErrorHandler: store.NewRefusals(ctrl.LoggerFrom(ctx), o.Clock).WatchFailed,
 		},
 		Metrics:                 metricsserver.Options{BindAddress: disabled(o.MetricsBindAddress)},
 		HealthProbeBindAddress:  disabled(o.HealthProbeBindAddress),
@@ -93,17 +96,22 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the health check: %w", err)
 	}
-	if err := mgr.AddReadyzCheck("hub", func(req *http.Request) error {
-		ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
-		defer cancel()
-		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("the Works were not read from the hub yet")
-		}
-		return nil
-	}); err != nil {
+	if err := mgr.AddReadyzCheck("hub", worksRead(mgr.GetCache())); err != nil {
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return mgr, nil
+}
+
+// worksRead is ready once the Works were read from the hub. What else is read of it may be refused for good, and the agent goes on without.
+func worksRead(from cache.Cache) healthz.Checker {
+	return func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
+		defer cancel()
+		if works, err := from.GetInformer(ctx, &workv1alpha1.Work{}); err != nil || !works.HasSynced() {
+			return errors.New("the Works were not read from the hub yet")
+		}
+		return nil
+	}
 }
 
 // hubMapper knows the kinds that an agent uses on the hub without asking.

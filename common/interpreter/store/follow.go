@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -17,7 +18,8 @@ import (
 // retry is after how long a cache that could not be read is read again.
 const retry = time.Second
 
-// Follow takes over changes that a cache shows until the context ends.
+// Follow takes over changes that a cache shows until the context ends. A kind that the API does not let this process read holds up no other: of it
+// stays what is known, until the cache has read it, for which that asks again and again by itself.
 func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 	changed := make(chan struct{}, 1)
 	wake := func() {
@@ -26,40 +28,78 @@ func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 		default: // what woke it will be read then
 		}
 	}
-	kinds := []client.Object{&configv1alpha1.ResourceInterpreterCustomization{}}
-	if !s.options.NoWebhooks {
-		kinds = append(kinds, &configv1alpha1.ResourceInterpreterWebhookConfiguration{})
-	}
-	for _, kind := range kinds {
-		// All are listed at once: on a slow network each takes its time.
-		if _, err := from.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("watching what kinds mean: %w", err)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	follow := func(kind client.Object) (isSynced func() bool, err error) {
+		informer, err := from.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("watching what kinds mean: %w", err)
 		}
+		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("watching what kinds mean: %w", err)
+		}
+		waiting.Go(func() {
+			select {
+			case <-registration.HasSyncedChecker().Done():
+				wake() // what was deleted before the watch began is no event
+			case <-ctx.Done():
+			}
+		})
+		return registration.HasSynced, nil
 	}
-	for _, kind := range kinds {
-		informer, err := from.GetInformer(ctx, kind)
+	scripts, err := follow(&configv1alpha1.ResourceInterpreterCustomization{})
+	hooks := func() bool { return true }
+	if err == nil && !s.options.NoWebhooks {
+		hooks, err = follow(&configv1alpha1.ResourceInterpreterWebhookConfiguration{})
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // Told to stop before the API could be read.
 		}
-		if err != nil {
-			return fmt.Errorf("watching what kinds mean: %w", err)
-		}
-		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() },
-		}); err != nil {
-			return fmt.Errorf("watching what kinds mean: %w", err)
-		}
+		return err
 	}
-	wake() // what was deleted before the watch began is no event
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
 		}
-		if err := s.Load(ctx, from); err != nil && ctx.Err() == nil {
+		if err := s.loadSynced(ctx, from, scripts(), hooks()); err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Reading what kinds mean failed; it is tried again")
 			time.AfterFunc(retry, wake)
 		}
 	}
+}
+
+// loadSynced takes over what a cache has read: all, or of which kinds it says so.
+func (s *Store) loadSynced(ctx context.Context, from client.Reader, scripts, hooks bool) error {
+	if scripts && hooks {
+		return s.Load(ctx, from)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read := s.table.Load().sources
+	read.Refused = s.refused
+	if scripts {
+		list := &configv1alpha1.ResourceInterpreterCustomizationList{}
+		if err := from.List(ctx, list); err != nil {
+			return fmt.Errorf("listing ResourceInterpreterCustomizations: %w", err)
+		}
+		read.Customizations = sortedScripts(list.Items)
+	}
+	if hooks && !s.options.NoWebhooks {
+		list := &configv1alpha1.ResourceInterpreterWebhookConfigurationList{}
+		if err := from.List(ctx, list); err != nil {
+			return fmt.Errorf("listing ResourceInterpreterWebhookConfigurations: %w", err)
+		}
+		read.Webhooks = sortedHooks(list.Items)
+	}
+	if s.options.Keep != nil && (s.options.Kept != nil || s.isLoaded()) { // otherwise it would be kept that there are none of what was never read
+		s.options.Keep(read)
+	}
+	s.take(read)
+	return nil
 }

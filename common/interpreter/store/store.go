@@ -45,7 +45,9 @@ type Store struct {
 	// loaded is closed when the table is as the API said once.
 	loaded chan struct{}
 
-	mu          sync.Mutex // held while the table is made
+	mu sync.Mutex // held while the table is made
+	// refused is Sources.Refused of what was read or kept last.
+	refused     bool
 	subscribers []func(affects func(schema.GroupVersionKind) bool)
 }
 
@@ -80,6 +82,7 @@ func New(o Options) *Store {
 	if o.NoWebhooks {
 		kept.Webhooks = nil
 	}
+	s.refused = kept.Refused
 	s.table.Store(s.build(kept, nil))
 	return s
 }
@@ -114,16 +117,24 @@ func (s *Store) load(ctx context.Context, reader client.Reader, ignore func(erro
 	if err != nil {
 		return err
 	}
+	s.refused = read.Refused
 	if s.options.Keep != nil {
 		s.options.Keep(read)
 	}
 	s.take(read)
-	select {
-	case <-s.loaded:
-	default:
+	if !s.isLoaded() {
 		close(s.loaded)
 	}
 	return nil
+}
+
+func (s *Store) isLoaded() bool {
+	select {
+	case <-s.loaded:
+		return true
+	default:
+		return false
+	}
 }
 
 // take makes the layers anew if something changed, and tells the subscribers.
@@ -156,10 +167,7 @@ func (s *Store) read(ctx context.Context, reader client.Reader, ignore func(erro
 	if err := list(scripts); err != nil {
 		return out, fmt.Errorf("listing ResourceInterpreterCustomizations: %w", err)
 	}
-	out.Customizations = scripts.Items
-	slices.SortFunc(out.Customizations, func(a, b configv1alpha1.ResourceInterpreterCustomization) int {
-		return cmp.Compare(a.Name, b.Name)
-	})
+	out.Customizations = sortedScripts(scripts.Items)
 	if s.options.NoWebhooks {
 		return out, nil
 	}
@@ -167,11 +175,20 @@ func (s *Store) read(ctx context.Context, reader client.Reader, ignore func(erro
 	if err := list(hooks); err != nil {
 		return out, fmt.Errorf("listing ResourceInterpreterWebhookConfigurations: %w", err)
 	}
-	out.Webhooks = hooks.Items
-	slices.SortFunc(out.Webhooks, func(a, b configv1alpha1.ResourceInterpreterWebhookConfiguration) int {
+	out.Webhooks = sortedHooks(hooks.Items)
+	return out, nil
+}
+
+func sortedScripts(all []configv1alpha1.ResourceInterpreterCustomization) []configv1alpha1.ResourceInterpreterCustomization {
+	slices.SortFunc(all, func(a, b configv1alpha1.ResourceInterpreterCustomization) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func sortedHooks(all []configv1alpha1.ResourceInterpreterWebhookConfiguration) []configv1alpha1.ResourceInterpreterWebhookConfiguration {
+	slices.SortFunc(all, func(a, b configv1alpha1.ResourceInterpreterWebhookConfiguration) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
-	return out, nil
+	return all
 }
 
 // build makes the layers, and takes those over from before whose sources are the same.

@@ -1,0 +1,47 @@
+package setup
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// refusedRules is a cache of a hub that does not let the agent read what kinds mean: that is never read.
+type refusedRules struct {
+	cache.Cache
+
+	works informed
+}
+
+type informed struct {
+	cache.Informer
+
+	synced bool
+}
+
+func (i informed) HasSynced() bool { return i.synced }
+
+func (refusedRules) WaitForCacheSync(context.Context) bool { return false }
+
+func (c refusedRules) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if _, ok := obj.(*workv1alpha1.Work); ok {
+		return c.works, nil
+	}
+	return informed{}, nil
+}
+
+// An agent that goes on without the rules of its hub would otherwise be never ready, and an upgrade of it be taken back.
+func TestAnAgentIsReadyOnceItHasReadItsWorks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	request := httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil)
+	g.Expect(worksRead(refusedRules{})(request)).To(MatchError(ContainSubstring("the Works were not read")))
+	g.Expect(worksRead(refusedRules{works: informed{synced: true}})(request)).To(Succeed())
+}
