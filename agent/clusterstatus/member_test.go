@@ -9,6 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/client-go/rest"
+
+	"fairlead.dev/agent/clusterstatus/facts"
 )
 
 // After a restart nothing is known of the lists. One that fails then must not make the
@@ -48,4 +50,16 @@ func TestHalfOfTheAPIsAreNotToldAsAll(t *testing.T) {
 	all, partial = m.Enablements(t.Context())
 	g.Expect(all).To(HaveLen(2), "what was listed before still counts")
 	g.Expect(partial).To(BeTrue())
+}
+
+// An API server answers who shows it credentials that it does not know with 401, whatever is asked.
+func TestAProbeTellsARefusalFromSilence(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	m, err := newMember(&rest.Config{Host: server.URL}, server.Client())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(facts.Ready(m.Probe(t.Context())).Message).To(ContainSubstring("credentials"))
+	server.Close()
+	g.Expect(facts.Ready(m.Probe(t.Context())).Message).To(Equal("cluster is not reachable"))
 }

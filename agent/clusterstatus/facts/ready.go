@@ -12,6 +12,14 @@ import (
 // net/http.)
 const statusOK = 200
 
+// statusUnauthorized is the answer of a server that does not know who asks.
+const statusUnauthorized = 401
+
+// refusedMessage says that nothing is known of a member whose API server is there, and what to do.
+const refusedMessage = "the member's API server is there, but refuses the credentials that the agent has for its own cluster (401 Unauthorized), so that nothing can be applied " +
+	"or seen there. If the agent runs in the member, see that its ServiceAccount is there and have its pod made anew (kubectl rollout restart deployment); " +
+	"otherwise give it a kubeconfig that is valid, and start it again"
+
 // Probe is what the member's API server answered when it was asked whether it is ready.
 type Probe struct {
 	// Answered says whether it answered with success at all.
@@ -30,6 +38,9 @@ func Ready(probe Probe) metav1.Condition {
 	case probe.Answered:
 		c.Status, c.Reason = metav1.ConditionFalse, clusterv1alpha1.ReasonClusterNotReady
 		c.Message = "cluster is reachable but health endpoint responded without ok"
+	case probe.Code == statusUnauthorized: // of what is in the member, no more is known than if it did not answer
+		c.Status, c.Reason = metav1.ConditionFalse, clusterv1alpha1.ReasonClusterNotReachable
+		c.Message = refusedMessage
 	default:
 		c.Status, c.Reason = metav1.ConditionFalse, clusterv1alpha1.ReasonClusterNotReachable
 		c.Message = "cluster is not reachable"

@@ -39,6 +39,17 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// Who looks for a broken network, where there is an API server that answers, looks in the wrong place.
+func TestAMemberThatRefusesTheCredentialsOfItsAgentIsNotCalledUnreachable(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	got := facts.Ready(facts.Probe{Code: 401})
+	g.Expect(got.Status).To(Equal(metav1.ConditionFalse))
+	g.Expect(got.Reason).To(Equal(clusterv1alpha1.ReasonClusterNotReachable), "what was reported of it is as old")
+	g.Expect(got.Message).To(And(ContainSubstring("credentials"), ContainSubstring("401"), ContainSubstring("kubeconfig")))
+	g.Expect(facts.Ready(facts.Probe{Code: 500}).Message).To(Equal("cluster is not reachable"))
+}
+
 func TestDamper(t *testing.T) {
 	t.Parallel()
 	yes := metav1.Condition{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue}

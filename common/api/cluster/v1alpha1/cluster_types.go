@@ -270,7 +270,8 @@ const (
 	ReasonRightsGiven = "RightsGiven"
 	// ReasonClusterReady : the member's API answers that it is ready.
 	ReasonClusterReady = "ClusterReady"
-	// ReasonClusterNotReachable : the member's API does not answer its agent.
+	// ReasonClusterNotReachable : the member's API does not answer its agent, or refuses its
+	// credentials; the message says which.
 	ReasonClusterNotReachable = "ClusterNotReachable"
 	// ReasonClusterNotReady : the member's API answers that it is not ready.
 	ReasonClusterNotReady = "ClusterNotReady"
