@@ -12,10 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -202,54 +200,4 @@ func TestObjectsThatMayNotBeWatchedAnyMoreAreReadAndNotTakenForWhatTheyWere(t *t
 	w.isWell(t, work)
 	change("4")
 	g.Eventually(isPutBack).WithTimeout(waitTimeout).Should(Succeed())
-}
-
-// The definition of a kind is removed while no watch tells what becomes of its objects.
-func TestAKindThatTheMemberNoLongerServesIsNotReportedAsItWas(t *testing.T) {
-	t.Parallel()
-	g, w, watches := NewWithT(t), newJoined(t, "not-served"), &watchesOf{resource: "gauges"}
-	definition := func() *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-			"metadata": map[string]any{"name": "gauges.watched.example.com"},
-			"spec": map[string]any{
-				"group": "watched.example.com", "scope": "Namespaced",
-				"names": map[string]any{"plural": "gauges", "singular": "gauge", "kind": "Gauge", "listKind": "GaugeList"},
-				"versions": []any{map[string]any{
-					"name": "v1", "served": true, "storage": true,
-					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-				}},
-			},
-		}}
-	}
-	g.Expect(w.client.Create(t.Context(), definition())).To(Succeed())
-	member := rest.CopyConfig(w.config)
-	member.Wrap(watches.wrap)
-	w.run(t, func(o *setup.Options) { o.Member = member })
-	w.place(t)
-	work := w.work(t, "gauge", map[string]any{
-		"apiVersion": "watched.example.com/v1", "kind": "Gauge", "metadata": map[string]any{"name": "gauge", "namespace": w.member},
-	})
-	w.isWell(t, work)
-
-	release := watches.hold()
-	g.Expect(w.client.Delete(t.Context(), definition())).To(Succeed())
-	g.Eventually(func() bool {
-		gone := definition()
-		return apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(gone), gone))
-	}).WithTimeout(waitTimeout).Should(BeTrue())
-	release()
-	g.Eventually(func(g Gomega) {
-		health, applied, notWatched := w.fares(g, work)
-		g.Expect(health).To(Equal(workv1alpha1.Unknown))
-		g.Expect(applied.Message).To(ContainSubstring("the member does not know the kind Gauge of watched.example.com/v1"))
-		g.Expect(applied.Status).To(Equal(metav1.ConditionFalse))
-		g.Expect(notWatched.Reason).To(Equal(workv1alpha1.ReasonKindNotServed))
-		g.Expect(notWatched.Message).To(And(ContainSubstring("Gauge"), ContainSubstring("install its CustomResourceDefinition")))
-	}).WithTimeout(long).Should(Succeed())
-
-	g.Expect(w.client.Create(t.Context(), definition())).To(Succeed())
-	w.isWell(t, work)
-	gauge := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "watched.example.com/v1", "kind": "Gauge"}}
-	g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: "gauge"}, gauge)).To(Succeed())
 }
