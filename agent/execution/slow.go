@@ -153,9 +153,9 @@ func (b boundedClient) do(ctx context.Context, kind schema.GroupVersionKind, nam
 	switch was, is := b.slow.End(w, err); {
 	case is && !was:
 		ctrl.LoggerFrom(ctx).Info("The member answers slowly, or a webhook of it not at all: of such objects only a few are tried at a time from now on, so that the others go through",
-			"kind", at.GroupKind.String(), "namespace", namespace)
+			"kind", at.String(), "namespace", namespace)
 	case was && !is:
-		ctrl.LoggerFrom(ctx).Info("The member answers well again", "kind", at.GroupKind.String(), "namespace", namespace)
+		ctrl.LoggerFrom(ctx).Info("The member answers well again", "kind", at.String(), "namespace", namespace)
 	}
 	return err //nolint:wrapcheck // It stands for the client.
 }

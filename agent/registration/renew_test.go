@@ -144,7 +144,10 @@ func (h *renewer) answer(r *http.Request, body []byte) (int, runtime.Object) {
 	switch {
 	case path.Base(path.Dir(r.URL.Path)) == "clusters":
 		cluster := &clusterv1alpha1.Cluster{TypeMeta: metav1.TypeMeta{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.KindCluster}}
-		issued, _ := json.Marshal(map[string]string{"pem": string(encodeCertificate(h.last))}) // strings can be encoded
+		issued, err := json.Marshal(map[string]string{"pem": string(encodeCertificate(h.last))})
+		if err != nil {
+			panic(err)
+		}
 		cluster.Name, cluster.Annotations = "edge-1", map[string]string{contract.CertificateAnnotation: string(issued)}
 		return http.StatusOK, cluster
 	case r.Method == http.MethodPost:

@@ -63,13 +63,13 @@ type probe struct {
 // probes returns one for each kind that a mutating policy matches, and one for the validating
 // policies, of which the API server takes all at once.
 func (i *installer) probes() []probe {
-	meta := metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: "fairlead-probe"}
-	global := metav1.ObjectMeta{Name: meta.Name}
-	nothing := workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Secret", Name: meta.Name}
+	named := metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: "fairlead-probe"}
+	global := metav1.ObjectMeta{Name: named.Name}
+	nothing := workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Secret", Name: named.Name}
 	secrets := []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Secret"}}
 	refused := probe{
 		object: func() client.Object {
-			return &policyv1alpha1.PropagationPolicy{ObjectMeta: meta, Spec: policyv1alpha1.PropagationSpec{
+			return &policyv1alpha1.PropagationPolicy{ObjectMeta: named, Spec: policyv1alpha1.PropagationSpec{
 				ResourceSelectors: secrets, Preemption: policyv1alpha1.PreemptAlways,
 			}}
 		},
@@ -81,20 +81,20 @@ func (i *installer) probes() []probe {
 		return []probe{refused}
 	}
 	return []probe{
-		changed(&policyv1alpha1.PropagationPolicy{ObjectMeta: meta, Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: secrets}},
+		changed(&policyv1alpha1.PropagationPolicy{ObjectMeta: named, Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: secrets}},
 			func(p *policyv1alpha1.PropagationPolicy) bool { return p.Spec.ResourceSelectors[0].Namespace != "" }),
 		changed(&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: global, Spec: policyv1alpha1.PropagationSpec{
 			ResourceSelectors: secrets, Placement: policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{}}},
 		}}, func(p *policyv1alpha1.ClusterPropagationPolicy) bool {
 			return p.Spec.Placement.SpreadConstraints[0].SpreadByField != ""
 		}),
-		changed(&policyv1alpha1.OverridePolicy{ObjectMeta: meta, Spec: policyv1alpha1.OverrideSpec{ResourceSelectors: secrets}},
+		changed(&policyv1alpha1.OverridePolicy{ObjectMeta: named, Spec: policyv1alpha1.OverrideSpec{ResourceSelectors: secrets}},
 			func(p *policyv1alpha1.OverridePolicy) bool { return p.Spec.ResourceSelectors[0].Namespace != "" }),
-		changed(&clusterv1alpha1.Cluster{ObjectMeta: global, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull, Zone: meta.Name}},
+		changed(&clusterv1alpha1.Cluster{ObjectMeta: global, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull, Zone: named.Name}},
 			func(c *clusterv1alpha1.Cluster) bool { return c.Spec.Zone == "" }),
-		changed(&workv1alpha1.Work{ObjectMeta: meta, Spec: workv1alpha1.WorkSpec{SuspendDispatching: new(true)}},
+		changed(&workv1alpha1.Work{ObjectMeta: named, Spec: workv1alpha1.WorkSpec{SuspendDispatching: new(true)}},
 			func(w *workv1alpha1.Work) bool { return len(w.ManagedFields) == 0 }),
-		changed(&workv1alpha2.ResourceBinding{ObjectMeta: meta, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
+		changed(&workv1alpha2.ResourceBinding{ObjectMeta: named, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
 			func(b *workv1alpha2.ResourceBinding) bool { return len(b.ManagedFields) == 0 }),
 		changed(&workv1alpha2.ClusterResourceBinding{ObjectMeta: global, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
 			func(b *workv1alpha2.ClusterResourceBinding) bool { return len(b.ManagedFields) == 0 }),

@@ -108,14 +108,18 @@ func clusterOnly() []string {
 
 // hubOnly names the flags that say nothing about a cluster.
 func hubOnly() []string {
-	return append([]string{"wait-for-hub", "etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "encryption-provider-config", "audit-policy-file", "audit-log-path", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize",
-		"audit-webhook-config-file"}, authenticationFlags()...)
+	return append([]string{
+		"wait-for-hub", "etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "encryption-provider-config", "audit-policy-file", "audit-log-path", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize",
+		"audit-webhook-config-file",
+	}, authenticationFlags()...)
 }
 
 // authenticationFlags are the flags of kube-apiserver by which it knows people; it checks their values itself.
 func authenticationFlags() []string {
-	return []string{"authentication-config", "oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix",
-		"oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs"}
+	return []string{
+		"authentication-config", "oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix",
+		"oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs",
+	}
 }
 
 func (f *flags) config(fs *pflag.FlagSet) (supervise.Config, error) {

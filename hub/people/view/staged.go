@@ -39,15 +39,15 @@ type following struct {
 }
 
 func (r *Reader) readFollowing(ctx context.Context, b kube.Binding) (following, error) {
-	rollouts, err := r.follows(ctx, b)
-	if err != nil || len(rollouts) == 0 {
+	found, err := r.follows(ctx, b)
+	if err != nil || len(found) == 0 {
 		return following{}, err
 	}
-	names := make([]string, len(rollouts))
-	for i, f := range rollouts {
+	names := make([]string, len(found))
+	for i, f := range found {
 		names[i] = f.name
 	}
-	return following{rollouts: rollouts, reasons: staging.ReasonsOf(b, names)}, nil
+	return following{rollouts: found, reasons: staging.ReasonsOf(b, names)}, nil
 }
 
 // follows reads the rollouts that a binding follows.

@@ -13,6 +13,7 @@ import (
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/storage/value"
+
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/hub/machinery/controlplane/args"

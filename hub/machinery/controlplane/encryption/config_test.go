@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+
 	"sigs.k8s.io/yaml"
 )
 

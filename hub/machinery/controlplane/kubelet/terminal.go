@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/creack/pty"
+
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
