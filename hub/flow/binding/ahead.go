@@ -23,7 +23,7 @@ func (r *reconciler) sendAhead(ctx context.Context, id string, s *scope) ([]*wor
 		return nil, err
 	}
 	plan := fanout.Decide(fanout.Input{ID: id, Desired: desired.works, Live: s.works, Suspect: s.suspect})
-	done := r.execute(ctx, id, fanout.Plan{Update: plan.Update})
+	done := r.execute(ctx, id, fanout.Plan{Update: plan.Update}, desired.manifests)
 	if len(done.written) == 0 {
 		return nil, nil
 	}

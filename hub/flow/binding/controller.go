@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,6 +65,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Workers == 0 {
 		deps.Workers = defaultWorkers
 	}
+	writing := semaphore.NewWeighted(maxWriting)
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		r := &reconciler{
 			hubClient:    mgr.GetClient(),
@@ -76,6 +79,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			contents:     newContents(mgr.GetAPIReader()),
 			expectations: newExpectations(deps.Clock),
 			stored:       deps.Stored,
+			writing:      writing,
 			paced:        kube.NewPaced(deps.Clock, markEvery),
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
@@ -114,6 +118,8 @@ type reconciler struct {
 	stored       *storage.Ledger
 	warned       kube.WarnOnce[types.NamespacedName]
 	marks        marks
+	// writing is the room for the manifests that are written at a time, of bindings of all kinds.
+	writing *semaphore.Weighted
 	// paced gives bindings their turn to have outdated marks of their Works written.
 	paced *kube.Paced
 }
@@ -161,7 +167,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.confirmRefused(ctx, s, plan); err != nil {
 		return reconcile.Result{}, err
 	}
-	done := r.execute(ctx, id, plan)
+	done := r.execute(ctx, id, plan, desired.manifests)
 	done.written = append(ahead, done.written...)
 	failed, notes := r.report(ctx, s, desired, plan, done)
 	r.rememberMarks(s, desired, plan)
@@ -187,7 +193,7 @@ func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
 		if err := r.confirm(ctx, binding, plan); err != nil {
 			return err
 		}
-		done := r.execute(ctx, id, plan)
+		done := r.execute(ctx, id, plan, nil)
 		if err := done.err(); err != nil {
 			if !apierrors.IsConflict(err) {
 				r.reportCleanUp(ctx, binding, err)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/semaphore"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,7 +23,9 @@ import (
 
 // rendering is what came of rendering a binding for its targets.
 type rendering struct {
-	works []*workv1alpha1.Work
+	// works may have no manifests, which manifests has then.
+	works     []*workv1alpha1.Work
+	manifests *manifests
 	// marks are what the Works that there are should say that they were rendered from if they are the same, by namespace.
 	marks map[string]string
 	// keep are the namespaces whose Works stay as they are.
@@ -52,14 +56,14 @@ func (r rendering) err() error {
 // render makes the Works of some of the targets. A cluster that fails keeps what it has; the
 // others are served.
 func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha2.TargetCluster) (rendering, error) {
-	out := rendering{keep: s.keep.Clone(), marks: map[string]string{}}
+	out := rendering{keep: s.keep.Clone(), marks: map[string]string{}, manifests: &manifests{}}
 	if s.template == nil {
 		for _, target := range targets {
 			out.keep.Insert(contract.ExecutionNamespace(r.prefix, target.Name))
 		}
 		return out, nil
 	}
-	made, live := s.materials, s.live
+	live := s.live
 	digest, err := r.digest(s, r.madeOf(s))
 	if err != nil {
 		return out, err
@@ -67,6 +71,7 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 	purging := render.Purging(s.binding.BindingSpec(), func(cluster string) bool {
 		return live[contract.ExecutionNamespace(r.prefix, cluster)] != nil
 	})
+	out.manifests = r.newManifests(s, digest)
 	for _, target := range targets {
 		namespace := contract.ExecutionNamespace(r.prefix, target.Name)
 		if s.clusters[target.Name] == nil || s.unchanged.Has(namespace) {
@@ -75,33 +80,69 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 			continue
 		}
 		target.Replicas = render.Hold(target.Replicas, live[namespace], purging)
-		work, failed, err := r.renderFor(ctx, s, made, target, live[namespace])
-		// A hub that stops does not render for all the others first, and blames no cluster for it.
-		if err := cmp.Or(err, ctx.Err()); err != nil {
+		work, failed, err := r.renderWithin(ctx, s, digest, target)
+		if err != nil {
 			return out, err
-		}
-		within := false
-		if work != nil {
-			if within, err = r.withinQuotas(ctx, s, target, work); err != nil && failed == nil {
-				failed = &failure{cluster: target.Name, err: err}
-			}
 		}
 		if failed != nil {
 			out.failures = append(out.failures, *failed)
 		}
-		if within {
-			if digest != nil {
-				work.Annotations[contract.RenderedFromAnnotation] = digest.Of(work, target, s.clusters[target.Name])
-				if own := live[namespace]; own != nil {
-					out.marks[namespace] = digest.Of(own, target, s.clusters[target.Name])
-				}
-			}
-			out.works = append(out.works, work)
-		} else {
+		if work == nil {
 			out.keep.Insert(namespace)
+			continue
 		}
+		if own := live[namespace]; digest != nil && own != nil {
+			out.marks[namespace] = digest.Of(own, target, s.clusters[target.Name])
+		}
+		out.manifests.add(work, target)
+		out.works = append(out.works, work)
 	}
 	return out, nil
+}
+
+// newManifests returns what renders the Works of a binding again.
+func (r *reconciler) newManifests(s *scope, digest *render.Digest) *manifests {
+	return &manifests{
+		all: r.writing, own: semaphore.NewWeighted(maxWritingOne), dropped: map[string]dropped{},
+		again: func(ctx context.Context, target workv1alpha2.TargetCluster) (*workv1alpha1.Work, error) {
+			work, failed, err := r.renderWithin(ctx, s, digest, target)
+			switch {
+			case err != nil:
+				return nil, err
+			case failed != nil:
+				return nil, failed.err
+			case work == nil:
+				return nil, r.behind(s.binding) // what it is rendered from says something else by now
+			}
+			return work, nil
+		},
+	}
+}
+
+// renderWithin makes the Work of one target, if it is within the quotas, with what it was rendered from; nil if the one that there is
+// is to stay as it is. The error is one that has nothing to do with that cluster.
+func (r *reconciler) renderWithin(
+	ctx context.Context, s *scope, digest *render.Digest, target workv1alpha2.TargetCluster,
+) (*workv1alpha1.Work, *failure, error) {
+	work, failed, err := r.renderFor(ctx, s, s.materials, target, s.live[contract.ExecutionNamespace(r.prefix, target.Name)])
+	// A hub that stops does not render for all the others first, and blames no cluster for it.
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return nil, nil, err
+	}
+	if work == nil {
+		return nil, failed, nil
+	}
+	within, err := r.withinQuotas(ctx, s, target, work)
+	if err != nil && failed == nil {
+		failed = &failure{cluster: target.Name, err: err}
+	}
+	if !within {
+		return nil, failed, nil
+	}
+	if digest != nil {
+		work.Annotations[contract.RenderedFromAnnotation] = digest.Of(work, target, s.clusters[target.Name])
+	}
+	return work, failed, nil
 }
 
 // renderFor makes the Work of one target, given the one that it has; nil if that is to stay as it

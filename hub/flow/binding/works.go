@@ -45,8 +45,8 @@ func (o outcome) err() error {
 // deleted. The watch tells when it is gone.
 var errTerminating = errors.New("the Work is being deleted")
 
-// execute does what a plan says: what is to go goes first.
-func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan) outcome {
+// execute does what a plan says: what is to go goes first. Of what is to be written m has the manifests.
+func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan, m *manifests) outcome {
 	out := outcome{waiting: plan.Waiting}
 
 	errs, _ := inBatches(plan.Delete, func(d fanout.Deletion) error { return r.delete(ctx, id, d) }, never)
@@ -68,7 +68,14 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan) o
 		}
 	}
 
-	errs, _ = inBatches(plan.Update, func(u fanout.Update) error { return r.update(ctx, id, u) }, never)
+	errs, _ = inBatches(plan.Update, func(u fanout.Update) error {
+		if !u.Spec {
+			return r.update(ctx, id, u)
+		}
+		return m.whole(ctx, u.Desired, func(w *workv1alpha1.Work) error {
+			return r.update(ctx, id, fanout.Update{Live: u.Live, Desired: w, Spec: true})
+		})
+	}, never)
 	for i, u := range plan.Update {
 		if errs[i] != nil {
 			out.failures = append(out.failures, r.failed(u.Desired, errs[i]))
@@ -77,7 +84,9 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan) o
 		}
 	}
 
-	errs, tried := inBatches(plan.Create, func(w *workv1alpha1.Work) error { return r.create(ctx, id, w) }, fatal)
+	errs, tried := inBatches(plan.Create, func(w *workv1alpha1.Work) error {
+		return m.whole(ctx, w, func(w *workv1alpha1.Work) error { return r.create(ctx, id, w) })
+	}, fatal)
 	for i, w := range plan.Create[:tried] {
 		switch {
 		case errs[i] == nil:
@@ -100,7 +109,8 @@ func (r *reconciler) failed(w *workv1alpha1.Work, err error) failure {
 // fatal says whether the next cluster will meet the same error. What is wrong with one
 // namespace, or with one name in it, is that cluster's own affair.
 func fatal(err error) bool {
-	return !namespaceMissing(err) && !apierrors.IsConflict(err) && !errors.Is(err, errTerminating) && !errors.Is(err, errTaken)
+	return !namespaceMissing(err) && !apierrors.IsConflict(err) && !errors.Is(err, errTerminating) && !errors.Is(err, errTaken) &&
+		!errors.Is(err, errNotRendered)
 }
 
 func namespaceMissing(err error) bool {

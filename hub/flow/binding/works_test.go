@@ -35,7 +35,7 @@ func TestAWorkThatGoesWhileItIsLookedAtIsAConflict(t *testing.T) {
 	}).Build()
 	e, _ := makeExpectations()
 	r := &reconciler{hubClient: hub, hubReader: hub, expectations: e, prefix: "karmada-es-"}
-	done := r.execute(t.Context(), id, fanout.Plan{Create: []*workv1alpha1.Work{version("", "h")}})
+	done := r.execute(t.Context(), id, fanout.Plan{Create: []*workv1alpha1.Work{version("", "h")}}, &manifests{})
 	g.Expect(apierrors.IsConflict(done.err())).To(BeTrue())
 	g.Expect(e.works).To(BeEmpty())
 }

@@ -1,0 +1,207 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/semaphore"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/test/builder"
+)
+
+// sized is a ConfigMap of a size that goes to some of the clusters of a sizedHub.
+type sized struct {
+	name            string
+	bytes, clusters int
+}
+
+// sizedHub returns what renders ConfigMaps, given what takes the place of the requests that create Works.
+func sizedHub(t testing.TB, create func(*workv1alpha1.Work), of ...sized) *reconciler {
+	t.Helper()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	var targets []workv1alpha2.TargetCluster
+	var objects []client.Object
+	for i := range slices.MaxFunc(of, func(a, b sized) int { return a.clusters - b.clusters }).clusters {
+		name := fmt.Sprintf("m%04d", i)
+		targets = append(targets, workv1alpha2.TargetCluster{Name: name})
+		objects = append(objects, builder.MakeCluster(name).Obj())
+	}
+	for _, o := range of {
+		template := builder.MakeConfigMap("shop", o.name, "k", strings.Repeat("x", o.bytes)).Obj()
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: o.name, Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-of-" + o.name},
+		}}
+		b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: o.name}
+		b.Spec.Clusters = targets[:o.clusters]
+		objects = append(objects, template, b)
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
+			if work, ok := obj.(*workv1alpha1.Work); ok {
+				create(work)
+			}
+			return nil
+		},
+	}).Build()
+	return &reconciler{
+		hubClient: hub, hubReader: hub, kind: kube.ResourceBindings(), prefix: "karmada-es-", interpreter: native.New(), events: func(kube.Event) {},
+		clock: clock.RealClock{}, contents: newContents(hub), expectations: newExpectations(clock.RealClock{}),
+		paced: kube.NewPaced(clock.RealClock{}, markEvery), writing: semaphore.NewWeighted(maxWriting),
+	}
+}
+
+func requestOf(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}}
+}
+
+// TestWhatIsRenderedAndNotWrittenYetHasABound holds that what a binding holds does not grow with its clusters.
+func TestWhatIsRenderedAndNotWrittenYetHasABound(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const clusters = 20
+	for _, size := range []int{100, 1 << 10, 256 << 10, 2 << 20} {
+		r := sizedHub(t, nil, sized{"settings", size, clusters})
+		b := &workv1alpha2.ResourceBinding{}
+		g.Expect(r.hubClient.Get(t.Context(), requestOf("settings").NamespacedName, b)).To(Succeed())
+		s, err := r.gather(t.Context(), "id-of-settings", b)
+		g.Expect(err).NotTo(HaveOccurred())
+		out, err := r.render(t.Context(), s, s.targets)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out.works).To(HaveLen(clusters))
+		held, whole := 0, 0
+		for _, w := range out.works {
+			held += sizeOf(w)
+			g.Expect(out.manifests.whole(t.Context(), w, func(again *workv1alpha1.Work) error {
+				whole += sizeOf(again)
+				g.Expect(again.Annotations).To(Equal(w.Annotations))
+				return nil
+			})).To(Succeed())
+		}
+		g.Expect(held).To(BeNumerically("<=", maxKept), "%d bytes", size)
+		g.Expect(whole).To(BeNumerically(">", clusters*size))
+		if whole < maxKept {
+			g.Expect(held).To(Equal(whole), "what is small is rendered once")
+		}
+	}
+}
+
+// TestWritesAreBoundedByTheirBytes has large and small bindings written at once by requests that take long.
+func TestWritesAreBoundedByTheirBytes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var mu sync.Mutex
+		waiting, written := map[string][]chan struct{}{}, map[string]int{}
+		bytes := map[string]int{}
+		total, answered := 0, false
+		create := func(work *workv1alpha1.Work) {
+			name, size, answer := work.Annotations[contract.ResourceBindingNameAnnotation], sizeOf(work), make(chan struct{})
+			mu.Lock()
+			written[name]++
+			bytes[name] += size
+			total += size
+			waiting[name] = append(waiting[name], answer)
+			mu.Unlock()
+			<-answer
+			mu.Lock()
+			bytes[name] -= size
+			total -= size
+			mu.Unlock()
+		}
+		const clusters = 16
+		of := []sized{{"small", 1 << 10, clusters}, {"middling", 20 << 10, clusters}}
+		for i := range 6 {
+			of = append(of, sized{fmt.Sprintf("large%d", i), 1 << 20, clusters})
+		}
+		of[len(of)-1].bytes = 5 << 20 // more than one binding may write at a time: it is written all the same, and is refused or not
+		r := sizedHub(t, create, of...)
+		start := func(o sized) {
+			go func() {
+				_, err := r.Reconcile(t.Context(), requestOf(o.name))
+				g.Expect(err).NotTo(HaveOccurred())
+			}()
+		}
+		for _, o := range of[2:] {
+			start(o)
+		}
+		synctest.Wait()
+		const slack = 5 << 20 // what an object is in excess of its data, and of what the largest is
+		g.Expect(total).To(BeNumerically(">", maxWriting/2), "they write as much as they may")
+		for _, o := range of[:2] {
+			start(o)
+		}
+		for round := 0; !answered; round++ {
+			synctest.Wait()
+			mu.Lock()
+			g.Expect(total).To(BeNumerically("<=", maxWriting+maxBatch*freeManifest+slack))
+			for name, n := range bytes {
+				g.Expect(n).To(BeNumerically("<=", maxWritingOne+slack), name)
+			}
+			if round == 0 {
+				g.Expect(written["small"]).To(Equal(firstBatch), "what is small does not wait")
+			}
+			answered = true
+			for name, all := range waiting {
+				for _, answer := range all {
+					answered = false
+					close(answer)
+				}
+				delete(waiting, name)
+			}
+			if round > 10 {
+				g.Expect(written["middling"]).To(BeNumerically(">=", firstBatch), "and what is not has its turn")
+			}
+			mu.Unlock()
+		}
+		for _, o := range of {
+			g.Expect(written).To(HaveKeyWithValue(o.name, clusters))
+		}
+	})
+}
+
+// TestWhatWaitsToBeWrittenEndsWithTheHub holds that nothing waits for room in a hub that stops.
+func TestWhatWaitsToBeWrittenEndsWithTheHub(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctx, stop := context.WithCancel(t.Context())
+	m := &manifests{all: semaphore.NewWeighted(1), own: semaphore.NewWeighted(maxWritingOne), dropped: map[string]dropped{"karmada-es-a": {size: maxKept}}}
+	stop()
+	g.Expect(m.whole(ctx, version("", "h"), nil)).To(MatchError(context.Canceled))
+	g.Expect(m.own.TryAcquire(maxWritingOne)).To(BeTrue())
+}
+
+// TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster holds that the others are written.
+func TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	m := &manifests{
+		all: semaphore.NewWeighted(maxWriting), own: semaphore.NewWeighted(maxWritingOne), dropped: map[string]dropped{"karmada-es-a": {size: maxKept}},
+		again: func(context.Context, workv1alpha2.TargetCluster) (*workv1alpha1.Work, error) { return nil, render.ErrRevise },
+	}
+	err := m.whole(t.Context(), version("", "h"), nil)
+	g.Expect(err).To(MatchError(render.ErrRevise))
+	g.Expect(fatal(err)).To(BeFalse())
+}
