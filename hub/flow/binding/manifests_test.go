@@ -199,7 +199,9 @@ func TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster(t *testing.T) {
 	g := NewWithT(t)
 	m := &manifests{
 		all: semaphore.NewWeighted(maxWriting), own: semaphore.NewWeighted(maxWritingOne), dropped: map[string]dropped{"karmada-es-a": {size: maxKept}},
-		again: func(context.Context, workv1alpha2.TargetCluster) (*workv1alpha1.Work, error) { return nil, render.ErrRevise },
+		again: func(context.Context, workv1alpha2.TargetCluster) (*workv1alpha1.Work, error) {
+			return nil, render.ErrRevise
+		},
 	}
 	err := m.whole(t.Context(), version("", "h"), nil)
 	g.Expect(err).To(MatchError(render.ErrRevise))
