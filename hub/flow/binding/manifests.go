@@ -92,11 +92,11 @@ func (m *manifests) acquire(ctx context.Context, size int64) (release func(), er
 	}
 	size = min(size, maxWritingOne) // what is larger has it to itself
 	if err := m.own.Acquire(ctx, size); err != nil {
-		return nil, err //nolint:wrapcheck // The caller says what waits.
+		return nil, err
 	}
 	if err := m.all.Acquire(ctx, size); err != nil {
 		m.own.Release(size)
-		return nil, err //nolint:wrapcheck // The caller says what waits.
+		return nil, err
 	}
 	return func() {
 		m.all.Release(size)
