@@ -84,6 +84,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
 			For(kind.New(), builder.WithPredicates(bindingChanged())).
+			Watches(kind.New(), r.onGone()).
 			Watches(&workv1alpha1.Work{}, r.onWork()).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster(), builder.WithPredicates(clusterChanged())).
 			Watches(&corev1.Namespace{}, r.onNamespace(), builder.WithPredicates(namespaceChanged())).
@@ -118,6 +119,7 @@ type reconciler struct {
 	stored       *storage.Ledger
 	warned       kube.WarnOnce[types.NamespacedName]
 	marks        marks
+	strays       strays
 	// writing is the room for the manifests that are written at a time, of bindings of all kinds.
 	writing *semaphore.Weighted
 	// paced gives bindings their turn to have outdated marks of their Works written.
@@ -134,8 +136,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.warned.Forget(req.NamespacedName)
+			again, err := r.cleanUpStrays(ctx, req.NamespacedName)
+			return reconcile.Result{RequeueAfter: again}, err
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	if !binding.GetDeletionTimestamp().IsZero() {
 		return reconcile.Result{}, r.cleanUp(ctx, binding)
@@ -172,7 +176,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	failed, notes := r.report(ctx, s, desired, plan, done)
 	r.rememberMarks(s, desired, plan)
 	r.refreshMarks(ctx, req, s, isTurn)
-	return reconcile.Result{}, errors.Join(desired.err(), done.err(), r.keepCondition(ctx, binding, failed, notes))
+	again, err := r.cleanUpStrays(ctx, req.NamespacedName)
+	return reconcile.Result{RequeueAfter: again}, errors.Join(desired.err(), done.err(), err, r.keepCondition(ctx, binding, failed, notes))
 }
 
 // cleanUp deletes the Works of a binding that is being deleted, then lets it go. It

@@ -44,7 +44,7 @@ func bindingChanged() predicate.Predicate {
 
 // onWork wakes the binding that a Work names when the Work was created, changed or
 // deleted by somebody else. The deletion of a Work wakes it in any case: its place may
-// be needed. What was there when we started is looked at with its binding.
+// be needed. What was there when we started is looked at with its binding, unless there is none.
 func (r *reconciler) onWork() handler.EventHandler {
 	enqueue := func(w *workv1alpha1.Work, q queue) {
 		if key, ok := r.bindingOf(w); ok {
@@ -52,12 +52,17 @@ func (r *reconciler) onWork() handler.EventHandler {
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			if w, ok := e.Object.(*workv1alpha1.Work); ok && !r.expectations.observe(w, false) && !e.IsInInitialList {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			w, ok := e.Object.(*workv1alpha1.Work)
+			if !ok {
+				return
+			}
+			ours, stray := r.expectations.observe(w, false), r.noteStray(ctx, w)
+			if stray || !ours && !e.IsInInitialList {
 				enqueue(w, q)
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*workv1alpha1.Work)
 			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
 			if !ok || !ok2 || !r.concernsUs(before, after) {
@@ -67,6 +72,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 			r.marks.of(after) // which may say it now
 			ours := r.expectations.observe(after, specChanged)
 			if !ours && (specChanged || metadataChanged(before, after)) {
+				r.noteStray(ctx, after)
 				enqueue(before, q) // it may name none any more
 				enqueue(after, q)
 			}
@@ -77,6 +83,17 @@ func (r *reconciler) onWork() handler.EventHandler {
 				r.marks.forget(fanout.Key(w))
 				r.stored.Forget(w.UID)
 				enqueue(w, q)
+			}
+		},
+	}
+}
+
+// onGone has the Works looked at that a binding left behind which is gone.
+func (r *reconciler) onGone() handler.EventHandler {
+	return handler.Funcs{
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			if b, ok := e.Object.(kube.Binding); ok && r.noteLeft(ctx, b) {
+				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 			}
 		},
 	}

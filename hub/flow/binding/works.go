@@ -166,6 +166,13 @@ func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1
 	case owner == "":
 		return r.update(ctx, id, fanout.Update{Live: live, Desired: desired, Spec: true})
 	case owner != id:
+		takesOver, err := r.takesOver(ctx, id, live, desired)
+		if err != nil {
+			return err
+		}
+		if takesOver {
+			return r.update(ctx, id, fanout.Update{Live: live, Desired: desired, Spec: true})
+		}
 		return fmt.Errorf("%w: %q in %q belongs to %s, whose template has the same kind, namespace and name; rename one of the templates",
 			errTaken, desired.Name, desired.Namespace, fanout.OwnerName(live))
 	}

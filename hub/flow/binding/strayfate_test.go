@@ -1,0 +1,117 @@
+package binding
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding/fanout"
+)
+
+func TestAnAPIThatDoesNotServeBindingsSaysOfNoneThatItIsGone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	resource := workv1alpha2.GroupVersion.WithResource("resourcebindings").GroupResource()
+	answer := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "", "404 page not found", 0, true)
+	deleted := 0
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(strayOf("1", time.Unix(1000, 0))).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, is := obj.(*workv1alpha2.ResourceBinding); is && answer != nil {
+				return answer
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			deleted++
+			return nil
+		},
+	}).Build()
+	e, _ := makeExpectations()
+	r := &reconciler{hubClient: hub, hubReader: hub, kind: kube.ResourceBindings(), prefix: "karmada-es-", expectations: e}
+	r.strays.add(boundTo, fanout.Key(strayOf("1", time.Time{})))
+	_, err = r.cleanUpStrays(t.Context(), boundTo)
+	g.Expect(err).To(MatchError(answer))
+	g.Expect(deleted).To(BeZero())
+
+	answer = nil
+	_, err = r.cleanUpStrays(t.Context(), boundTo)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(deleted).To(Equal(1))
+	g.Expect(r.strays.works).To(BeEmpty())
+}
+
+var boundTo = types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
+
+// strayOf is a Work in cluster a that names a binding with a permanent id.
+func strayOf(id string, made time.Time) *workv1alpha1.Work {
+	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "karmada-es-a", Name: "web", CreationTimestamp: metav1.NewTime(made), Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: id},
+		Annotations: map[string]string{contract.ResourceBindingNamespaceAnnotation: boundTo.Namespace, contract.ResourceBindingNameAnnotation: boundTo.Name},
+	}}
+}
+
+func TestAStrayGoesIfItsBindingIsGoneForCertain(t *testing.T) {
+	t.Parallel()
+	made := time.Unix(1000, 0)
+	for name, c := range map[string]struct {
+		id      string
+		age     time.Duration
+		change  func(*workv1alpha2.ResourceBinding)
+		want    fate
+		cluster string
+	}{
+		"another binding is to be elsewhere":                        {id: "2", age: time.Second, cluster: "b", want: strayGoes},
+		"another binding is to be there, and takes it over":         {id: "2", age: time.Second, cluster: "a", want: strayStays},
+		"it is the binding of the Work":                             {id: "1", age: time.Second, cluster: "b", want: strayStays},
+		"it may be the same one, which lost its id":                 {id: "2", cluster: "b", want: strayStays},
+		"it has no id yet":                                          {age: time.Second, cluster: "b", want: strayStays},
+		"another binding leaves that cluster in its own time":       {id: "2", age: time.Second, cluster: "b", want: strayStays, change: leaving},
+		"where another binding is to be is not decided":             {id: "2", age: time.Second, want: strayWaits, change: placing},
+		"another binding is to be nowhere, since nothing places it": {id: "2", age: time.Second, want: strayGoes},
+		"the binding is being deleted":                              {id: "1", age: time.Second, want: strayWaits, change: deleting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: boundTo.Namespace, Name: boundTo.Name, CreationTimestamp: metav1.NewTime(made.Add(c.age))}}
+			if c.id != "" {
+				bindings.Identify(b, c.id)
+			}
+			if c.cluster != "" {
+				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: c.cluster}}
+			}
+			if c.change != nil {
+				c.change(b)
+			}
+			r := &reconciler{kind: kube.ResourceBindings(), prefix: "karmada-es-"}
+			got, err := r.fateOf(t.Context(), b, strayOf("1", made))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(c.want))
+		})
+	}
+}
+
+func leaving(b *workv1alpha2.ResourceBinding) {
+	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "a"}}
+}
+func placing(b *workv1alpha2.ResourceBinding)  { b.Spec.Placement = &policyv1alpha1.Placement{} }
+func deleting(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = new(metav1.Now()) }

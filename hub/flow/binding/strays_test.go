@@ -1,0 +1,129 @@
+package binding_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/stagetest"
+)
+
+// lose has a binding go without its Works, as when the hub that made these was killed before the one that let the binding go saw them.
+func (w *world) lose(t *testing.T, b *workv1alpha2.ResourceBinding) {
+	t.Helper()
+	g := NewWithT(t)
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, stagetest.Timeout, stagetest.Poll).
+		Should(Satisfy(apierrors.IsNotFound))
+}
+
+// again makes a binding once more by the same name, which has another permanent id therefore.
+func (w *world) again(t *testing.T, b *workv1alpha2.ResourceBinding, id string, members ...string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	out := b.DeepCopy()
+	out.ObjectMeta = metav1.ObjectMeta{
+		Namespace: b.Namespace, Name: b.Name, Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: id}, Finalizers: []string{contract.BindingFinalizer},
+	}
+	out.Spec.Clusters = w.shares(members...)
+	NewWithT(t).Expect(w.hub.Create(t.Context(), out)).To(Succeed())
+	return out
+}
+
+func seesAll(*cache.Options) {}
+
+func TestWorksWhoseBindingIsGoneGoWhenAHubStarts(t *testing.T) {
+	g := NewWithT(t)
+	w, template, b := placed(t, "goes", "leaves", "stays")
+	w.lose(t, b)
+	w.leave(t, "leaves")
+	change(t, w, w.work(t, "stays", template), func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
+	w.behind(t, b, seesAll)
+	for name, why := range map[string]string{"goes": contract.DeletionRemoved, "leaves": contract.DeletionClusterLeft, "stays": contract.DeletionRemoved} {
+		g.Eventually(func() string { return w.intent(t, name, template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(why), name)
+	}
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).
+		Should(Equal([]string{"goes going", "leaves going", "stays going"}))
+	g.Expect(w.work(t, "stays", template).Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
+}
+
+func TestAWorkThatIsSeenWhenItsBindingIsGoneGoes(t *testing.T) {
+	g := NewWithT(t)
+	w, template, b := placed(t, "a")
+	late := w.work(t, "a", template)
+	w.lose(t, b)
+	g.Expect(w.hub.Delete(t.Context(), late)).To(Succeed())
+	w.release(t, late)
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
+	w.behind(t, b, seesAll)
+	w.awaitHub(t, "a")
+	late.ObjectMeta = metav1.ObjectMeta{Namespace: late.Namespace, Name: late.Name, Labels: late.Labels, Annotations: late.Annotations, Finalizers: []string{contract.ExecutionFinalizer}}
+	g.Expect(w.hub.Create(t.Context(), late)).To(Succeed())
+	g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
+}
+
+// awaitHub waits until a hub is at work.
+func (w *world) awaitHub(t *testing.T, member string) {
+	t.Helper()
+	w.create(t, builder.MakeConfigMap(w.namespace, "hello", "k", "v").Obj(), member)
+	NewWithT(t).Eventually(func() []string { return w.works(t, "hello-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{member}))
+}
+
+func TestAHubThatDoesNotSeeABindingTakesNothingAway(t *testing.T) {
+	g := NewWithT(t)
+	w, template, b := placed(t, "a", "b")
+	blind, read := w.behind(t, b, func(o *cache.Options) {
+		o.ByObject[&workv1alpha2.ResourceBinding{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"has": "none"})}
+	})
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 0), "it looks for the binding")
+	g.Consistently(func() []string { return w.works(t, "web-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a", "b"}))
+	g.Expect(w.intent(t, "a", template)).To(BeEmpty())
+	g.Expect(blind.wrote()).To(BeEmpty())
+}
+
+func TestABindingThatIsMadeAnewTakesOverWhatTheFormerOneLeft(t *testing.T) {
+	g := NewWithT(t)
+	w, template, b := placed(t, "both", "former")
+	change(t, w, template, func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{contract.PropagationPolicyPermanentIDLabel: "of-a-policy"})
+	})
+	former := w.work(t, "both", template)
+	w.lose(t, b)
+	_, read := w.behind(t, b, seesAll)
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 0), "it looks for the binding")
+	g.Consistently(func() []string { return w.works(t, "web-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"both", "former"}), "a policy has claimed the template")
+
+	g.Eventually(time.Now, stagetest.Timeout, stagetest.Poll).Should(BeTemporally(">=", former.CreationTimestamp.Add(time.Second)), "as the API tells them apart")
+	w.again(t, b, "another-id", "both")
+	g.Eventually(func() string { return w.work(t, "both", template).Labels[contract.ResourceBindingPermanentIDLabel] }, stagetest.Timeout, stagetest.Poll).Should(Equal("another-id"))
+	taken := w.work(t, "both", template)
+	g.Expect(taken.UID).To(Equal(former.UID))
+	g.Expect(taken.Labels[contract.WorkPermanentIDLabel]).NotTo(Equal(former.Labels[contract.WorkPermanentIDLabel]))
+	g.Expect(manifest(t, taken, "metadata", "labels", contract.WorkPermanentIDLabel)).To(Equal(taken.Labels[contract.WorkPermanentIDLabel]))
+	g.Expect(taken.Annotations).NotTo(HaveKey(contract.DeletionIntentAnnotation))
+	g.Eventually(func() string { return w.intent(t, "former", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
+}
+
+func TestABindingThatLostItsPermanentIDTakesNothingAway(t *testing.T) {
+	g := NewWithT(t)
+	w, template, b := placed(t, "a", "b")
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Labels, b.Spec.Clusters = nil, b.Spec.Clusters[:1]
+	})
+	w.behind(t, b, seesAll)
+	g.Eventually(func() string { return w.work(t, "a", template).Labels[contract.ResourceBindingPermanentIDLabel] }, stagetest.Timeout, stagetest.Poll).Should(Equal(string(b.UID)))
+	g.Consistently(func() []string { return w.works(t, "web-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a", "b"}))
+}
