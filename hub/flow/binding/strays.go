@@ -72,8 +72,8 @@ func (s *strays) forget(binding, work types.NamespacedName) {
 func (r *reconciler) noteStray(ctx context.Context, w *workv1alpha1.Work) bool {
 	key, named := r.bindingOf(w)
 	_, executing := contract.ClusterOf(r.prefix, w.Namespace)
-	if !named || !executing || bindings.IDOf(w) == "" || goes(w) {
-		return false
+	if !named || !executing || w.Labels[bindings.IDLabel(key.Namespace)] == "" || goes(w) {
+		return false // what says nothing of itself, or something that does not fit, nobody here has made
 	}
 	b := r.kind.New()
 	// The cache answers once it has started, and an error of another kind costs one live look.
@@ -129,7 +129,7 @@ func (r *reconciler) cleanUpStrays(ctx context.Context, key types.NamespacedName
 			errs = append(errs, fmt.Errorf("reading work %q: %w", name, err))
 			continue
 		}
-		if now, ok := r.bindingOf(w); err != nil || !ok || now != key || bindings.IDOf(w) == "" || goes(w) {
+		if now, ok := r.bindingOf(w); err != nil || !ok || now != key || w.Labels[bindings.IDLabel(key.Namespace)] == "" || goes(w) {
 			r.strays.forget(key, name)
 			continue
 		}
