@@ -2,7 +2,6 @@ package override
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/selector"
 )
 
@@ -19,18 +16,10 @@ import (
 type Result struct {
 	// Object is the object with all that applies.
 	Object *unstructured.Unstructured
-	// Cluster and Namespaced are the rules that were applied, of policies of each of
-	// the two kinds, sorted by the name of the policy.
+	// Cluster and Namespaced are the rules that are about the cluster, of policies of each
+	// of the two kinds, sorted by the name of the policy.
 	Cluster    []Applied
 	Namespaced []Applied
-}
-
-// Applied is one rule that was applied.
-type Applied struct {
-	// PolicyName is the name of its policy.
-	PolicyName string `json:"policyName"`
-	// Overriders are those of the rule.
-	Overriders policyv1alpha1.Overriders `json:"overriders"`
 }
 
 // Apply returns what a cluster gets of an object. It changes neither. The error names
@@ -65,25 +54,6 @@ func (p Plan) Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Clu
 	return out, nil
 }
 
-// Annotations returns the annotations by which a Work says what was applied.
-func (r Result) Annotations() (map[string]string, error) {
-	out := map[string]string{}
-	for key, applied := range map[string][]Applied{
-		contract.AppliedClusterOverridesAnnotation: r.Cluster,
-		contract.AppliedOverridesAnnotation:        r.Namespaced,
-	} {
-		if len(applied) == 0 {
-			continue
-		}
-		value, err := json.Marshal(applied)
-		if err != nil {
-			return nil, fmt.Errorf("encoding the annotation %s: %w", key, err)
-		}
-		out[key] = string(value)
-	}
-	return out, nil
-}
-
 // run applies rules, none of which may change the fixed fields.
 func run(list []step, fixed []field, obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, steps *budget) ([]Applied, error) {
 	if len(list) == 0 {
@@ -100,9 +70,10 @@ func run(list []step, fixed []field, obj *unstructured.Unstructured, cluster *cl
 		if !s.matcher.Matches(cluster) {
 			continue
 		}
+		var had effects
 		err := steps.spend(1 + compared/fixedInStep)
 		if err == nil {
-			err = applyAll(obj, s.overriders, steps)
+			had, err = applyAll(obj, s.overriders, steps)
 		}
 		if err == nil {
 			err = unchanged(obj, fixed, before)
@@ -110,7 +81,9 @@ func run(list []step, fixed []field, obj *unstructured.Unstructured, cluster *cl
 		if err != nil {
 			return nil, fmt.Errorf("%s for cluster %q: %w", s, cluster.Name, err)
 		}
-		out = append(out, Applied{PolicyName: s.policy.name, Overriders: *s.overriders})
+		out = append(out, Applied{
+			PolicyName: s.policy.name, Overriders: *s.overriders, WithoutEffect: had.sentences(), Ineffective: had.of == had.without,
+		})
 	}
 	slices.SortStableFunc(out, func(a, b Applied) int { return cmp.Compare(a.PolicyName, b.PolicyName) })
 	return out, nil
@@ -126,55 +99,4 @@ func (s *step) String() string {
 		return fmt.Sprintf("applying %s %q", s.policy.kind, name)
 	}
 	return fmt.Sprintf("applying overrideRules[%d] of %s %q", s.index, s.policy.kind, name)
-}
-
-// applyAll applies the overriders of one rule in their order.
-func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders, steps *budget) error {
-	if err := bounded(o); err != nil {
-		return err
-	}
-	for i := range o.ImageOverrider {
-		if err := applyImage(obj, &o.ImageOverrider[i], steps); err != nil {
-			return fmt.Errorf("imageOverrider[%d]: %w", i, err)
-		}
-	}
-	for i := range o.CommandOverrider {
-		if err := applyList(obj, "command", &o.CommandOverrider[i], steps); err != nil {
-			return fmt.Errorf("commandOverrider[%d]: %w", i, err)
-		}
-	}
-	for i := range o.ArgsOverrider {
-		if err := applyList(obj, "args", &o.ArgsOverrider[i], steps); err != nil {
-			return fmt.Errorf("argsOverrider[%d]: %w", i, err)
-		}
-	}
-	for i := range o.LabelsOverrider {
-		applyMetadata(obj, "labels", &o.LabelsOverrider[i])
-	}
-	for i := range o.AnnotationsOverrider {
-		applyMetadata(obj, "annotations", &o.AnnotationsOverrider[i])
-	}
-	for i := range o.FieldOverrider {
-		if err := applyField(obj, &o.FieldOverrider[i], steps); err != nil {
-			return fmt.Errorf("fieldOverrider[%d]: %w", i, err)
-		}
-	}
-	return applyPlaintext(obj, o.Plaintext, steps)
-}
-
-// Names lists the policies that shaped a Work, as its annotations say.
-func Names(annotations map[string]string) []string {
-	var out []string
-	for _, key := range []string{contract.AppliedClusterOverridesAnnotation, contract.AppliedOverridesAnnotation} {
-		var applied []Applied
-		if json.Unmarshal([]byte(annotations[key]), &applied) != nil {
-			continue // there is none
-		}
-		for _, a := range applied {
-			if !slices.Contains(out, a.PolicyName) {
-				out = append(out, a.PolicyName)
-			}
-		}
-	}
-	return out
 }

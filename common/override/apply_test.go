@@ -91,7 +91,6 @@ func TestCommandAndArgs(t *testing.T) {
 		"values are appended, a list is made":   {policyv1alpha1.CommandArgsOverrider{ContainerName: "web", Operator: policyv1alpha1.OverrideAdd, Value: []string{"x", "y"}}, []any{"run", "fast", "x", "y"}, []any{"x", "y"}},
 		"every equal value is removed":          {policyv1alpha1.CommandArgsOverrider{ContainerName: "web", Operator: policyv1alpha1.OverrideRemove, Value: []string{"fast", "z"}}, []any{"run"}, []any{}},
 		"another container is left alone":       {policyv1alpha1.CommandArgsOverrider{ContainerName: "log", Operator: policyv1alpha1.OverrideAdd, Value: []string{"x"}}, []any{"run", "fast"}, nil},
-		"an init container is left alone":       {policyv1alpha1.CommandArgsOverrider{ContainerName: "init", Operator: policyv1alpha1.OverrideAdd, Value: []string{"x"}}, []any{"run", "fast"}, nil},
 		"a container that is not there is fine": {policyv1alpha1.CommandArgsOverrider{ContainerName: "none", Operator: policyv1alpha1.OverrideAdd, Value: []string{"x"}}, []any{"run", "fast"}, nil},
 	}
 	for name, tt := range tests {
@@ -109,6 +108,18 @@ func TestCommandAndArgs(t *testing.T) {
 
 func TestLabelsAndAnnotations(t *testing.T) {
 	t.Parallel()
+func TestCommandAndArgsOfAnInitContainer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	both := []policyv1alpha1.CommandArgsOverrider{{ContainerName: "init", Operator: policyv1alpha1.OverrideAdd, Value: []string{"x"}}}
+	out, err := with(deployment(), policyv1alpha1.Overriders{CommandOverrider: both, ArgsOverrider: both})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(at(g, out, "spec", "template", "spec", "initContainers")).To(Equal([]any{
+		object{"name": "init", "image": "busybox:1", "command": []any{"x"}, "args": []any{"x"}},
+	}))
+	g.Expect(at(g, out, "spec", "template", "spec", "containers")).To(Equal(at(g, deployment(), "spec", "template", "spec", "containers")))
+}
+
 	tests := map[string]struct {
 		operator policyv1alpha1.OverriderOperator
 		value    map[string]string

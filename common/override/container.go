@@ -1,27 +1,40 @@
 package override
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/interpreter/podtemplate"
+	"fairlead.dev/common/prose"
 )
 
-// applyList changes the command or the arguments of the containers of one name.
-func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.CommandArgsOverrider, steps *budget) error {
-	all := containers(obj)
+// ofName is how much of a container's name sentences repeat.
+const ofName = 63
+
+// applyList changes the command or the arguments of the container or init container of a name, which no
+// two of a pod share. It returns why it had no effect; empty if it had one.
+func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.CommandArgsOverrider, steps *budget) (string, error) {
+	all := containers(obj, "containers", "initContainers")
 	if err := steps.spend(1 + len(all)); err != nil {
-		return err
+		return "", err
 	}
+	if len(all) == 0 {
+		return noContainers(obj) + "; change what is there with plaintext", nil
+	}
+	found := false
 	for _, container := range all {
 		if container["name"] != o.ContainerName {
 			continue
 		}
+		found = true
 		current, _ := container[field].([]any)
 		if err := steps.spend((len(current) + len(o.Value)) / wordsInStep); err != nil {
-			return err
+			return "", err
 		}
 		next := make([]any, 0, len(current)+len(o.Value))
 		next = append(next, current...)
@@ -40,5 +53,37 @@ func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.C
 		}
 		container[field] = next
 	}
-	return nil
+	if !found {
+		return fmt.Sprintf("no container is called %q; correct containerName", prose.Cut(o.ContainerName, ofName)), nil
+	}
+	return "", nil
+}
+
+// containers returns the containers of the pod template of an object, those in each of the fields, to be
+// changed in place; none if it has no pod template, or one of another shape.
+func containers(obj *unstructured.Unstructured, fields ...string) []map[string]any {
+	spec := obj.Object
+	for _, key := range podtemplate.Path(obj.GetKind()) {
+		next, ok := spec[key].(map[string]any)
+		if !ok {
+			return nil
+		}
+		spec = next
+	}
+	var out []map[string]any
+	for _, field := range fields {
+		list, _ := spec[field].([]any)
+		out = slices.Grow(out, len(list))
+		for _, entry := range list {
+			if container, ok := entry.(map[string]any); ok {
+				out = append(out, container)
+			}
+		}
+	}
+	return out
+}
+
+// noContainers says that there are none, and where they were looked for.
+func noContainers(obj *unstructured.Unstructured) string {
+	return fmt.Sprintf("the %s has no containers at %s", obj.GetKind(), strings.Join(podtemplate.Path(obj.GetKind()), "."))
 }

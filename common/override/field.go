@@ -12,17 +12,18 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// applyField patches JSON or YAML that stands inside a string.
-func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider, steps *budget) error {
+// applyField patches JSON or YAML that stands inside a string. It returns why it had no effect; empty if it
+// had one.
+func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider, steps *budget) (string, error) {
 	at, err := stringAt(obj.Object, o.FieldPath)
 	if err != nil {
-		return fmt.Errorf("fieldPath: %w", err)
+		return "", fmt.Errorf("fieldPath: %w", err)
 	}
 	if err := boundedText(at.value); err != nil {
-		return fmt.Errorf("fieldPath %q: %w", o.FieldPath, err)
+		return "", fmt.Errorf("fieldPath %q: %w", o.FieldPath, err)
 	}
 	if err := steps.spend(stepsOf(at.value, len(o.YAML)+len(o.JSON))); err != nil {
-		return err
+		return "", err
 	}
 	var changed string
 	switch {
@@ -39,16 +40,16 @@ func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider
 		}
 		changed, err = patchJSON(at.value, operations)
 	default:
-		return nil
+		return "it has neither json nor yaml", nil
 	}
 	if err == nil {
 		err = boundedText(changed)
 	}
 	if err != nil {
-		return fmt.Errorf("fieldPath %q: %w", o.FieldPath, err)
+		return "", fmt.Errorf("fieldPath %q: %w", o.FieldPath, err)
 	}
 	at.set(changed)
-	return nil
+	return "", nil
 }
 
 // stepsOf returns how many steps it takes to apply operations to a text.

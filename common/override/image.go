@@ -19,61 +19,79 @@ type image struct {
 	digest     string
 }
 
-func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider, steps *budget) error {
+// applyImage changes images: the one that its predicate names, or those of all containers but the
+// init containers, of which a tag or a repository that is meant for the application would make
+// another program. It returns why it had no effect; empty if it had one.
+func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider, steps *budget) (string, error) {
 	if o.Predicate != nil {
 		if err := steps.spend(1); err != nil {
-			return err
+			return "", err
 		}
 		at, err := stringAt(obj.Object, o.Predicate.Path)
 		if err != nil {
-			return fmt.Errorf("predicate: %w", err)
+			return "", fmt.Errorf("predicate: %w", err)
 		}
-		changed, err := changeImage(at.value, o)
+		changed, why, err := changeImage(at.value, o)
 		if err != nil {
-			return fmt.Errorf("at %q: %w", o.Predicate.Path, err)
+			return "", fmt.Errorf("at %q: %w", o.Predicate.Path, err)
 		}
 		at.set(changed)
-		return nil
+		return why, nil
 	}
-	all := containers(obj)
+	all := containers(obj, "containers")
 	if err := steps.spend(1 + len(all)); err != nil {
-		return err
+		return "", err
 	}
+	if len(all) == 0 {
+		return noContainers(obj) + "; name the image with predicate.path", nil
+	}
+	without := "no container has an image"
+	had := false
 	for _, container := range all {
 		value, ok := container["image"].(string)
 		if !ok || value == "" {
 			continue
 		}
-		changed, err := changeImage(value, o)
+		changed, why, err := changeImage(value, o)
 		if err != nil {
-			return fmt.Errorf("container %q: %w", container["name"], err)
+			return "", fmt.Errorf("container %q: %w", container["name"], err)
 		}
 		container["image"] = changed
+		if without = why; why == "" {
+			had = true
+		}
 	}
-	return nil
+	if had {
+		return "", nil
+	}
+	return without, nil
 }
 
-func changeImage(value string, o *policyv1alpha1.ImageOverrider) (string, error) {
+// changeImage returns what becomes of an image, and why the overrider had no effect on it; empty if it had.
+func changeImage(value string, o *policyv1alpha1.ImageOverrider) (string, string, error) {
 	parts, err := parseImage(value)
 	if err != nil {
-		return "", fmt.Errorf("reading image %q: %w", value, err)
+		return "", "", fmt.Errorf("reading image %q: %w", value, err)
 	}
+	why := ""
 	switch o.Component {
 	case policyv1alpha1.ImageRegistry:
 		parts.registry = change(parts.registry, o.Operator, o.Value)
 	case policyv1alpha1.ImageRepository:
 		parts.repository = change(parts.repository, o.Operator, o.Value)
 	case policyv1alpha1.ImageTag:
-		parts.changeTag(o.Operator, o.Value)
+		if !parts.changeTag(o.Operator, o.Value) {
+			why = "what it makes is neither a tag nor a digest; correct the value"
+		}
 	default:
-		return "", fmt.Errorf("component %q is not one of Registry, Repository and Tag", o.Component)
+		return "", "", fmt.Errorf("component %q is not one of Registry, Repository and Tag", o.Component)
 	}
 	out := parts.String()
 	if _, err := reference.Parse(out); err != nil {
 		// Neither value is told: people read this who may not read ClusterOverridePolicies, one of which may have made both.
-		return "", fmt.Errorf("%s %s makes of the image what is none; correct the value in the policy: %w", o.Operator, o.Component, err)
+		return "", "", fmt.Errorf("%s %s makes of the image what is none; correct the value in the policy: %w", o.Operator, o.Component, err)
 	}
-	return out, nil
+	return out, why, nil
 }
 
 func parseImage(value string) (image, error) {
@@ -102,8 +120,8 @@ func parseImage(value string) (image, error) {
 func isRegistry(s string) bool { return strings.ContainsAny(s, ".:") || s == "localhost" }
 
 // changeTag changes the tag, or the digest if there is no tag. The value decides which
-// of the two the image has afterwards; one that is neither changes nothing.
-func (i *image) changeTag(op policyv1alpha1.OverriderOperator, value string) {
+// of the two the image has afterwards; one that is neither changes nothing, and false is returned.
+func (i *image) changeTag(op policyv1alpha1.OverriderOperator, value string) bool {
 	current := i.tag
 	if current == "" {
 		current = i.digest
@@ -114,7 +132,10 @@ func (i *image) changeTag(op policyv1alpha1.OverriderOperator, value string) {
 		i.tag, i.digest = next, ""
 	case isDigest(next):
 		i.tag, i.digest = "", next
+	default:
+		return false
 	}
+	return true
 }
 
 func isDigest(s string) bool {
@@ -149,29 +170,4 @@ func change(current string, op policyv1alpha1.OverriderOperator, value string) s
 	default:
 		return current
 	}
-}
-
-// containers returns the containers of the workload kinds of Kubernetes, to be changed
-// in place. Init containers and ephemeral ones are not among them.
-func containers(obj *unstructured.Unstructured) []map[string]any {
-	path := []string{"spec", "template", "spec", "containers"}
-	switch obj.GetKind() {
-	case "Pod":
-		path = []string{"spec", "containers"}
-	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job":
-	default:
-		return nil
-	}
-	value, _, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
-	if err != nil {
-		return nil // a kind of that name with another shape
-	}
-	list, _ := value.([]any)
-	out := make([]map[string]any, 0, len(list))
-	for _, entry := range list {
-		if container, ok := entry.(map[string]any); ok {
-			out = append(out, container)
-		}
-	}
-	return out
 }

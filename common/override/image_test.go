@@ -83,7 +83,7 @@ func TestWhatMakesNoImageIsNotTold(t *testing.T) {
 func TestImageOfWhichContainers(t *testing.T) {
 	t.Parallel()
 	mirror := image(policyv1alpha1.ImageRegistry, policyv1alpha1.OverrideReplace, "mirror.local")
-	for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"} {
+	for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController", "Rollout"} {
 		g := NewWithT(t)
 		obj := deployment()
 		obj.SetKind(kind)
@@ -99,11 +99,15 @@ func TestImageOfWhichContainers(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(container(g, out, 0)["image"]).To(Equal("mirror.local/nginx"))
 
-	cron := deployment()
-	cron.SetKind("CronJob")
+	spec := at(g, deployment(), "spec")
+	cron := &unstructured.Unstructured{Object: object{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": object{"name": "c"}, "spec": object{"jobTemplate": object{"spec": spec}}}}
 	out, err = with(cron, mirror)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(container(g, out, 0)["image"]).To(Equal("nginx:1.27"), "other kinds need a predicate")
+	g.Expect(at(g, out, "spec", "jobTemplate", "spec", "template", "spec", "containers")).To(ContainElement(HaveKeyWithValue("image", "mirror.local/nginx:1.27")))
+	template := &unstructured.Unstructured{Object: object{"apiVersion": "v1", "kind": "PodTemplate", "metadata": object{"name": "t"}, "template": at(g, deployment(), "spec", "template")}}
+	out, err = with(template, mirror)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(at(g, out, "template", "spec", "containers")).To(ContainElement(HaveKeyWithValue("image", "mirror.local/nginx:1.27")))
 
 	empty := deployment()
 	empty.Object["spec"] = "of another shape"

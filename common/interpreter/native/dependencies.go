@@ -14,8 +14,9 @@ import (
 	"fairlead.dev/common/interpreter/podtemplate"
 )
 
-// podDependencies returns a rule about the pod template whose spec is at a path.
-func podDependencies(path ...string) func(content) ([]configv1alpha1.DependentObjectReference, error) {
+// podDependencies returns a rule about the pod template of objects of a kind.
+func podDependencies(kind string) func(content) ([]configv1alpha1.DependentObjectReference, error) {
+	path := podtemplate.Path(kind)
 	return func(template content) ([]configv1alpha1.DependentObjectReference, error) {
 		pod, err := podtemplate.Read(contentAt(template, path...))
 		if err != nil {
@@ -28,7 +29,7 @@ func podDependencies(path ...string) func(content) ([]configv1alpha1.DependentOb
 // statefulSetDependencies leaves out the claims that the StatefulSet makes itself, and
 // adds the Service that gives its pods their names.
 func statefulSetDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
-	refs, err := podDependencies("spec", "template", "spec")(template)
+	refs, err := podDependencies("StatefulSet")(template)
 	if err != nil {
 		return nil, err
 	}

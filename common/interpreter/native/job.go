@@ -29,7 +29,7 @@ const (
 func job() rules {
 	status := counters{nonzero: []string{"active", "succeeded", "failed"}}
 	return rules{
-		dependencies: podDependencies("spec", "template", "spec"),
+		dependencies: podDependencies("Job"),
 		replicas:     jobReplicas,
 		revise:       reviseField("parallelism"),
 		retain:       retainJob,
@@ -47,7 +47,7 @@ func job() rules {
 
 func cronJob() rules {
 	return rules{
-		dependencies: podDependencies("spec", "jobTemplate", "spec", "template", "spec"),
+		dependencies: podDependencies("CronJob"),
 		aggregate:    aggregateCronJob,
 		healthy:      lastRunHealthy,
 	}

@@ -16,7 +16,7 @@ import (
 func pod() rules {
 	return rules{
 		replicas:     podReplicas,
-		dependencies: podDependencies("spec"),
+		dependencies: podDependencies("Pod"),
 		retain:       retainPod,
 		aggregate:    aggregatePod,
 		healthy: func(live content) bool {

@@ -17,7 +17,7 @@ func deployment() rules {
 		generations: true,
 	}
 	return rules{
-		dependencies: podDependencies("spec", "template", "spec"),
+		dependencies: podDependencies("Deployment"),
 		replicas:     podTemplateReplicas,
 		revise:       reviseField("replicas"),
 		retain:       retainReplicas,
@@ -31,7 +31,7 @@ func deployment() rules {
 func replicaSet() rules {
 	status := counters{always: []string{"replicas"}, nonzero: []string{"readyReplicas", "availableReplicas"}, generations: true}
 	return rules{
-		dependencies: podDependencies("spec", "template", "spec"),
+		dependencies: podDependencies("ReplicaSet"),
 		replicas:     podTemplateReplicas,
 		revise:       reviseField("replicas"),
 		retain:       retainReplicas,
@@ -67,7 +67,7 @@ func daemonSet() rules {
 		generations: true,
 	}
 	return rules{
-		dependencies: podDependencies("spec", "template", "spec"),
+		dependencies: podDependencies("DaemonSet"),
 		reflect:      status.reflect,
 		aggregate:    status.aggregate,
 		healthy: func(live content) bool {

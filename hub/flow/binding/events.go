@@ -2,7 +2,6 @@ package binding
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
 	"fairlead.dev/hub/flow/binding/fanout"
 	"fairlead.dev/hub/flow/binding/storage"
 )
@@ -29,6 +29,7 @@ const (
 	reasonCleanUpFailed  = "CleanupWorkFailed"
 	reasonOverridden     = "ApplyOverridePolicySucceed"
 	reasonOverrideFailed = "ApplyOverridePolicyFailed"
+	reasonWithoutEffect  = "OverriderWithoutEffect"
 	actionSync           = "SyncWork"
 	actionCleanUp        = "CleanupWork"
 	actionOverride       = "ApplyOverridePolicy"
@@ -48,7 +49,7 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	for _, w := range done.written {
 		for _, note := range overrideNotes(r.prefix, s.binding, w) {
 			r.events(kube.Event{
-				Regarding: template, Type: corev1.EventTypeNormal, Reason: reasonOverridden, Action: actionOverride, Note: note, Detail: true,
+				Regarding: template, Type: corev1.EventTypeNormal, Reason: note.reason, Action: actionOverride, Note: note.text, Detail: true,
 			})
 		}
 	}
@@ -145,30 +146,28 @@ func (r *reconciler) syncedNote(b kube.Binding) string {
 	return fmt.Sprintf("Sync work of %s(%s) successful.", r.kind.Kind, name)
 }
 
-// overrideNotes are the sentences about the override policies that a Work says were
-// applied.
-func overrideNotes(prefix string, b kube.Binding, w *workv1alpha1.Work) []string {
-	cluster, _ := contract.ClusterOf(prefix, w.Namespace)
-	var out []string
-	for _, name := range appliedPolicies(w, contract.AppliedClusterOverridesAnnotation) {
-		out = append(out, fmt.Sprintf("Apply cluster override policy(%s) for cluster(%s) succeed.", name, cluster))
-	}
-	for _, name := range appliedPolicies(w, contract.AppliedOverridesAnnotation) {
-		out = append(out, fmt.Sprintf("Apply override policy(%s/%s) for cluster(%s) succeed.", b.BindingSpec().Resource.Namespace, name, cluster))
-	}
-	return out
-}
+// overrideNote is a sentence about an override policy, and the reason of the event that says it.
+type overrideNote struct{ reason, text string }
 
-func appliedPolicies(w *workv1alpha1.Work, annotation string) []string {
-	var applied []struct {
-		PolicyName string `json:"policyName"`
+// overrideNotes are the sentences about the override policies that a Work says were
+// applied, and about the overriders that found nothing to change.
+func overrideNotes(prefix string, b kube.Binding, w *workv1alpha1.Work) []overrideNote {
+	cluster, _ := contract.ClusterOf(prefix, w.Namespace)
+	ofCluster, ofNamespace := override.Read(w.Annotations)
+	var out []overrideNote
+	for _, a := range ofCluster {
+		if !a.Ineffective {
+			out = append(out, overrideNote{reasonOverridden, fmt.Sprintf("Apply cluster override policy(%s) for cluster(%s) succeed.", a.PolicyName, cluster)})
+		}
 	}
-	if value := w.Annotations[annotation]; value == "" || json.Unmarshal([]byte(value), &applied) != nil {
-		return nil
+	for _, a := range ofNamespace {
+		if !a.Ineffective {
+			out = append(out, overrideNote{reasonOverridden, fmt.Sprintf("Apply override policy(%s/%s) for cluster(%s) succeed.",
+				b.BindingSpec().Resource.Namespace, a.PolicyName, cluster)})
+		}
 	}
-	out := make([]string, len(applied))
-	for i := range applied {
-		out[i] = applied[i].PolicyName
+	for _, why := range override.WithoutEffect(w.Annotations) {
+		out = append(out, overrideNote{reasonWithoutEffect, fmt.Sprintf("An override changes nothing for cluster %q: %s.", cluster, why)})
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/override"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/diff"
@@ -35,6 +36,8 @@ type sent struct {
 	// Problem says why there is nothing to show.
 	Problem   string
 	Overrides []string
+	// WithoutEffect are clauses about overriders that found nothing to change.
+	WithoutEffect []string
 	// Revision says of which revision it is, where changes go out in waves.
 	Revision string
 	Path     string
@@ -62,7 +65,7 @@ func (s *Server) sentTo(ctx context.Context, v *visit, a *applications.Applicati
 		out.Problem = unreadable(err, "what "+cluster+" was sent")
 		return out
 	}
-	out.Overrides, out.Revision = overridesOf(work), revisionOf(work)
+	out.Overrides, out.WithoutEffect, out.Revision = overridesOf(work), override.WithoutEffect(work.Annotations), revisionOf(work)
 	if show != "diff" {
 		if out.Text, err = s.manifestOf(content); err != nil {
 			out.Problem = err.Error()

@@ -150,6 +150,13 @@ func TestText(t *testing.T) {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Work: "web-1", Applied: "False", Message: "port 70000", Reported: &at, Overrides: []string{"ports"}}}},
 			[]string{"edge-1   True   web-1  False    -       60s    ports          port 70000", "Next: Cluster edge-1 refuses the object"},
 		},
+		"an overrider has no effect": {
+			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{
+				{Cluster: "edge-1", WithoutEffect: []string{"OverridePolicy p, x"}}, {Cluster: "edge-2", WithoutEffect: []string{"OverridePolicy p, x"}},
+				{Cluster: "edge-3", WithoutEffect: []string{"OverridePolicy p, x"}}, {Cluster: "edge-4", WithoutEffect: []string{"OverridePolicy p, y", "OverridePolicy p, x"}},
+			}},
+			[]string{"Overriders without effect:\n  OverridePolicy p, x (in edge-1, edge-2, edge-3 and 1 more)\n  OverridePolicy p, y (in edge-4)\n"},
+		},
 		"a member is silent": {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "Unknown", Applied: "True", Health: "Healthy"}}},
 			[]string{"Next: Cluster edge-1 does not report (Ready is Unknown)"},

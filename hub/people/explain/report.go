@@ -126,4 +126,7 @@ type Member struct {
 	Reported *metav1.Time `json:"reported,omitempty"`
 	// Overrides are the policies that made a difference there.
 	Overrides []string `json:"overrides,omitempty"`
+	// WithoutEffect are clauses that say which overriders of policies about that cluster found nothing in the
+	// object that they could change.
+	WithoutEffect []string `json:"overridesWithoutEffect,omitempty"`
 }

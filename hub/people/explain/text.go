@@ -16,6 +16,9 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
+// maxClusters is how many clusters are named of those of which the same is to be said.
+const maxClusters = 3
+
 // Write writes a report for people. The time is now.
 func Write(w io.Writer, r *Report, now time.Time) error {
 	p := printer{tabs: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), now: now}
@@ -28,6 +31,7 @@ func Write(w io.Writer, r *Report, now time.Time) error {
 	p.moves(r)
 	p.rollout(r)
 	p.members(r)
+	p.withoutEffect(r)
 	p.pods(r)
 	if r.Advice != "" {
 		p.line("")
@@ -247,6 +251,32 @@ func (p *printer) members(r *Report) {
 			message = strings.TrimSpace(revisionOf(m.Rollout) + message)
 		}
 		p.row(m.Cluster, m.Ready, m.Work, m.Applied, m.Health, p.since(m.Reported), strings.Join(m.Overrides, ", "), message)
+	}
+}
+
+// withoutEffect says which overriders found nothing to change, and in which clusters: most say the same in all.
+func (p *printer) withoutEffect(r *Report) {
+	var said []string
+	in := map[string][]string{}
+	for _, m := range r.Members {
+		for _, why := range m.WithoutEffect {
+			if in[why] == nil {
+				said = append(said, why)
+			}
+			in[why] = append(in[why], m.Cluster)
+		}
+	}
+	if len(said) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Overriders without effect:")
+	for _, why := range said {
+		clusters, more := in[why], ""
+		if n := len(clusters) - maxClusters; n > 0 {
+			clusters, more = clusters[:maxClusters], fmt.Sprintf(" and %d more", n)
+		}
+		p.line("  %s (in %s%s)", why, strings.Join(clusters, ", "), more)
 	}
 }
 

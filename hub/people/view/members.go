@@ -126,7 +126,7 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 	if work.DeletionTimestamp != nil {
 		m.Message = "it is being removed from this cluster"
 	}
-	m.Overrides = override.Names(work.Annotations)
+	m.Overrides, m.WithoutEffect = override.Names(work.Annotations), override.WithoutEffect(work.Annotations)
 	for i := range work.Status.ManifestStatuses {
 		m.PodReasons = append(m.PodReasons, work.Status.ManifestStatuses[i].PodReasons...)
 	}

@@ -153,7 +153,7 @@ const (
 // ImageOverrider changes one part of image references.
 type ImageOverrider struct {
 	// Predicate says where the image stands. Absent means the containers of the
-	// workload kinds of Kubernetes.
+	// pod template, but for its init containers.
 	// +optional
 	Predicate *ImagePredicate `json:"predicate,omitempty"`
 
@@ -182,7 +182,8 @@ type ImagePredicate struct {
 
 // CommandArgsOverrider changes the command or the arguments of a container.
 type CommandArgsOverrider struct {
-	// ContainerName is the name of the container.
+	// ContainerName is the name of the container, which may be an
+	// init container.
 	// +required
 	ContainerName string `json:"containerName"`
 
