@@ -30,7 +30,9 @@ func TestPlaintext(t *testing.T) {
 		"a whole object is added":                    {add, "/metadata/annotations", `{"a":"b"}`, []string{"metadata", "annotations"}, object{"a": "b"}, ""},
 		"a slash in a key is written ~1":             {add, "/metadata/labels/a~1b", `"c"`, []string{"metadata", "labels", "a/b"}, "c", ""},
 		"a field is removed":                         {remove, "/spec/replicas", "", []string{"spec", "replicas"}, nil, ""},
-		"a missing value is null":                    {add, "/spec/paused", "", []string{"spec", "paused"}, nil, ""},
+		"add without a value is refused":             {add, "/spec/paused", "", nil, nil, `plaintext[0], path "/spec/paused": it has no value to set`},
+		"replace without a value is refused":         {replace, "/spec/replicas", "", nil, nil, "use remove to take the field away"},
+		"null is no value, either":                   {replace, "/spec/replicas", "null", nil, nil, "it has no value to set"},
 		"replace of what is missing fails":           {replace, "/spec/none", "1", nil, nil, "use add"},
 		"remove of what is missing fails":            {remove, "/spec/none", "", nil, nil, "nothing at this path"},
 		"add below what is missing fails":            {add, "/spec/none/deeper", "1", nil, nil, "parent"},
@@ -106,8 +108,6 @@ func TestCommandAndArgs(t *testing.T) {
 	}
 }
 
-func TestLabelsAndAnnotations(t *testing.T) {
-	t.Parallel()
 func TestCommandAndArgsOfAnInitContainer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -120,6 +120,8 @@ func TestCommandAndArgsOfAnInitContainer(t *testing.T) {
 	g.Expect(at(g, out, "spec", "template", "spec", "containers")).To(Equal(at(g, deployment(), "spec", "template", "spec", "containers")))
 }
 
+func TestLabelsAndAnnotations(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		operator policyv1alpha1.OverriderOperator
 		value    map[string]string

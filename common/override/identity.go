@@ -79,21 +79,21 @@ func unchanged(obj *unstructured.Unstructured, fields []field, before []any) err
 	return nil
 }
 
-// bounded says whether the values of a rule are of a sensible size and depth.
+// bounded says whether the values of a rule are there where they are needed, and of a sensible size and depth.
 func bounded(o *policyv1alpha1.Overriders) error {
 	for i := range o.Plaintext {
-		if err := boundedValue(o.Plaintext[i].Value.Raw); err != nil {
+		if err := boundedValue(o.Plaintext[i].Operator, o.Plaintext[i].Value.Raw); err != nil {
 			return fmt.Errorf("plaintext[%d], path %q: %w", i, o.Plaintext[i].Path, err)
 		}
 	}
 	for i := range o.FieldOverrider {
 		for j := range o.FieldOverrider[i].JSON {
-			if err := boundedValue(o.FieldOverrider[i].JSON[j].Value.Raw); err != nil {
+			if err := boundedValue(o.FieldOverrider[i].JSON[j].Operator, o.FieldOverrider[i].JSON[j].Value.Raw); err != nil {
 				return fmt.Errorf("fieldOverrider[%d]: json[%d]: %w", i, j, err)
 			}
 		}
 		for j := range o.FieldOverrider[i].YAML {
-			if err := boundedValue(o.FieldOverrider[i].YAML[j].Value.Raw); err != nil {
+			if err := boundedValue(o.FieldOverrider[i].YAML[j].Operator, o.FieldOverrider[i].YAML[j].Value.Raw); err != nil {
 				return fmt.Errorf("fieldOverrider[%d]: yaml[%d]: %w", i, j, err)
 			}
 		}
@@ -101,7 +101,10 @@ func bounded(o *policyv1alpha1.Overriders) error {
 	return nil
 }
 
-func boundedValue(raw []byte) error {
+func boundedValue(op policyv1alpha1.OverriderOperator, raw []byte) error {
+	if err := needsValue(op, raw); err != nil {
+		return err
+	}
 	if len(raw) > maxValue {
 		return fmt.Errorf("the value has %d bytes, and may have %d; put what is as large into the template", len(raw), maxValue)
 	}

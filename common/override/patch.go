@@ -1,6 +1,7 @@
 package override
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,20 @@ type operation struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// newOperation makes an operation. A value that is missing is null.
+// errNoValue is why an operation is refused that sets nothing: over there it would set null, which is a
+// mistake of its author. The API drops a null, too, so that it is no other than what is left out.
+var errNoValue = errors.New("it has no value to set; give it one, or use remove to take the field away")
+
+// needsValue says whether an operation has the value that its operator needs.
+func needsValue(op policyv1alpha1.OverriderOperator, value []byte) error {
+	missing := len(value) == 0 || string(bytes.TrimSpace(value)) == "null"
+	if missing && (op == policyv1alpha1.OverrideAdd || op == policyv1alpha1.OverrideReplace) {
+		return errNoValue
+	}
+	return nil
+}
+
+// newOperation makes an operation, of which remove has no value.
 func newOperation(op policyv1alpha1.OverriderOperator, path string, value []byte) operation {
 	if len(value) == 0 {
 		value = []byte("null")

@@ -30,10 +30,8 @@ func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, ra
 	var value any
 	switch op {
 	case policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideReplace:
-		if len(raw) > 0 { // what is missing is null
-			if err := kjson.Unmarshal(raw, &value); err != nil {
-				return nil, fmt.Errorf("reading the value: %w", err)
-			}
+		if err := kjson.Unmarshal(raw, &value); err != nil {
+			return nil, fmt.Errorf("reading the value: %w", err)
 		}
 	case policyv1alpha1.OverrideRemove:
 	default:
