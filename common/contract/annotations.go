@@ -128,7 +128,8 @@ const (
 	ImagePullSecretsAnnotation = "fairlead.dev/image-pull-secrets"
 	// DeletionPropagationAnnotation, on a template, says what becomes of the dependents
 	// of its objects in the members when those are deleted: Background (as if it were
-	// not there), Foreground or Orphan.
+	// not there), Foreground or Orphan. PropagationOf reads it; nothing is rendered of a
+	// template that says anything else.
 	DeletionPropagationAnnotation = "fairlead.dev/deletion-propagation"
 	// DeleteContentsAnnotation, on a template or a Work, is "true" if a Namespace or a
 	// CustomResourceDefinition may be deleted from a member together with the objects in it

@@ -3,7 +3,6 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -144,13 +143,11 @@ func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
 	return m
 }
 
-// propagation reads what a template says of its deletion; silence, and what is no word of
-// the API, is in the background.
+// propagation reads what a template says of its deletion. A hub sends no word that is none of the
+// API; what one of before sent is deleted in the background, as it always was.
 func propagation(asked string) metav1.DeletionPropagation {
-	for _, known := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
-		if strings.EqualFold(asked, string(known)) {
-			return known
-		}
+	if known, ok := contract.PropagationOf(asked); ok {
+		return known
 	}
 	return metav1.DeletePropagationBackground
 }

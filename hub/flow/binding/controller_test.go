@@ -20,6 +20,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/override"
 	"fairlead.dev/hub/flow/binding"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/stagetest"
@@ -233,6 +234,24 @@ func overridePolicies(t *testing.T, s *stage) {
 	change(t, w, builder.MakeCluster(w.member("a")).Obj(), func(c *clusterv1alpha1.Cluster) { c.SetLabels(map[string]string{"size": w.namespace}) })
 	g.Eventually(replicas("a"), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	g.Expect(replicas("b")()).To(BeEquivalentTo(1))
+
+	// An overrider that finds nothing to change does not count as applied.
+	idle := builder.MakeOverride(w.namespace, "idle").Select("apps/v1", "Deployment", "web").Replace(w.member("b"), "/spec/replicas", 1).Obj()
+	idle.Spec.OverrideRules[0].Overriders = policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{
+		{Operator: policyv1alpha1.OverrideRemove, Value: map[string]string{"none": ""}},
+	}}
+	g.Expect(w.hub.Create(t.Context(), idle)).To(Succeed())
+	g.Eventually(func() []string { return override.WithoutEffect(w.work(t, "b", template).Annotations) }, stagetest.Timeout, stagetest.Poll).Should(
+		Equal([]string{"OverridePolicy idle, labelsOverrider[0]: the object has none of these labels to remove"}))
+	g.Expect(override.Names(w.work(t, "b", template).Annotations)).To(BeEmpty())
+
+	// A slip in what becomes of dependents is refused, and the clusters keep what they have.
+	change(t, w, template, func(d *unstructured.Unstructured) {
+		d.SetAnnotations(map[string]string{contract.DeletionPropagationAnnotation: "Orphann"})
+	})
+	g.Eventually(rendered, stagetest.Timeout, stagetest.Poll).Should(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", ContainSubstring(`is "Orphann", and can be Background, Foreground or Orphan; correct it`))))
+	g.Expect(manifest(t, w.work(t, "b", template), "metadata", "annotations")).NotTo(HaveKey(contract.DeletionPropagationAnnotation))
 }
 
 func oneClusterThatCannotBeServed(t *testing.T, s *stage) {

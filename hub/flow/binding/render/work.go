@@ -24,8 +24,12 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/jsondepth"
 	"fairlead.dev/common/override"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/common/prune"
 )
+
+// ofAnnotation is how much of an annotation errors repeat, in characters.
+const ofAnnotation = 60
 
 // workIDSpace is the name space of the permanent ids of Works, which are derived.
 const workIDSpace = "0f6c6ea1-53f4-4d64-9f0b-3f3f0a5d2c1e"
@@ -76,6 +80,9 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 		return nil, err
 	}
 	obj = overridden.Object
+	if err := checkPropagation(obj); err != nil {
+		return nil, err
+	}
 	prune.Object(obj)
 
 	// 2. Where it goes, and under which name.
@@ -121,6 +128,17 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 	}
 	work.Annotations[contract.ManifestHashAnnotation] = hash(&work.Spec, manifest)
 	return work, nil
+}
+
+// checkPropagation refuses a slip in what is to become of the object's dependents when it is deleted: they would be deleted
+// with it, and their author may have meant to keep them.
+func checkPropagation(obj *unstructured.Unstructured) error {
+	said, _, _ := unstructured.NestedString(obj.Object, "metadata", "annotations", contract.DeletionPropagationAnnotation)
+	if _, ok := contract.PropagationOf(said); !ok {
+		return fmt.Errorf("the annotation %s of the object is %q, and can be Background, Foreground or Orphan; correct it",
+			contract.DeletionPropagationAnnotation, prose.Cut(said, ofAnnotation))
+	}
+	return nil
 }
 
 // preserved says whether the object stays in the cluster when the Work goes.

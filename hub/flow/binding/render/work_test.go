@@ -412,6 +412,23 @@ func TestOverridesComeAfterReplicasAndBeforeOurMarks(t *testing.T) {
 	g.Expect(manifest.GetAnnotations()).NotTo(HaveKey(contract.AppliedOverridesAnnotation))
 }
 
+// TestASlipInWhatBecomesOfDependentsIsRefused holds that nothing is deleted with its dependents that was to leave them.
+func TestASlipInWhatBecomesOfDependentsIsRefused(t *testing.T) {
+	t.Parallel()
+	for said, wrong := range map[string]bool{"Orphan": false, "background": false, "": false, "Orphann": true} {
+		g := NewWithT(t)
+		_, err := render.Work(input(func(in *render.Input) {
+			in.Template.SetAnnotations(map[string]string{contract.DeletionPropagationAnnotation: said})
+		}))
+		if !wrong {
+			g.Expect(err).NotTo(HaveOccurred(), said)
+			continue
+		}
+		g.Expect(err).To(MatchError(And(ContainSubstring(contract.DeletionPropagationAnnotation), ContainSubstring(`"Orphann"`),
+			ContainSubstring("can be Background, Foreground or Orphan; correct it"))))
+	}
+}
+
 func TestPreservedStateBecomesLabels(t *testing.T) {
 	t.Parallel()
 	task := func(mode policyv1alpha1.PurgeMode, before ...string) workv1alpha2.GracefulEvictionTask {
