@@ -251,6 +251,21 @@ func TestOneRefusedManifestDoesNotHoldUpTheOthers(t *testing.T) {
 	g.Expect(w.get(g, "last").Data).To(HaveKey("a"))
 }
 
+// TestWhatDoesNotFitTheSchemaOfTheMember holds that the field is named, and what is to be done.
+func TestWhatDoesNotFitTheSchemaOfTheMember(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	port := func(name string) any { return map[string]any{"name": name, "port": int64(80), "protocol": "TCP"} }
+	work := w.work(t, "odd",
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "late", "namespace": w.member}, "later": "x"},
+		map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "twice", "namespace": w.member}, "spec": map[string]any{
+			"ports": []any{port("a"), port("b")},
+		}})
+	g.Expect(w.isNotApplied(t, work)).To(And(
+		ContainSubstring(".later: field not declared in schema; this member's version of the kind has no such field: upgrade the member, or take the field out"),
+		ContainSubstring(`.spec.ports: duplicate entries for key [port=80,protocol="TCP"]; elements of that list are told apart by this key: keep one with it`)))
+}
+
 func TestAWorkWaitsForItsNamespaceWithoutAWord(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)

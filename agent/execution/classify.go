@@ -43,12 +43,30 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 		return plan.Unanswered, "the member's API server is busy; this is tried again by itself"
 	}
 	if status, ok := statusOf(err); ok {
-		return plan.Refused, "the member refuses it: " + status.Message
+		return plan.Refused, "the member refuses it: " + status.Message + unmergeable(status.Message)
 	}
 	if unreachable(err) {
 		return plan.Unanswered, "the member's API server does not answer; this is tried again by itself"
 	}
 	return plan.Refused, err.Error()
+}
+
+// unmergeable says what to do about an object that a server cannot apply since it does not fit the schema of its kind, which
+// says where the fields are and by what the elements of lists are told apart; empty if it is another refusal. The API has
+// no code for that. The server names the fields.
+func unmergeable(message string) string {
+	if !strings.Contains(message, "failed to create typed patch object") {
+		return ""
+	}
+	var advice string
+	if strings.Contains(message, "duplicate entries for key") {
+		advice += "; elements of that list are told apart by this key: keep one with it, in the template or by an override policy"
+	}
+	if strings.Contains(message, "field not declared in schema") {
+		advice += "; this member's version of the kind has no such field: upgrade the member, " +
+			"or take the field out, in the template or for this cluster by an override policy that removes it"
+	}
+	return advice
 }
 
 // statusOf returns what the member's API server answered, if an error is such an answer.

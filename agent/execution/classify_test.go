@@ -70,6 +70,17 @@ func TestClassify(t *testing.T) {
 		"another object of the name": {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "a", field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "uid"), "x", "field is immutable"),
 		}), plan.Waiting, "being changed"},
+		"a list with a key twice": {
+			&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.ports: duplicate entries for key [containerPort=80]`}},
+			plan.Refused, "duplicate entries for key [containerPort=80]; elements of that list are told apart by this key: keep one",
+		},
+		"a field of a later Kubernetes": {
+			&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `failed to create typed patch object (shop/j; batch/v1, Kind=Job): .spec.x: field not declared in schema`}},
+			plan.Refused, ".spec.x: field not declared in schema; this member's version of the kind has no such field: upgrade the member, or take the field out",
+		},
+		"another refusal that speaks of fields": {
+			&apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Message: "field not declared in schema"}}, plan.Refused, "the member refuses it: field not declared in schema",
+		},
 		"a busy server":        {apierrors.NewTooManyRequests("later", 1), plan.Unanswered, "busy"},
 		"a server that starts": {apierrors.NewServiceUnavailable("starting"), plan.Unanswered, "busy"},
 		"nobody there":         {fmt.Errorf("reading: %w", &url.Error{Op: "Patch", Err: syscall.ECONNREFUSED}), plan.Unanswered, "does not answer"},

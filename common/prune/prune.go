@@ -5,6 +5,7 @@ package prune
 import (
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -55,8 +56,19 @@ func Object(obj *unstructured.Unstructured) {
 // pruneJob removes what the API server generates for a Job, unless the selector was
 // chosen by hand. The time to live is the hub's: in a member it would delete a Job that
 // the agent then makes, and runs, anew.
+//
+// When pods are replaced is removed if it says what every API server that knows the field
+// fills in anyway: the hub's has filled it in, and members before Kubernetes 1.28 refuse
+// an object with a field that they do not know.
 func pruneJob(spec map[string]any) {
 	delete(spec, "ttlSecondsAfterFinished")
+	replacement := batchv1.TerminatingOrFailed
+	if spec["podFailurePolicy"] != nil {
+		replacement = batchv1.Failed
+	}
+	if spec["podReplacementPolicy"] == string(replacement) {
+		delete(spec, "podReplacementPolicy")
+	}
 	if spec["manualSelector"] == true {
 		return
 	}

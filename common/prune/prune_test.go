@@ -51,6 +51,18 @@ func TestPrune(t *testing.T) {
 				"manualSelector": false, "template": object{"metadata": object{"labels": object{"app": "x"}}},
 			}},
 		},
+		"when the pods of a Job are replaced goes, as every API server fills it in": {
+			object{"kind": "Job", "metadata": object{}, "spec": object{"podReplacementPolicy": "TerminatingOrFailed", "suspend": false}},
+			object{"kind": "Job", "metadata": object{}, "spec": object{"suspend": false}},
+		},
+		"so it does where failures of pods are told apart": {
+			object{"kind": "Job", "metadata": object{}, "spec": object{"podReplacementPolicy": "Failed", "podFailurePolicy": object{}}},
+			object{"kind": "Job", "metadata": object{}, "spec": object{"podFailurePolicy": object{}}},
+		},
+		"when the pods of a Job are replaced stays where its author chose it": {
+			object{"kind": "Job", "metadata": object{}, "spec": object{"podReplacementPolicy": "Failed"}},
+			object{"kind": "Job", "metadata": object{}, "spec": object{"podReplacementPolicy": "Failed"}},
+		},
 		"what a Job selects by hand stays": {
 			object{"kind": "Job", "metadata": object{}, "spec": object{
 				"ttlSecondsAfterFinished": int64(5), "manualSelector": true,

@@ -188,6 +188,9 @@ func (p Part) Same(now Part, revise Revise) (bool, error) {
 	if p.Scaled && !now.Scaled {
 		return false, nil // its replicas are not known
 	}
+	// A hub of before may have left less out; that it leaves out more now changes no content.
+	p.Object = p.Object.DeepCopy()
+	prune.Object(p.Object)
 	if revise != nil {
 		revised, err := revise(p.Object, 1)
 		if err != nil {

@@ -169,6 +169,18 @@ func TestAContentIsComparedByTheRulesOfNow(t *testing.T) {
 	g.Expect(same).To(BeFalse(), "replicas that were left out are not known")
 }
 
+// TestAContentStaysTheSameIfMoreIsLeftOutNow holds that a hub that leaves out more than the one before makes no revision by that.
+func TestAContentStaysTheSameIfMoreIsLeftOutNow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	kept, now := content(t, revision.Source{Template: deployment(nil)}), content(t, revision.Source{Template: deployment(nil)})
+	set("1", "metadata", "selfLink")(kept.Main.Object)
+	same, err := kept.Same(now, func(revision.Ref) revision.Revise { return nil })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(same).To(BeTrue())
+	g.Expect(kept.Main.Object.GetSelfLink()).To(Equal("1"), "what is kept is shared, and is not changed")
+}
+
 func TestATemplateIsMadeOfAPart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
