@@ -53,11 +53,8 @@ func (e *effects) sentences() []string {
 }
 
 // applyAll applies the overriders of one rule in their order.
-func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders, steps *budget) (effects, error) {
+func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders, values *decoded, steps *budget) (effects, error) {
 	var had effects
-	if err := bounded(o); err != nil {
-		return had, err
-	}
 	for i := range o.ImageOverrider {
 		why, err := applyImage(obj, &o.ImageOverrider[i], steps)
 		if err != nil {
@@ -86,14 +83,14 @@ func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders, step
 		had.add("annotationsOverrider", i, applyMetadata(obj, "annotations", &o.AnnotationsOverrider[i]))
 	}
 	for i := range o.FieldOverrider {
-		why, err := applyField(obj, &o.FieldOverrider[i], steps)
+		why, err := applyField(obj, &o.FieldOverrider[i], values.texts[i], steps)
 		if err != nil {
 			return had, fmt.Errorf("fieldOverrider[%d]: %w", i, err)
 		}
 		had.add("fieldOverrider", i, why)
 	}
 	had.of += len(o.Plaintext)
-	return had, applyPlaintext(obj, o.Plaintext, steps)
+	return had, applyPlaintext(obj, o.Plaintext, values.values, steps)
 }
 
 // Annotations returns the annotations by which a Work says what was applied.

@@ -70,14 +70,7 @@ func run(list []step, fixed []field, obj *unstructured.Unstructured, cluster *cl
 		if !s.matcher.Matches(cluster) {
 			continue
 		}
-		var had effects
-		err := steps.spend(1 + compared/fixedInStep)
-		if err == nil {
-			had, err = applyAll(obj, s.overriders, steps)
-		}
-		if err == nil {
-			err = unchanged(obj, fixed, before)
-		}
+		had, err := s.apply(obj, fixed, before, 1+compared/fixedInStep, steps)
 		if err != nil {
 			return nil, fmt.Errorf("%s for cluster %q: %w", s, cluster.Name, err)
 		}
@@ -87,6 +80,22 @@ func run(list []step, fixed []field, obj *unstructured.Unstructured, cluster *cl
 	}
 	slices.SortStableFunc(out, func(a, b Applied) int { return cmp.Compare(a.PolicyName, b.PolicyName) })
 	return out, nil
+}
+
+// apply applies the rule, which costs so many steps beside those of its overriders, and none of which may change the fixed fields.
+func (s *step) apply(obj *unstructured.Unstructured, fixed []field, before []any, cost int, steps *budget) (effects, error) {
+	if err := steps.spend(cost); err != nil {
+		return effects{}, err
+	}
+	values, err := s.decoded()
+	if err != nil {
+		return effects{}, err
+	}
+	had, err := applyAll(obj, s.overriders, values, steps)
+	if err == nil && values.mayChange(fixed) {
+		err = unchanged(obj, fixed, before)
+	}
+	return had, err
 }
 
 // String names the rule in errors.

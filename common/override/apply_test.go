@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/override"
+	"fairlead.dev/common/selector"
 )
 
 func TestPlaintext(t *testing.T) {
@@ -72,6 +73,26 @@ func TestPlaintextIsOnePatch(t *testing.T) {
 	o.Plaintext = append(o.Plaintext, policyv1alpha1.PlaintextOverrider{Path: "/none", Operator: policyv1alpha1.OverrideRemove})
 	_, err = with(deployment(), o)
 	g.Expect(err).To(MatchError(ContainSubstring("plaintext[2]")))
+}
+
+// TestClustersDoNotShareValues holds that what is done to what one cluster gets is not done to the others.
+func TestClustersDoNotShareValues(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{
+		{Path: "/spec/strategy", Operator: policyv1alpha1.OverrideAdd, Value: raw(`{"list":[1]}`)},
+		{Path: "/spec/strategy/list/-", Operator: policyv1alpha1.OverrideAdd, Value: raw("2")},
+		{Path: "/spec/strategy/type", Operator: policyv1alpha1.OverrideAdd, Value: raw(`"Recreate"`)},
+	}}
+	plan := override.Select(override.Policies{Namespaced: []policyv1alpha1.OverridePolicy{namespaced("p", everywhere(o))}}, selector.TargetOf(deployment()))
+	for _, name := range []string{"edge-1", "edge-2", "edge-3"} {
+		out, err := plan.Apply(deployment(), edge(name))
+		g.Expect(err).NotTo(HaveOccurred())
+		strategy, ok := at(g, out.Object, "spec", "strategy").(object)
+		g.Expect(ok).To(BeTrue())
+		g.Expect(strategy).To(Equal(object{"list": []any{int64(1), int64(2)}, "type": "Recreate"}), name)
+		strategy["of"] = name
+	}
 }
 
 func TestOrderWithinARule(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // applyField patches JSON or YAML that stands inside a string. It returns why it had no effect; empty if it
 // had one.
-func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider, steps *budget) (string, error) {
+func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider, decode func() (textPatch, error), steps *budget) (string, error) {
 	at, err := stringAt(obj.Object, o.FieldPath)
 	if err != nil {
 		return "", fmt.Errorf("fieldPath: %w", err)
@@ -25,20 +25,16 @@ func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider
 	if err := steps.spend(stepsOf(at.value, len(o.YAML)+len(o.JSON))); err != nil {
 		return "", err
 	}
+	p, err := decode()
+	if err != nil {
+		return "", fmt.Errorf("fieldPath %q: %w", o.FieldPath, err)
+	}
 	var changed string
 	switch {
 	case len(o.YAML) > 0:
-		operations := make([]operation, len(o.YAML))
-		for i, op := range o.YAML {
-			operations[i] = newOperation(op.Operator, op.SubPath, op.Value.Raw)
-		}
-		changed, err = patchYAML(at.value, operations)
+		changed, err = patchYAML(at.value, p)
 	case len(o.JSON) > 0:
-		operations := make([]operation, len(o.JSON))
-		for i, op := range o.JSON {
-			operations[i] = newOperation(op.Operator, op.SubPath, op.Value.Raw)
-		}
-		changed, err = patchJSON(at.value, operations)
+		changed, err = patchJSON(at.value, p)
 	default:
 		return "it has neither json nor yaml", nil
 	}
@@ -57,18 +53,18 @@ func stepsOf(text string, operations int) int {
 	return 1 + len(text)/textInStep + operations*(1+len(text)/documentInStep)
 }
 
-func patchJSON(text string, operations []operation) (string, error) {
+func patchJSON(text string, p textPatch) (string, error) {
 	if !json.Valid([]byte(text)) {
 		return "", errors.New("the string is not JSON; use yaml if it is YAML")
 	}
-	out, at, err := patch([]byte(text), operations)
+	out, at, err := p.apply([]byte(text))
 	if err != nil {
-		return "", fmt.Errorf("json[%d], subPath %q: %w", at, operations[at].Path, err)
+		return "", fmt.Errorf("json[%d], subPath %q: %w", at, p.operations[at].Path, err)
 	}
 	return string(out), nil
 }
 
-func patchYAML(text string, operations []operation) (string, error) {
+func patchYAML(text string, p textPatch) (string, error) {
 	if err := expandable(text); err != nil {
 		return "", err
 	}
@@ -76,9 +72,9 @@ func patchYAML(text string, operations []operation) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the string is not YAML: %w", err)
 	}
-	document, at, err := patch(document, operations)
+	document, at, err := p.apply(document)
 	if err != nil {
-		return "", fmt.Errorf("yaml[%d], subPath %q: %w", at, operations[at].Path, err)
+		return "", fmt.Errorf("yaml[%d], subPath %q: %w", at, p.operations[at].Path, err)
 	}
 	if err := flat(document); err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
@@ -42,7 +43,8 @@ func newOperation(op policyv1alpha1.OverriderOperator, path string, value []byte
 	return operation{Op: string(op), Path: path, Value: value}
 }
 
-func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.PlaintextOverrider, steps *budget) error {
+// applyPlaintext applies operations, whose values were decoded.
+func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.PlaintextOverrider, values []any, steps *budget) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -50,7 +52,7 @@ func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.Plaint
 	var document any = obj.Object
 	for i := range list {
 		var err error
-		if document, err = patchTree(document, list[i].Operator, list[i].Path, list[i].Value.Raw, steps); err != nil {
+		if document, err = patchTree(document, list[i].Operator, list[i].Path, runtime.DeepCopyJSONValue(values[i]), steps); err != nil {
 			return fmt.Errorf("plaintext[%d], path %q: %w", i, list[i].Path, explain(string(list[i].Operator), err))
 		}
 	}
@@ -65,16 +67,9 @@ func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.Plaint
 	return nil
 }
 
-// patch applies operations to a document. When one fails it says which.
-func patch(document []byte, operations []operation) ([]byte, int, error) {
-	var all jsonpatch.Patch
-	for i := range operations {
-		one, err := decode(operations[i : i+1])
-		if err != nil {
-			return nil, i, err
-		}
-		all = append(all, one...)
-	}
+// apply applies the operations to a document. When one fails it says which.
+func (p textPatch) apply(document []byte) ([]byte, int, error) {
+	all := p.patch
 	out, err := all.Apply(document)
 	if err == nil {
 		return out, 0, nil
@@ -87,7 +82,7 @@ func patch(document []byte, operations []operation) ([]byte, int, error) {
 		}
 		return failed != nil
 	})
-	return nil, at, explain(operations[at].Op, err)
+	return nil, at, explain(p.operations[at].Op, err)
 }
 
 func decode(operations []operation) (jsonpatch.Patch, error) {

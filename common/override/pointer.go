@@ -20,7 +20,7 @@ func stringAt(root map[string]any, pointer string) (place, error) {
 	var current any = root
 	set := func(string) {}
 	for token := range strings.SplitSeq(pointer[1:], "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = unescape(token)
 		switch node := current.(type) {
 		case map[string]any:
 			next, ok := node[token]
@@ -43,4 +43,12 @@ func stringAt(root map[string]any, pointer string) (place, error) {
 		return place{}, fmt.Errorf("path %q: what is there is not a string; choose a path to a string", pointer)
 	}
 	return place{value: value, set: set}, nil
+}
+
+// unescape returns the key that a token of a JSON pointer means.
+func unescape(token string) string {
+	if !strings.Contains(token, "~") {
+		return token
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }

@@ -1,6 +1,8 @@
 package override
 
 import (
+	"sync"
+
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/selector"
 )
@@ -53,7 +55,9 @@ func appendStep(list []step, s step, target *policyv1alpha1.ClusterAffinity) []s
 	if empty(s.overriders) {
 		return list
 	}
-	s.target = target
+	// Most rules are about few clusters: what a rule says is decoded when the first one needs it.
+	overriders := s.overriders
+	s.target, s.decoded = target, sync.OnceValues(func() (*decoded, error) { return decodeRule(overriders) })
 	s.matcher, s.matcherErr = selector.CompileCluster(target)
 	return append(list, s)
 }

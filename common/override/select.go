@@ -34,6 +34,8 @@ type step struct {
 	matcher    selector.ClusterMatcher
 	matcherErr error
 	overriders *policyv1alpha1.Overriders
+	// decoded returns what of the rule is the same for every cluster, or why it cannot be applied anywhere.
+	decoded func() (*decoded, error)
 }
 
 // policy is what both kinds have in common.

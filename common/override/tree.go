@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	kjson "k8s.io/apimachinery/pkg/util/json"
-
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
@@ -22,18 +20,14 @@ var (
 // document, which is another one when the path is that of the whole. It changes the
 // document in place: to encode it for the patch and to decode the result would cost more
 // than all the rest of a rendering. The operations are those three that overriders
-// have; an index below zero counts from the end, which people use.
-func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, raw []byte, steps *budget) (any, error) {
+// have; an index below zero counts from the end, which people use. The document may have the
+// value in it afterwards, so that nobody else may have it.
+func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, value any, steps *budget) (any, error) {
 	if err := steps.spend(1); err != nil {
 		return nil, err
 	}
-	var value any
 	switch op {
-	case policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideReplace:
-		if err := kjson.Unmarshal(raw, &value); err != nil {
-			return nil, fmt.Errorf("reading the value: %w", err)
-		}
-	case policyv1alpha1.OverrideRemove:
+	case policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideReplace, policyv1alpha1.OverrideRemove:
 	default:
 		return nil, fmt.Errorf("%w: %q", errOperator, op)
 	}
@@ -52,7 +46,7 @@ func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, ra
 // patchBelow applies an operation to what is at tokens below a node, and returns the node:
 // a list that got longer or shorter is another one.
 func patchBelow(node any, tokens []string, op policyv1alpha1.OverriderOperator, value any, steps *budget) (any, error) {
-	token := strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[0])
+	token := unescape(tokens[0])
 	switch n := node.(type) {
 	case map[string]any:
 		if len(tokens) == 1 {

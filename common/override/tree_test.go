@@ -40,7 +40,7 @@ func FuzzPatchTree(f *testing.F) {
 		}
 		operator := policyv1alpha1.OverriderOperator(op)
 		if operator != policyv1alpha1.OverrideAdd && operator != policyv1alpha1.OverrideReplace && operator != policyv1alpha1.OverrideRemove {
-			_, err := patchTree(tree, operator, path, []byte(value), &budget{left: maxSteps})
+			_, err := patchTree(tree, operator, path, nil, &budget{left: maxSteps})
 			g.Expect(err).To(MatchError(errOperator))
 			return
 		}
@@ -52,7 +52,9 @@ func FuzzPatchTree(f *testing.F) {
 		}
 		encoded, err := json.Marshal(tree)
 		g.Expect(err).NotTo(HaveOccurred())
-		got, gotErr := patchTree(tree, operator, path, []byte(value), &budget{left: maxSteps})
+		var set any
+		g.Expect(kjson.Unmarshal([]byte(value), &set)).To(Succeed())
+		got, gotErr := patchTree(tree, operator, path, set, &budget{left: maxSteps})
 		patch, err := json.Marshal([]operation{{Op: op, Path: path, Value: json.RawMessage(value)}})
 		g.Expect(err).NotTo(HaveOccurred())
 		decoded, err := jsonpatch.DecodePatch(patch)

@@ -2,10 +2,10 @@ package selector
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
@@ -91,17 +91,40 @@ func match(s *policyv1alpha1.ResourceSelector, t Target) Priority {
 	return NoMatch
 }
 
-// matchLabels evaluates a label selector once. Most have no expressions, and then
-// there is nothing to parse: a key or value that is no label equals no label.
+// matchLabels evaluates a label selector once. What does not match is told without parsing it, whatever else is
+// wrong with it: an invalid one picks nothing either. Of most that match there is nothing to parse: a key or value
+// that is no label equals no label.
 func matchLabels(s *metav1.LabelSelector, set map[string]string) bool {
-	if len(s.MatchExpressions) > 0 {
-		parsed, err := metav1.LabelSelectorAsSelector(s)
-		return err == nil && parsed.Matches(labels.Set(set))
-	}
 	for key, want := range s.MatchLabels {
 		if got, ok := set[key]; !ok || got != want {
 			return false
 		}
 	}
-	return true
+	for i := range s.MatchExpressions {
+		if !holds(&s.MatchExpressions[i], set) {
+			return false
+		}
+	}
+	if len(s.MatchExpressions) == 0 {
+		return true
+	}
+	_, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil
+}
+
+// holds says whether an expression holds, if it is valid.
+func holds(e *metav1.LabelSelectorRequirement, set map[string]string) bool {
+	got, has := set[e.Key]
+	switch e.Operator {
+	case metav1.LabelSelectorOpIn:
+		return has && slices.Contains(e.Values, got)
+	case metav1.LabelSelectorOpNotIn:
+		return !has || !slices.Contains(e.Values, got)
+	case metav1.LabelSelectorOpExists:
+		return has
+	case metav1.LabelSelectorOpDoesNotExist:
+		return !has
+	default:
+		return false
+	}
 }

@@ -78,6 +78,27 @@ func TestResource(t *testing.T) {
 	}
 }
 
+// TestExpressionsAreEvaluatedAsTheAPIDoes compares with the selector that apimachinery makes; what that refuses picks nothing.
+func TestExpressionsAreEvaluatedAsTheAPIDoes(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, key := range []string{"app", "gone", "not a key", ""} {
+		for _, op := range []metav1.LabelSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist", "Like", ""} {
+			for _, values := range [][]string{nil, {""}, {"web"}, {"db", "web"}, {"db"}, {"not a value!"}} {
+				s := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+				for _, set := range []map[string]string{nil, {"app": "web"}, {"app": "", "gone": "x"}} {
+					want := selector.NoMatch
+					if parsed, err := metav1.LabelSelectorAsSelector(s); err == nil && parsed.Matches(labels.Set(set)) {
+						want = selector.MatchLabelSelector
+					}
+					got := selector.Resource([]policyv1alpha1.ResourceSelector{byLabels(s)}, selector.Target{APIVersion: "apps/v1", Kind: "Deployment", Labels: set})
+					g.Expect(got).To(Equal(want), "%v of %v", s, set)
+				}
+			}
+		}
+	}
+}
+
 func TestTargetOfReadsTheTemplate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
