@@ -381,6 +381,10 @@ func TestRefusals(t *testing.T) {
 			in:   deployment(`overrides: [{clusterName: a, clusterOverrides: [{path: /spec/paused, value: true}, {path: /spec/paused, value: false}]}]`),
 			want: []string{name + `spec.overrides[0].clusterOverrides[1].path: /spec/paused is there twice for a cluster; KubeFed applies neither`},
 		},
+		"a value that is missing": {
+			in:   deployment(`overrides: [{clusterName: a, clusterOverrides: [{path: /spec/paused, op: add}]}]`),
+			want: []string{name + `spec.overrides[0].clusterOverrides[0].value: there is none to add, and none would set null; give it one, or remove the field`},
+		},
 		"a field of another type": {
 			in:   deployment(`placement: {clusters: all}`),
 			want: []string{name + "spec.placement.clusters: a string is not what is expected here; correct it"},

@@ -143,6 +143,10 @@ func (i *item) change(at, op string, o override, to *policyv1alpha1.Overriders) 
 			i.refuse(at+".value", "it cannot be encoded: %v", err)
 			return
 		}
+		if op != "remove" && o.Value == nil {
+			i.refuse(at+".value", "there is none to %s, and none would set null; give it one, or remove the field", op)
+			return
+		}
 		plain := policyv1alpha1.PlaintextOverrider{Path: o.Path, Operator: policyv1alpha1.OverriderOperator(op)}
 		if op != "remove" {
 			plain.Value = apiextensionsv1.JSON{Raw: value}
