@@ -244,14 +244,6 @@ func overridePolicies(t *testing.T, s *stage) {
 	g.Eventually(func() []string { return override.WithoutEffect(w.work(t, "b", template).Annotations) }, stagetest.Timeout, stagetest.Poll).Should(
 		Equal([]string{"OverridePolicy idle, labelsOverrider[0]: the object has none of these labels to remove"}))
 	g.Expect(override.Names(w.work(t, "b", template).Annotations)).To(BeEmpty())
-
-	// A slip in what becomes of dependents is refused, and the clusters keep what they have.
-	change(t, w, template, func(d *unstructured.Unstructured) {
-		d.SetAnnotations(map[string]string{contract.DeletionPropagationAnnotation: "Orphann"})
-	})
-	g.Eventually(rendered, stagetest.Timeout, stagetest.Poll).Should(And(HaveField("Status", metav1.ConditionFalse),
-		HaveField("Message", ContainSubstring(`is "Orphann", and can be Background, Foreground or Orphan; correct it`))))
-	g.Expect(manifest(t, w.work(t, "b", template), "metadata", "annotations")).NotTo(HaveKey(contract.DeletionPropagationAnnotation))
 }
 
 func oneClusterThatCannotBeServed(t *testing.T, s *stage) {
