@@ -212,7 +212,7 @@ func TestARefusalIsBelievedOnceItHasLasted(t *testing.T) {
 		why, lasts = a.Awaits(false)
 		g.Expect(why).NotTo(BeEmpty())
 		g.Expect(lasts).To(BeTrue())
-		g.Expect(a.Known()).To(BeTrue(), "what there is is judged by what is built in")
+		g.Expect(a.Known()).To(BeTrue(), "objects are judged by what is built in")
 		g.Expect(a.isLoaded()).To(BeFalse(), "the first refusal was less than a minute ago")
 		g.Expect(a.told).To(Equal(1))
 

@@ -101,11 +101,11 @@ func (w *world) asUser(t *testing.T, name string, through *watchesOf) *rest.Conf
 	return config
 }
 
-// allow has the role of a name give these verbs for ConfigMaps.
-func (w *world) allow(t *testing.T, name string, verbs ...string) {
+// allow has the agent's role give these verbs for ConfigMaps.
+func (w *world) allow(t *testing.T, verbs ...string) {
 	t.Helper()
 	NewWithT(t).Expect(w.client.Update(t.Context(), &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: "not-watched"},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: verbs}},
 	})).To(Succeed())
 }
@@ -142,7 +142,7 @@ func TestObjectsThatMayNotBeWatchedAnyMoreAreReadAndNotTakenForWhatTheyWere(t *t
 	g, w, watches := NewWithT(t), newJoined(t, "not-watched"), &watchesOf{resource: "configmaps"}
 	member := w.asUser(t, "not-watched", watches)
 	all := []string{"get", "list", "watch", "create", "patch", "delete"}
-	w.allow(t, "not-watched", all...)
+	w.allow(t, all...)
 	w.run(t, func(o *setup.Options) { o.Member = member })
 	w.place(t)
 	work := w.work(t, "settings", w.configMap("settings"))
@@ -160,7 +160,7 @@ func TestObjectsThatMayNotBeWatchedAnyMoreAreReadAndNotTakenForWhatTheyWere(t *t
 	change("2")
 	g.Eventually(isPutBack).WithTimeout(waitTimeout).Should(Succeed())
 
-	w.allow(t, "not-watched", "get", "create", "patch", "delete")
+	w.allow(t, "get", "create", "patch", "delete")
 	release := watches.hold()
 	change("3")
 	release()
@@ -176,7 +176,7 @@ func TestObjectsThatMayNotBeWatchedAnyMoreAreReadAndNotTakenForWhatTheyWere(t *t
 		g.Expect(health).To(Equal(workv1alpha1.Healthy), "it was read")
 	}).WithTimeout(waitTimeout).Should(Succeed())
 
-	w.allow(t, "not-watched", "create", "patch", "delete")
+	w.allow(t, "create", "patch", "delete")
 	for round := int64(0); ; round++ {
 		preserve := round%2 == 0
 		g.Expect(w.client.Patch(t.Context(), work, client.RawPatch(types.MergePatchType, // which has it read again
@@ -196,7 +196,7 @@ func TestObjectsThatMayNotBeWatchedAnyMoreAreReadAndNotTakenForWhatTheyWere(t *t
 		g.Expect(health).To(Equal(workv1alpha1.Unknown), "nothing is known of it")
 	}).WithTimeout(waitTimeout).Should(Succeed())
 
-	w.allow(t, "not-watched", all...)
+	w.allow(t, all...)
 	w.isWell(t, work)
 	change("4")
 	g.Eventually(isPutBack).WithTimeout(waitTimeout).Should(Succeed())

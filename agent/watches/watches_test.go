@@ -26,7 +26,7 @@ import (
 var (
 	gauges    = schema.GroupVersionKind{Group: "watched.example.com", Version: "v1", Kind: "Gauge"}
 	resource  = schema.GroupResource{Group: gauges.Group, Resource: "gauges"}
-	forbidden = apierrors.NewForbidden(resource, "", errors.New(`User "agent" cannot list resource "gauges"`))
+	forbidden = apierrors.NewForbidden(resource, "", errors.New(`user "agent" cannot list resource "gauges"`))
 	gone      = apierrors.NewGenericServerResponse(404, "list", resource, "", "", 0, true)
 )
 
@@ -55,7 +55,7 @@ func (m *member) lists() toolscache.ListerWatcher {
 			}
 			return nil, errors.New("all is streamed")
 		},
-		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if m.refuses != nil {

@@ -14,6 +14,10 @@ import (
 // maxWithout is of how many overriders of a rule it is told why they had no effect: annotations are bounded.
 const maxWithout = 5
 
+// noTemplate is why an overrider of containers has no effect on an object that has none. It is not told: a rule about all objects
+// of a namespace means those that run.
+const noTemplate = "no pod template"
+
 // Applied is one rule that is about a cluster.
 type Applied struct {
 	// PolicyName is the name of its policy.
@@ -27,10 +31,10 @@ type Applied struct {
 	Ineffective bool `json:"ineffective,omitempty"`
 }
 
-// effects are how many overriders a rule has, and how many of them had none.
+// effects are how many overriders a rule has, how many of them had none, and for how many of those nobody is told why.
 type effects struct {
-	of, without int
-	told        []string
+	of, without, untold int
+	told                []string
 }
 
 // add counts an overrider, by its field and its place there, and why it had no effect; empty if it had one.
@@ -39,14 +43,17 @@ func (e *effects) add(field string, index int, why string) {
 	if why == "" {
 		return
 	}
-	if e.without++; e.without <= maxWithout {
+	e.without++
+	if why == noTemplate {
+		e.untold++
+	} else if len(e.told) < maxWithout {
 		e.told = append(e.told, fmt.Sprintf("%s[%d]: %s", field, index, why))
 	}
 }
 
 // sentences returns what there is to tell.
 func (e *effects) sentences() []string {
-	if more := e.without - len(e.told); more > 0 {
+	if more := e.without - e.untold - len(e.told); more > 0 {
 		return append(e.told, fmt.Sprintf("%d more overriders of the rule: likewise", more))
 	}
 	return e.told

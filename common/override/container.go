@@ -1,20 +1,14 @@
 package override
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/interpreter/podtemplate"
-	"fairlead.dev/common/prose"
 )
-
-// ofName is how much of a container's name sentences repeat.
-const ofName = 63
 
 // applyList changes the command or the arguments of the container or init container of a name, which no
 // two of a pod share. It returns why it had no effect; empty if it had one.
@@ -24,7 +18,7 @@ func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.C
 		return "", err
 	}
 	if len(all) == 0 {
-		return noContainers(obj) + "; change what is there with plaintext", nil
+		return noTemplate, nil
 	}
 	found := false
 	for _, container := range all {
@@ -54,7 +48,7 @@ func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.C
 		container[field] = next
 	}
 	if !found {
-		return fmt.Sprintf("no container is called %q; correct containerName", prose.Cut(o.ContainerName, ofName)), nil
+		return "no container has that name; correct containerName", nil
 	}
 	return "", nil
 }
@@ -81,9 +75,4 @@ func containers(obj *unstructured.Unstructured, fields ...string) []map[string]a
 		}
 	}
 	return out
-}
-
-// noContainers says that there are none, and where they were looked for.
-func noContainers(obj *unstructured.Unstructured) string {
-	return fmt.Sprintf("the %s has no containers at %s", obj.GetKind(), strings.Join(podtemplate.Path(obj.GetKind()), "."))
 }

@@ -43,7 +43,7 @@ func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider
 		return "", err
 	}
 	if len(all) == 0 {
-		return noContainers(obj) + "; name the image with predicate.path", nil
+		return noTemplate, nil
 	}
 	without := "no container has an image"
 	had := false

@@ -57,7 +57,7 @@ func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // Told to stop before the API could be read.
+			return nil // told to stop before the API could be read
 		}
 		return err
 	}

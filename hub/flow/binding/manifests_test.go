@@ -37,9 +37,9 @@ type sized struct {
 }
 
 // sizedHub returns what renders ConfigMaps, given what takes the place of the requests that create Works.
-func sizedHub(t testing.TB, create func(*workv1alpha1.Work), of ...sized) *reconciler {
-	t.Helper()
-	g := NewWithT(t)
+func sizedHub(tb testing.TB, create func(*workv1alpha1.Work), of ...sized) *reconciler {
+	tb.Helper()
+	g := NewWithT(tb)
 	scheme, err := kube.NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
 	var targets []workv1alpha2.TargetCluster

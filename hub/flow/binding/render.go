@@ -119,8 +119,8 @@ func (r *reconciler) newManifests(s *scope, digest *render.Digest) *manifests {
 	}
 }
 
-// renderWithin makes the Work of one target, if it is within the quotas, with what it was rendered from; nil if the one that there is
-// is to stay as it is. The error is one that has nothing to do with that cluster.
+// renderWithin makes the Work of one target, if it is within the quotas, with what it was rendered from; nil if the target is to keep
+// the one that it has. The error is one that has nothing to do with that cluster.
 func (r *reconciler) renderWithin(
 	ctx context.Context, s *scope, digest *render.Digest, target workv1alpha2.TargetCluster,
 ) (*workv1alpha1.Work, *failure, error) {

@@ -152,8 +152,10 @@ func TestText(t *testing.T) {
 		},
 		"an overrider has no effect": {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{
-				{Cluster: "edge-1", WithoutEffect: []string{"OverridePolicy p, x"}}, {Cluster: "edge-2", WithoutEffect: []string{"OverridePolicy p, x"}},
-				{Cluster: "edge-3", WithoutEffect: []string{"OverridePolicy p, x"}}, {Cluster: "edge-4", WithoutEffect: []string{"OverridePolicy p, y", "OverridePolicy p, x"}},
+				{Cluster: "edge-1", WithoutEffect: []string{"OverridePolicy p, x"}},
+				{Cluster: "edge-2", WithoutEffect: []string{"OverridePolicy p, x"}},
+				{Cluster: "edge-3", WithoutEffect: []string{"OverridePolicy p, x"}},
+				{Cluster: "edge-4", WithoutEffect: []string{"OverridePolicy p, y", "OverridePolicy p, x"}},
 			}},
 			[]string{"Overriders without effect:\n  OverridePolicy p, x (in edge-1, edge-2, edge-3 and 1 more)\n  OverridePolicy p, y (in edge-4)\n"},
 		},
