@@ -165,6 +165,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect, Reasons: s.reasons,
 		Preserve: r.preserves(binding),
 	})
+	plan.Moves = r.leaving(s) >= len(plan.Create)
 	if err := r.confirm(ctx, binding, plan); err != nil {
 		return reconcile.Result{}, err
 	}

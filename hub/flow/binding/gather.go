@@ -142,6 +142,17 @@ func (r *reconciler) readWorks(ctx context.Context, id string, s *scope) error {
 	return nil
 }
 
+// leaving counts the Works in clusters that are no targets any more.
+func (r *reconciler) leaving(s *scope) int {
+	n := len(s.live)
+	for _, target := range s.targets {
+		if s.live[contract.ExecutionNamespace(r.prefix, target.Name)] != nil {
+			n--
+		}
+	}
+	return n
+}
+
 // reasons gathers why the Works go that are in no target.
 func (r *reconciler) reasons(ctx context.Context, s *scope) (fanout.Reasons, error) {
 	namespace := func(cluster string) string { return contract.ExecutionNamespace(r.prefix, cluster) }

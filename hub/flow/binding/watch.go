@@ -65,6 +65,9 @@ func (r *reconciler) onWork() handler.EventHandler {
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*workv1alpha1.Work)
 			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
+			if ok && ok2 && before.UID != after.UID { // deleted and made again while nobody watched
+				r.stored.Forget(before.UID)
+			}
 			if !ok || !ok2 || !r.concernsUs(before, after) {
 				return
 			}

@@ -85,7 +85,7 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan, m
 	}
 
 	errs, tried := inBatches(plan.Create, func(w *workv1alpha1.Work) error {
-		return m.whole(ctx, w, func(w *workv1alpha1.Work) error { return r.create(ctx, id, w) })
+		return m.whole(ctx, w, func(w *workv1alpha1.Work) error { return r.create(ctx, id, w, plan.Moves) })
 	}, fatal)
 	for i, w := range plan.Create[:tried] {
 		switch {
@@ -120,8 +120,9 @@ func namespaceMissing(err error) bool {
 // errTaken is what is said of a Work whose name belongs to another binding.
 var errTaken = errors.New("the name of the Work is taken")
 
-func (r *reconciler) create(ctx context.Context, id string, desired *workv1alpha1.Work) error {
-	settle, err := r.stored.Admit(desired, "")
+// create creates a Work; moves says that it takes the place of one in another cluster.
+func (r *reconciler) create(ctx context.Context, id string, desired *workv1alpha1.Work, moves bool) error {
+	settle, err := r.stored.Admit(desired, "", moves)
 	if err != nil {
 		return fmt.Errorf("creating work %q in %q: %w", desired.Name, desired.Namespace, err)
 	}
@@ -129,8 +130,8 @@ func (r *reconciler) create(ctx context.Context, id string, desired *workv1alpha
 	r.expectations.begin(id, work)
 	err = r.hubClient.Create(ctx, work, client.FieldOwner(contract.FieldManagerBinding))
 	if err == nil {
+		settle(work) // before its manifests are dropped
 		r.expectations.wrote(work)
-		settle(work)
 		return nil
 	}
 	settle(nil)
@@ -195,7 +196,7 @@ func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) err
 	}
 	settle := func(*workv1alpha1.Work) {}
 	if u.Spec {
-		if settle, err = r.stored.Admit(u.Desired, u.Live.UID); err != nil {
+		if settle, err = r.stored.Admit(u.Desired, u.Live.UID, false); err != nil {
 			return fmt.Errorf("updating work %q in %q: %w", u.Live.Name, u.Live.Namespace, err)
 		}
 	}
@@ -212,8 +213,8 @@ func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) err
 		}
 		return fmt.Errorf("updating work %q in %q: %w", work.Name, work.Namespace, err)
 	}
+	settle(work) // before its manifests are dropped
 	r.expectations.wrote(work)
-	settle(work)
 	return nil
 }
 

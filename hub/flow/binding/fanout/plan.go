@@ -65,6 +65,8 @@ type Plan struct {
 	Withdraw []*workv1alpha1.Work
 	// Waiting are Works that are being deleted and whose place is needed.
 	Waiting []*workv1alpha1.Work
+	// Moves says that what is created takes the place of Works in clusters that are no targets any more; Decide leaves it to the caller.
+	Moves bool
 	// Held are Works that are not created yet because of Input.Purge.
 	Held []*workv1alpha1.Work
 }

@@ -11,8 +11,14 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// perWork is about what a Work takes beside its manifests, in bytes: labels, annotations and a status.
-const perWork = 2 << 10
+const (
+	// perWork is about what a Work takes beside its manifests, in bytes: labels, annotations and a status.
+	perWork = 2 << 10
+	// step is what sizes are rounded up to, in bytes: a few replicas more are not another size.
+	step = 4 << 10
+	// reserve is the part of the limit that is beside it for what moves to another cluster: until it runs there, the old copy stays.
+	reserve = 4
+)
 
 // Ledger has what the Works of each namespace of templates take. Those of cluster-scoped templates, which administrators
 // write, and Works that no binding has made are not counted. Nil counts nothing and refuses nothing. It is safe for use by many.
@@ -38,10 +44,10 @@ func NewLedger(limit int64) *Ledger {
 	return &Ledger{limit: limit, works: map[types.UID]entry{}, accounts: map[string]*account{}}
 }
 
-// Put notes what a Work takes that is in the database. It needs its manifests.
+// Put notes what a Work takes that is in the database. Of one whose manifests were dropped, as a cache drops them, it learns nothing.
 func (l *Ledger) Put(work *workv1alpha1.Work) {
 	key, ok := bindings.KeyOf(work)
-	if l == nil || !ok || key.Namespace == "" {
+	if l == nil || !ok || key.Namespace == "" || len(work.Spec.Workload.Manifests) == 0 {
 		return
 	}
 	l.mu.Lock()
@@ -70,8 +76,9 @@ func (l *Ledger) forget(uid types.UID) {
 }
 
 // Admit takes the room that a Work needs, in place of that with the UID, if any, until what it returns is called: with the Work as it was
-// written, or with nil if it was not. It returns a *NoRoomError if there is none. What becomes no larger may always be written.
-func (l *Ledger) Admit(work *workv1alpha1.Work, replaced types.UID) (settle func(*workv1alpha1.Work), err error) {
+// written, or with nil if it was not. It returns a *NoRoomError if there is none. What becomes no larger may always be written, and what
+// moves to another cluster may take a quarter more than the limit.
+func (l *Ledger) Admit(work *workv1alpha1.Work, replaced types.UID, moves bool) (settle func(*workv1alpha1.Work), err error) {
 	key, ok := bindings.KeyOf(work)
 	if l == nil || !ok || key.Namespace == "" {
 		return l.settle(&account{}, 0), nil
@@ -79,9 +86,12 @@ func (l *Ledger) Admit(work *workv1alpha1.Work, replaced types.UID) (settle func
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := l.account(key.Namespace)
-	more := max(0, size(work)-l.works[replaced].bytes)
-	if more > 0 && l.limit > 0 && of.taken+more > l.limit {
-		return nil, &NoRoomError{Namespace: key.Namespace, Taken: of.taken, More: more, Limit: l.limit}
+	more, limit := max(0, size(work)-l.works[replaced].bytes), l.limit
+	if moves {
+		limit += limit / reserve
+	}
+	if more > 0 && limit > 0 && of.taken+more > limit {
+		return nil, &NoRoomError{Namespace: key.Namespace, Taken: of.taken, More: more, Limit: limit}
 	}
 	of.taken += more
 	return l.settle(of, more), nil
@@ -117,7 +127,7 @@ func size(work *workv1alpha1.Work) int64 {
 	for i := range work.Spec.Workload.Manifests {
 		bytes += int64(len(work.Spec.Workload.Manifests[i].Raw))
 	}
-	return bytes
+	return (bytes + step - 1) / step * step
 }
 
 // NoRoomError says that the Works of a namespace take as much of the database as they may. All are in bytes.

@@ -23,12 +23,17 @@ type Strategy struct {
 // strategyOf returns the strategy of a template: the first by name that selects its namespace or
 // its policy; else that which the template names; else that which the policy names.
 //
-// A strategy that was forced on a binding and does not exist any more stays on it, unless
-// somebody says otherwise: nothing is sent to all clusters because something is absent. An operator
-// who wants that takes the selector off before deleting the strategy.
+// A strategy that was forced on a binding and does not exist any more stays on it, whatever tenants write on templates and policies:
+// nothing is sent to all clusters because something is absent. An operator who wants that takes the selector off before deleting
+// the strategy, or makes it anew without one.
 func strategyOf(in Input) Strategy {
 	if name, selected := forcedOn(in); selected {
 		return Strategy{Name: name, Forced: true}
+	}
+	if in.Binding != nil {
+		if was := StrategyOn(in.Binding); was.Forced && !exists(in.Strategies, was.Name) {
+			return was
+		}
 	}
 	for _, obj := range []metav1.Object{in.Template, in.Winner} {
 		switch named := obj.GetAnnotations()[contract.RolloutStrategyAnnotation]; named {
@@ -37,11 +42,6 @@ func strategyOf(in Input) Strategy {
 			return Strategy{}
 		default:
 			return Strategy{Name: named}
-		}
-	}
-	if in.Binding != nil {
-		if was := StrategyOn(in.Binding); was.Forced && !exists(in.Strategies, was.Name) {
-			return was
 		}
 	}
 	return Strategy{}

@@ -57,8 +57,8 @@ func TestTheStrategyOfATemplate(t *testing.T) {
 		"one that was named and is not any more goes":        {was: Strategy{Name: "a"}},
 		"one that was forced and does not select any more":   {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", nil)}, was: Strategy{Name: "f", Forced: true}},
 		"one that was forced and is gone stays":              {was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
-		"one that was forced and is gone, and the policy's":  {policy: "a", was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "a"}},
-		"one that was forced and is gone, and somebody says": {template: "none", was: Strategy{Name: "f", Forced: true}},
+		"one that was forced and is gone, and the policy's":  {policy: "a", was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
+		"one that was forced and is gone, and somebody says": {template: "none", was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
