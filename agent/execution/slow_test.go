@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -8,8 +9,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution/plan"
 )
@@ -19,62 +23,171 @@ func hanging() error {
 	return apierrors.NewInternalError(errors.New(`failed calling webhook "hangs.example": failed to call webhook: Post "https://hangs.example/?timeout=10s": context deadline exceeded`))
 }
 
+// slowTest makes writes at a time that passes as it says.
+type slowTest struct {
+	*slowWrites
+
+	now *clocktesting.FakePassiveClock
+}
+
+func newSlowTest() *slowTest {
+	now := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
+	return &slowTest{slowWrites: newSlowWrites(now, 8), now: now}
+}
+
+func (s *slowTest) begin(p place, n int) (writes []*write) {
+	for range n {
+		if w, ok := s.Begin(p); ok {
+			writes = append(writes, w)
+		}
+	}
+	return writes
+}
+
+func (s *slowTest) end(writes []*write, err error) {
+	for _, w := range writes {
+		s.End(w, err)
+	}
+}
+
+func (s *slowTest) pass(d time.Duration) { s.now.SetTime(s.now.Now().Add(d)) }
+
+func placeAt(kind, namespace string) place {
+	return place{GroupKind: schema.GroupKind{Kind: kind}, namespace: namespace}
+}
+
 func TestWritesThatAreSlowHoldAFewWorkersOnly(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	now := clocktesting.NewFakePassiveClock(time.Now())
-	at := func(kind, namespace string) place {
-		return place{GroupKind: schema.GroupKind{Kind: kind}, namespace: namespace}
-	}
-	s := newSlowWrites(now, 8)
-	begin := func(p place, n int) (writes []*write) {
-		for range n {
-			if w, ok := s.Begin(p); ok {
-				writes = append(writes, w)
-			}
-		}
-		return writes
-	}
-	end := func(writes []*write, err error) {
-		for _, w := range writes {
-			s.End(w, err)
-		}
-	}
-	slow, near, beside, other := at("A", "shop"), at("A", "mail"), at("B", "shop"), at("B", "mail")
+	g, s := NewWithT(t), newSlowTest()
+	slow, near, beside, other := placeAt("A", "shop"), placeAt("A", "mail"), placeAt("B", "shop"), placeAt("B", "mail")
 
-	first := begin(slow, 8)
+	first := s.begin(slow, 8)
 	g.Expect(first).To(HaveLen(8), "nothing is known of them")
-	end(first, hanging())
-	held := begin(slow, 8)
+	s.end(first, hanging())
+	held := s.begin(slow, 8)
 	g.Expect(held).To(HaveLen(2))
-	g.Expect(begin(near, 8)).To(HaveLen(2), "another namespace of the kind may be slow, too, and is found out all the same")
-	g.Expect(begin(beside, 8)).To(BeEmpty(), "so may another kind of the namespace, and there is no room")
-	g.Expect(begin(other, 8)).To(HaveLen(8))
-
-	// It is released when it is answered well, but not by a few that no webhook is about.
-	end(held, nil)
-	g.Expect(begin(slow, 8)).To(HaveLen(2))
-	s = newSlowWrites(now, 8)
-	end(begin(slow, 1), hanging())
-	for range strikes {
-		end(begin(slow, 1), errors.New("refused before a webhook was called"))
-	}
-	g.Expect(begin(slow, 8)).To(HaveLen(2))
-	s = newSlowWrites(now, 8)
-	end(begin(slow, 1), hanging())
-	for range strikes {
-		end(begin(slow, 1), nil)
-	}
-	g.Expect(s.strikes).To(BeEmpty())
-	g.Expect(begin(slow, 8)).To(HaveLen(8))
+	tries := s.begin(near, 8)
+	g.Expect(tries).To(HaveLen(2), "another namespace of the kind may be slow, too, and is found out all the same")
+	g.Expect(s.begin(beside, 8)).To(BeEmpty(), "so may another kind of the namespace, and there is no room")
+	g.Expect(s.begin(other, 8)).To(HaveLen(8))
+	s.end(tries, nil)
+	g.Expect(s.begin(near, 8)).To(HaveLen(8), "it is well")
 
 	// What is not answered for long is slow before it ends, and what is not is not.
-	s = newSlowWrites(now, 8)
-	begin(slow, 1)
-	g.Expect(begin(near, 1)).To(HaveLen(1))
-	now.SetTime(now.Now().Add(slowAfter))
-	g.Expect(begin(slow, 8)).To(BeEmpty(), "two are late")
-	g.Expect(begin(at("B", "post"), 8)).To(HaveLen(8))
+	s = newSlowTest()
+	s.begin(slow, 1)
+	g.Expect(s.begin(near, 1)).To(HaveLen(1))
+	s.pass(slowAfter)
+	g.Expect(s.begin(slow, 8)).To(BeEmpty(), "two are late")
+	g.Expect(s.begin(placeAt("B", "post"), 8)).To(HaveLen(8))
+}
+
+// A webhook may be about some objects of a place only, and what it is not about is answered well in the meantime.
+func TestAPlaceIsSlowForSomeTime(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newSlowTest()
+	at := placeAt("A", "shop")
+	isNew, _ := s.End(s.begin(at, 1)[0], hanging())
+	g.Expect(isNew).To(BeTrue())
+	for range 100 {
+		s.end(s.begin(at, 1), nil)
+		s.end(s.begin(at, 1), errors.New("refused before a webhook was called"))
+	}
+	held := s.begin(at, 8)
+	g.Expect(held).To(HaveLen(2), "mixed answers do not clear it")
+	s.end(held[:1], nil)
+	s.pass(slowFor - time.Second)
+	isNew, _ = s.End(held[1], hanging())
+	g.Expect(isNew).To(BeFalse())
+	s.pass(slowFor - time.Second)
+	w := s.begin(at, 8)
+	g.Expect(w).To(HaveLen(2), "it was slow a while ago")
+	s.end(w[1:], nil)
+	isNew, recovered := s.End(w[0], nil)
+	g.Expect(isNew).To(BeFalse())
+	g.Expect(recovered).To(BeEmpty())
+
+	s.pass(time.Second)
+	w = s.begin(at, 8)
+	g.Expect(w).To(HaveLen(8), "nothing was slow for long, also where nothing was answered well")
+	_, recovered = s.End(w[0], nil)
+	g.Expect(recovered).To(ConsistOf(at))
+	g.Expect(s.slow).To(BeEmpty())
+	g.Expect(s.well).To(BeEmpty())
+}
+
+func TestSlowPlacesTakeTurns(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newSlowTest()
+	places := []place{placeAt("A", "shop"), placeAt("B", "mail"), placeAt("C", "post"), {GroupKind: schema.GroupKind{Kind: "A"}, namespace: "shop", deletes: true}}
+	for _, at := range places {
+		s.end(s.begin(at, 1), hanging())
+	}
+	hangs, well := places[0], places[1]
+
+	// One that hangs with many objects leaves one to another that is well again.
+	held := s.begin(hangs, 100)
+	g.Expect(held).To(HaveLen(2))
+	g.Expect(s.begin(well, 1)).To(BeEmpty())
+	s.pass(slowAfter)
+	s.end(held[:1], hanging())
+	g.Expect(s.begin(hangs, 100)).To(BeEmpty())
+	for range 50 {
+		again := s.begin(well, 1)
+		g.Expect(again).To(HaveLen(1))
+		s.end(again, nil)
+	}
+	s.end(held[1:], hanging())
+
+	// All of them have their turn, though one asks much more often.
+	turns := map[place]int{}
+	for range 40 {
+		var writes []*write
+		for _, at := range places {
+			n := 1
+			if at == hangs {
+				n = 100
+			}
+			begun := s.begin(at, n)
+			turns[at] += len(begun)
+			writes = append(writes, begun...)
+		}
+		g.Expect(len(writes)).To(BeNumerically("<=", 2))
+		s.pass(slowAfter)
+		s.end(writes, hanging())
+	}
+	for _, at := range places {
+		g.Expect(turns[at]).To(BeNumerically(">=", 15), "%v", at)
+	}
+}
+
+// What hangs when it is made may well be deleted.
+func TestDeletionsDoNotWaitForWhatIsMade(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newSlowTest()
+	made := placeAt("A", "shop")
+	deleted := made
+	deleted.deletes = true
+	s.end(s.begin(made, 1), hanging())
+	g.Expect(s.begin(made, 100)).To(HaveLen(2))
+	tries := s.begin(deleted, 8)
+	g.Expect(tries).To(HaveLen(2))
+	s.end(tries, nil)
+	g.Expect(s.begin(deleted, 8)).To(HaveLen(8))
+}
+
+type panickingClient struct{ client.Client }
+
+func (panickingClient) Delete(context.Context, client.Object, ...client.DeleteOption) error {
+	panic("controller-runtime recovers it")
+}
+
+func TestAWriteThatPanicsEnds(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newSlowTest()
+	b := boundedClient{Client: panickingClient{}, slow: s.slowWrites}
+	g.Expect(func() { _ = b.Delete(t.Context(), &unstructured.Unstructured{}) }).To(Panic())
+	g.Expect(s.under).To(BeEmpty())
 }
 
 func TestWhatAServerSaysThatMindsAVersion(t *testing.T) {
