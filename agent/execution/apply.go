@@ -27,6 +27,8 @@ type step struct {
 	disturbed bool
 	// wait is how long the object has to wait until it is put back once more.
 	wait time.Duration
+	// noRoom says that nothing was sent, since there was no room for it.
+	noRoom bool
 	// immutable is the object of which the member refuses a change, since a field of it cannot change; nil if it does not. What
 	// becomes of it is up to its Work, and not counted yet.
 	immutable *plan.Live
@@ -196,7 +198,7 @@ func (r *Reconciler) sent(
 			// It is not as the cache shows it, or another one by now.
 			r.memory.MarkStale(m.Object)
 		case errors.Is(err, errNoRoom): // nothing was sent
-			s.wait = roomRetry()
+			s.noRoom = true
 		default:
 			// Nothing is known of the object that the next try could rest on.
 			r.memory.Drop(m.Object)

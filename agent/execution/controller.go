@@ -48,7 +48,7 @@ const (
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	if errors.Is(err, errNoRoom) { // no failure of this Work
-		result, err = reconcile.Result{RequeueAfter: roomRetry()}, nil
+		result, err = reconcile.Result{RequeueAfter: max(roomRetry(), r.backoff.When(req))}, nil
 	}
 	result.Priority = new(handler.LowPriority)
 	return result, err
@@ -119,6 +119,7 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	live := make([]*unstructured.Unstructured, len(manifests))
 	changed, disturbed := 0, false
 	again := wait.Jitter(resync, 0.2)
+	room := time.Duration(0) // after how long it is looked again whether there is room for what had none
 	confirm := sync.OnceValue(func() error { return r.confirmWanted(ctx, work) })
 	for _, m := range plan.Order(manifests) {
 		step := r.manifest(ctx, req.NamespacedName, m)
@@ -134,6 +135,10 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 		disturbed = disturbed || step.disturbed
 		if step.wait > 0 {
 			again = min(again, step.wait)
+		}
+		if step.noRoom {
+			room = roomRetry()
+			again = min(again, room)
 		}
 		if step.changed {
 			changed++
@@ -162,9 +167,9 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 		r.backoff.Forget(req)
 		return reconcile.Result{RequeueAfter: again}, nil
 	case plan.Pending(outcomes):
-		return reconcile.Result{RequeueAfter: min(again, r.backoff.When(req))}, nil
+		return reconcile.Result{RequeueAfter: min(again, max(r.backoff.When(req), room))}, nil
 	default:
-		return reconcile.Result{RequeueAfter: min(again, max(r.backoff.When(req), firstRefusedRetry))}, nil
+		return reconcile.Result{RequeueAfter: min(again, max(r.backoff.When(req), firstRefusedRetry, room))}, nil
 	}
 }
 

@@ -71,6 +71,7 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 	evicted := work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted
 	all := plan.Ending(work)
 	var problems []error
+	full := false
 	for _, m := range all {
 		one := do
 		switch {
@@ -83,17 +84,20 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 		if isLeft(err) {
 			left = true
 			r.left(ctx, work, m.Object, err)
+		} else if errors.Is(err, errNoRoom) {
+			full = true
 		} else if err != nil {
 			problems = append(problems, err)
-			if !errors.Is(err, errNoRoom) {
-				r.refused(ctx, work, m.Object, err)
-			}
+			r.refused(ctx, work, m.Object, err)
 		} else {
 			r.pendingDeletions.Allowed(m.Object)
 		}
 		if ctx.Err() != nil {
 			return len(all), left, ctx.Err()
 		}
+	}
+	if full && len(problems) == 0 { // otherwise the Work fails, and is tried again for that
+		return len(all), left, errNoRoom
 	}
 	return len(all), left, errors.Join(problems...)
 }
