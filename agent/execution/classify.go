@@ -100,7 +100,12 @@ func overtaken(err error) bool {
 // no code for that; what is wrong with the object itself, and what a webhook comes to, would only be met again without the version.
 func mindsVersion(err error) bool {
 	status, ok := statusOf(err)
-	if !ok || calledWebhook(err) {
+	if !ok || calledWebhook(err) || !strings.Contains(strings.ToLower(status.Message), "resourceversion") {
+		return false
+	}
+	if slices.ContainsFunc([]string{"denied the request", "conversion webhook", "failed to create typed patch object"}, func(words string) bool {
+		return strings.Contains(status.Message, words)
+	}) {
 		return false
 	}
 	if apierrors.IsInvalid(err) && status.Details != nil && len(status.Details.Causes) > 0 {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -197,6 +198,18 @@ func TestWhatAServerSaysThatMindsAVersion(t *testing.T) {
 	g.Expect(mindsVersion(apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created")))).To(BeTrue())
 	g.Expect(mindsVersion(hanging())).To(BeFalse(), "it would hang once more")
 	g.Expect(mindsVersion(errors.New("no answer"))).To(BeFalse())
+	minded := field.Invalid(field.NewPath("metadata", "resourceVersion"), "1", "must not be set")
+	g.Expect(mindsVersion(apierrors.NewInvalid(schema.GroupKind{Kind: "A"}, "a", field.ErrorList{minded}))).To(BeTrue())
+	for _, message := range []string{
+		`admission webhook "denies.example" denied the request: no`, // of a webhook that names no code
+		`admission webhook "denies.example" denied the request: metadata.resourceVersion is none of ours`,
+		`conversion webhook for example.com/v1, Kind=A failed: Post "https://converts.example/": context deadline exceeded`,
+		`failed to create typed patch object (default/a; v1, Kind=A): .spec.resourceVersion: field not declared in schema`,
+		"the object is too large",
+	} {
+		g.Expect(mindsVersion(apierrors.NewBadRequest(message))).To(BeFalse(), message)
+		g.Expect(mindsVersion(apierrors.NewInternalError(errors.New(message)))).To(BeFalse(), message)
+	}
 	g.Expect(overtaken(apierrors.NewAlreadyExists(schema.GroupResource{Resource: "configmaps"}, "a"))).To(BeTrue())
 	result, message := classify(plan.Object{}, errNoRoom)
 	g.Expect(result).To(Equal(plan.Unanswered), "it takes back nothing of what was told")
