@@ -131,10 +131,14 @@ func (f *facts) share(id workv1alpha1.ResourceIdentifier, cached *unstructured.U
 func (f *facts) lose(id workv1alpha1.ResourceIdentifier) {
 	id = nameless(id)
 	known, ok := f.objects[id]
-	if !ok || known.last == nil {
+	if ok && known.last == nil {
 		return
 	}
-	f.objects[id] = &observation{uid: known.uid, interpreted: true, health: workv1alpha1.Unknown}
+	lost := &observation{interpreted: true, health: workv1alpha1.Unknown}
+	if ok { // otherwise nothing was seen of it since the agent started
+		lost.uid = known.uid
+	}
+	f.objects[id] = lost
 	f.changed = true
 }
 

@@ -13,6 +13,20 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
+// An agent that starts anew without the rights has seen nothing of what it reports.
+func TestAnObjectThatWasNeverSeenIsUnknown(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := work()
+	r, hub := newReporter(t, interceptor.Funcs{}, w)
+	r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, make([]*unstructured.Unstructured, 1))
+	r.Unseen(self, id(0, "a"))
+	g.Expect(r.write(t.Context(), self)).To(Succeed())
+	got := &workv1alpha1.Work{}
+	g.Expect(hub.Get(t.Context(), self, got)).To(Succeed())
+	g.Expect(got.Status.ManifestStatuses).To(ConsistOf(workv1alpha1.ManifestStatus{Identifier: id(0, "a"), Health: workv1alpha1.Unknown}))
+}
+
 // What the agent saw of an object before its rights were taken away may be of any age.
 func TestAnObjectThatCannotBeSeenIsUnknown(t *testing.T) {
 	t.Parallel()
