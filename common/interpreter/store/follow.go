@@ -30,6 +30,8 @@ func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 	}
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // before that waits, also where it is an error that ends it
 	follow := func(kind client.Object) (isSynced func() bool, err error) {
 		informer, err := from.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter"
@@ -102,4 +105,39 @@ func TestAKindThatIsRefusedHoldsUpNoOther(t *testing.T) { //nolint:paralleltest 
 	g.Eventually(has(barn)).WithTimeout(soon).Should(BeTrue(), "the right was given")
 	g.Expect(has(mill)()).To(BeFalse(), "the hub has no such webhook any more")
 	g.Eventually(kinds.Loaded()).WithTimeout(soon).Should(BeClosed())
+}
+
+// halfCache reads the one kind never, and has no informer of the other.
+type halfCache struct{ cache.Cache }
+
+func (halfCache) GetInformer(_ context.Context, kind client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if _, ok := kind.(*configv1alpha1.ResourceInterpreterWebhookConfiguration); ok {
+		return nil, errors.New("no informer")
+	}
+	return neverSynced{}, nil
+}
+
+type neverSynced struct{ cache.Informer }
+
+func (neverSynced) AddEventHandler(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	return neverSyncedHandler{}, nil
+}
+
+type neverSyncedHandler struct {
+	toolscache.ResourceEventHandlerRegistration
+}
+
+func (neverSyncedHandler) HasSynced() bool                            { return false }
+func (h neverSyncedHandler) HasSyncedChecker() toolscache.DoneChecker { return h }
+func (neverSyncedHandler) Name() string                               { return "" }
+func (neverSyncedHandler) Done() <-chan struct{}                      { return nil }
+
+func TestFollowingEndsWithAnError(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	compiler, err := lua.NewCompiler(lua.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	ended := make(chan error, 1)
+	go func() { ended <- store.New(store.Options{Compiler: compiler}).Follow(t.Context(), halfCache{}) }()
+	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("no informer"))))
 }

@@ -22,7 +22,7 @@ const (
 	refusedAgain = 2 * time.Minute
 )
 
-// Refusals logs, once for each kind, that the API does not let a cache list and watch what Follow follows. It is safe for use by many goroutines.
+// Refusals logs, for each kind once until it can be read, that the API does not let a cache list and watch what Follow follows. It is safe for use by many goroutines.
 type Refusals struct {
 	log   logr.Logger
 	clock clock.PassiveClock
@@ -77,8 +77,8 @@ func (r *Refusals) note(resource string) bool {
 		one = &refusal{first: now}
 		r.of[resource] = one
 	}
-	if now.Sub(one.last) > refusedAgain && !one.told {
-		one.first = now
+	if now.Sub(one.last) > refusedAgain { // it was read in the meantime, or the API was away
+		one.first, one.told = now, false
 	}
 	one.last = now
 	if one.told || now.Sub(one.first) < refusedFor {

@@ -40,6 +40,12 @@ func TestARefusalIsLoggedOnceAndForEachKind(t *testing.T) {
 	g.Expect(lines).To(ConsistOf(And(
 		ContainSubstring("rights to get, list and watch"), ContainSubstring(`"resourceinterpreterwebhookconfigurations.config.karmada.io"`),
 	)))
+	now.SetTime(now.Now().Add(time.Hour))
+	for range 5 {
+		refuse(forbidden)
+	}
+	g.Expect(lines).To(HaveLen(2), "the right was given and is taken again")
+	lines = lines[:1]
 	for range 5 {
 		refuse(apierrors.NewGenericServerResponse(404, "list", scripts, "", "", 0, true))
 	}
