@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sync/semaphore"
 
@@ -40,8 +39,8 @@ type manifests struct {
 	dropped map[string]dropped
 	// again renders for a target; nil if its Work is to stay as it is, after all.
 	again func(ctx context.Context, target workv1alpha2.TargetCluster) (*workv1alpha1.Work, error)
-	// rendering is held by whoever renders: what a rendering goes by is for one goroutine.
-	rendering sync.Mutex
+	// turn is taken by whoever renders: what a rendering goes by is for one goroutine.
+	turn *semaphore.Weighted
 }
 
 // dropped is a Work without its manifest.
@@ -68,40 +67,51 @@ func (m *manifests) whole(ctx context.Context, work *workv1alpha1.Work, do func(
 	if !isGone {
 		gone.size = sizeOf(work)
 	}
-	release, err := m.acquire(ctx, int64(gone.size))
+	if gone.size > freeManifest {
+		size := int64(min(gone.size, maxWritingOne)) // what is larger has it to itself
+		if err := m.own.Acquire(ctx, size); err != nil {
+			return notWritten(work, err)
+		}
+		defer m.own.Release(size)
+	}
+	made, release, err := m.made(ctx, work, gone, isGone)
 	if err != nil {
-		return fmt.Errorf("waiting to write work %q in %q: %w", work.Name, work.Namespace, err)
+		return err
 	}
 	defer release()
-	if !isGone {
-		return do(work)
-	}
-	m.rendering.Lock()
-	made, err := m.again(ctx, gone.target)
-	m.rendering.Unlock()
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNotRendered, err)
-	}
 	return do(made)
 }
 
-// acquire waits until so many bytes may be written.
-func (m *manifests) acquire(ctx context.Context, size int64) (release func(), err error) {
-	if size <= freeManifest {
-		return func() {}, nil
+// made returns a Work that has its manifest, with the room that it takes of all, which is to be released. A rendering may take long, and is one
+// at a time: whoever waits for its turn has no such room, and who has it waits for nobody else.
+func (m *manifests) made(ctx context.Context, work *workv1alpha1.Work, gone dropped, isGone bool) (_ *workv1alpha1.Work, release func(), err error) {
+	if isGone {
+		if err := m.turn.Acquire(ctx, 1); err != nil {
+			return nil, nil, notWritten(work, err)
+		}
+		defer m.turn.Release(1)
 	}
-	size = min(size, maxWritingOne) // what is larger has it to itself
-	if err := m.own.Acquire(ctx, size); err != nil {
-		return nil, err
+	release = func() {}
+	if gone.size > freeManifest {
+		size := int64(min(gone.size, maxWritingOne))
+		if err := m.all.Acquire(ctx, size); err != nil {
+			return nil, nil, notWritten(work, err)
+		}
+		release = func() { m.all.Release(size) }
 	}
-	if err := m.all.Acquire(ctx, size); err != nil {
-		m.own.Release(size)
-		return nil, err
+	if !isGone {
+		return work, release, nil
 	}
-	return func() {
-		m.all.Release(size)
-		m.own.Release(size)
-	}, nil
+	out, err := m.again(ctx, gone.target)
+	if err != nil {
+		release()
+		return nil, nil, fmt.Errorf("%w: %w", errNotRendered, err)
+	}
+	return out, release, nil
+}
+
+func notWritten(work *workv1alpha1.Work, err error) error {
+	return fmt.Errorf("waiting to write work %q in %q: %w", work.Name, work.Namespace, err)
 }
 
 func sizeOf(work *workv1alpha1.Work) int {

@@ -187,7 +187,7 @@ func TestWhatWaitsToBeWrittenEndsWithTheHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx, stop := context.WithCancel(t.Context())
-	m := &manifests{all: semaphore.NewWeighted(1), own: semaphore.NewWeighted(maxWritingOne), dropped: map[string]dropped{"karmada-es-a": {size: maxKept}}}
+	m := &manifests{all: semaphore.NewWeighted(1), own: semaphore.NewWeighted(maxWritingOne), turn: semaphore.NewWeighted(1), dropped: map[string]dropped{"karmada-es-a": {size: maxKept}}}
 	stop()
 	g.Expect(m.whole(ctx, version("", "h"), nil)).To(MatchError(context.Canceled))
 	g.Expect(m.own.TryAcquire(maxWritingOne)).To(BeTrue())
@@ -198,7 +198,7 @@ func TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := &manifests{
-		all: semaphore.NewWeighted(maxWriting), own: semaphore.NewWeighted(maxWritingOne), dropped: map[string]dropped{"karmada-es-a": {size: maxKept}},
+		all: semaphore.NewWeighted(maxWriting), own: semaphore.NewWeighted(maxWritingOne), turn: semaphore.NewWeighted(1), dropped: map[string]dropped{"karmada-es-a": {size: maxKept}},
 		again: func(context.Context, workv1alpha2.TargetCluster) (*workv1alpha1.Work, error) {
 			return nil, render.ErrRevise
 		},

@@ -103,7 +103,7 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 // newManifests returns what renders the Works of a binding again.
 func (r *reconciler) newManifests(s *scope, digest *render.Digest) *manifests {
 	return &manifests{
-		all: r.writing, own: semaphore.NewWeighted(maxWritingOne), dropped: map[string]dropped{},
+		all: r.writing, own: semaphore.NewWeighted(maxWritingOne), turn: semaphore.NewWeighted(1), dropped: map[string]dropped{},
 		again: func(ctx context.Context, target workv1alpha2.TargetCluster) (*workv1alpha1.Work, error) {
 			work, failed, err := r.renderWithin(ctx, s, digest, target)
 			switch {

@@ -48,6 +48,7 @@ func TestAnAPIThatDoesNotServeBindingsSaysOfNoneThatItIsGone(t *testing.T) {
 	e, _ := makeExpectations()
 	r := &reconciler{hubClient: hub, hubReader: hub, kind: kube.ResourceBindings(), prefix: "karmada-es-", expectations: e}
 	r.strays.add(boundTo, fanout.Key(strayOf("1", time.Time{})))
+	r.strays.gone.add(bindingOf("1"))
 	_, err = r.cleanUpStrays(t.Context(), boundTo)
 	g.Expect(err).To(MatchError(answer))
 	g.Expect(deleted).To(BeZero())
@@ -57,6 +58,13 @@ func TestAnAPIThatDoesNotServeBindingsSaysOfNoneThatItIsGone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(deleted).To(Equal(1))
 	g.Expect(r.strays.works).To(BeEmpty())
+}
+
+// bindingOf is the binding of a permanent id that strayOf names.
+func bindingOf(id string) *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: boundTo.Namespace, Name: boundTo.Name}}
+	bindings.Identify(b, id)
+	return b
 }
 
 var boundTo = types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
@@ -103,7 +111,7 @@ func TestAStrayGoesIfItsBindingIsGoneForCertain(t *testing.T) {
 				c.change(b)
 			}
 			r := &reconciler{kind: kube.ResourceBindings(), prefix: "karmada-es-"}
-			got, err := r.fateOf(t.Context(), b, strayOf("1", made))
+			got, err := r.fateOf(t.Context(), b, &departed{}, strayOf("1", made))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(got).To(Equal(c.want))
 		})

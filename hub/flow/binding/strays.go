@@ -28,14 +28,18 @@ import (
 
 // A binding that is deleted takes along the Works that the cache shows. One that was made a moment before, by a request whose answer was
 // lost or by a hub that was killed, comes to light when the binding is gone: a stray. What the watch shows as one is looked at live, and goes
-// as it would have gone with its binding.
+// as it would have gone with its binding, if this process saw that go. Of any other Work without its binding it is not known why that is not
+// there, so it is left as it is.
 
 // strayAgain is when a stray is looked at again whose template is to get a binding. The binding itself wakes it as well.
 const strayAgain = time.Minute
 
-// strays are the Works that the watch showed without their binding, by the name of that. The zero value is ready; it is safe for use by
-// many goroutines.
+// strays are the Works that the watch showed without their binding, which was seen to go, by the name of that. The zero value is ready; it is
+// safe for use by many goroutines.
 type strays struct {
+	gone gone
+	left left
+
 	mu    sync.Mutex
 	works map[types.NamespacedName]sets.Set[types.NamespacedName]
 }
@@ -67,22 +71,30 @@ func (s *strays) forget(binding, work types.NamespacedName) {
 	}
 }
 
-// noteStray remembers a Work whose binding the cache does not show, or shows with another permanent id or on its way out, and says
-// whether it is one.
+// noteStray remembers a Work whose binding was seen to go, and says whether it is one. One that has none otherwise, or one of another permanent
+// id, is left as it is.
 func (r *reconciler) noteStray(ctx context.Context, w *workv1alpha1.Work) bool {
 	key, named := r.bindingOf(w)
 	_, executing := contract.ClusterOf(r.prefix, w.Namespace)
-	if !named || !executing || w.Labels[bindings.IDLabel(key.Namespace)] == "" || goes(w) {
+	if !named || !executing || w.Labels[bindings.IDLabel(key.Namespace)] == "" || goes(w) || r.hasBinding(ctx, w) {
 		return false // what says nothing of itself, or something that does not fit, nobody here has made
 	}
-	b := r.kind.New()
-	// The cache answers once it has started, and an error of another kind costs one live look.
-	err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy)
-	if err == nil && b.GetDeletionTimestamp().IsZero() && bindings.IDOf(b) == bindings.IDOf(w) {
+	if r.strays.gone.find(bindings.IDOf(w)) == nil {
+		if r.strays.left.add(fanout.Key(w)) {
+			time.AfterFunc(sayLeftAfter, func() { r.sayLeft(ctx) })
+		}
 		return false
 	}
 	r.strays.add(key, fanout.Key(w))
 	return true
+}
+
+// hasBinding says whether the cache shows the binding that a Work names. One on its way out is there: its Works are looked at when it is gone.
+func (r *reconciler) hasBinding(ctx context.Context, w *workv1alpha1.Work) bool {
+	key, _ := r.bindingOf(w)
+	b := r.kind.New()
+	// The cache answers once it has started, and an error of another kind costs one live look.
+	return r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy) == nil && bindings.IDOf(b) == bindings.IDOf(w)
 }
 
 // noteLeft remembers the Works that a binding left behind which is gone, and says whether there are any: the cache showed them after it was
@@ -129,11 +141,12 @@ func (r *reconciler) cleanUpStrays(ctx context.Context, key types.NamespacedName
 			errs = append(errs, fmt.Errorf("reading work %q: %w", name, err))
 			continue
 		}
-		if now, ok := r.bindingOf(w); err != nil || !ok || now != key || w.Labels[bindings.IDLabel(key.Namespace)] == "" || goes(w) {
+		was := r.strays.gone.find(bindings.IDOf(w))
+		if now, ok := r.bindingOf(w); err != nil || was == nil || !ok || now != key || w.Labels[bindings.IDLabel(key.Namespace)] == "" || goes(w) {
 			r.strays.forget(key, name)
 			continue
 		}
-		fate, err := r.fateOf(ctx, live, w)
+		fate, err := r.fateOf(ctx, live, was, w)
 		if err == nil && fate == strayGoes {
 			err = r.delete(ctx, bindings.IDOf(w), fanout.Deletion{Live: w, Intent: contract.DeletionRemoved})
 			deleted++
@@ -179,14 +192,14 @@ const (
 	strayGoes
 )
 
-// fateOf decides about a stray, read live, given the binding that has the name that it gives its own; nil if there is none. It goes if nothing
-// has that name and nothing is about to, or if another binding has it that is to be elsewhere. Where that one is to be, it takes the Work over.
-// One that is not younger than the Work may be no other one, but one that has lost its permanent id.
-func (r *reconciler) fateOf(ctx context.Context, live kube.Binding, w *workv1alpha1.Work) (fate, error) {
+// fateOf decides about a stray, read live, whose binding was seen to go, given the binding that has the name of that; nil if there is none. It
+// goes if nothing has that name and nothing is about to, or if another binding has it that is to be elsewhere. Where that one is to be, it takes
+// the Work over. One that is not younger than the Work may be no other one, but one that has lost its permanent id.
+func (r *reconciler) fateOf(ctx context.Context, live kube.Binding, was *departed, w *workv1alpha1.Work) (fate, error) {
 	if live == nil {
-		claimed, err := r.isClaimed(ctx, w)
-		if claimed || err != nil {
-			return strayWaits, err // the detector makes a binding, which takes it over
+		awaits, err := r.awaitsBinding(ctx, was, w)
+		if awaits || err != nil {
+			return strayWaits, err // a binding is made, which takes it over
 		}
 		return strayGoes, nil
 	}
@@ -209,8 +222,9 @@ func (r *reconciler) fateOf(ctx context.Context, live kube.Binding, w *workv1alp
 	return strayGoes, nil
 }
 
-// isClaimed says whether the template of a Work, read whole, is there and a policy has claimed it.
-func (r *reconciler) isClaimed(ctx context.Context, w *workv1alpha1.Work) (bool, error) {
+// awaitsBinding says whether the template of a Work, read whole, is there and gets another binding: a policy has claimed it, or what needed it
+// by the binding that went needs it still. That is so as well if the API does not serve its kind at the moment, which says nothing of it.
+func (r *reconciler) awaitsBinding(ctx context.Context, was *departed, w *workv1alpha1.Work) (bool, error) {
 	if len(w.Spec.Workload.Manifests) == 0 {
 		return false, nil
 	}
@@ -221,14 +235,36 @@ func (r *reconciler) isClaimed(ctx context.Context, w *workv1alpha1.Work) (bool,
 	template := kube.MetadataOf(of.GroupVersionKind())
 	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(of), template)
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+	case meta.IsNoMatchError(err), apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		return true, nil
+	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("reading the template of work %q: %w", fanout.Key(w), err)
+	case !template.DeletionTimestamp.IsZero():
+		return false, nil
 	}
 	labels := template.GetLabels()
-	return template.DeletionTimestamp.IsZero() &&
-		labels[contract.PropagationPolicyPermanentIDLabel]+labels[contract.ClusterPropagationPolicyPermanentIDLabel] != "", nil
+	if labels[contract.PropagationPolicyPermanentIDLabel]+labels[contract.ClusterPropagationPolicyPermanentIDLabel] != "" {
+		return true, nil
+	}
+	return r.isNeeded(ctx, was)
+}
+
+// isNeeded says whether what needed the template of a binding that went needs it still, by what is read live.
+func (r *reconciler) isNeeded(ctx context.Context, was *departed) (bool, error) {
+	for _, key := range was.requirers {
+		b := kube.BindingsIn(key.Namespace).New()
+		err := r.hubReader.Get(ctx, key, b)
+		switch {
+		case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		case err != nil:
+			return false, fmt.Errorf("reading binding %q, which needed what is to be deleted: %w", key, err)
+		case b.GetDeletionTimestamp().IsZero() && bindings.Needs(b, &was.resource):
+			return true, nil
+		}
+	}
+	return was.byMany, nil
 }
 
 // takesOver says whether a live Work is one that a former binding of the same name left where the present one, read live, is to be. Its object

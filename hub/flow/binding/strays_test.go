@@ -45,13 +45,15 @@ func (w *world) again(t *testing.T, b *workv1alpha2.ResourceBinding, id string, 
 
 func seesAll(*cache.Options) {}
 
-func TestWorksWhoseBindingIsGoneGoWhenAHubStarts(t *testing.T) {
+func TestWorksGoWhoseBindingAHubSeesGo(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "goes", "leaves", "stays")
-	w.lose(t, b)
 	w.leave(t, "leaves")
 	change(t, w, w.work(t, "stays", template), func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) })
 	w.behind(t, b, seesAll)
+	w.awaitHub(t, "goes")
+	w.lose(t, b)
 	for name, why := range map[string]string{"goes": contract.DeletionRemoved, "leaves": contract.DeletionClusterLeft, "stays": contract.DeletionRemoved} {
 		g.Eventually(func() string { return w.intent(t, name, template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(why), name)
 	}
@@ -60,19 +62,49 @@ func TestWorksWhoseBindingIsGoneGoWhenAHubStarts(t *testing.T) {
 	g.Expect(w.work(t, "stays", template).Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
 }
 
+// TestAHubTakesNothingAwayThatHadNoBindingBefore holds that of what is there at a start, and of what somebody makes later, nothing goes because
+// its binding is not there, or another one is, elsewhere.
+func TestAHubTakesNothingAwayThatHadNoBindingBefore(t *testing.T) {
+	g := NewWithT(t)
+	w, template, b := placed(t, "a", "b")
+	saved := w.work(t, "b", template)
+	w.lose(t, b)
+	g.Expect(w.hub.Delete(t.Context(), saved)).To(Succeed())
+	w.release(t, saved)
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
+	hub, _ := w.behind(t, b, seesAll)
+	w.awaitHub(t, "c")
+	hub.wrote()
+	w.apply(t, saved)
+	g.Consistently(func() []string { return w.works(t, "web-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a", "b"}))
+	w.again(t, b, "another-id", "c")
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
+	g.Consistently(func() []string { return w.works(t, "web-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
+	g.Expect(w.intent(t, "a", template) + w.intent(t, "b", template)).To(BeEmpty())
+}
+
 func TestAWorkThatIsSeenWhenItsBindingIsGoneGoes(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "a")
-	late := w.work(t, "a", template)
-	w.lose(t, b)
-	g.Expect(w.hub.Delete(t.Context(), late)).To(Succeed())
-	w.release(t, late)
-	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 	w.behind(t, b, seesAll)
 	w.awaitHub(t, "a")
-	late.ObjectMeta = metav1.ObjectMeta{Namespace: late.Namespace, Name: late.Name, Labels: late.Labels, Annotations: late.Annotations, Finalizers: []string{contract.ExecutionFinalizer}}
-	g.Expect(w.hub.Create(t.Context(), late)).To(Succeed())
+	late := w.work(t, "a", template)
+	w.lose(t, b)
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a going"}))
+	w.release(t, w.work(t, "a", template))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
+	w.apply(t, late)
 	g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
+}
+
+// apply makes a Work once more.
+func (w *world) apply(t *testing.T, work *workv1alpha1.Work) {
+	t.Helper()
+	work = work.DeepCopy()
+	work.ObjectMeta = metav1.ObjectMeta{
+		Namespace: work.Namespace, Name: work.Name, Labels: work.Labels, Annotations: work.Annotations, Finalizers: []string{contract.ExecutionFinalizer},
+	}
+	NewWithT(t).Expect(w.hub.Create(t.Context(), work)).To(Succeed())
 }
 
 // awaitHub waits until a hub is at work.
@@ -85,9 +117,15 @@ func (w *world) awaitHub(t *testing.T, member string) {
 func TestAHubThatDoesNotSeeABindingTakesNothingAway(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "a", "b")
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Labels["seen"] = "yes" })
 	blind, read := w.behind(t, b, func(o *cache.Options) {
-		o.ByObject[&workv1alpha2.ResourceBinding{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"has": "none"})}
+		not, err := labels.Parse("seen!=no")
+		g.Expect(err).NotTo(HaveOccurred())
+		o.ByObject[&workv1alpha2.ResourceBinding{}] = cache.ByObject{Label: not}
 	})
+	w.awaitHub(t, "a")
+	blind.wrote()
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Labels["seen"] = "no" })
 	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 0), "it looks for the binding")
 	g.Consistently(func() []string { return w.works(t, "web-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 	g.Expect(w.intent(t, "a", template)).To(BeEmpty())
@@ -101,8 +139,9 @@ func TestABindingThatIsMadeAnewTakesOverWhatTheFormerOneLeft(t *testing.T) {
 		o.SetLabels(map[string]string{contract.PropagationPolicyPermanentIDLabel: "of-a-policy"})
 	})
 	former := w.work(t, "both", template)
-	w.lose(t, b)
 	_, read := w.behind(t, b, seesAll)
+	w.awaitHub(t, "both")
+	w.lose(t, b)
 	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 0), "it looks for the binding")
 	g.Consistently(func() []string { return w.works(t, "web-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"both", "former"}), "a policy has claimed the template")
 

@@ -85,17 +85,26 @@ func (r *reconciler) onWork() handler.EventHandler {
 				r.expectations.gone(w)
 				r.marks.forget(fanout.Key(w))
 				r.stored.Forget(w.UID)
+				if key, ok := r.bindingOf(w); ok {
+					r.strays.forget(key, fanout.Key(w))
+				}
 				enqueue(w, q)
 			}
 		},
 	}
 }
 
-// onGone has the Works looked at that a binding left behind which is gone.
+// onGone has the Works looked at that a binding left behind which is gone. One that is only missing when the watch begins anew was not seen to
+// go, unless it was on its way out before: the API may have lost it, as one that was restored from a backup.
 func (r *reconciler) onGone() handler.EventHandler {
 	return handler.Funcs{
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			if b, ok := e.Object.(kube.Binding); ok && r.noteLeft(ctx, b) {
+			b, ok := e.Object.(kube.Binding)
+			if !ok || e.DeleteStateUnknown && b.GetDeletionTimestamp().IsZero() {
+				return
+			}
+			r.strays.gone.add(b)
+			if r.noteLeft(ctx, b) {
 				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 			}
 		},

@@ -1,0 +1,124 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/lru"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+const (
+	// maxGone is how many of the bindings that went last are known. Their Works come to light within seconds; those of others are left.
+	maxGone = 16 << 10
+	// sayLeftAfter is when it is said which Works are left: by then the cache shows the bindings of those that are as new as these.
+	sayLeftAfter = time.Minute
+	// maxLeftNamed is how many of them are named.
+	maxLeftNamed = 3
+)
+
+// gone are the bindings that this process saw go, by their permanent ids. Nothing else says of a Work that its binding went: one that is not
+// there may have been lost, or may be yet to come. The zero value is ready; it is safe for use by many goroutines.
+type gone struct {
+	mu   sync.Mutex
+	last *lru.Cache
+}
+
+// departed is what is known of a binding that went.
+type departed struct {
+	// resource is its template, requirers are the bindings whose workloads needed that, and byMany says that others did, too.
+	resource  workv1alpha2.ObjectReference
+	requirers []types.NamespacedName
+	byMany    bool
+}
+
+func (g *gone) add(b kube.Binding) {
+	id, spec, requirers := bindings.IDOf(b), b.BindingSpec(), bindings.Requirers(b)
+	if id == "" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.last == nil {
+		g.last = lru.New(maxGone)
+	}
+	g.last.Add(id, &departed{resource: spec.Resource, requirers: requirers, byMany: len(requirers) < len(spec.RequiredBy)})
+}
+
+// find returns what is known of the binding of a permanent id that went; nil if none was seen to go.
+func (g *gone) find(id string) *departed {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.last == nil {
+		return nil
+	}
+	found, _ := g.last.Get(id)
+	was, _ := found.(*departed)
+	return was
+}
+
+// left are the Works that have no binding and are left as they are, until they are said. The zero value is ready; it is safe for use by many
+// goroutines.
+type left struct {
+	mu    sync.Mutex
+	works sets.Set[types.NamespacedName]
+	said  bool
+}
+
+// add says whether the Work is the first one since they were taken, after which they are to be said.
+func (l *left) add(work types.NamespacedName) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.said {
+		return false
+	}
+	first := l.works == nil
+	if first {
+		l.works = sets.Set[types.NamespacedName]{}
+	}
+	l.works.Insert(work)
+	return first
+}
+
+// take returns those of which is says that they are left, which are said once.
+func (l *left) take(is func(types.NamespacedName) bool) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []types.NamespacedName
+	for work := range l.works {
+		if is(work) {
+			out = append(out, work)
+		}
+	}
+	l.works, l.said = nil, len(out) > 0
+	return out
+}
+
+// sayLeft says which Works are left, and how they are deleted by whoever means it.
+func (r *reconciler) sayLeft(ctx context.Context) {
+	works := r.strays.left.take(func(name types.NamespacedName) bool {
+		w := &workv1alpha1.Work{}
+		return r.hubClient.Get(ctx, name, w, client.UnsafeDisableDeepCopy) == nil && w.DeletionTimestamp.IsZero() && !r.hasBinding(ctx, w)
+	})
+	if len(works) == 0 || ctx.Err() != nil {
+		return
+	}
+	first := works[0]
+	ctrl.LoggerFrom(ctx).Info("Left Works as they are that have no binding: this hub did not see it go, so it deletes nothing",
+		"kind", r.kind.Kind, "count", len(works), "someOfThem", works[:min(len(works), maxLeftNamed)],
+		"toDeleteOneWithItsObject", fmt.Sprintf("kubectl annotate work -n %s %s %s=%s && kubectl delete work -n %[1]s %[2]s",
+			first.Namespace, first.Name, contract.DeletionIntentAnnotation, contract.DeletionRemoved),
+		"toDeleteOneAndKeepItsObject", fmt.Sprintf("kubectl delete work -n %s %s", first.Namespace, first.Name))
+}
