@@ -112,7 +112,8 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 	}
 	m.Work = work.Name
 	m.Suspended = work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
-	if applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied); applied != nil {
+	applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+	if applied != nil {
 		m.Applied, m.Reported = string(applied.Status), &applied.LastTransitionTime
 		if applied.Status != "True" {
 			m.Message = applied.Message
@@ -120,8 +121,8 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 	} else {
 		m.Message = "the agent has not reported on it yet"
 	}
-	if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkNotWatched); m.Message == "" && c != nil && c.Status == metav1.ConditionTrue {
-		m.Message = c.Message
+	if m.Message == "" {
+		m.Message = notWatched(work, applied)
 	}
 	if work.DeletionTimestamp != nil {
 		m.Message = "it is being removed from this cluster"
@@ -131,4 +132,14 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 		m.PodReasons = append(m.PodReasons, work.Status.ManifestStatuses[i].PodReasons...)
 	}
 	return m
+}
+
+// notWatched is what the agent says of a watch that the member refuses; empty if nothing. An agent of before the condition, to which a cluster
+// went back, never takes it away, so what was said with an older report of Applied is not believed.
+func notWatched(work *workv1alpha1.Work, applied *metav1.Condition) string {
+	c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkNotWatched)
+	if c == nil || c.Status != metav1.ConditionTrue || applied == nil || c.ObservedGeneration != applied.ObservedGeneration {
+		return ""
+	}
+	return c.Message
 }
