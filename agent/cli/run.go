@@ -269,7 +269,8 @@ func serve(ctx context.Context, credentials *registration.Credentials, o setup.O
 func checkRecord(ctx context.Context, o setup.Options) error {
 	if err := setup.CheckRecord(ctx, o); err != nil {
 		return fmt.Errorf("%w; nothing in it was changed. Give the --journal-key-file with which it was written, or none if it is not sealed. If that key is lost, "+
-			"or another one is to be used from now on, move that directory away (of a pod with a claimed volume: delete the claim), and the agent makes another one of what the hub has", err)
+			"or another one is to be used from now on, move that directory away, and the agent makes another one of what the hub has. Of a pod with a claimed volume scale the Deployment to 0, delete the claim, "+
+			"then run `agent join --install` or `helm upgrade` again, which makes both", err)
 	}
 	return nil
 }

@@ -129,7 +129,8 @@ func Decide(hub Peer, found Found) error {
 	switch {
 	case found.isEmpty() && hub.Before != "": // agents would meet a hub that knows none of them
 		return fmt.Errorf("%w, at %s: if that is another place than the one of now, name it with --etcd-servers and --etcd-prefix; if that etcd was lost, restore it from a "+
-			"snapshot or a backup (see manifests/install/machines.md); to begin a new hub, which every cluster has to join anew, remove %s", ErrEmpty, hub.Before, hub.Note)
+			"snapshot or a backup (see manifests/install/machines.md); to begin a new hub, which every cluster has to join anew, remove %s and, if anything is below the prefix, "+
+			"run `etcdctl del --prefix PREFIX/`, or name another --etcd-prefix", ErrEmpty, hub.Before, hub.Note)
 	case found.Recorded == nil && !found.Objects:
 		return nil
 	case found.Recorded == nil && !hub.Authority.Known():

@@ -67,11 +67,11 @@ make or bind without bind and escalate. An agent that is confined to namespaces 
 {{- /* Whoever writes what runs pods or gives rights beside the agent writes its Deployment, or has the account of its guard. */}}
 {{- if and (has "karmada-system" .namespaces) (not .asServiceAccount) }}
 {{- if not .kinds }}
-{{- fail "namespaces has karmada-system, where the agent itself is, and kinds is empty, so the agent could change its own Deployment: set kinds to some that run no pods and give no rights, such as configmaps, set asServiceAccount, or leave karmada-system out of namespaces" }}
+{{- fail "namespaces has karmada-system, where the agent itself is, and kinds is empty, so the agent could change its own Deployment: set kinds (--kinds of agent join) to some that run no pods and give no rights, such as configmaps, set asServiceAccount (--as-service-account), or leave karmada-system out of namespaces (--namespaces)" }}
 {{- end }}
 {{- range .kinds }}
 {{- if or (eq . "deployments.apps") (eq . "replicasets.apps") (eq . "statefulsets.apps") (eq . "daemonsets.apps") (eq . "pods") (eq . "replicationcontrollers") (eq . "jobs.batch") (eq . "cronjobs.batch") (eq . "secrets") (eq . "roles.rbac.authorization.k8s.io") (eq . "rolebindings.rbac.authorization.k8s.io") }}
-{{- fail "namespaces has karmada-system, where the agent itself is, and kinds has one that runs pods or gives rights, so the agent could change its own Deployment: take workloads, secrets, roles and rolebindings out of kinds, set asServiceAccount, or leave karmada-system out of namespaces" }}
+{{- fail "namespaces has karmada-system, where the agent itself is, and kinds has one that runs pods or gives rights, so the agent could change its own Deployment: take workloads, secrets, roles and rolebindings out of kinds (--kinds of agent join), set asServiceAccount (--as-service-account), or leave karmada-system out of namespaces (--namespaces)" }}
 {{- end }}
 {{- end }}
 {{- end }}
