@@ -175,7 +175,7 @@ func (s *slowWrites) hasRoom(w *write, now time.Time) bool {
 			before++
 		}
 	}
-	return known+before < s.mostKnown && !(others && holds[w.place])
+	return known+before < s.mostKnown && (!others || !holds[w.place])
 }
 
 // End notes how a write was answered. It says whether writes of its place are slow, if that is new, and which places are well again.

@@ -32,7 +32,7 @@ func (w *world) lose(t *testing.T, b *workv1alpha2.ResourceBinding) {
 }
 
 // again makes a binding once more by the same name, which has another permanent id therefore.
-func (w *world) again(t *testing.T, b *workv1alpha2.ResourceBinding, id string, members ...string) *workv1alpha2.ResourceBinding {
+func (w *world) again(t *testing.T, b *workv1alpha2.ResourceBinding, id string, members ...string) {
 	t.Helper()
 	out := b.DeepCopy()
 	out.ObjectMeta = metav1.ObjectMeta{
@@ -40,7 +40,6 @@ func (w *world) again(t *testing.T, b *workv1alpha2.ResourceBinding, id string, 
 	}
 	out.Spec.Clusters = w.shares(members...)
 	NewWithT(t).Expect(w.hub.Create(t.Context(), out)).To(Succeed())
-	return out
 }
 
 func seesAll(*cache.Options) {}
