@@ -66,6 +66,7 @@ func TestWorksGoWhoseBindingAHubSeesGo(t *testing.T) {
 func TestAHubTakesNothingAwayThatHadNoBindingBefore(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "a", "b")
+	w.join(t, "c")
 	saved := w.work(t, "b", template)
 	w.lose(t, b)
 	g.Expect(w.hub.Delete(t.Context(), saved)).To(Succeed())
