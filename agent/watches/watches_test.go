@@ -89,7 +89,7 @@ func TestAWatchThatIsRefusedIsLostUntilItBeginsAgain(t *testing.T) {
 	}{
 		"without the right to": {
 			refusal: forbidden, namespace: "shop", wantReason: workv1alpha1.ReasonWatchForbidden,
-			want: []string{"the kind Gauge of watched.example.com/v1", `in the namespace "shop"`, `User "agent" cannot list`, "get, list and watch"},
+			want: []string{"the kind Gauge of watched.example.com/v1", `in the namespace "shop"`, `user "agent" cannot list`, "get, list and watch"},
 		},
 		"without the kind": {
 			refusal: gone, wantReason: workv1alpha1.ReasonKindNotServed,
