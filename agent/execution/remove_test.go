@@ -96,7 +96,7 @@ func informerOf(t *testing.T, synced bool, objects ...*unstructured.Unstructured
 	if synced {
 		close(through)
 	}
-	i := &informer{SharedIndexInformer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &unstructured.Unstructured{}, 0, toolscache.Indexers{}), synced: through}
+	i := &informer{SharedIndexInformer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &unstructured.Unstructured{}, 0, toolscache.Indexers{}), synced: through, lost: func() (string, string) { return "", "" }}
 	for _, obj := range objects {
 		NewWithT(t).Expect(i.GetStore().Add(obj)).To(Succeed())
 	}
