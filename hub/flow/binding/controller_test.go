@@ -78,7 +78,6 @@ func TestStage(t *testing.T) {
 		"what is to stay in some of them stays there":      whatIsToStaySomewhereStaysThere,
 		"what others delete comes again":                   whatOthersDeleteComesAgain,
 		"an execution namespace that went comes again":     anExecutionNamespaceThatWent,
-		"a namespace takes no more than its part":          aNamespaceThatTakesTooMuch,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

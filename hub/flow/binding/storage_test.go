@@ -13,12 +13,10 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// namespaceStorage is what the Works of a namespace may take in the tests of the stage.
-const namespaceStorage = 1 << 20
-
-// aNamespaceThatTakesTooMuch holds that a namespace is refused what is beyond its part of the database, by name, and nothing else is.
-func aNamespaceThatTakesTooMuch(t *testing.T, s *stage) {
-	t.Helper()
+// TestANamespaceTakesNoMoreThanItsPart holds that a namespace is refused what is beyond its part of the database, by name, and nothing
+// else is.
+func TestANamespaceTakesNoMoreThanItsPart(t *testing.T) {
+	s := startBounded(t, 1<<20)
 	g, w, other := NewWithT(t), s.world(t, "a", "b", "c"), s.world(t, "a")
 	filled := func(kib int) string { return strings.Repeat("x", kib<<10) }
 	large := builder.MakeConfigMap(w.namespace, "large", "data", filled(400)).Obj()

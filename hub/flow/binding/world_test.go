@@ -76,8 +76,14 @@ func (s *stage) world(t *testing.T, members ...string) *world {
 	return w
 }
 
-// start starts the stage.
+// start starts the stage, in which namespaces may take any amount of the database.
 func start(t *testing.T) *stage {
+	t.Helper()
+	return startBounded(t, 0)
+}
+
+// startBounded starts the stage, in which the Works of a namespace may take so many bytes of the database.
+func startBounded(t *testing.T, namespaceStorage int64) *stage {
 	t.Helper()
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
