@@ -190,7 +190,7 @@ func TestValuesThatContradictOneAnotherAreRefused(t *testing.T) {
 		"storage of no use":     {"hub", values{"mode": "external", "external": external, "embedded": values{"storage": values{"size": "50Gi"}}}, "embedded.storage is set, and mode is external"},
 		"another Service":       {"hub", values{"mode": "external", "external": external, "embedded": values{"service": values{"type": "NodePort"}}}, "embedded.service is set, and mode is external"},
 		"backups that are kept": {"hub", values{"embedded": merged(embedded, values{"backup": values{"keep": 3}})}, "set embedded.backup.every"},
-		"some backups, kept":    {"hub", values{"mode": "external", "external": external, "embedded": values{"backup": values{"keep": 3}}}, "back up the etcd of that API"},
+		"backups kept for it":   {"hub", values{"mode": "external", "external": external, "embedded": values{"backup": values{"keep": 3}}}, "back up the etcd of that API"},
 		"a value of no name":    {"agent", agentValues(values{"tolaretions": []any{}}), "tolaretions"},
 		"a mode of no name":     {"hub", values{"mode": "both"}, "'embedded', 'external'"},
 		"a word for a list":     {"agent", agentValues(values{"namespaces": "a,b"}), "/namespaces"},

@@ -17,7 +17,7 @@
 //     Cluster: from one that leaves nothing is taken. One that somebody else deleted is made
 //     again. A Work of another binding is not touched. One whose binding this process saw go, which the cache showed too late for it to go along, goes as it
 //     would have gone then, if the binding is not there live and its template waits for no other one; a binding of the same name that is to be
-//     there takes it over, and its object stays. Any other that has no binding is left as it is, and said once. Where there is a quota, no Work
+//     there takes it over, and its object stays. Any other that has no binding is left as it is, and logged once. Where there is a quota, no Work
 //     requests more than the scheduler has admitted; until it does, the Work stays as it is.
 //     Where changes are rolled out in waves, a cluster gets the content of the revision
 //     that the status of the rollout says, of the template as well as of its overrides and

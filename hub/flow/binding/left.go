@@ -23,8 +23,8 @@ import (
 const (
 	// maxGone is how many of the bindings that went last are known. Their Works come to light within seconds; those of others are left.
 	maxGone = 16 << 10
-	// sayLeftAfter is when it is said which Works are left: by then the cache shows the bindings of those that are as new as these.
-	sayLeftAfter = time.Minute
+	// logLeftAfter is when it is logged which Works are left: by then the cache shows the bindings of those that are as new as these.
+	logLeftAfter = time.Minute
 	// maxLeftNamed is how many of them are named.
 	maxLeftNamed = 3
 )
@@ -69,19 +69,20 @@ func (g *gone) find(id string) *departed {
 	return was
 }
 
-// left are the Works that have no binding and are left as they are, until they are said. The zero value is ready; it is safe for use by many
+// left are the Works that have no binding and are left as they are, until they are logged. The zero value is ready; it is safe for use by many
 // goroutines.
 type left struct {
 	mu    sync.Mutex
 	works sets.Set[types.NamespacedName]
-	said  bool
+	// logged says that some were, after which no more are added.
+	logged bool
 }
 
-// add says whether the Work is the first one since they were taken, after which they are to be said.
+// add says whether the Work is the first one since they were taken, after which they are to be logged.
 func (l *left) add(work types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.said {
+	if l.logged {
 		return false
 	}
 	first := l.works == nil
@@ -92,22 +93,22 @@ func (l *left) add(work types.NamespacedName) bool {
 	return first
 }
 
-// take returns those of which is says that they are left, which are said once.
-func (l *left) take(is func(types.NamespacedName) bool) []types.NamespacedName {
+// take removes all, and returns those that are left, as isLeft says.
+func (l *left) take(isLeft func(types.NamespacedName) bool) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []types.NamespacedName
 	for work := range l.works {
-		if is(work) {
+		if isLeft(work) {
 			out = append(out, work)
 		}
 	}
-	l.works, l.said = nil, len(out) > 0
+	l.works, l.logged = nil, len(out) > 0
 	return out
 }
 
-// sayLeft says which Works are left, and how they are deleted by whoever means it.
-func (r *reconciler) sayLeft(ctx context.Context) {
+// logLeft logs which Works are left, and how they are deleted by whoever means it.
+func (r *reconciler) logLeft(ctx context.Context) {
 	works := r.strays.left.take(func(name types.NamespacedName) bool {
 		w := &workv1alpha1.Work{}
 		return r.hubClient.Get(ctx, name, w, client.UnsafeDisableDeepCopy) == nil && w.DeletionTimestamp.IsZero() && !r.hasBinding(ctx, w)

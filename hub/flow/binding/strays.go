@@ -81,7 +81,7 @@ func (r *reconciler) noteStray(ctx context.Context, w *workv1alpha1.Work) bool {
 	}
 	if r.strays.gone.find(bindings.IDOf(w)) == nil {
 		if r.strays.left.add(fanout.Key(w)) {
-			time.AfterFunc(sayLeftAfter, func() { r.sayLeft(ctx) })
+			time.AfterFunc(logLeftAfter, func() { r.logLeft(ctx) })
 		}
 		return false
 	}
