@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,9 +134,12 @@ func (s *stages) registerClusterStatus(me *hubContact, executor *execution.Recon
 		Agent:        func() clusterv1alpha1.AgentReport { return me.counted(s.known.journal) },
 		Upgrade:      requester.Upgrade,
 		UpgradeDue:   requester.Due,
-		Probed:       me.Probed,
-		Clock:        s.Clock,
-		Frequency:    s.StatusFrequency,
+		Probed: func(ready metav1.Condition) {
+			me.Probed(ready)
+			s.member.watches.Probed(ready.Status == metav1.ConditionTrue)
+		},
+		Clock:     s.Clock,
+		Frequency: s.StatusFrequency,
 	})
 }
 

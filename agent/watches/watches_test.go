@@ -3,7 +3,9 @@ package watches_test
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +31,13 @@ var (
 	forbidden = apierrors.NewForbidden(resource, "", errors.New(`user "agent" cannot list resource "gauges"`))
 	gone      = apierrors.NewGenericServerResponse(404, "list", resource, "", "", 0, true)
 )
+
+// failing are answers of what serves a kind, and does not work.
+var failing = map[string]error{
+	"by an API server of its own that is down":        apierrors.NewServiceUnavailable("the server is currently unable to handle the request"),
+	"through a conversion webhook that does not work": apierrors.NewInternalError(errors.New("conversion webhook for watched.example.com/v1, Kind=Gauge failed")),
+	"by a cache that cannot be filled":                apierrors.NewTooManyRequests("storage is (re)initializing", 1),
+}
 
 // member is what a member answers to an informer. It is used in a bubble of synctest.
 type member struct {
@@ -68,13 +77,16 @@ func (m *member) lists() toolscache.ListerWatcher {
 }
 
 // shown ends what a watch shows of objects that were there before it.
-func (m *member) shown() {
+func (m *member) shown() { m.shownAt("7") }
+
+// shownAt is that at a version.
+func (m *member) shownAt(version string) {
 	m.mu.Lock()
 	began := m.began
 	m.mu.Unlock()
 	end := &unstructured.Unstructured{}
 	end.SetGroupVersionKind(gauges)
-	end.SetResourceVersion("7")
+	end.SetResourceVersion(version)
 	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	began.Action(watch.Bookmark, end)
 }
@@ -153,11 +165,132 @@ func TestAWatchThatIsRefusedIsLostUntilItBeginsAgain(t *testing.T) {
 	}
 }
 
+// run runs an informer of the member, which has seen all objects.
+func (m *member) run(t *testing.T, w *watches.Watches, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	t.Helper()
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(gauges)
+	informer := w.Informers("")(m.lists(), example, 0, indexers)
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { informer.RunWithContext(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+	})
+	synctest.Wait()
+	m.shown()
+	synctest.Wait()
+	NewWithT(t).Expect(informer.HasSynced()).To(BeTrue())
+	return informer
+}
+
+func TestAWatchThatFailsForGoodIsLost(t *testing.T) {
+	t.Parallel()
+	for name, answer := range failing {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				m, w := &member{}, watches.New(clock.RealClock{})
+				told := 0
+				w.Subscribe(func(schema.GroupVersionKind) { told++ })
+				m.run(t, w, toolscache.Indexers{})
+				reason := func() string {
+					synctest.Wait()
+					reason, _ := w.Lost(gauges, "")
+					return reason
+				}
+				m.answer(answer)
+				m.began.Stop()
+				time.Sleep(30 * time.Second)
+				g.Expect(reason()).To(BeEmpty(), "it may pass")
+				time.Sleep(2 * time.Minute)
+				g.Expect(reason()).To(Equal(workv1alpha1.ReasonWatchFailing))
+				_, message := w.Lost(gauges, "")
+				g.Expect(message).To(And(ContainSubstring("the kind Gauge of watched.example.com/v1"), ContainSubstring("conversion webhook"), ContainSubstring("APIService")))
+				m.answer(apierrors.NewInternalError(errors.New("dial tcp 10.0.0.1:41234: connect: connection refused")))
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				_, still := w.Lost(gauges, "")
+				g.Expect(still).To(Equal(message), "what a server says that fails may be another thing each time")
+				g.Expect(told).To(Equal(1))
+				m.answer(nil)
+				time.Sleep(2 * time.Minute)
+				g.Expect(reason()).NotTo(BeEmpty(), "not all objects were shown")
+				m.shown()
+				g.Expect(reason()).To(BeEmpty())
+				g.Expect(told).To(Equal(2))
+			})
+		})
+	}
+}
+
+func TestAWatchThatFailsWhileTheMemberIsNotReadyIsNotLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		m, w := &member{}, watches.New(clock.RealClock{})
+		m.run(t, w, toolscache.Indexers{})
+		w.Probed(false)
+		m.answer(apierrors.NewServiceUnavailable("nobody is behind this"))
+		m.began.Stop()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		reason, _ := w.Lost(gauges, "")
+		g.Expect(reason).To(BeEmpty(), "the Cluster tells")
+		w.Probed(true)
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		reason, _ = w.Lost(gauges, "")
+		g.Expect(reason).To(Equal(workv1alpha1.ReasonWatchFailing))
+	})
+}
+
+// What an informer is shown goes through a queue before it shows it.
+func TestAWatchIsLostUntilItsInformerShowsWhatItWasShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		m, w := &member{}, watches.New(clock.RealClock{})
+		lost := func() string {
+			reason, _ := w.Lost(gauges, "")
+			return reason
+		}
+		var whileTakenOver []string
+		m.run(t, w, toolscache.Indexers{"any": func(any) ([]string, error) { // it is asked before anybody is shown the object
+			whileTakenOver = append(whileTakenOver, lost())
+			return nil, nil
+		}})
+		m.answer(forbidden)
+		m.began.Stop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		g.Expect(lost()).To(Equal(workv1alpha1.ReasonWatchForbidden))
+		m.answer(nil)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		gauge := &unstructured.Unstructured{}
+		gauge.SetGroupVersionKind(gauges)
+		gauge.SetName("pressure")
+		gauge.SetResourceVersion("9")
+		whileTakenOver = nil
+		m.began.Add(gauge)
+		m.shownAt("9")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		g.Expect(whileTakenOver).NotTo(BeEmpty())
+		g.Expect(whileTakenOver).To(HaveEach(workv1alpha1.ReasonWatchForbidden))
+		g.Expect(lost()).To(BeEmpty())
+	})
+}
+
 func TestAMemberThatDoesNotAnswerLosesNoWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		m, w := &member{refuses: apierrors.NewServiceUnavailable("it starts")}, watches.New(clock.RealClock{})
+		m, w := &member{refuses: &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}}, watches.New(clock.RealClock{})
 		example := &unstructured.Unstructured{}
 		example.SetGroupVersionKind(gauges)
 		informer := w.Informers("")(m.lists(), example, 0, toolscache.Indexers{})

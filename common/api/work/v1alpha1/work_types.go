@@ -90,8 +90,8 @@ const (
 	// what it reports of an object, or all of it, because no reader of the API would take all of it; the
 	// message says of which object. It is absent otherwise. The agent writes it. It is ours.
 	WorkStatusCut = "fairlead.dev/StatusCut"
-	// WorkNotWatched is True (reason WatchForbidden or KindNotServed) while the member does not let the
-	// agent watch the kind of an object: then the agent reads the object now and then, and reports that it
+	// WorkNotWatched is True (reason WatchForbidden, KindNotServed or WatchFailing) while the member does not let the
+	// agent watch the kind of an object, or fails to: then the agent reads the object now and then, and reports that it
 	// is Unknown if it cannot do that either; the message says of which kind, and what to do. It is
 	// absent otherwise. The agent writes it. It is ours.
 	WorkNotWatched = "fairlead.dev/NotWatched"
@@ -119,6 +119,8 @@ const (
 	ReasonWatchForbidden = "WatchForbidden"
 	// ReasonKindNotServed : the member does not serve the kind of an object any more.
 	ReasonKindNotServed = "KindNotServed"
+	// ReasonWatchFailing : the member answers otherwise, and has failed to list and watch the kind of an object for a minute or more.
+	ReasonWatchFailing = "WatchFailing"
 )
 
 // WorkStatus is what the agent reports, and what the hub says of that.
