@@ -146,6 +146,8 @@ type observation struct {
 	partial     bool
 	nodes       *clusterv1alpha1.NodeSummary
 	resources   *clusterv1alpha1.ResourceSummary
+	// unreadReason and unreadMessage say why nodes or pods are not known any more; empty if they are.
+	unreadReason, unreadMessage string
 	// quotas say what the namespaces leave free, if quotasKnown.
 	quotas      []clusterv1alpha1.NamespaceQuota
 	quotasKnown bool
@@ -239,6 +241,7 @@ func (r *Reconciler) tellHeld(ctx context.Context, cluster *clusterv1alpha1.Clus
 func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluster) observation {
 	seen := observation{probe: r.member.Probe(ctx), unclaimed: int32(min(r.unclaimed(), math.MaxInt32))}
 	if facts.Ready(seen.probe).Status != metav1.ConditionTrue {
+		r.workload.Unready()
 		return seen
 	}
 	seen.whole = true
@@ -250,6 +253,7 @@ func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	seen.version = version
 	seen.enablements, seen.partial = r.member.Enablements(ctx)
 	seen.nodes, seen.resources = r.sums(ctx, cluster.Spec.ResourceModels)
+	seen.unreadReason, seen.unreadMessage = r.workload.Unread()
 	if r.namespace != "" {
 		seen.quotas, seen.quotasKnown = r.workload.Quotas(func() (sets.Set[string], error) { return r.content(ctx) })
 	}
@@ -280,10 +284,11 @@ func (r *Reconciler) sums(ctx context.Context, models []clusterv1alpha1.Resource
 	if r.nodes != nil {
 		timeout = 0
 	}
-	if !r.workload.Wait(ctx, r.clock, timeout) {
+	heard := r.workload.Wait(ctx, r.clock, timeout)
+	if reason, _ := r.workload.Unread(); !heard && reason == "" {
 		return r.nodes, r.resources
 	}
-	if r.workload.Changed() || r.nodes == nil || !equality.Semantic.DeepEqual(models, r.models) {
+	if r.workload.Changed() || r.resources == nil || !equality.Semantic.DeepEqual(models, r.models) {
 		r.nodes, r.resources = r.workload.Sums(models)
 		r.models = models
 	}

@@ -57,7 +57,7 @@ func (w *workload) mayReadQuotas(ctx context.Context) bool {
 // would open a namespace again that was full then.
 func (w *workload) Quotas(content func() (sets.Set[string], error)) (report []clusterv1alpha1.NamespaceQuota, known bool) {
 	w.mu.Lock()
-	there, noRight := w.quotas.Any(), w.noRight
+	there, noRight := w.quotas.Any(), w.noRight || w.quotasUnread.reason == clusterv1alpha1.ReasonReadForbidden
 	w.mu.Unlock()
 	if noRight {
 		return nil, true

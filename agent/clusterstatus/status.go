@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/agent/clusterstatus/facts"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/prose"
 )
 
 // setStatus puts what was observed into the status of the Cluster.
@@ -22,15 +23,31 @@ func setStatus(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Ti
 		status.APIEnablements = seen.enablements
 	}
 	setCondition(cluster, facts.Complete(seen.enablements, seen.partial), now)
-	if seen.nodes != nil {
+	if seen.nodes != nil || seen.unreadReason != "" {
 		status.NodeSummary = seen.nodes
 	}
 	// Equal quantities may be written in more than one way.
-	if seen.resources != nil && !equality.Semantic.DeepEqual(status.ResourceSummary, seen.resources) {
+	if (seen.resources != nil || seen.unreadReason != "") && !equality.Semantic.DeepEqual(status.ResourceSummary, seen.resources) {
 		status.ResourceSummary = seen.resources
 	}
+	setCapacityUnknown(cluster, seen, now)
 	if seen.quotasKnown && !equality.Semantic.DeepEqual(status.NamespaceQuotas, seen.quotas) {
 		status.NamespaceQuotas = seen.quotas
+	}
+}
+
+// setCapacityUnknown says why the capacity of the member is not known, or that it is again.
+func setCapacityUnknown(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Time) {
+	unknown := metav1.Condition{
+		Type: clusterv1alpha1.ClusterCapacityUnknown, Status: metav1.ConditionTrue, Reason: seen.unreadReason,
+		Message: prose.Cut(seen.unreadMessage+". What the cluster has left is not known, and it gets no more replicas by it. This is tried again by itself", prose.OfCondition),
+	}
+	switch was := meta.FindStatusCondition(cluster.Status.Conditions, unknown.Type); {
+	case seen.unreadReason != "":
+		setCondition(cluster, unknown, now)
+	case was != nil && was.Status == metav1.ConditionTrue && seen.resources != nil:
+		unknown.Status, unknown.Reason, unknown.Message = metav1.ConditionFalse, clusterv1alpha1.ReasonCapacityRead, "Nodes and pods are read again."
+		setCondition(cluster, unknown, now)
 	}
 }
 

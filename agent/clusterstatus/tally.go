@@ -38,8 +38,12 @@ type tally struct {
 	list     func(context.Context) (version string, take func(), err error)
 	put      func(obj any) bool
 	drop     func(obj any)
-	heard    chan struct{}
-	once     sync.Once
+	// forget is called when they are not known any more; it may be nil.
+	forget func()
+	heard  chan struct{}
+	once   sync.Once
+	// unread says why these objects are not known any more.
+	unread *unread
 
 	// take takes over what was listed last.
 	take func()
@@ -49,6 +53,7 @@ type tally struct {
 func (t *tally) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	version, take, err := t.list(ctx)
 	if err != nil {
+		t.failed(ctx, err)
 		return nil, err
 	}
 	t.take = take
@@ -57,7 +62,38 @@ func (t *tally) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runt
 
 // WatchWithContext implements toolscache.ListerWatcherWithContext.
 func (t *tally) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return t.workload.memberClient.Watch(ctx, t.of, &client.ListOptions{Raw: &options})
+	began, err := t.workload.memberClient.Watch(ctx, t.of, &client.ListOptions{Raw: &options})
+	if err != nil {
+		t.failed(ctx, err)
+		return nil, err //nolint:wrapcheck // The reflector judges it.
+	}
+	t.workload.mu.Lock()
+	defer t.workload.mu.Unlock()
+	t.read()
+	return began, nil
+}
+
+// failed notes that the member did not let these objects be listed or watched.
+func (t *tally) failed(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	t.workload.mu.Lock()
+	defer t.workload.mu.Unlock()
+	if t.unread.Note(err, t.workload.clock.Now()) {
+		t.workload.changed = true
+		if t.forget != nil {
+			t.forget()
+		}
+	}
+}
+
+// read notes that they are known.
+func (t *tally) read() {
+	if t.unread.reason != "" {
+		t.workload.changed = true
+	}
+	t.unread.Over()
 }
 
 // List implements toolscache.ListerWatcher.
@@ -101,6 +137,7 @@ func (t *tally) Replace([]any, string) error {
 	t.workload.mu.Lock()
 	defer t.workload.mu.Unlock()
 	t.take()
+	t.read()
 	t.workload.changed = true
 	t.once.Do(func() { close(t.heard) })
 	return nil

@@ -36,6 +36,8 @@ type workload struct {
 	nodesHeard, podsHeard, quotasHeard chan struct{}
 	// noRight says that the agent may not read ResourceQuotas.
 	noRight bool
+	// nodesUnread, podsUnread and quotasUnread say why they are not known any more.
+	nodesUnread, podsUnread, quotasUnread unread
 }
 
 func newWorkload(memberClient client.WithWatch, unready *pods.Store, c clock.Clock) *workload {
@@ -43,13 +45,14 @@ func newWorkload(memberClient client.WithWatch, unready *pods.Store, c clock.Clo
 		memberClient: memberClient, unready: unready, clock: c, changed: true,
 		nodes: facts.NewNodes(), pods: facts.NewPods(), quotas: facts.NewQuotas(),
 		nodesHeard: make(chan struct{}), podsHeard: make(chan struct{}), quotasHeard: make(chan struct{}),
+		nodesUnread: unread{what: "nodes"}, podsUnread: unread{what: "pods"}, quotasUnread: unread{what: "resourcequotas"},
 	}
 }
 
 // Start watches until the context ends.
 func (w *workload) Start(ctx context.Context) error {
 	nodes := &tally{
-		workload: w, list: w.listNodes, of: &corev1.NodeList{}, heard: w.nodesHeard,
+		workload: w, list: w.listNodes, of: &corev1.NodeList{}, heard: w.nodesHeard, unread: &w.nodesUnread,
 		put: func(obj any) bool {
 			node, ok := obj.(*corev1.Node)
 			return ok && w.nodes.Put(node)
@@ -61,7 +64,8 @@ func (w *workload) Start(ctx context.Context) error {
 		},
 	}
 	all := &tally{
-		workload: w, list: w.listPods, of: &corev1.PodList{}, heard: w.podsHeard,
+		workload: w, list: w.listPods, of: &corev1.PodList{}, heard: w.podsHeard, unread: &w.podsUnread,
+		forget: func() { w.unready.Replace(pods.NewList()) },
 		put: func(obj any) bool {
 			pod, ok := obj.(*corev1.Pod)
 			if !ok {
@@ -78,7 +82,7 @@ func (w *workload) Start(ctx context.Context) error {
 		},
 	}
 	quotas := &tally{
-		workload: w, list: w.listQuotas, of: &corev1.ResourceQuotaList{}, heard: w.quotasHeard,
+		workload: w, list: w.listQuotas, of: &corev1.ResourceQuotaList{}, heard: w.quotasHeard, unread: &w.quotasUnread,
 		put: func(obj any) bool {
 			if quota, ok := obj.(*corev1.ResourceQuota); ok {
 				w.quotas.Put(quota)
@@ -169,9 +173,51 @@ func (w *workload) Again() {
 	w.changed = true
 }
 
-// Sums adds up.
+// Unread says why nodes or pods are not known any more, for a condition; empty if they are, or were never.
+func (w *workload) Unread() (reason, message string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range []*unread{&w.nodesUnread, &w.podsUnread} {
+		if u.reason == "" {
+			continue
+		}
+		if reason != "" {
+			return reason, message + "; " + u.message
+		}
+		reason, message = u.reason, u.message
+	}
+	return reason, message
+}
+
+// Unready notes that the member says that it is not ready: what fails then says nothing of nodes and pods.
+func (w *workload) Unready() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range []*unread{&w.nodesUnread, &w.podsUnread, &w.quotasUnread} {
+		u.Excuse(w.clock.Now())
+	}
+}
+
+// Sums adds up what is known: what the pods ask for, and of what, is none if either is not.
 func (w *workload) Sums(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.nodes.Summary(), facts.Resources(w.nodes, w.pods, models)
+	var nodes *clusterv1alpha1.NodeSummary
+	if isKnown(w.nodesHeard, &w.nodesUnread) {
+		nodes = w.nodes.Summary()
+	}
+	if nodes == nil || !isKnown(w.podsHeard, &w.podsUnread) {
+		return nodes, nil
+	}
+	return nodes, facts.Resources(w.nodes, w.pods, models)
+}
+
+// isKnown says whether objects were read, and still are.
+func isKnown(heard <-chan struct{}, u *unread) bool {
+	select {
+	case <-heard:
+		return u.reason == ""
+	default:
+		return false
+	}
 }

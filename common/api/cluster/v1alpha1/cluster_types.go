@@ -254,6 +254,12 @@ const (
 	// becomes False when the report falls, a limit is set, or after a day. Written by the hub's
 	// cluster stage. It is ours.
 	ClusterCapacityJumped = "CapacityJumped"
+	// ClusterCapacityUnknown says that the member is ready and does not let the agent read its nodes or
+	// pods (reason ReadForbidden or ReadFailing), so that nodeSummary or resourceSummary is absent and
+	// the scheduler gives no more replicas to it by its capacity; the message says what to do. It is absent
+	// before that happened first, and False (reason CapacityRead) when they are read again. Written by
+	// the agent. It is ours.
+	ClusterCapacityUnknown = "CapacityUnknown"
 )
 
 // Reasons of the conditions of a Cluster.
@@ -293,6 +299,12 @@ const (
 	ReasonReportedCapacityDoubled = "ReportedCapacityDoubled"
 	// ReasonCapacityUsual : it is not, or not any more.
 	ReasonCapacityUsual = "CapacityUsual"
+	// ReasonReadForbidden : the agent may not list and watch nodes or pods of the member.
+	ReasonReadForbidden = "ReadForbidden"
+	// ReasonReadFailing : the member has failed to list or watch its nodes or pods for a minute or more.
+	ReasonReadFailing = "ReadFailing"
+	// ReasonCapacityRead : nodes and pods are read again.
+	ReasonCapacityRead = "CapacityRead"
 	// ReasonAPIEnablementsComplete : every API was listed.
 	ReasonAPIEnablementsComplete = "Complete"
 	// ReasonAPIEnablementsPartial : some group could not be listed.
@@ -311,7 +323,7 @@ type ClusterStatus struct {
 	// +optional
 	APIEnablements []APIEnablement `json:"apiEnablements,omitempty"`
 
-	// Conditions are Ready, CompleteAPIEnablements and DeletionsHeld, which the agent writes (the hub
+	// Conditions are Ready, CompleteAPIEnablements, CapacityUnknown and DeletionsHeld, which the agent writes (the hub
 	// does where it no longer hears from the agent), LeaveRequested, which `agent leave` writes,
 	// SeveralAgents and RightsWithheld (the hub's registration stage), EvictionSuspended (failover) and
 	// CapacityJumped (the hub's cluster stage).
