@@ -204,7 +204,7 @@ func (r *Reconciler) adopt(ctx context.Context, cluster *clusterv1alpha1.Cluster
 func (r *Reconciler) annotate(ctx context.Context, cluster *clusterv1alpha1.Cluster, key, value string) error {
 	edit, err := kube.Begin(cluster)
 	if err != nil {
-		return err
+		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
 	}
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, key, value)
 	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration)
