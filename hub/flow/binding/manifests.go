@@ -61,12 +61,18 @@ func (m *manifests) add(work *workv1alpha1.Work, target workv1alpha2.TargetClust
 	work.Spec.Workload.Manifests = nil
 }
 
+// sizeOf is how many bytes the manifest of a Work has, dropped or not.
+func (m *manifests) sizeOf(work *workv1alpha1.Work) int {
+	if gone, isGone := m.dropped[work.Namespace]; isGone {
+		return gone.size
+	}
+	return sizeOf(work)
+}
+
 // whole has something done with a Work that has its manifest, once there is room for that.
 func (m *manifests) whole(ctx context.Context, work *workv1alpha1.Work, do func(*workv1alpha1.Work) error) error {
 	gone, isGone := m.dropped[work.Namespace]
-	if !isGone {
-		gone.size = sizeOf(work)
-	}
+	gone.size = m.sizeOf(work)
 	if gone.size > freeManifest {
 		size := int64(min(gone.size, maxWritingOne)) // what is larger has it to itself
 		if err := m.own.Acquire(ctx, size); err != nil {

@@ -2,10 +2,12 @@ package binding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -26,7 +28,9 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding/fanout"
 	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/hub/flow/binding/storage"
 	"fairlead.dev/test/builder"
 )
 
@@ -191,6 +195,48 @@ func TestWhatWaitsToBeWrittenEndsWithTheHub(t *testing.T) {
 	stop()
 	g.Expect(m.whole(ctx, version("", "h"), nil)).To(MatchError(context.Canceled))
 	g.Expect(m.own.TryAcquire(maxWritingOne)).To(BeTrue())
+}
+
+// TestWhatHasNoRoomIsNotRenderedAgain holds that what a namespace has no room for is refused by the size that it is known to have: that is tried
+// again and again.
+func TestWhatHasNoRoomIsNotRenderedAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var written atomic.Int32
+	r := sizedHub(t, func(*workv1alpha1.Work) { written.Add(1) }, sized{"settings", 600 << 10, 4})
+	r.stored = storage.NewLedger(1 << 20)
+	b := &workv1alpha2.ResourceBinding{}
+	g.Expect(r.hubClient.Get(t.Context(), requestOf("settings").NamespacedName, b)).To(Succeed())
+	s, err := r.gather(t.Context(), "id-of-settings", b)
+	g.Expect(err).NotTo(HaveOccurred())
+	out, err := r.render(t.Context(), s, s.targets)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out.manifests.dropped).To(HaveLen(3))
+	var again atomic.Int32
+	renders := out.manifests.again
+	out.manifests.again = func(ctx context.Context, target workv1alpha2.TargetCluster) (*workv1alpha1.Work, error) {
+		again.Add(1)
+		return renders(ctx, target)
+	}
+	// Those that have a Work are updated. None of them has been counted yet, as where the hub was started with a lower limit.
+	plan := fanout.Plan{Create: out.works[:2]}
+	for _, w := range out.works[2:] {
+		live := w.DeepCopy()
+		live.UID = types.UID(w.Namespace)
+		plan.Update = append(plan.Update, fanout.Update{Live: live, Desired: w, Spec: true})
+	}
+	taken := out.works[0].DeepCopy()
+	taken.UID = "another"
+	r.stored.Put(taken)
+	done := r.execute(t.Context(), "id-of-settings", plan, out.manifests)
+	g.Expect(done.failures).To(HaveLen(4))
+	for _, f := range done.failures {
+		full := &storage.NoRoomError{}
+		g.Expect(errors.As(f.err, &full)).To(BeTrue(), "%v", f.err)
+		g.Expect(full.More).To(BeNumerically(">", 600<<10))
+	}
+	g.Expect(written.Load()).To(BeZero())
+	g.Expect(again.Load()).To(BeZero())
 }
 
 // TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster holds that the others are written.

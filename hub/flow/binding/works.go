@@ -72,6 +72,9 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan, m
 		if !u.Spec {
 			return r.update(ctx, id, u)
 		}
+		if err := r.checkRoom(m, u.Desired, u.Live.UID, false); err != nil {
+			return fmt.Errorf("updating work %q in %q: %w", u.Live.Name, u.Live.Namespace, err)
+		}
 		return m.whole(ctx, u.Desired, func(w *workv1alpha1.Work) error {
 			return r.update(ctx, id, fanout.Update{Live: u.Live, Desired: w, Spec: true})
 		})
@@ -85,6 +88,9 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan, m
 	}
 
 	errs, tried := inBatches(plan.Create, func(w *workv1alpha1.Work) error {
+		if err := r.checkRoom(m, w, "", plan.Moves); err != nil {
+			return fmt.Errorf("creating work %q in %q: %w", w.Name, w.Namespace, err)
+		}
 		return m.whole(ctx, w, func(w *workv1alpha1.Work) error { return r.create(ctx, id, w, plan.Moves) })
 	}, fatal)
 	for i, w := range plan.Create[:tried] {
@@ -99,6 +105,12 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan, m
 	}
 	out.skipped = len(plan.Create) - tried
 	return out
+}
+
+// checkRoom says whether there is no room for a Work in the part of the database that its namespace has, which is known before its manifest is made
+// once more: what is refused is tried again and again.
+func (r *reconciler) checkRoom(m *manifests, w *workv1alpha1.Work, replaced types.UID, moves bool) error {
+	return r.stored.Check(w, m.sizeOf(w), replaced, moves) //nolint:wrapcheck // The caller says what was to be done.
 }
 
 func (r *reconciler) failed(w *workv1alpha1.Work, err error) failure {

@@ -53,7 +53,7 @@ func (l *Ledger) Put(work *workv1alpha1.Work) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(work.UID)
-	now := entry{account: l.account(key.Namespace), bytes: size(work)}
+	now := entry{account: l.account(key.Namespace), bytes: size(manifestsOf(work))}
 	now.account.taken += now.bytes
 	l.works[work.UID] = now
 }
@@ -79,22 +79,49 @@ func (l *Ledger) forget(uid types.UID) {
 // written, or with nil if it was not. It returns a *NoRoomError if there is none. What becomes no larger may always be written, and what
 // moves to another cluster may take a quarter more than the limit.
 func (l *Ledger) Admit(work *workv1alpha1.Work, replaced types.UID, moves bool) (settle func(*workv1alpha1.Work), err error) {
-	key, ok := bindings.KeyOf(work)
-	if l == nil || !ok || key.Namespace == "" {
+	if !l.counts(work) {
 		return l.settle(&account{}, 0), nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.account(key.Namespace)
-	more, limit := max(0, size(work)-l.works[replaced].bytes), l.limit
+	of, more, err := l.room(work, manifestsOf(work), replaced, moves)
+	if err != nil {
+		return nil, err
+	}
+	of.taken += more
+	return l.settle(of, more), nil
+}
+
+// Check says what Admit would say of a Work whose manifests have so many bytes, of which it need not have any, and takes no room.
+func (l *Ledger) Check(work *workv1alpha1.Work, manifests int, replaced types.UID, moves bool) error {
+	if !l.counts(work) {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _, err := l.room(work, manifests, replaced, moves)
+	return err
+}
+
+// counts says whether a Work is one of those that are counted.
+func (l *Ledger) counts(work *workv1alpha1.Work) bool {
+	key, ok := bindings.KeyOf(work)
+	return l != nil && ok && key.Namespace != ""
+}
+
+// room returns the account of a Work that is counted, and what it would take there more than that with the UID, if there is room.
+func (l *Ledger) room(work *workv1alpha1.Work, manifests int, replaced types.UID, moves bool) (of *account, more int64, err error) {
+	key, _ := bindings.KeyOf(work)
+	of = l.account(key.Namespace)
+	more = max(0, size(manifests)-l.works[replaced].bytes)
+	limit := l.limit
 	if moves {
 		limit += limit / reserve
 	}
 	if more > 0 && limit > 0 && of.taken+more > limit {
-		return nil, &NoRoomError{Namespace: key.Namespace, Taken: of.taken, More: more, Limit: limit}
+		return nil, 0, &NoRoomError{Namespace: key.Namespace, Taken: of.taken, More: more, Limit: limit}
 	}
-	of.taken += more
-	return l.settle(of, more), nil
+	return of, more, nil
 }
 
 // settle returns what gives room back that was taken for a Work, which counts itself from then on.
@@ -121,14 +148,17 @@ func (l *Ledger) account(namespace string) *account {
 	return of
 }
 
-// size is what a Work takes, in bytes.
-func size(work *workv1alpha1.Work) int64 {
-	bytes := int64(perWork)
+// manifestsOf is how many bytes the manifests of a Work have.
+func manifestsOf(work *workv1alpha1.Work) int {
+	bytes := 0
 	for i := range work.Spec.Workload.Manifests {
-		bytes += int64(len(work.Spec.Workload.Manifests[i].Raw))
+		bytes += len(work.Spec.Workload.Manifests[i].Raw)
 	}
-	return (bytes + step - 1) / step * step
+	return bytes
 }
+
+// size is what a Work takes with manifests of so many bytes, in bytes.
+func size(manifests int) int64 { return (int64(manifests) + perWork + step - 1) / step * step }
 
 // NoRoomError says that the Works of a namespace take as much of the database as they may. All are in bytes.
 type NoRoomError struct {

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,9 +24,15 @@ func work(uid, namespace string, kib int) *workv1alpha1.Work {
 	return w
 }
 
-// admit asks whether there is room, and does not use it.
+// admit asks whether there is room, and does not use it. A Work without its manifests gets the same answer.
 func admit(l *storage.Ledger, w *workv1alpha1.Work, replaced types.UID) error {
+	dropped := w.DeepCopy()
+	dropped.Spec.Workload.Manifests = nil
+	checked := l.Check(dropped, len(w.Spec.Workload.Manifests[0].Raw), replaced, false)
 	settle, err := l.Admit(w, replaced, false)
+	if (checked == nil) != (err == nil) || err != nil && checked.Error() != err.Error() {
+		return fmt.Errorf("asked, %v, and told, %w", checked, err)
+	}
 	if err == nil {
 		settle(nil)
 	}
