@@ -149,15 +149,16 @@ func WithoutEffect(annotations map[string]string) []string {
 	var out []string
 	cluster, namespaced := Read(annotations)
 	for _, a := range cluster {
-		out = append(out, a.withoutEffect("ClusterOverridePolicy")...)
+		out = append(out, a.Clauses("ClusterOverridePolicy")...)
 	}
 	for _, a := range namespaced {
-		out = append(out, a.withoutEffect("OverridePolicy")...)
+		out = append(out, a.Clauses("OverridePolicy")...)
 	}
 	return out
 }
 
-func (a *Applied) withoutEffect(kind string) []string {
+// Clauses are those of WithoutEffect with the policy that the rule is of, given its kind.
+func (a *Applied) Clauses(kind string) []string {
 	out := make([]string, len(a.WithoutEffect))
 	for i, why := range a.WithoutEffect {
 		out[i] = kind + " " + a.PolicyName + ", " + why

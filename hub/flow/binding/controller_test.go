@@ -243,6 +243,17 @@ func overridePolicies(t *testing.T, s *stage) {
 	g.Eventually(func() []string { return override.WithoutEffect(w.work(t, "b", template).Annotations) }, stagetest.Timeout, stagetest.Poll).Should(
 		Equal([]string{"OverridePolicy idle, labelsOverrider[0]: the object has none of these labels to remove"}))
 	g.Expect(override.Names(w.work(t, "b", template).Annotations)).To(BeEmpty())
+
+	// If its policy names the template, that is a mistake, and told once; one about several objects means those that have the labels.
+	vain := And(HavePrefix("Warning OverriderWithoutEffect: "), ContainSubstring("changes nothing for cluster %q: OverridePolicy idle", w.member("b")))
+	g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(vain))
+	all := idle.DeepCopy()
+	all.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "all"}
+	all.Spec.ResourceSelectors[0].Name = ""
+	g.Expect(w.hub.Create(t.Context(), all)).To(Succeed())
+	g.Eventually(func() []string { return override.WithoutEffect(w.work(t, "b", template).Annotations) }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(2))
+	g.Consistently(func() string { return strings.Join(w.told("web"), "\n") }, stagetest.Quiet, stagetest.Poll).Should(
+		And(Not(ContainSubstring("OverridePolicy all")), WithTransform(func(told string) int { return strings.Count(told, "OverriderWithoutEffect") }, Equal(1))))
 }
 
 func oneClusterThatCannotBeServed(t *testing.T, s *stage) {

@@ -13,11 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/bindings"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/common/override"
 	"fairlead.dev/hub/flow/binding/fanout"
 	"fairlead.dev/hub/flow/binding/storage"
 )
@@ -47,12 +44,13 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	}
 	template := bindings.TemplateRef(s.binding)
 	for _, w := range done.written {
-		for _, note := range overrideNotes(r.prefix, s.binding, w) {
+		for _, note := range overrideNotes(r.prefix, s, w) {
 			r.events(kube.Event{
 				Regarding: template, Type: corev1.EventTypeNormal, Reason: note.reason, Action: actionOverride, Note: note.text, Detail: true,
 			})
 		}
 	}
+	r.warnWithoutEffect(s, done.written)
 
 	failed = slices.Concat(made.failures, done.failures)
 	failed = slices.DeleteFunc(failed, func(f failure) bool { return apierrors.IsConflict(f.err) })
@@ -66,7 +64,7 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	}
 	key := client.ObjectKeyFromObject(s.binding)
 	if len(notes) == 0 {
-		r.warned.Forget(key)
+		r.warned.Resolved(key, reasonSyncFailed)
 	} else if r.warned.IsNew(key, reasonSyncFailed, strings.Join(notes, "\n")) {
 		log.Info("Not every cluster has its Work", "reason", strings.Join(notes, " "))
 		r.warn(s.binding, failed, notes)
@@ -144,30 +142,4 @@ func (r *reconciler) syncedNote(b kube.Binding) string {
 		name = b.GetNamespace() + "/" + name
 	}
 	return fmt.Sprintf("Sync work of %s(%s) successful.", r.kind.Kind, name)
-}
-
-// overrideNote is a sentence about an override policy, and the reason of the event that says it.
-type overrideNote struct{ reason, text string }
-
-// overrideNotes are the sentences about the override policies that a Work says were
-// applied, and about the overriders that found nothing to change.
-func overrideNotes(prefix string, b kube.Binding, w *workv1alpha1.Work) []overrideNote {
-	cluster, _ := contract.ClusterOf(prefix, w.Namespace)
-	ofCluster, ofNamespace := override.Read(w.Annotations)
-	var out []overrideNote
-	for _, a := range ofCluster {
-		if !a.Ineffective {
-			out = append(out, overrideNote{reasonOverridden, fmt.Sprintf("Apply cluster override policy(%s) for cluster(%s) succeed.", a.PolicyName, cluster)})
-		}
-	}
-	for _, a := range ofNamespace {
-		if !a.Ineffective {
-			out = append(out, overrideNote{reasonOverridden, fmt.Sprintf("Apply override policy(%s/%s) for cluster(%s) succeed.",
-				b.BindingSpec().Resource.Namespace, a.PolicyName, cluster)})
-		}
-	}
-	for _, why := range override.WithoutEffect(w.Annotations) {
-		out = append(out, overrideNote{reasonWithoutEffect, fmt.Sprintf("An override changes nothing for cluster %q: %s.", cluster, why)})
-	}
-	return out
 }

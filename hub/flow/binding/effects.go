@@ -1,0 +1,134 @@
+package binding
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
+)
+
+// overrideNote is a sentence about an override policy, and the reason of the event that says it.
+type overrideNote struct{ reason, text string }
+
+// overrideNotes are the sentences about the override policies that a Work says were
+// applied, and about the overriders that are no mistake and found nothing to change.
+func overrideNotes(prefix string, s *scope, w *workv1alpha1.Work) []overrideNote {
+	cluster, _ := contract.ClusterOf(prefix, w.Namespace)
+	ofCluster, ofNamespace := override.Read(w.Annotations)
+	var out []overrideNote
+	for _, a := range ofCluster {
+		if !a.Ineffective {
+			out = append(out, overrideNote{reasonOverridden, fmt.Sprintf("Apply cluster override policy(%s) for cluster(%s) succeed.", a.PolicyName, cluster)})
+		}
+	}
+	for _, a := range ofNamespace {
+		if !a.Ineffective {
+			out = append(out, overrideNote{reasonOverridden, fmt.Sprintf("Apply override policy(%s/%s) for cluster(%s) succeed.",
+				s.binding.BindingSpec().Resource.Namespace, a.PolicyName, cluster)})
+		}
+	}
+	_, others := s.withoutEffect(w)
+	for _, why := range others {
+		out = append(out, overrideNote{reasonWithoutEffect, changesNothing([]string{cluster}, why)})
+	}
+	return out
+}
+
+// withoutEffect returns clauses about the overriders that found nothing in the object of a Work that they could change. It is a mistake if
+// their policy names that object; one that is about several means those that have what it changes.
+func (s *scope) withoutEffect(w *workv1alpha1.Work) (mistakes, others []string) {
+	ofCluster, ofNamespace := override.Read(w.Annotations)
+	sort := func(applied []override.Applied, kind string, isMeant func(name string) bool) {
+		for i := range applied {
+			if isMeant(applied[i].PolicyName) {
+				mistakes = append(mistakes, applied[i].Clauses(kind)...)
+			} else {
+				others = append(others, applied[i].Clauses(kind)...)
+			}
+		}
+	}
+	sort(ofCluster, "ClusterOverridePolicy", func(name string) bool {
+		return slices.ContainsFunc(s.policies.Cluster, func(p policyv1alpha1.ClusterOverridePolicy) bool {
+			return p.Name == name && s.isNamed(p.Spec.ResourceSelectors)
+		})
+	})
+	sort(ofNamespace, "OverridePolicy", func(name string) bool {
+		return slices.ContainsFunc(s.policies.Namespaced, func(p policyv1alpha1.OverridePolicy) bool {
+			return p.Name == name && s.isNamed(p.Spec.ResourceSelectors)
+		})
+	})
+	return mistakes, others
+}
+
+// isNamed says whether selectors name the template.
+func (s *scope) isNamed(selectors []policyv1alpha1.ResourceSelector) bool {
+	ref := &s.binding.BindingSpec().Resource
+	return slices.ContainsFunc(selectors, func(of policyv1alpha1.ResourceSelector) bool {
+		return of.APIVersion == ref.APIVersion && of.Kind == ref.Kind && of.Name == ref.Name && (of.Namespace == "" || of.Namespace == ref.Namespace)
+	})
+}
+
+// warnWithoutEffect tells the author of a template when something was written which overriders change nothing of it by mistake, once for each
+// change of that.
+func (r *reconciler) warnWithoutEffect(s *scope, written []*workv1alpha1.Work) {
+	if len(written) == 0 {
+		return
+	}
+	works := maps.Clone(s.live)
+	maps.Copy(works, byNamespace(written))
+	type applied struct{ cluster, namespaced string } // most clusters have the same
+	known, clusters := map[applied][]string{}, map[string][]string{}
+	for _, target := range s.targets {
+		w := works[contract.ExecutionNamespace(r.prefix, target.Name)]
+		has := applied{annotation(w, contract.AppliedClusterOverridesAnnotation), annotation(w, contract.AppliedOverridesAnnotation)}
+		if has == (applied{}) {
+			continue
+		}
+		mistakes, ok := known[has]
+		if !ok {
+			mistakes, _ = s.withoutEffect(w)
+			known[has] = mistakes
+		}
+		for _, why := range mistakes {
+			clusters[why] = append(clusters[why], target.Name)
+		}
+	}
+	key, whys := client.ObjectKeyFromObject(s.binding), slices.Sorted(maps.Keys(clusters))
+	if len(whys) == 0 {
+		r.warned.Resolved(key, reasonWithoutEffect)
+		return
+	}
+	if !r.warned.IsNew(key, reasonWithoutEffect, strings.Join(whys, "\n")) {
+		return
+	}
+	notes := make([]string, len(whys))
+	for i, why := range whys {
+		notes[i] = changesNothing(clusters[why], why)
+	}
+	r.events(kube.Event{
+		Regarding: bindings.TemplateRef(s.binding), Type: corev1.EventTypeWarning, Reason: reasonWithoutEffect, Action: actionOverride, Note: strings.Join(notes, " "),
+	})
+}
+
+// changesNothing is the sentence about an overrider without an effect.
+func changesNothing(clusters []string, why string) string {
+	if len(clusters) == 1 {
+		return fmt.Sprintf("An override changes nothing for cluster %q: %s.", clusters[0], why)
+	}
+	named := strings.Join(clusters[:min(len(clusters), maxNamed)], ", ")
+	if more := len(clusters) - maxNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("An override changes nothing for clusters %s: %s.", named, why)
+}
