@@ -19,7 +19,8 @@ import (
 //  2. Nobody is sent an unstable revision whose wave is not open: the waves before it have passed,
 //     with their soak, their approvals and as many healthy clusters as they need, and nobody while
 //     the rollout is paused or halted, the hub suspects itself, or the cluster is silent or
-//     suspended. Where waves are to be approved, only what has been stable goes back to all at once.
+//     suspended. Where waves are to be approved, only what has been stable goes back to all at once, and a wave that
+//     changes nothing passes without approval only if what is newest is what was stable.
 //  3. No more clusters of a wave are on their way than may be, and no more catch up over all
 //     rollouts of the strategy.
 //  4. Every target is in exactly one state, and the waves count each once.
@@ -90,7 +91,7 @@ func (w *world) checkStatus(a *app, before, after *fairleadv1alpha1.StagedRollou
 			continue
 		}
 		c := w.clusters[name]
-		adopted := after.Stable == 0 && have == nil
+		adopted := after.Stable == 0 && have == nil && (!asksApproval(&spec) || spec.FirstTime != fairleadv1alpha1.FirstTimeStaged || a.wasThere(after))
 		switch {
 		case state == fairleadv1alpha1.ClusterCatchingUp: // of strategies that catch up to the newest
 		case !c.silentSince.IsZero(), a.suspended[name], w.suspect, (a.spec.Paused || halted) && !adopted:
@@ -148,7 +149,7 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 			continue
 		}
 		updated := wave.Healthy - w.unchangedIn(a, before.Stable, after, spec, i)
-		if settings.Approval != fairleadv1alpha1.ApprovalNone && !approved && (updated > 0 || w.leavesOut(a, after, spec, i)) {
+		if settings.Approval != fairleadv1alpha1.ApprovalNone && !approved && (updated > 0 || w.leavesOut(a, after, spec, i) || a.isAnother(before.Stable, after)) {
 			w.breaks("2. wave %s of %s passes without approval", wave.Name, a.name)
 		}
 		if wave.Held > w.lateIn(a, after, spec, i) || wave.InFlight > 0 {
@@ -157,7 +158,8 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 		if soak := settings.Soak.Duration; updated > 0 && w.now.Sub(a.watch.unwell[key]) < soak {
 			w.breaks("2. wave %s of %s passes %s after it was unwell, and its soak is %s", wave.Name, a.name, w.now.Sub(a.watch.unwell[key]), soak)
 		}
-		if need := min(*settings.MinUpdated, wave.Size-wave.Skipped-(wave.Healthy-updated)-wave.Held); updated < need {
+		late := wave.Held + w.missesIn(a, after, spec, i)
+		if need := min(*settings.MinUpdated, wave.Size-wave.Skipped-(wave.Healthy-updated)-late); updated < need {
 			w.breaks("2. wave %s of %s passes with %d updated, and needs %d", wave.Name, a.name, updated, need)
 		}
 		if failed := wave.Failed + wave.Lost; int(failed) > plan.Scaled(settings.MaxFailures, int(wave.Size-wave.SetAside-wave.Skipped), false) {
@@ -166,9 +168,30 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 	}
 }
 
+func asksApproval(spec *fairleadv1alpha1.RolloutStrategySpec) bool {
+	return slices.ContainsFunc(spec.Waves, func(wave fairleadv1alpha1.Wave) bool { return wave.Approval != fairleadv1alpha1.ApprovalNone })
+}
+
+// isAnother says whether the newest revision has another content than the one that clusters get that come before it is stable.
+func (a *app) isAnother(stable int64, status *fairleadv1alpha1.StagedRolloutStatus) bool {
+	proven, kept := a.secrets[stable]
+	if stable == 0 {
+		proven, kept = a.secrets[revision.Adopted(status.Revisions).Number]
+	}
+	return kept && proven.hash() != a.secrets[status.Revision].hash()
+}
+
+// wasThere says whether any cluster had the newest revision before there was a strategy.
+func (a *app) wasThere(status *fairleadv1alpha1.StagedRolloutStatus) bool {
+	return slices.ContainsFunc(names(a.works), func(name string) bool {
+		have := a.judged(status, name)
+		return have.Unchanged && have.Revision.Number == status.Revision
+	})
+}
+
 // checkAtOnce looks at what goes back to all clusters at once.
 func (w *world) checkAtOnce(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec) {
-	asks := slices.ContainsFunc(spec.Waves, func(wave fairleadv1alpha1.Wave) bool { return wave.Approval != fairleadv1alpha1.ApprovalNone })
+	asks := asksApproval(spec)
 	if newest := after.Revisions[len(after.Revisions)-1]; after.Immediately && asks && after.Revision != before.Revision && !a.watch.stable[newest.ContentOf] {
 		w.breaks("2. r%d of %s goes to all clusters at once, and r%d never passed every wave", after.Revision, a.name, newest.ContentOf)
 	}
@@ -189,10 +212,24 @@ func (w *world) leavesOut(a *app, status *fairleadv1alpha1.StagedRolloutStatus, 
 // lateIn is how many targets of a wave came after it was made and have not been sent the revision:
 // while it soaks they wait.
 func (w *world) lateIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
+	return w.cameTo(a, status, spec, wave, "stable")
+}
+
+// missesIn is how many of them catch up with the revision, which has become stable without them.
+func (w *world) missesIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
+	if status.Stable != status.Revision {
+		return 0
+	}
+	return w.cameTo(a, status, spec, wave, string(fairleadv1alpha1.ClusterReturning)+"/"+fairleadv1alpha1.ClusterReasonSlot) +
+		w.cameTo(a, status, spec, wave, string(fairleadv1alpha1.ClusterCatchingUp))
+}
+
+// cameTo is how many targets of a wave came after it was made, and are in a state.
+func (w *world) cameTo(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int, state string) int32 {
 	var n int32
 	for name := range a.targets {
 		frozen := slices.ContainsFunc(a.secrets[status.Revision].frozen.Waves, func(p revision.Wave) bool { return slices.Contains(p.Clusters, name) })
-		if stateOf(status, name) == "stable" && !frozen && w.waveOf(a, status, spec, name) == wave {
+		if stateOf(status, name) == state && !frozen && w.waveOf(a, status, spec, name) == wave {
 			n++
 		}
 	}

@@ -72,8 +72,8 @@ type world struct {
 	fares map[string]string
 	// offline are the clusters whose agents do nothing.
 	offline map[string]bool
-	// withheld says that no Work is made.
-	withheld bool
+	// withheld says that no Work is made, and unconcerned that revisions change nothing in those that there are.
+	withheld, unconcerned bool
 }
 
 // counter counts the requests of a hub.
@@ -519,13 +519,17 @@ func (w *world) deliverWork(ctx context.Context, name string, r *fairleadv1alpha
 			content = want.String()
 		}
 		w.mu.Lock()
-		withheld := w.fares[fmt.Sprintf("%s%s %d", fares, name, want.Number)] == "withheld"
+		withheld, unconcerned := w.fares[fmt.Sprintf("%s%s %d", fares, name, want.Number)] == "withheld", w.unconcerned && err == nil
 		w.mu.Unlock()
 		if withheld {
 			return errWithheld
 		}
 		work.Annotations[contract.RevisionAnnotation] = want.String()
-		work.Annotations[contract.RevisionSinceAnnotation] = time.Now().UTC().Format(time.RFC3339)
+		since := time.Now()
+		if unconcerned {
+			since = since.Add(-time.Hour)
+		}
+		work.Annotations[contract.RevisionSinceAnnotation] = since.UTC().Format(time.RFC3339)
 		work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{}}
 		work.Spec.Workload.Manifests[0].Raw = []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"revision":%q}}`, content))
 		have = want

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/flow/rollout/judge"
 	"fairlead.dev/hub/flow/rollout/plan"
 )
@@ -42,9 +43,15 @@ func (r *rollout) allLeft() bool {
 }
 
 // sendToFirst gives what was found when the strategy was added to targets that have nothing, since
-// there is nothing older that they could be given.
+// there is nothing older that they could be given. Where somebody is to approve it, it must have been there before: an edit may have come
+// with the strategy.
 func (r *rollout) sendToFirst() {
 	if !r.stable.Zero() || r.made().Cause != fairleadv1alpha1.CauseAdopted || r.hold != nil || r.in.HubSuspect {
+		return
+	}
+	asks := r.spec.FirstTime == fairleadv1alpha1.FirstTimeStaged && plan.AsksApproval(r.spec)
+	wasThere := func(c Cluster) bool { return c.Work.Unchanged && judge.Has(c.Work, r.newest) }
+	if asks && !slices.ContainsFunc(r.in.Clusters, wasThere) {
 		return
 	}
 	for _, m := range r.members {
@@ -115,15 +122,16 @@ func (r *rollout) complete() {
 	}
 }
 
-// step does for a wave what may be done now, and says whether it has passed. A wave in which nobody is needs its approval
-// like any other: whoever picks the clusters of an application could empty it, and fill it again when the revision is stable.
+// step does for a wave what may be done now, and says whether it has passed. A wave in which nobody is, or nothing changes, needs its approval
+// like any other: whoever picks the clusters of an application could empty it, or write overrides for others, and fill it with these when the
+// revision is stable.
 func (r *rollout) step(w *wave) bool {
 	approved := r.approved(w)
 	switch {
 	case r.blocked() || r.halt != nil:
 		r.wellOrNot(w)
 		return false
-	case w.settings.Approval == fairleadv1alpha1.ApprovalBefore && !approved && (r.wouldChange(w) || len(w.members) == 0):
+	case w.settings.Approval == fairleadv1alpha1.ApprovalBefore && !approved && (r.wouldChange(w) || len(w.members) == 0 || r.isAnotherContent()):
 		r.askApproval(w, "begins")
 		return false
 	}
@@ -137,7 +145,7 @@ func (r *rollout) step(w *wave) bool {
 		r.out.wake(left)
 		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutSoaking, fmt.Sprintf("Wave %s is well, and has been for a part of its soak of %s.", w.settings.Name, w.settings.Soak.Duration)}
 		return false
-	case w.settings.Approval == fairleadv1alpha1.ApprovalAfter && !approved && (r.somebodyWaits(w) || len(w.members) == 0):
+	case w.settings.Approval == fairleadv1alpha1.ApprovalAfter && !approved && (r.somebodyWaits(w) || len(w.members) == 0 || r.isAnotherContent()):
 		r.askApproval(w, "is left")
 		return false
 	}
@@ -150,6 +158,9 @@ func (r *rollout) approved(w *wave) bool {
 
 func (r *rollout) askApproval(w *wave, what string) {
 	message := fmt.Sprintf("A person is to approve that wave %s %s: hub rollout approve.", w.settings.Name, what)
+	if len(w.members) > 0 && !r.wouldChange(w) && !r.sentAny(w) {
+		message += fmt.Sprintf(" Revision %d changes nothing in the clusters that are in it now, and may in others that come.", r.newest.Number)
+	}
 	if why := r.made().Message; why != "" {
 		message += " " + why
 	}
@@ -167,6 +178,16 @@ func (r *rollout) wouldChange(w *wave) bool {
 	return r.concerned(w) > 0 || slices.ContainsFunc(w.members, func(m *member) bool {
 		return m.in(fairleadv1alpha1.ClusterSkipped) && !judge.Unchanged(m.Work, r.newest, r.stable)
 	})
+}
+
+// isAnotherContent says whether the newest revision has another content than the one that clusters are given that come now. That it changes
+// nothing where the application is, as an override for a cluster where it is not, tells nothing of clusters that come when it is stable.
+func (r *rollout) isAnotherContent() bool {
+	proven := r.stable
+	if proven.Zero() {
+		proven = revision.Adopted(r.in.Status.Revisions)
+	}
+	return r.newest.Hash != proven.Hash
 }
 
 // start begins a wave.
