@@ -44,7 +44,7 @@ func (f *memberFlags) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of this cluster: %w; name one with --kubeconfig, and one of its contexts with --context", err)
 	}
-	return direct(config), nil
+	return bypassProxy(config), nil
 }
 
 // installer returns what changes this cluster for an agent.

@@ -277,7 +277,7 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 		return err
 	}
 	if f.operators.given() {
-		if err := f.letIn(ctx, options.Member, tell); err != nil {
+		if err := f.admitOperators(ctx, options.Member, tell); err != nil {
 			return err
 		}
 	}
@@ -298,8 +298,8 @@ func (f *joinCommand) typed() string {
 	return out
 }
 
-// letIn lets operators in, for an agent that runs as a process.
-func (f *joinCommand) letIn(ctx context.Context, member *rest.Config, tell func(string)) error {
+// admitOperators lets operators in, for an agent that runs as a process.
+func (f *joinCommand) admitOperators(ctx context.Context, member *rest.Config, tell func(string)) error {
 	wanted, err := f.operators.rules()
 	if err != nil {
 		return err
@@ -308,5 +308,5 @@ func (f *joinCommand) letIn(ctx context.Context, member *rest.Config, tell func(
 	if err != nil {
 		return err
 	}
-	return letIn(ctx, installer, wanted, tell)
+	return admitOperators(ctx, installer, wanted, tell)
 }

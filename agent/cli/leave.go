@@ -115,7 +115,7 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	// 4. What let operators of the hub in.
-	if err := f.shutOut(ctx, o.Member, tell); err != nil {
+	if err := f.removeOperators(ctx, o.Member, tell); err != nil {
 		return err
 	}
 	// 5. What made this cluster one of the hub's, and with it the record: whoever is stopped before finds in it what was to be done.
@@ -180,7 +180,7 @@ func (f *leaveFlags) sweep(ctx context.Context, o setup.Options, works []*workv1
 		tell("All objects stay as they are. There is no record of which the hub had here, so they still bear our marks: they are those with the label %s=%s",
 			contract.ManagedLabel, contract.LabelTrue)
 	case errors.Is(err, setup.ErrNoRecord):
-		return fmt.Errorf("%w; remove it by that, then run the same command with --objects %s%s", err, registration.Keep, f.elsewhere())
+		return fmt.Errorf("%w; remove it by that, then run the same command with --objects %s%s", err, registration.Keep, f.recordElsewhere())
 	case err != nil:
 		return fmt.Errorf("not all objects could be dealt with: %w; run the same command again", err)
 	case stay:
@@ -211,8 +211,8 @@ func (f *leaveFlags) ask(ctx context.Context, credentials *registration.Credenti
 	return credentials.Leave(ctx)
 }
 
-// shutOut removes what let operators of the hub in.
-func (f *leaveFlags) shutOut(ctx context.Context, member *rest.Config, tell func(string, ...any)) error {
+// removeOperators removes what let operators of the hub in.
+func (f *leaveFlags) removeOperators(ctx context.Context, member *rest.Config, tell func(string, ...any)) error {
 	installer, err := newInstaller(member)
 	if err != nil {
 		return err

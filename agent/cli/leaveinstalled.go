@@ -64,14 +64,14 @@ func (f *leaveFlags) leaveStopped(ctx context.Context, installer *install.Instal
 	case len(state) == 0 || unfinished:
 		return f.leaveUnfinished(ctx, installer, cluster, out)
 	default:
-		return f.leaveAs(ctx, state, out)
+		return f.leaveWithState(ctx, state, out)
 	}
 }
 
 // notInstalled says that there is no installed agent that could leave. What has its label may be of one that runs as a process: what lets
 // operators in.
 func (f *leaveFlags) notInstalled(ctx context.Context, installer *install.Installer) error {
-	if err := hasNoPlace(ctx, installer, unnamed); err != nil {
+	if err := checkNoStatePlace(ctx, installer, unnamed); err != nil {
 		return err
 	}
 	if err := f.removeRecord(); err != nil {
@@ -92,8 +92,8 @@ func (f *leaveFlags) removeRecord() error {
 	return nil
 }
 
-// leaveAs leaves as the agent that has this state.
-func (f *leaveFlags) leaveAs(ctx context.Context, state map[string][]byte, out io.Writer) error {
+// leaveWithState leaves as the agent that has this state.
+func (f *leaveFlags) leaveWithState(ctx context.Context, state map[string][]byte, out io.Writer) error {
 	dir, remove, err := unpack(state)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Ins
 	if cluster == "" {
 		cluster, as = unnamed, ""
 	}
-	if err := hasNoPlace(ctx, installer, cluster); err != nil {
+	if err := checkNoStatePlace(ctx, installer, cluster); err != nil {
 		return err
 	}
 	if f.objects == registration.Remove {
@@ -124,8 +124,8 @@ func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Ins
 	return nil
 }
 
-// hasNoPlace returns an error if the agent may have its credentials, and the journal of what the hub had here, elsewhere than in its Secret.
-func hasNoPlace(ctx context.Context, installer *install.Installer, cluster string) error {
+// checkNoStatePlace returns an error if the agent may have its credentials, and the journal of what the hub had here, elsewhere than in its Secret.
+func checkNoStatePlace(ctx context.Context, installer *install.Installer, cluster string) error {
 	place, err := installer.StatePlace(ctx)
 	if err != nil || place == nil {
 		return err
@@ -154,8 +154,8 @@ func recordDir(ctx context.Context, f memberFlags) (string, error) {
 	return filepath.Join(caches, "fairlead", "leaving-"+id), nil
 }
 
-// elsewhere says where there may be a record.
-func (f *leaveFlags) elsewhere() string {
+// recordElsewhere says where there may be a record.
+func (f *leaveFlags) recordElsewhere() string {
 	if !f.installed {
 		return ""
 	}

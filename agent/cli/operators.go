@@ -123,11 +123,11 @@ func (f *operatorsCommand) run(cmd *cobra.Command, args []string) error {
 	if !f.operators.given() {
 		return f.look(cmd.Context(), installer, out)
 	}
-	return letIn(cmd.Context(), installer, wanted, func(step string) { _, _ = fmt.Fprintln(out, step) })
+	return admitOperators(cmd.Context(), installer, wanted, func(step string) { _, _ = fmt.Fprintln(out, step) })
 }
 
-// letIn lets operators in, and says what is still to do.
-func letIn(ctx context.Context, installer *install.Installer, wanted rules.Rules, tell func(string)) error {
+// admitOperators lets operators in, and says what is still to do.
+func admitOperators(ctx context.Context, installer *install.Installer, wanted rules.Rules, tell func(string)) error {
 	legacy := false
 	if !wanted.IsOff() {
 		var err error
@@ -147,21 +147,21 @@ func letIn(ctx context.Context, installer *install.Installer, wanted rules.Rules
 	if legacy {
 		tell("This cluster is older than Kubernetes 1.36, so the agent alone holds namespaces and what they may do; run this again once it is newer")
 	}
-	tell("RBAC here must allow it as well, such as by:\n\n  " + grant(wanted))
+	tell("RBAC here must allow it as well, such as by:\n\n  " + grantCommand(wanted))
 	return nil
 }
 
-// grant is a command that lets the first of those who are let in see what is here.
-func grant(r rules.Rules) string {
+// grantCommand is a command that lets the first of those who are let in see what is here.
+func grantCommand(r rules.Rules) string {
 	prefix := contract.ConnectUserPrefix
 	if r.Identity == rules.Same {
 		prefix = ""
 	}
 	subject := ""
 	if len(r.Groups) > 0 {
-		subject = "--group=" + quoted(prefix+r.Groups[0])
+		subject = "--group=" + shellQuoted(prefix+r.Groups[0])
 	} else {
-		subject = "--user=" + quoted(prefix+r.Users[0])
+		subject = "--user=" + shellQuoted(prefix+r.Users[0])
 	}
 	if len(r.Namespaces) > 0 {
 		return "kubectl create rolebinding fairlead-operators -n " + r.Namespaces[0] + " --clusterrole=view " + subject
@@ -169,9 +169,9 @@ func grant(r rules.Rules) string {
 	return "kubectl create clusterrolebinding fairlead-operators --clusterrole=view " + subject
 }
 
-// quoted is a word as shells of POSIX take it for what it is: names of people and groups come from elsewhere, and between the quotes
+// shellQuoted is a word as shells of POSIX take it for what it is: names of people and groups come from elsewhere, and between the quotes
 // of Go a shell would still put something else for $(…).
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // look prints what holds.
 func (f *operatorsCommand) look(ctx context.Context, installer *install.Installer, out io.Writer) error {

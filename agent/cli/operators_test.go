@@ -30,7 +30,7 @@ func TestTheCommandThatIsAdvisedIsSafeInAShell(t *testing.T) {
 			g := NewWithT(t)
 			r, err := rules.New(tc.lists)
 			g.Expect(err).NotTo(HaveOccurred())
-			out, err := exec.CommandContext(t.Context(), "sh", "-c", `kubectl() { printf '%s\n' "$@"; }; `+grant(r)).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), "sh", "-c", `kubectl() { printf '%s\n' "$@"; }; `+grantCommand(r)).CombinedOutput()
 			g.Expect(err).NotTo(HaveOccurred(), string(out))
 			g.Expect(strings.Split(strings.TrimSpace(string(out)), "\n")).To(Equal(tc.want))
 		})

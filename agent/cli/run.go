@@ -226,17 +226,17 @@ func retire(ctx context.Context, credentials *registration.Credentials, o setup.
 	return nil
 }
 
-// giveBackEvery is how often the agent gives back what it does not use of the program: soon after its start, and whenever
+// releaseEvery is how often the agent gives back what it does not use of the program: soon after its start, and whenever
 // something rare may have been done since.
-const giveBackEvery = 2 * time.Minute
+const releaseEvery = 2 * time.Minute
 
-// giveBack gives back what is mapped of the program. Most of what an idle agent would take is code that ran once.
-func giveBack(ctx context.Context, c clock.Clock) {
+// releaseProgramRepeatedly gives back what is mapped of the program. Most of what an idle agent would take is code that ran once.
+func releaseProgramRepeatedly(ctx context.Context, c clock.Clock) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.After(giveBackEvery):
+		case <-c.After(releaseEvery):
 			if _, err := releaseProgram(); err != nil {
 				ctrl.LoggerFrom(ctx).V(1).Info("The program stays mapped", "reason", err.Error())
 				return
@@ -254,7 +254,7 @@ func serve(ctx context.Context, credentials *registration.Credentials, o setup.O
 		defer cancel() // it ends early only if the agent has nothing to do any more
 		kept <- credentials.Keep(ctx)
 	}()
-	go giveBack(ctx, o.Clock)
+	go releaseProgramRepeatedly(ctx, o.Clock)
 	err := setup.Run(ctx, o)
 	cancel()
 	if stopped := <-kept; stopped != nil {

@@ -42,10 +42,10 @@ func setAside(directory, name string) error {
 		// Then it must not be taken for anything at the next start either.
 		return errors.Join(err, os.RemoveAll(filepath.Join(directory, name)))
 	}
-	return trim(place)
+	return trimSetAside(place)
 }
 
-func trim(place string) error {
+func trimSetAside(place string) error {
 	entries, err := os.ReadDir(place)
 	if err != nil || len(entries) <= maxAside {
 		return err

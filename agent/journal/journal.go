@@ -167,7 +167,7 @@ func (j *Journal) keepUnwritten(r entry.Record, why error) bool {
 	j.mu.Lock()
 	j.unwritten[r.Work.Name] = r
 	j.mu.Unlock()
-	j.fail(why)
+	j.reportFailure(why)
 	return removed
 }
 
@@ -192,7 +192,7 @@ func (j *Journal) remove(work string) bool {
 		return true
 	}
 	if err := j.removeFile(work); err != nil {
-		j.fail(err)
+		j.reportFailure(err)
 		return false
 	}
 	return true
@@ -262,12 +262,12 @@ func (j *Journal) retryUnwritten() {
 		_ = j.removeFile(work) // what is still there is replaced, or counted below
 	}
 	if err := errors.Join(j.writeMember(), j.retryRules()); err != nil {
-		j.fail(err)
+		j.reportFailure(err)
 		return
 	}
 	for _, r := range unwritten {
 		if err := j.write(r); err != nil {
-			j.fail(err)
+			j.reportFailure(err)
 			return
 		}
 		j.mu.Lock()
@@ -304,14 +304,14 @@ func (j *Journal) syncNames() bool {
 		j.mu.Lock()
 		j.dirUnsynced = true
 		j.mu.Unlock()
-		j.fail(err)
+		j.reportFailure(err)
 		return false
 	}
 	return true
 }
 
-// fail says, once until it works again, that the disk does not do as it should.
-func (j *Journal) fail(err error) {
+// reportFailure says, once until it works again, that the disk does not do as it should.
+func (j *Journal) reportFailure(err error) {
 	j.mu.Lock()
 	fresh := !j.failing
 	j.failing = true

@@ -32,11 +32,11 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		outdated:  map[string]struct{}{},
 	}
 	if err := os.MkdirAll(j.directory, directoryMode); err != nil {
-		j.fail(err)
+		j.reportFailure(err)
 		return j, "", nil
 	}
 	if err := os.Chmod(j.directory, directoryMode); err != nil { // somebody may have made it before us
-		j.fail(err)
+		j.reportFailure(err)
 	}
 	var member entry.Member
 	_, err := j.read(memberFile, &member)
@@ -76,14 +76,14 @@ func (j *Journal) Begin(namespace string) {
 		j.setAside(name, errors.New("it belongs to another execution namespace"))
 	}
 	if err := j.removeRules(); err != nil { // it may be another hub
-		j.fail(err)
+		j.reportFailure(err)
 	}
 	j.mu.Lock()
 	j.memberUnwritten = true
 	j.rules = rules{}
 	j.mu.Unlock()
 	if err := j.writeMember(); err != nil {
-		j.fail(err)
+		j.reportFailure(err)
 		return
 	}
 	j.syncNames()
@@ -140,7 +140,7 @@ func (j *Journal) load() []entry.Record {
 func (j *Journal) files() []string {
 	entries, err := os.ReadDir(j.directory)
 	if err != nil {
-		j.fail(err)
+		j.reportFailure(err)
 	}
 	var out []string
 	for _, e := range entries {
@@ -168,6 +168,6 @@ func (j *Journal) setAside(name string, why error) {
 	j.log.Info("Setting a file of the journal aside that cannot be used", "file", name, "reason", why.Error())
 	j.metrics.aside.Inc()
 	if err := setAside(j.directory, name); err != nil {
-		j.fail(err)
+		j.reportFailure(err)
 	}
 }

@@ -53,7 +53,7 @@ func (j *Journal) PutRules(r entry.Rules) {
 		j.log.Info("What kinds mean is too much to be kept; an agent that starts while the hub is away leaves the objects in the member as they are. "+
 			"Delete interpreter customizations and webhook configurations on the hub that are of no use", "bytes", len(content), "most", maxRules)
 		if err := j.removeRules(); err != nil {
-			j.fail(err)
+			j.reportFailure(err)
 		}
 		return
 	}
@@ -62,7 +62,7 @@ func (j *Journal) PutRules(r entry.Rules) {
 		j.mu.Lock()
 		j.rules.unwritten = &r
 		j.mu.Unlock()
-		j.fail(err)
+		j.reportFailure(err)
 		return
 	}
 	j.syncNames()

@@ -104,9 +104,9 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 		default:
 		}
 		line, _ := r.line()
-		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.rests()
+		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.renewsRarely()
 		back := r.outageEnds() // of one that ends while this is tried as well
-		err := r.try(ctx, line)
+		err := r.renewOrConfirm(ctx, line)
 		restored := (*RestoredError)(nil)
 		if r.renewed != nil && ctx.Err() == nil {
 			r.renewed(err)
@@ -143,17 +143,17 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 	for ctx.Err() == nil {
 		line, changed := r.line()
 		left := pace.due(line).Sub(r.clock.Now())
-		if left <= 0 || line.rests() && pace.retry == 0 && len(r.unsent()) > 0 {
+		if left <= 0 || line.renewsRarely() && pace.retry == 0 && len(r.pendingAnnotations()) > 0 {
 			return true
 		}
-		if line.rests() && r.clock.Since(answered) >= askEvery {
-			if err := r.ask(ctx); err != nil {
+		if line.renewsRarely() && r.clock.Since(answered) >= askEvery {
+			if err := r.checkHubAnswers(ctx); err != nil {
 				return ctx.Err() == nil // and whether it can be renewed is told
 			}
 			answered = r.clock.Now()
 			continue // there may be news now
 		}
-		if line.rests() && pace.retry == 0 && r.heard != nil {
+		if line.renewsRarely() && pace.retry == 0 && r.heard != nil {
 			r.heard()
 		}
 		select {
@@ -167,10 +167,10 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 	return false
 }
 
-// ask looks whether the API of the hub answers: that the line is open says nothing of the connection that Works come by.
+// checkHubAnswers looks whether the API of the hub answers: that the line is open says nothing of the connection that Works come by.
 // What the API server has in memory will do. What another agent wrote to the lease meanwhile is not what this one says of itself,
 // so that it has news: two that pass for one cluster take turns, though one of them has the line and rests.
-func (r *leaseRenewer) ask(ctx context.Context) error {
+func (r *leaseRenewer) checkHubAnswers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.interval)
 	defer cancel()
 	lease, err := r.read(ctx, "0")
@@ -183,15 +183,15 @@ func (r *leaseRenewer) ask(ctx context.Context) error {
 	return nil
 }
 
-// try renews once, or finds that a renewal to which no answer came is in the Lease and will do.
+// renewOrConfirm renews once, or finds that a renewal to which no answer came is in the Lease and will do.
 //
 // A renewal may take longer than one before that was not answered: a hub to which thousands of agents return answers each of them late, and
 // the later the more often they ask. A connection that is dead is given up by its pings.
-func (r *leaseRenewer) try(ctx context.Context, line Line) error {
+func (r *leaseRenewer) renewOrConfirm(ctx context.Context, line Line) error {
 	timeout := max(r.timeout, r.interval)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	landed, err := r.landed(ctx, line)
+	landed, err := r.confirmLast(ctx, line)
 	if !landed && err == nil {
 		err = r.renew(ctx)
 	}
@@ -202,9 +202,9 @@ func (r *leaseRenewer) try(ctx context.Context, line Line) error {
 	return err
 }
 
-// landed looks whether a renewal that was not answered is in the Lease, is recent, and says what one would say now. What the API server has
+// confirmLast looks whether a renewal that was not answered is in the Lease, is recent, and says what one would say now. What the API server has
 // in memory will do.
-func (r *leaseRenewer) landed(ctx context.Context, line Line) (bool, error) {
+func (r *leaseRenewer) confirmLast(ctx context.Context, line Line) (bool, error) {
 	if !r.unanswered {
 		return false, nil
 	}
@@ -219,11 +219,11 @@ func (r *leaseRenewer) landed(ctx context.Context, line Line) (bool, error) {
 	r.left, r.seen = lease, lease.Annotations
 	at := lease.Spec.RenewTime.Time
 	isRecent := r.clock.Since(at) < r.duration/2 && at.After(line.Opened) && at.After(line.Lost)
-	return isRecent && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == r.seconds() && len(r.unsent()) == 0, nil
+	return isRecent && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == r.durationSeconds() && len(r.pendingAnnotations()) == 0, nil
 }
 
-// seconds is for how long a renewal holds.
-func (r *leaseRenewer) seconds() int32 {
+// durationSeconds is for how long a renewal holds.
+func (r *leaseRenewer) durationSeconds() int32 {
 	duration := r.duration
 	if r.resting {
 		duration += restEvery
@@ -247,14 +247,14 @@ func (r *leaseRenewer) isOld(lease *coordinationv1.Lease) bool {
 func (r *leaseRenewer) renew(ctx context.Context) error {
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity:       &r.cluster,
-		LeaseDurationSeconds: new(r.seconds()),
+		LeaseDurationSeconds: new(r.durationSeconds()),
 		RenewTime:            new(metav1.NewMicroTime(r.clock.Now())),
 	}
-	annotations := r.unsent()
+	annotations := r.pendingAnnotations()
 	lease, err := r.write(ctx, spec, annotations)
 	r.unanswered = err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if apierrors.IsConflict(err) {
-		return r.compare(ctx)
+		return r.resolveConflict(ctx)
 	}
 	if len(annotations) > 0 && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && r.dropAnnotation() {
 		return r.renew(ctx)
@@ -300,8 +300,8 @@ func (r *leaseRenewer) patch(ctx context.Context, spec coordinationv1.LeaseSpec,
 	return lease, r.hubClient.Patch(ctx, lease, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
 }
 
-// unsent is what the Lease does not say of the agent yet.
-func (r *leaseRenewer) unsent() map[string]string {
+// pendingAnnotations is what the Lease does not say of the agent yet.
+func (r *leaseRenewer) pendingAnnotations() map[string]string {
 	annotations := map[string]string{contract.SessionAnnotation: r.session}
 	if r.refused > 0 && r.clock.Since(r.refusedAt) >= refusedFor {
 		r.refused = 0
@@ -340,9 +340,9 @@ func (r *leaseRenewer) dropAnnotation() bool {
 	return true
 }
 
-// compare looks at a Lease that is not as this process left it. If somebody else wrote it,
+// resolveConflict looks at a Lease that is not as this process left it. If somebody else wrote it,
 // it is renewed as it is now; if it is older, time went back on the hub.
-func (r *leaseRenewer) compare(ctx context.Context) error {
+func (r *leaseRenewer) resolveConflict(ctx context.Context) error {
 	lease, err := r.read(ctx, "")
 	if err != nil {
 		return fmt.Errorf("reading the lease of %q: %w", r.cluster, err)

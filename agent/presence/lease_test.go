@@ -188,19 +188,19 @@ func TestARenewalWithoutAnAnswerMayHaveLanded(t *testing.T) {
 			now := clocktesting.NewFakeClock(began)
 			r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: time.Millisecond, clock: now}
 			line := Line{Opened: began.Add(-time.Hour)}
-			g.Expect(r.try(t.Context(), line)).To(MatchError(context.DeadlineExceeded))
+			g.Expect(r.renewOrConfirm(t.Context(), line)).To(MatchError(context.DeadlineExceeded))
 			hub.busy, r.interval = false, 10*time.Second
 			now.Step(tc.after)
 			if tc.change != nil {
 				tc.change(hub, r, &line)
 			}
 
-			g.Expect(r.try(t.Context(), line)).To(Succeed())
+			g.Expect(r.renewOrConfirm(t.Context(), line)).To(Succeed())
 
 			g.Expect(hub.reads).To(HaveExactElements("0"), "it looks, at what costs the hub least")
 			g.Expect(hub.version).To(Equal(tc.writes))
 			now.Step(time.Second)
-			g.Expect(r.try(t.Context(), line)).To(Succeed())
+			g.Expect(r.renewOrConfirm(t.Context(), line)).To(Succeed())
 			g.Expect(hub.version).To(Equal(tc.writes+1), "it goes on from what it saw")
 			g.Expect(hub.reads).To(HaveLen(1), "nothing contradicted it")
 		})
@@ -213,11 +213,11 @@ func TestARenewalOfAnotherIsNotTakenForOnesOwn(t *testing.T) {
 	hub := &leases{takes: []string{contract.SessionAnnotation}, answered: map[string]string{}, busy: true, lands: true}
 	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: time.Millisecond, clock: now}
-	g.Expect(r.try(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
+	g.Expect(r.renewOrConfirm(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
 	hub.answered[contract.SessionAnnotation] = "another"
 	hub.busy, r.interval = false, 10*time.Second
 
-	g.Expect(r.try(t.Context(), Line{})).To(Succeed())
+	g.Expect(r.renewOrConfirm(t.Context(), Line{})).To(Succeed())
 
 	g.Expect(hub.answered).To(HaveKeyWithValue(contract.SessionAnnotation, "s"))
 }
@@ -230,14 +230,14 @@ func TestAHubThatIsLateIsGivenMoreTime(t *testing.T) {
 		r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: 10 * time.Second, clock: clock.RealClock{}}
 		for _, want := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, 30 * time.Second} {
 			began := time.Now()
-			g.Expect(r.try(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
+			g.Expect(r.renewOrConfirm(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
 			g.Expect(time.Since(began)).To(Equal(want))
 		}
 		hub.busy = false
-		g.Expect(r.try(t.Context(), Line{})).To(Succeed())
+		g.Expect(r.renewOrConfirm(t.Context(), Line{})).To(Succeed())
 		hub.busy = true
 		began := time.Now()
-		g.Expect(r.try(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
+		g.Expect(r.renewOrConfirm(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
 		g.Expect(time.Since(began)).To(Equal(10*time.Second), "it was answered since")
 	})
 }

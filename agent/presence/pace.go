@@ -29,8 +29,8 @@ type Line struct {
 	Opened, Lost time.Time
 }
 
-// rests says whether the lease need be renewed rarely.
-func (l Line) rests() bool { return l.Up && l.Presence == contract.LineIsPresence }
+// renewsRarely says whether the lease need be renewed rarely.
+func (l Line) renewsRarely() bool { return l.Up && l.Presence == contract.LineIsPresence }
 
 // pace is how often the lease is renewed.
 type pace struct {
@@ -54,7 +54,7 @@ func (p pace) due(l Line) time.Time {
 		return time.Time{}
 	case p.retry > 0:
 		return p.renewed.Add(p.retry)
-	case l.rests():
+	case l.renewsRarely():
 		return p.renewed.Add(max(restEvery, p.interval))
 	case !l.Up && !l.Lost.IsZero() && !p.renewed.After(l.Lost):
 		return l.Lost.Add(p.grace)

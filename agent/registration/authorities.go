@@ -25,11 +25,11 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now := c.now()
-	j := c.joining(c.parameters(), requestTimeout)
-	if same, err := c.namesThose(ctx, j, now); same || errors.Is(err, ErrUnreachable) && c.servers.count() < 2 {
+	j := c.joining(c.discoveryParameters(), requestTimeout)
+	if same, err := c.isTrustCurrent(ctx, j, now); same || errors.Is(err, ErrUnreachable) && c.servers.count() < 2 {
 		return err
 	}
-	seen, err := j.public(ctx, bootstrapapi.ConfigMapClusterInfo, trusting(now.ca))
+	seen, err := j.readPublic(ctx, bootstrapapi.ConfigMapClusterInfo, trusting(now.ca))
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	return nil
 }
 
-// namesThose says whether the hub names the authorities that the agent trusts. It is asked over the connection of the agent's other
+// isTrustCurrent says whether the hub names the authorities that the agent trusts. It is asked over the connection of the agent's other
 // requests: that it names no others is what it says all the time, and a connection costs both sides more than the answer. An agent
 // that the hub rejects is not answered here, nor is one by a hub of before agents were allowed to ask as themselves.
-func (c *Credentials) namesThose(ctx context.Context, j *joining, now credentialSet) (bool, error) {
+func (c *Credentials) isTrustCurrent(ctx context.Context, j *joining, now credentialSet) (bool, error) {
 	seen, err := j.get(ctx, bootstrapapi.ConfigMapClusterInfo, now.transport)
 	if err != nil {
 		return false, err
@@ -70,8 +70,8 @@ func (c *Credentials) namesThose(ctx context.Context, j *joining, now credential
 	return true, c.learnServers(ctx, discovery.Servers(seen.data))
 }
 
-// parameters are those of a discovery that asks one hub after the other, since any may be away.
-func (c *Credentials) parameters() discovery.Parameters {
+// discoveryParameters are those of a discovery that asks one hub after the other, since any may be away.
+func (c *Credentials) discoveryParameters() discovery.Parameters {
 	all := c.servers.list()
 	return discovery.Parameters{Server: all[0], Host: all[0], Servers: all, Cluster: c.who.Cluster}
 }

@@ -67,11 +67,11 @@ type checks struct {
 	ca []byte
 }
 
-func (c *checks) right(check, is string, args ...any) {
+func (c *checks) pass(check, is string, args ...any) {
 	c.tell(Finding{Check: check, Is: fmt.Sprintf(is, args...)})
 }
 
-func (c *checks) wrong(check, is, advice string, args ...any) {
+func (c *checks) failed(check, is, advice string, args ...any) {
 	c.tell(Finding{Check: check, Is: is, Advice: fmt.Sprintf(advice, args...)})
 }
 
@@ -112,7 +112,7 @@ func (c *checks) reach(ctx context.Context) bool {
 	hub := strings.TrimPrefix(c.parameters.Server, "https://")
 	proxy, err := c.proxy()
 	if err != nil {
-		c.wrong("proxy", err.Error(), "mend HTTPS_PROXY, which is of the form http://HOST:PORT")
+		c.failed("proxy", err.Error(), "mend HTTPS_PROXY, which is of the form http://HOST:PORT")
 		return false
 	}
 	first := hub // where the first connection goes
@@ -129,24 +129,24 @@ func (c *checks) reach(ctx context.Context) bool {
 	}
 	conn, err := c.dial(ctx, first)
 	if err != nil {
-		c.wrong("TCP", fmt.Sprintf("%s does not answer: %v", first, err),
+		c.failed("TCP", fmt.Sprintf("%s does not answer: %v", first, err),
 			"look whether the address is right and something runs there, and have the firewall let this machine connect to it; "+
 				"if only a proxy may go out, set HTTPS_PROXY")
 		c.skip(unreached, "proxy")
 		return false
 	}
 	defer conn.Close() //nolint:errcheck // nothing was written that counts
-	c.right("TCP", "%s answers", first)
+	c.pass("TCP", "%s answers", first)
 	if proxy == nil {
-		c.right("proxy", "none is used: HTTPS_PROXY is not set, or NO_PROXY names the hub")
+		c.pass("proxy", "none is used: HTTPS_PROXY is not set, or NO_PROXY names the hub")
 		return true
 	}
 	if err := connectThrough(ctx, conn, proxy, hub); err != nil {
-		c.wrong("proxy", fmt.Sprintf("%s does not connect to %s: %v", proxy.Redacted(), hub, err),
+		c.failed("proxy", fmt.Sprintf("%s does not connect to %s: %v", proxy.Redacted(), hub, err),
 			"have the proxy allow CONNECT to %s, and put its user and password into HTTPS_PROXY if it wants them; or name the hub in NO_PROXY", hub)
 		return false
 	}
-	c.right("proxy", "%s connects to %s", proxy.Redacted(), hub)
+	c.pass("proxy", "%s connects to %s", proxy.Redacted(), hub)
 	return true
 }
 
@@ -171,18 +171,18 @@ func proxyAddress(proxy *url.URL) string {
 
 func (c *checks) resolve(ctx context.Context, host string) bool {
 	if net.ParseIP(host) != nil {
-		c.right("DNS", "not needed: %s is an address", host)
+		c.pass("DNS", "not needed: %s is an address", host)
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		c.wrong("DNS", fmt.Sprintf("%s has no address: %v", host, err),
+		c.failed("DNS", fmt.Sprintf("%s has no address: %v", host, err),
 			"look whether the name is right; if it is, have it entered in the DNS that this machine asks (/etc/resolv.conf) or in /etc/hosts")
 		return false
 	}
-	c.right("DNS", "%s is %s", host, strings.Join(found, ", "))
+	c.pass("DNS", "%s is %s", host, strings.Join(found, ", "))
 	return true
 }
 
@@ -250,11 +250,11 @@ func (c *checks) hub(ctx context.Context, reached bool) {
 	case err == nil:
 		c.ca = ca
 		if len(c.parameters.Pins) == 0 {
-			c.right("TLS", "the hub answers; that it is the right one was not to be checked")
+			c.pass("TLS", "the hub answers; that it is the right one was not to be checked")
 		} else {
-			c.right("TLS", "the hub's certificate authority is the pinned one")
+			c.pass("TLS", "the hub's certificate authority is the pinned one")
 		}
-		c.right("token", "%s is one that the hub knows", c.parameters.TokenID)
+		c.pass("token", "%s is one that the hub knows", c.parameters.TokenID)
 	case errors.Is(err, discovery.ErrTokenUnknown), errors.Is(err, discovery.ErrTokenSecret):
 		c.skip("not known: without the token the hub's word cannot be checked", "TLS")
 		c.fail("token", err)
@@ -271,12 +271,12 @@ func (c *checks) fail(check string, err error) {
 	if i := strings.LastIndex(is, "; "); i > 0 {
 		is, advice = is[:i], is[i+2:]
 	}
-	c.wrong(check, is, "%s", advice)
+	c.failed(check, is, "%s", advice)
 }
 
 func (c *checks) clock(ctx context.Context) {
 	// The date is not a secret and nothing hangs on it but advice.
-	seen, err := c.public(ctx, bootstrapapi.ConfigMapClusterInfo, &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}) //nolint:gosec // see above
+	seen, err := c.readPublic(ctx, bootstrapapi.ConfigMapClusterInfo, &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}) //nolint:gosec // see above
 	if err != nil {
 		c.skip("not known: "+err.Error(), "clock")
 		return
@@ -288,10 +288,10 @@ func (c *checks) clock(ctx context.Context) {
 	}
 	ours := c.retrier.clock.Now()
 	if diff := ours.Sub(theirs).Abs(); diff > tolerableSkew {
-		c.wrong("clock", fmt.Sprintf("this machine says %s and the hub %s, which is %s apart",
+		c.failed("clock", fmt.Sprintf("this machine says %s and the hub %s, which is %s apart",
 			ours.UTC().Format(time.DateTime), theirs.UTC().Format(time.DateTime), diff.Round(time.Second)),
 			"set the clock of the one that is wrong, and have it kept by NTP: certificates hold for a time")
 		return
 	}
-	c.right("clock", "that of this machine is the hub's, to within %s", max(ours.Sub(theirs).Abs(), time.Second).Round(time.Second))
+	c.pass("clock", "that of this machine is the hub's, to within %s", max(ours.Sub(theirs).Abs(), time.Second).Round(time.Second))
 }

@@ -44,16 +44,16 @@ func (c *checks) member(ctx context.Context, o Options) {
 		c.skip("not looked at: the member does not answer", "rights")
 		return
 	}
-	c.right("member", "its API at %s answers; its id is %s", o.Member.Host, c.memberID)
+	c.pass("member", "its API at %s answers; its id is %s", o.Member.Host, c.memberID)
 	missing, err := lacking(ctx, o.Member, o.Rights)
 	switch {
 	case err != nil:
-		c.wrong("rights", err.Error(), "look whether the member's API is well")
+		c.failed("rights", err.Error(), "look whether the member's API is well")
 	case len(missing) > 0:
-		c.wrong("rights", "the agent may not "+strings.Join(missing, ", nor "),
+		c.failed("rights", "the agent may not "+strings.Join(missing, ", nor "),
 			"use a kubeconfig of the member that may, or give its user these rights there; `agent join --print manifests` shows a role that has them")
 	default:
-		c.right("rights", "the agent may do in the member what it needs to")
+		c.pass("rights", "the agent may do in the member what it needs to")
 	}
 }
 
@@ -126,17 +126,17 @@ func (c *checks) name(ctx context.Context) {
 		c.fail("name", err)
 		return
 	} else if request != "" {
-		c.right("name", "%s was asked for already, with request %s of a join that was stopped; joining goes on with it", c.parameters.Cluster, request)
+		c.pass("name", "%s was asked for already, with request %s of a join that was stopped; joining goes on with it", c.parameters.Cluster, request)
 		return
 	}
-	err := c.question(ctx)
+	err := c.askDecision(ctx)
 	answer, answered := errors.AsType[*DeniedError](err)
 	switch {
 	case answered && answer.Reason == contract.ReasonJoinPossible:
-		c.right("name", "%s is free for it; the hub says: %s", c.parameters.Cluster, answer.Message)
+		c.pass("name", "%s is free for it; the hub says: %s", c.parameters.Cluster, answer.Message)
 	case answered:
 		is, advice, _ := strings.Cut(answer.Message, ": ")
-		c.wrong("name", is, "%s", strings.TrimSuffix(advice, "."))
+		c.failed("name", is, "%s", strings.TrimSuffix(advice, "."))
 	case err != nil:
 		c.fail("name", err)
 	}
@@ -178,8 +178,8 @@ func (c *checks) stopped(ctx context.Context) (string, error) {
 	return live.Name, nil
 }
 
-// question asks the hub what it would decide. The answer comes as a DeniedError.
-func (c *checks) question(ctx context.Context) error {
+// askDecision asks the hub what it would decide. The answer comes as a DeniedError.
+func (c *checks) askDecision(ctx context.Context) error {
 	hubClient, err := newClient(c.bearer(c.ca))
 	if err != nil {
 		return err

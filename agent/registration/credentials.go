@@ -57,7 +57,7 @@ type Credentials struct {
 	// refused is told that the hub refused something, interrupted that it did not answer, or had
 	// to be connected to again: it may have been started with another authority meanwhile.
 	refused, interrupted chan struct{}
-	refusals             refusals
+	refusals             refusalTracker
 	// shownAt is when the hub last showed what everybody may see to this agent as it looked whether it is called back.
 	shownAt time.Time
 	// rejectedTokens are tokens with which the hub called this agent back and then refused it: they are not tried again and again.
@@ -91,7 +91,7 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := (state{dir: o.StateDir}).decide(o.OnRetire); err != nil {
+	if err := (state{dir: o.StateDir}).setOnRetire(o.OnRetire); err != nil {
 		return nil, err
 	}
 	c := &Credentials{
@@ -108,14 +108,14 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 		return nil, err
 	}
 	c.who.Server = config.Host
-	c.servers = newServers(config.Host, split(who.Servers))
+	c.servers = newServers(config.Host, splitServers(who.Servers))
 	var reach dialFunc
 	if o.Connection != nil {
 		reach = o.Connection.Dial
 	}
 	c.lineDial = c.servers.bounded(c.traffic.counted(dialer(reach)))
-	c.dial = c.servers.bounded(c.traffic.counted(redialed(reach, func() { tell(c.interrupted) })))
-	if err := c.take(config); err != nil {
+	c.dial = c.servers.bounded(c.traffic.counted(redialed(reach, func() { notify(c.interrupted) })))
+	if err := c.useConfig(config); err != nil {
 		return nil, err
 	}
 	if c.secretStore == nil || c.secretStore.has(c.state.dir) {
@@ -124,8 +124,8 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	return c, nil
 }
 
-// take begins to use what is in a configuration.
-func (c *Credentials) take(config *rest.Config) error {
+// useConfig begins to use what is in a configuration.
+func (c *Credentials) useConfig(config *rest.Config) error {
 	damaged := func(err error) error {
 		return fmt.Errorf("%w: %s in %q is damaged (%w); remove the file and join again", ErrStateDir, KubeconfigFile, c.state.dir, err)
 	}
@@ -184,7 +184,7 @@ func (c *Credentials) keep(ca, cert []byte, key *ecdsa.PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	return c.take(config)
+	return c.useConfig(config)
 }
 
 func encodeCertificate(cert *x509.Certificate) []byte {
@@ -216,8 +216,8 @@ func (c *Credentials) Config() *rest.Config {
 	return &rest.Config{Host: c.who.Server, Transport: c}
 }
 
-// tell tells once what was not told yet.
-func tell(whom chan<- struct{}) {
+// notify tells once what was not told yet.
+func notify(whom chan<- struct{}) {
 	select {
 	case whom <- struct{}{}:
 	default:

@@ -32,7 +32,7 @@ func (j *joining) discover(ctx context.Context) ([]byte, error) {
 	unverified := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // see above
 	var first map[string]string
 	var ca []byte
-	settling := j.retrier.settles()
+	settling := j.retrier.whileTokenSpreads()
 	err := j.retrier.do(ctx, func(ctx context.Context) error {
 		var err error
 		if first, err = j.fetch(ctx, unverified); err != nil {
@@ -62,12 +62,12 @@ func (j *joining) discover(ctx context.Context) ([]byte, error) {
 
 // fetch gets the data of cluster-info.
 func (j *joining) fetch(ctx context.Context, config *tls.Config) (map[string]string, error) {
-	seen, err := j.public(ctx, bootstrapapi.ConfigMapClusterInfo, config)
+	seen, err := j.readPublic(ctx, bootstrapapi.ConfigMapClusterInfo, config)
 	return seen.data, err
 }
 
-// shown is what the hub shows to everybody.
-type shown struct {
+// publicInfo is what the hub shows to everybody.
+type publicInfo struct {
 	// data is that of the ConfigMap.
 	data map[string]string
 	// certificates are those by which the hub shows who it is.
@@ -76,8 +76,8 @@ type shown struct {
 	date string
 }
 
-// public gets a ConfigMap that the hub shows to everybody, from the first hub that can be reached, and goes on with that one.
-func (j *joining) public(ctx context.Context, name string, config *tls.Config) (out shown, err error) {
+// readPublic gets a ConfigMap that the hub shows to everybody, from the first hub that can be reached, and goes on with that one.
+func (j *joining) readPublic(ctx context.Context, name string, config *tls.Config) (out publicInfo, err error) {
 	for range max(len(j.parameters.Servers), 1) {
 		out, err = j.ask(ctx, name, config)
 		if !errors.Is(err, ErrUnreachable) || len(j.parameters.Servers) < 2 {
@@ -93,44 +93,44 @@ func (j *joining) public(ctx context.Context, name string, config *tls.Config) (
 }
 
 // ask gets a ConfigMap from one hub. Nobody is told who asks.
-func (j *joining) ask(ctx context.Context, name string, config *tls.Config) (shown, error) {
+func (j *joining) ask(ctx context.Context, name string, config *tls.Config) (publicInfo, error) {
 	transport := j.transport(config)
 	defer transport.CloseIdleConnections()
 	return j.get(ctx, name, transport)
 }
 
 // get gets a ConfigMap that the hub shows to everybody.
-func (j *joining) get(ctx context.Context, name string, transport http.RoundTripper) (shown, error) {
+func (j *joining) get(ctx context.Context, name string, transport http.RoundTripper) (publicInfo, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.parameters.Server+publicPath+name, http.NoBody)
 	if err != nil {
-		return shown{}, fmt.Errorf("%w: %w", discovery.ErrAddress, err)
+		return publicInfo{}, fmt.Errorf("%w: %w", discovery.ErrAddress, err)
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return shown{}, j.connectionError(err)
+		return publicInfo{}, j.connectionError(err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read
 
 	const largest = 4 << 20
 	body, err := io.ReadAll(io.LimitReader(response.Body, largest))
 	if err != nil {
-		return shown{}, j.connectionError(err)
+		return publicInfo{}, j.connectionError(err)
 	}
 	switch code := response.StatusCode; {
 	case code == http.StatusOK:
 	case code == http.StatusTooManyRequests || code >= http.StatusInternalServerError:
-		return shown{}, temporaryError{error: fmt.Errorf("%w: %s answers %q; look whether the hub is well", ErrUnreachable, j.parameters.Server, response.Status)}
+		return publicInfo{}, temporaryError{error: fmt.Errorf("%w: %s answers %q; look whether the hub is well", ErrUnreachable, j.parameters.Server, response.Status)}
 	case code == http.StatusNotFound:
-		return shown{}, fmt.Errorf("%w: %s has no %s (%w); check the address", discovery.ErrNotAHub, j.parameters.Server, name, errNothingThere)
+		return publicInfo{}, fmt.Errorf("%w: %s has no %s (%w); check the address", discovery.ErrNotAHub, j.parameters.Server, name, errNothingThere)
 	default:
-		return shown{}, fmt.Errorf("%w: %s answers %q when asked for its %s; check the address", discovery.ErrNotAHub, j.parameters.Server, response.Status, name)
+		return publicInfo{}, fmt.Errorf("%w: %s answers %q when asked for its %s; check the address", discovery.ErrNotAHub, j.parameters.Server, response.Status, name)
 	}
 	var info corev1.ConfigMap
 	if err := json.Unmarshal(body, &info); err != nil {
-		return shown{}, fmt.Errorf("%w: %s answers with something else than a %s; check the address", discovery.ErrNotAHub, j.parameters.Server, name)
+		return publicInfo{}, fmt.Errorf("%w: %s answers with something else than a %s; check the address", discovery.ErrNotAHub, j.parameters.Server, name)
 	}
-	return shown{data: info.Data, certificates: response.TLS.PeerCertificates, date: response.Header.Get("Date")}, nil
+	return publicInfo{data: info.Data, certificates: response.TLS.PeerCertificates, date: response.Header.Get("Date")}, nil
 }
 
 // transport returns one for connections to the hub on which nobody says who asks.

@@ -79,7 +79,7 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	}
 	if config, ok := j.joined(ctx); ok {
 		j.progress(fmt.Sprintf("Cluster %s has joined %s already", j.parameters.Cluster, j.parameters.Server))
-		return config, errors.Join(j.state.decide(o.OnRetire), j.state.finished(j.parameters, false))
+		return config, errors.Join(j.state.setOnRetire(o.OnRetire), j.state.finished(j.parameters, false))
 	}
 	if j.memberID, err = MemberID(ctx, o.Member); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func begin(o Options) (*joining, error) {
 		return nil, err
 	}
 	if who != nil {
-		return j, j.state.yieldsTo(who, parameters.Cluster)
+		return j, j.state.checkOwner(who, parameters.Cluster)
 	}
 	return j, nil
 }
@@ -196,7 +196,7 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 		var cert []byte
 		cert, err = j.request(ctx, ca, key)
 		if err == nil {
-			err = fits(cert, key, j.parameters.Cluster)
+			err = checkCertificate(cert, key, j.parameters.Cluster)
 		}
 		if err == nil {
 			if err := j.state.keep(j.parameters.Server, j.parameters.Cluster, ca, cert, key); err != nil {
@@ -235,8 +235,8 @@ func (j *joining) key(ctx context.Context) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// fits says whether a certificate is the one that was asked for.
-func fits(cert []byte, key *ecdsa.PrivateKey, cluster string) error {
+// checkCertificate says whether a certificate is the one that was asked for.
+func checkCertificate(cert []byte, key *ecdsa.PrivateKey, cluster string) error {
 	parsed, err := parseCertificate(cert)
 	if err != nil {
 		return fmt.Errorf("%w: what it issued is damaged (%w)", ErrFailed, err)

@@ -124,7 +124,7 @@ func (j *joining) recorded(ctx context.Context, config *rest.Config) (*clusterv1
 	cluster := &clusterv1alpha1.Cluster{}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	settling := j.retrier.settles()
+	settling := j.retrier.whileTokenSpreads()
 	err = j.retrier.do(ctx, func(ctx context.Context) error {
 		err := hubClient.Get(ctx, client.ObjectKey{Name: j.parameters.Cluster}, cluster)
 		if apierrors.IsForbidden(err) {

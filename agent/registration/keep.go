@@ -164,7 +164,7 @@ func (k *rotator) reconcile(ctx context.Context) error {
 	}
 	switch {
 	case expired(k.now().cert.NotAfter, k.clock.Now()):
-		if err := k.comeBack(ctx, "its certificate ended at "+k.now().cert.NotAfter.UTC().Format(time.RFC3339)); err != nil {
+		if err := k.tryRejoin(ctx, "its certificate ended at "+k.now().cert.NotAfter.UTC().Format(time.RFC3339)); err != nil {
 			return err
 		}
 		if expired(k.now().cert.NotAfter, k.clock.Now()) {
@@ -189,7 +189,7 @@ func (k *rotator) saveToSecret(ctx context.Context) error {
 	case errors.Is(err, ErrJoinedAgain):
 		return err
 	default:
-		k.say(ctx, err, "The credentials are on this disk only; it is tried until the member has them")
+		k.logOnce(ctx, err, "The credentials are on this disk only; it is tried until the member has them")
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 	}
 	return nil
@@ -205,9 +205,9 @@ func (k *rotator) renewRound(ctx context.Context) error {
 		return nil
 	}
 	k.renewAt = k.clock.Now().Add(k.tries.NextBackOff())
-	k.say(ctx, err, "Renewing the certificate failed; it is tried until it succeeds")
+	k.logOnce(ctx, err, "Renewing the certificate failed; it is tried until it succeeds")
 	if errors.Is(err, ErrDenied) {
-		return k.comeBack(ctx, "")
+		return k.tryRejoin(ctx, "")
 	}
 	return nil
 }
@@ -232,16 +232,16 @@ func (k *rotator) askRound(ctx context.Context) error {
 		return nil
 	}
 	k.askAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
-	err = k.comeBack(ctx, why)
+	err = k.tryRejoin(ctx, why)
 	if err == nil && !k.shownAt.Before(k.asked) {
 		k.refusals.confirm(k.shownAt)
 	}
 	return err
 }
 
-// comeBack looks whether the hub calls this agent, and joins again if it does. If it does not, that is logged with the reason why this agent
+// tryRejoin looks whether the hub calls this agent, and joins again if it does. If it does not, that is logged with the reason why this agent
 // needs it; without one, nothing is. The error is an ErrJoinedAgain.
-func (k *rotator) comeBack(ctx context.Context, why string) error {
+func (k *rotator) tryRejoin(ctx context.Context, why string) error {
 	serial := k.now().cert.SerialNumber
 	err := k.rejoin(ctx)
 	switch {
@@ -251,10 +251,10 @@ func (k *rotator) comeBack(ctx context.Context, why string) error {
 		k.lastLogged, k.isForbidden = "", false
 	case why == "": // it may need none
 	case errors.Is(err, errNoCall):
-		k.say(ctx, nil, "If another agent has this cluster by now, stop this one; if none has, the hub has to call this one back: run `hub token create --rejoin "+
+		k.logOnce(ctx, nil, "If another agent has this cluster by now, stop this one; if none has, the hub has to call this one back: run `hub token create --rejoin "+
 			k.who.Cluster+"` there", "reason", why)
 	default:
-		k.say(ctx, err, "This agent cannot come back to the hub; if another agent has this cluster by now, stop this one, else run `agent join` again with what `hub token create --rejoin "+k.who.Cluster+"` prints there", "reason", why)
+		k.logOnce(ctx, err, "This agent cannot come back to the hub; if another agent has this cluster by now, stop this one, else run `agent join` again with what `hub token create --rejoin "+k.who.Cluster+"` prints there", "reason", why)
 	}
 	if k.now().cert.SerialNumber.Cmp(serial) != 0 {
 		k.askAt = time.Time{}
@@ -263,8 +263,8 @@ func (k *rotator) comeBack(ctx context.Context, why string) error {
 	return nil
 }
 
-// say logs what lasts once.
-func (k *rotator) say(ctx context.Context, err error, message string, values ...any) {
+// logOnce logs what lasts once.
+func (k *rotator) logOnce(ctx context.Context, err error, message string, values ...any) {
 	whole := message
 	if err != nil {
 		whole += err.Error()

@@ -102,7 +102,7 @@ func StageOf(stateDir string) (stage Stage, cluster string, err error) {
 	if who == nil || err != nil {
 		return StageNone, "", err
 	}
-	begun, err := s.begun(who)
+	begun, err := s.isUnfinishedJoin(who)
 	switch {
 	case err != nil:
 		return StageNone, "", err

@@ -43,7 +43,7 @@ func (c *Credentials) AwaitReady(ctx context.Context, tell func(string)) error {
 	for {
 		now := c.look(ctx, hubClient, &first)
 		if ctx.Err() != nil {
-			return now.orBefore(before).stuck(c.who.Cluster)
+			return now.orPrevious(before).stuckError(c.who.Cluster)
 		}
 		if now.placed != "" && before.placed == "" {
 			tell("The hub has the place for its Works: namespace " + now.placed)
@@ -58,7 +58,7 @@ func (c *Credentials) AwaitReady(ctx context.Context, tell func(string)) error {
 		before = now
 		select {
 		case <-ctx.Done():
-			return now.stuck(c.who.Cluster)
+			return now.stuckError(c.who.Cluster)
 		case <-c.clock.After(readyPoll):
 		}
 	}
@@ -94,7 +94,7 @@ func (p progress) done() bool {
 	return p.heard && p.ready != nil && p.ready.Status == metav1.ConditionTrue
 }
 
-func (p progress) orBefore(before progress) progress {
+func (p progress) orPrevious(before progress) progress {
 	if p.trouble != nil {
 		before.trouble = nil // it is that the time is over
 		return before
@@ -102,8 +102,8 @@ func (p progress) orBefore(before progress) progress {
 	return p
 }
 
-// stuck says which step is not done, and what to look at.
-func (p progress) stuck(cluster string) error {
+// stuckError says which step is not done, and what to look at.
+func (p progress) stuckError(cluster string) error {
 	switch {
 	case p.trouble != nil:
 		return fmt.Errorf("%w: it does not say how cluster %s is: %w; look whether it is well", ErrUnreachable, cluster, p.trouble)

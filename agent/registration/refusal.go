@@ -30,10 +30,10 @@ const (
 	protobufMagic = "k8s\x00"
 )
 
-// refusals are what the hub says to whoever reads the Cluster of the agent, by which it knows what it is to the hub (see ask). Other requests
+// refusalTracker are what the hub says to whoever reads the Cluster of the agent, by which it knows what it is to the hub (see ask). Other requests
 // say less: a hub that lost the namespace of the Works refuses to list them, and one of another version something that it does not know.
 // They may be used from many goroutines.
-type refusals struct {
+type refusalTracker struct {
 	mu sync.Mutex
 	// first is when the hub refused the agent since it let it in last, zero if it did not, and last the same for the last time.
 	first, last time.Time
@@ -42,16 +42,16 @@ type refusals struct {
 }
 
 // granted takes over that the hub lets the agent in, and says whether it did not for long.
-func (r *refusals) granted() (after bool) {
+func (r *refusalTracker) granted() (after bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	after = r.lasts()
+	after = r.isLasting()
 	r.first, r.last, r.confirmed, r.lastConfirmed = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	return after
 }
 
-// recall takes over that the hub's word has been, since a time, that it does not.
-func (r *refusals) recall(since time.Time) {
+// restore takes over that the hub's word has been, since a time, that it does not.
+func (r *refusalTracker) restore(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.first, r.last = since, since.Add(refusalLasts)
@@ -60,51 +60,51 @@ func (r *refusals) recall(since time.Time) {
 
 // confirm takes over that a hub which refuses the agent showed at the same time what everybody may see. An API server that does not come to read
 // who may do what, as one whose database is away, refuses that as well, and refuses all agents, again and again.
-func (r *refusals) confirm(now time.Time) {
+func (r *refusalTracker) confirm(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.first.IsZero() {
 		return // it has let the agent in meanwhile
 	}
-	if r.confirmed.IsZero() || now.Sub(r.lastConfirmed) >= refusalHolds && !r.lasts() {
+	if r.confirmed.IsZero() || now.Sub(r.lastConfirmed) >= refusalHolds && !r.isLasting() {
 		r.confirmed = now
 	}
 	r.lastConfirmed = now
 }
 
 // refused takes over that it does not.
-func (r *refusals) refused(now time.Time) {
+func (r *refusalTracker) refused(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.first.IsZero() || now.Sub(r.last) >= refusalHolds && !r.lasts() {
+	if r.first.IsZero() || now.Sub(r.last) >= refusalHolds && !r.isLasting() {
 		r.first = now
 	}
 	r.last = now
 }
 
-// lasts says whether the hub has said it for long enough. The lock must be held.
-func (r *refusals) lasts() bool {
+// isLasting says whether the hub has said it for long enough. The lock must be held.
+func (r *refusalTracker) isLasting() bool {
 	return !r.confirmed.IsZero() && r.lastConfirmed.Sub(r.confirmed) >= refusalLasts
 }
 
-// at returns since when the hub refuses the agent, zero if it does not, and whether that lasts.
-func (r *refusals) at(now time.Time) (since time.Time, lasts bool) {
+// refusedSince returns since when the hub refuses the agent, zero if it does not, and whether that lasts.
+func (r *refusalTracker) refusedSince(now time.Time) (since time.Time, lasts bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if lasts = r.lasts(); !lasts && now.Sub(r.last) >= refusalHolds {
+	if lasts = r.isLasting(); !lasts && now.Sub(r.last) >= refusalHolds {
 		return time.Time{}, false
 	}
 	return r.first, lasts
 }
 
-// see takes over what an answer says of that, and whether it ends a refusal that lasted.
-func (r *refusals) see(request *http.Request, response *http.Response, now time.Time) (ends bool) {
+// observe takes over what an answer says of that, and whether it ends a refusal that lasted.
+func (r *refusalTracker) observe(request *http.Request, response *http.Response, now time.Time) (ends bool) {
 	if request.Method != http.MethodGet {
 		return false
 	}
-	isCluster := isOf(request, clusterv1alpha1.GroupVersion.Group)
+	isCluster := isGroupRequest(request, clusterv1alpha1.GroupVersion.Group)
 	switch code := response.StatusCode; {
-	case code < http.StatusBadRequest && (isCluster || isOf(request, workv1alpha1.GroupVersion.Group)):
+	case code < http.StatusBadRequest && (isCluster || isGroupRequest(request, workv1alpha1.GroupVersion.Group)):
 		return r.granted()
 	case code != http.StatusUnauthorized && code != http.StatusForbidden || !isCluster:
 	case isByAPI(response):
@@ -113,8 +113,8 @@ func (r *refusals) see(request *http.Request, response *http.Response, now time.
 	return false
 }
 
-// isOf says whether a request is about objects of a group.
-func isOf(request *http.Request, group string) bool {
+// isGroupRequest says whether a request is about objects of a group.
+func isGroupRequest(request *http.Request, group string) bool {
 	return strings.HasPrefix(request.URL.Path, "/apis/"+group+"/")
 }
 
@@ -124,7 +124,7 @@ func isByAPI(response *http.Response) bool {
 	begin, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
 	rest := io.Reader(response.Body)
 	if err != nil {
-		rest = failing{err}
+		rest = brokenReader{err}
 	}
 	response.Body = readCloser{io.MultiReader(bytes.NewReader(begin), rest), response.Body}
 	if response.Header.Get("Content-Encoding") == "gzip" {
@@ -153,16 +153,18 @@ type readCloser struct {
 	io.Closer
 }
 
-// failing is the end of an answer that broke off.
-type failing struct{ err error }
+// brokenReader is the end of an answer that broke off.
+type brokenReader struct{ err error }
 
 // Read returns the error.
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f brokenReader) Read([]byte) (int, error) { return 0, f.err }
 
 // Refused returns since when the hub refuses this agent, which is zero if it lets it in or says nothing, and whether that lasts: then it is the
 // hub's word until it says another, however silent it is. That nobody answers is no refusal. An agent that was refused may be one in whose
 // place another has joined, and what it remembers may be outdated.
-func (c *Credentials) Refused() (since time.Time, lasts bool) { return c.refusals.at(c.clock.Now()) }
+func (c *Credentials) Refused() (since time.Time, lasts bool) {
+	return c.refusals.refusedSince(c.clock.Now())
+}
 
 // recallRefusal takes over what the state directory says of that: the hub may be silent now, and said no before this agent was started again.
 func (c *Credentials) recallRefusal() error {
@@ -174,7 +176,7 @@ func (c *Credentials) recallRefusal() error {
 	if json.Unmarshal(raw, &since) != nil {
 		return c.state.remove(refusedFile)
 	}
-	c.refusals.recall(since)
+	c.refusals.restore(since)
 	return nil
 }
 
@@ -190,6 +192,6 @@ func (k *rotator) keepRefusal(ctx context.Context) {
 		err = k.state.remove(refusedFile)
 	}
 	if err != nil {
-		k.say(ctx, err, "Whether the hub refuses this agent is not known if it is started again while the hub is silent")
+		k.logOnce(ctx, err, "Whether the hub refuses this agent is not known if it is started again while the hub is silent")
 	}
 }

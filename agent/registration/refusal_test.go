@@ -32,7 +32,7 @@ type answer struct {
 	shown bool
 }
 
-func (a answer) seen(g Gomega, r *refusals, start time.Time) {
+func (a answer) seen(g Gomega, r *refusalTracker, start time.Time) {
 	request := &http.Request{Method: a.method, URL: &url.URL{Path: a.path}}
 	if a.method == "" {
 		request.Method = http.MethodGet
@@ -50,7 +50,7 @@ func (a answer) seen(g Gomega, r *refusals, start time.Time) {
 	}
 	whole := bytes.Clone(body.Bytes())
 	response.Body = io.NopCloser(&body)
-	r.see(request, response, start.Add(a.at))
+	r.observe(request, response, start.Add(a.at))
 	if a.shown {
 		r.confirm(start.Add(a.at))
 	}
@@ -133,11 +133,11 @@ func TestWhenAHubRefusesAnAgent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, r := NewWithT(t), &refusals{}
+			g, r := NewWithT(t), &refusalTracker{}
 			for _, a := range tc.answers {
 				a.seen(g, r, start)
 			}
-			since, lasts := r.at(start.Add(tc.now))
+			since, lasts := r.refusedSince(start.Add(tc.now))
 			want := time.Time{}
 			if tc.since >= 0 {
 				want = start.Add(tc.since)

@@ -43,7 +43,7 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 		return err
 	}
 	c.shownAt = c.clock.Now()
-	tokens, err := c.called(ctx)
+	tokens, err := c.rejoinTokens(ctx)
 	if err != nil && (c.token == "" || !errors.Is(err, errNoCall)) {
 		return err
 	}
@@ -93,7 +93,7 @@ func (c *Credentials) rejoinWith(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.take(config); err != nil {
+	if err := c.useConfig(config); err != nil {
 		return err
 	}
 	c.refusals.granted()
@@ -112,14 +112,14 @@ func (c *Credentials) reject(token string, err error) {
 	}
 }
 
-// called returns the tokens that wait for this agent, those for its newest key first. The others are
+// rejoinTokens returns the tokens that wait for this agent, those for its newest key first. The others are
 // likely to be used up.
-func (c *Credentials) called(ctx context.Context) ([]string, error) {
+func (c *Credentials) rejoinTokens(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now := c.now()
-	j := c.joining(c.parameters(), requestTimeout)
-	seen, err := j.public(ctx, bootstrap.RejoinName, trusting(now.ca))
+	j := c.joining(c.discoveryParameters(), requestTimeout)
+	seen, err := j.readPublic(ctx, bootstrap.RejoinName, trusting(now.ca))
 	if errors.Is(err, errNothingThere) {
 		return nil, errNoCall
 	}
@@ -148,7 +148,7 @@ func (c *Credentials) called(ctx context.Context) ([]string, error) {
 		if !ok {
 			continue
 		}
-		token, err := open(raw, key)
+		token, err := openRejoinToken(raw, key)
 		if err != nil {
 			damaged = errors.Join(damaged, err)
 			continue
@@ -161,8 +161,8 @@ func (c *Credentials) called(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// open reads a token that was sealed with a key.
-func open(raw string, key *ecdsa.PrivateKey) (string, error) {
+// openRejoinToken reads a token that was sealed with a key.
+func openRejoinToken(raw string, key *ecdsa.PrivateKey) (string, error) {
 	call, err := bootstrap.ParseRejoinToken(raw)
 	if err != nil {
 		return "", err

@@ -49,7 +49,7 @@ func (c *Credentials) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j := c.joining(c.parameters(), renewalDeadline)
+	j := c.joining(c.discoveryParameters(), renewalDeadline)
 	// One that was left behind may be denied, and be of an older key.
 	if err := hubClient.Delete(ctx, desired.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing an older request from the hub: %w", err)
@@ -66,7 +66,7 @@ func (c *Credentials) renew(ctx context.Context) error {
 	}
 	cert, err := j.await(ctx, hubClient, desired, true)
 	if err == nil {
-		err = fits(cert, key, c.who.Cluster)
+		err = checkCertificate(cert, key, c.who.Cluster)
 	}
 	if err != nil {
 		return err

@@ -99,7 +99,7 @@ func newRequest(name, cluster, memberID, join string, key *ecdsa.PrivateKey) (*c
 // create makes the request, and reports whether it was not there yet.
 func (j *joining) create(ctx context.Context, hubClient client.Client, desired *certificatesv1.CertificateSigningRequest) (bool, error) {
 	created := false
-	settling := j.retrier.settles()
+	settling := j.retrier.whileTokenSpreads()
 	err := j.retrier.do(ctx, func(ctx context.Context) error {
 		err := hubClient.Create(ctx, desired.DeepCopy(), client.FieldOwner(contract.FieldManagerAgent))
 		created = err == nil
@@ -160,7 +160,7 @@ func (j *joining) await(
 			if err != nil && !apierrors.IsAlreadyExists(err) {
 				return j.apiError("making a request on the hub again", err)
 			}
-			return temporaryError{error: j.undecided(desired.Name), expected: true}
+			return temporaryError{error: j.undecidedError(desired.Name), expected: true}
 		case apierrors.IsUnauthorized(err):
 			return j.tokenRejected()
 		case err != nil:
@@ -192,21 +192,21 @@ func (j *joining) answer(live *certificatesv1.CertificateSigningRequest, ours bo
 	switch {
 	case len(live.Status.Certificate) > 0:
 		return live.Status.Certificate, nil
-	case !ours && j.held(live):
+	case !ours && j.isHeldForOther(live):
 		return nil, errOutworn
 	default:
-		return nil, temporaryError{error: j.undecided(live.Name), expected: true}
+		return nil, temporaryError{error: j.undecidedError(live.Name), expected: true}
 	}
 }
 
-// held says whether the hub holds a request of another token for an operator. One that it has not looked at is decided
+// isHeldForOther says whether the hub holds a request of another token for an operator. One that it has not looked at is decided
 // once it is back.
-func (j *joining) held(live *certificatesv1.CertificateSigningRequest) bool {
+func (j *joining) isHeldForOther(live *certificatesv1.CertificateSigningRequest) bool {
 	return len(live.Status.Conditions) == 0 && live.Annotations[contract.PendingAnnotation] != "" &&
 		live.Spec.Username != contract.BootstrapUserPrefix+j.parameters.TokenID
 }
 
-func (j *joining) undecided(name string) error {
+func (j *joining) undecidedError(name string) error {
 	return fmt.Errorf("%w: request %s is neither granted nor refused; look whether `hub serve` runs, then run the same command again", ErrDeadline, name)
 }
 

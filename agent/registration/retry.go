@@ -74,9 +74,9 @@ func (r *retrier) wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// settles makes an error temporary for the moment that a hub may take to learn of a new
+// whileTokenSpreads makes an error temporary for the moment that a hub may take to learn of a new
 // token everywhere.
-func (r *retrier) settles() func(error) error {
+func (r *retrier) whileTokenSpreads() func(error) error {
 	until := r.clock.Now().Add(settling)
 	return func(err error) error {
 		if r.clock.Now().Before(until) {

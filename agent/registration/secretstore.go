@@ -192,5 +192,5 @@ func (m *SecretStore) merge(secret *corev1.Secret, stateDir string, files map[st
 	if files[keyFile] == nil && !isFinished(secret.Data[keyFile], files) {
 		delete(m.saved, keyFile) // `agent join --install` has begun a join with it, and is to find it again
 	}
-	return state{dir: stateDir}.adopt(identityIn(before), identityIn(secret.Data))
+	return state{dir: stateDir}.adoptIdentity(identityIn(before), identityIn(secret.Data))
 }

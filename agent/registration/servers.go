@@ -97,8 +97,8 @@ func (s *servers) learn(told []string) bool {
 	return true
 }
 
-// leave goes on to the one after, unless somebody else did already.
-func (s *servers) leave(server string) {
+// switchFrom goes on to the one after, unless somebody else did already.
+func (s *servers) switchFrom(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != server || len(s.all) == 1 {
@@ -144,8 +144,8 @@ func (s *servers) answered(server string, status int, now time.Time) bool {
 	return s.failures >= mostFailures && now.Sub(s.since) >= failurePeriod
 }
 
-// aimed returns a request at another server.
-func aimed(request *http.Request, server string) (*http.Request, error) {
+// requestTo returns a request at another server.
+func requestTo(request *http.Request, server string) (*http.Request, error) {
 	u, err := url.Parse(server)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address %q of a hub: %w", server, err)
@@ -163,9 +163,9 @@ func aimed(request *http.Request, server string) (*http.Request, error) {
 	return out, nil
 }
 
-// undelivered says whether a request certainly did not reach a hub: there was no connection, or one to somebody else, or one to a
+// isUndelivered says whether a request certainly did not reach a hub: there was no connection, or one to somebody else, or one to a
 // machine that takes connections and says nothing.
-func undelivered(err error) bool {
+func isUndelivered(err error) bool {
 	if operation, ok := errors.AsType[*net.OpError](err); ok && !dial.Unconnected(err) {
 		return operation.Op == "dial"
 	}
@@ -184,7 +184,7 @@ const (
 func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 	for left := c.servers.count() - 1; ; left-- {
 		server, began := c.servers.now(), c.clock.Now()
-		to, err := aimed(request, server)
+		to, err := requestTo(request, server)
 		if err != nil {
 			return nil, err
 		}
@@ -192,43 +192,43 @@ func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 		response, err := transport.RoundTrip(to)
 		if err == nil {
 			if response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden {
-				tell(c.refused)
+				notify(c.refused)
 			}
-			if c.refusals.see(to, response, c.clock.Now()) {
-				tell(c.refused) // it is not any more
+			if c.refusals.observe(to, response, c.clock.Now()) {
+				notify(c.refused) // it is not any more
 			}
 			if c.servers.answered(server, response.StatusCode, c.clock.Now()) {
-				c.servers.leave(server)
+				c.servers.switchFrom(server)
 				utilnet.CloseIdleConnectionsFor(transport)
 			}
 			return response, nil
 		}
 		ctx := request.Context()
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) && c.servers.unanswered(server, began, c.clock.Now()) {
-			c.servers.leave(server)
-			tell(c.interrupted)
+			c.servers.switchFrom(server)
+			notify(c.interrupted)
 		}
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		tell(c.interrupted)
+		notify(c.interrupted)
 		if strings.Contains(err.Error(), connectionLost) {
-			c.servers.leave(server) // it may have got the request
+			c.servers.switchFrom(server) // it may have got the request
 			return nil, err
 		}
-		if left <= 0 || !undelivered(err) || request.Body != nil && request.GetBody == nil {
+		if left <= 0 || !isUndelivered(err) || request.Body != nil && request.GetBody == nil {
 			return nil, err
 		}
-		c.servers.leave(server)
+		c.servers.switchFrom(server)
 		utilnet.CloseIdleConnectionsFor(transport)
-		if !c.pause(ctx, time.Duration(c.random()*float64(fallbackJitter))) {
+		if !c.sleep(ctx, time.Duration(c.random()*float64(fallbackJitter))) {
 			return nil, err
 		}
 	}
 }
 
-// pause returns false if the context ends before.
-func (c *Credentials) pause(ctx context.Context, d time.Duration) bool {
+// sleep returns false if the context ends before.
+func (c *Credentials) sleep(ctx context.Context, d time.Duration) bool {
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -251,8 +251,8 @@ func (s *servers) bounded(connect dialFunc) dialFunc {
 	}
 }
 
-// split reads a list of servers as it is kept.
-func split(list string) []string {
+// splitServers reads a list of servers as it is kept.
+func splitServers(list string) []string {
 	if list == "" {
 		return nil
 	}

@@ -24,11 +24,11 @@ func TestServersAreTriedInTurn(t *testing.T) {
 	g := NewWithT(t)
 	s := newServers("https://a:1", []string{"https://a:1", "https://b:1", "https://c:1"})
 	g.Expect(s.list()).To(Equal([]string{"https://a:1", "https://b:1", "https://c:1"}))
-	s.leave("https://a:1")
-	s.leave("https://a:1") // another request that failed meanwhile
+	s.switchFrom("https://a:1")
+	s.switchFrom("https://a:1") // another request that failed meanwhile
 	g.Expect(s.now()).To(Equal("https://b:1"))
-	s.leave("https://b:1")
-	s.leave("https://c:1")
+	s.switchFrom("https://b:1")
+	s.switchFrom("https://c:1")
 	g.Expect(s.now()).To(Equal("https://a:1"), "after the last comes the first")
 }
 
@@ -39,7 +39,7 @@ func TestServersAreLearned(t *testing.T) {
 	g.Expect(s.learn([]string{"https://a:1", "https://b:1"})).To(BeTrue())
 	g.Expect(s.learn([]string{"https://a:1", "https://b:1"})).To(BeFalse())
 	g.Expect(s.list()).To(Equal([]string{"https://public:1", "https://a:1", "https://b:1"}), "the name that works stays, though the hub does not know it")
-	s.leave("https://public:1")
+	s.switchFrom("https://public:1")
 	g.Expect(s.learn([]string{"https://a:1"})).To(BeTrue())
 	g.Expect(s.list()).To(Equal([]string{"https://a:1"}), "what is given up goes")
 }
@@ -75,10 +75,10 @@ func TestOnlyWhatDidNotReachAHubIsSentToAnother(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
-	g.Expect(undelivered(fmt.Errorf("wrapped: %w", refused))).To(BeTrue())
-	g.Expect(undelivered(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")})).To(BeFalse(), "the hub may have done it")
-	g.Expect(undelivered(http.ErrHandlerTimeout)).To(BeFalse())
-	g.Expect(undelivered(fmt.Errorf("wrapped: %w", &dial.NoConnectionError{Host: "a:1", Err: io.EOF}))).To(BeTrue(), "the hub was too busy to greet")
+	g.Expect(isUndelivered(fmt.Errorf("wrapped: %w", refused))).To(BeTrue())
+	g.Expect(isUndelivered(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")})).To(BeFalse(), "the hub may have done it")
+	g.Expect(isUndelivered(http.ErrHandlerTimeout)).To(BeFalse())
+	g.Expect(isUndelivered(fmt.Errorf("wrapped: %w", &dial.NoConnectionError{Host: "a:1", Err: io.EOF}))).To(BeTrue(), "the hub was too busy to greet")
 }
 
 func TestAMachineThatTakesConnectionsAndSaysNothingWasNotReached(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAMachineThatTakesConnectionsAndSaysNothingWasNotReached(t *testing.T) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+silent.Addr().String(), http.NoBody)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = transport.RoundTrip(request) //nolint:bodyclose // There is none.
-	g.Expect(undelivered(err)).To(BeTrue(), "%v", err)
+	g.Expect(isUndelivered(err)).To(BeTrue(), "%v", err)
 }
 
 // What a proxy cannot connect to it says in an answer of its own.
@@ -135,7 +135,7 @@ func TestAHubThatAProxyCannotConnectToWasNotReached(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://192.0.2.1:6443", http.NoBody)
 			g.Expect(err).NotTo(HaveOccurred())
 			_, err = dial.InTurn(transport).RoundTrip(request) //nolint:bodyclose // There is none.
-			g.Expect(undelivered(err)).To(BeTrue(), "%v", err)
+			g.Expect(isUndelivered(err)).To(BeTrue(), "%v", err)
 			g.Expect(err).To(MatchError(ContainSubstring("192.0.2.1:6443")), "it names the hub")
 		})
 	}
@@ -161,7 +161,7 @@ func TestAHubThatFallsSilentIsLeft(t *testing.T) {
 			s.answered(a, 200, at(10))
 			return s.unanswered(a, at(11), at(16))
 		}, false},
-		"another one was asked meanwhile": {[]string{b}, func(s *servers) bool { s.leave(a); return s.unanswered(a, at(0), at(10)) }, false},
+		"another one was asked meanwhile": {[]string{b}, func(s *servers) bool { s.switchFrom(a); return s.unanswered(a, at(0), at(10)) }, false},
 		"there is no other":               {nil, func(s *servers) bool { return s.unanswered(a, at(0), at(60)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,10 +176,10 @@ func TestARequestIsAimedAtAnotherHub(t *testing.T) {
 	g := NewWithT(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://a:1/api?x=y", http.NoBody)
 	g.Expect(err).NotTo(HaveOccurred())
-	same, err := aimed(request, "https://a:1")
+	same, err := requestTo(request, "https://a:1")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(same).To(BeIdenticalTo(request))
-	other, err := aimed(request, "https://b:2")
+	other, err := requestTo(request, "https://b:2")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(other.URL.String()).To(Equal("https://b:2/api?x=y"))
 	g.Expect(request.URL.Host).To(Equal("a:1"), "who made the request keeps it")

@@ -96,7 +96,7 @@ func TestAnAgentGoesOnThoughItsArgumentsAreOfNoUseAnyMore(t *testing.T) {
 			who, err := s.identity()
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(who.Server).To(Equal(nobody))
-			g.Expect(split(who.Servers)).To(Equal([]string{c.now, nobody, elsewhere}))
+			g.Expect(splitServers(who.Servers)).To(Equal([]string{c.now, nobody, elsewhere}))
 		})
 	}
 }

@@ -125,9 +125,9 @@ func parseIdentity(raw []byte) (*identity, error) {
 	return who, nil
 }
 
-// begun says whether the directory is that of a join that was begun and never finished: without credentials, and without the journal that an
+// isUnfinishedJoin says whether the directory is that of a join that was begun and never finished: without credentials, and without the journal that an
 // agent makes that runs.
-func (s state) begun(who *identity) (bool, error) {
+func (s state) isUnfinishedJoin(who *identity) (bool, error) {
 	raw, err := s.read(KubeconfigFile)
 	if raw != nil || err != nil {
 		return false, err
@@ -139,13 +139,13 @@ func (s state) begun(who *identity) (bool, error) {
 	return len(records) == 0, nil
 }
 
-// yieldsTo returns an error if a cluster may not have a directory that is somebody's: it is that of another one, which may have joined.
-func (s state) yieldsTo(who *identity, cluster string) error {
+// checkOwner returns an error if a cluster may not have a directory that is somebody's: it is that of another one, which may have joined.
+func (s state) checkOwner(who *identity, cluster string) error {
 	other := s.belongsTo(who, cluster)
 	if other == nil || who.Left {
 		return nil
 	}
-	begun, err := s.begun(who)
+	begun, err := s.isUnfinishedJoin(who)
 	if err == nil && !begun {
 		err = other
 	}
@@ -160,7 +160,7 @@ func (s state) claim(who identity) error {
 		return err
 	}
 	if before != nil {
-		if err := s.yieldsTo(before, who.Cluster); err != nil {
+		if err := s.checkOwner(before, who.Cluster); err != nil {
 			return err
 		}
 		if before.Left || before.Cluster != who.Cluster {
@@ -199,9 +199,9 @@ func (s state) clear(who *identity) error {
 	return s.remove(KubeconfigFile, keyFile, renewalKeyFile, retiredFile, refusedFile)
 }
 
-// decide says anew what becomes of the objects if the hub forgets the member; nothing new if
+// setOnRetire says anew what becomes of the objects if the hub forgets the member; nothing new if
 // it is empty.
-func (s state) decide(onRetire string) error {
+func (s state) setOnRetire(onRetire string) error {
 	who, err := s.identity()
 	if err != nil || who == nil || onRetire == "" || who.OnRetire == onRetire {
 		return err
@@ -228,8 +228,8 @@ func (s state) finished(p discovery.Parameters, anew bool) error {
 	return s.writeJSON(identityFile, as)
 }
 
-// adopt takes over what somebody else has made of an identity: what was said at a join that had nothing else to do.
-func (s state) adopt(before, after identity) error {
+// adoptIdentity takes over what somebody else has made of an identity: what was said at a join that had nothing else to do.
+func (s state) adoptIdentity(before, after identity) error {
 	who, err := s.identity()
 	if err != nil || who == nil || who.Cluster != after.Cluster {
 		return err

@@ -61,7 +61,7 @@ func (f *backupFlags) run(ctx context.Context, env Environment, file string) err
 	if len(f.recipients) > 0 && f.unsealed {
 		return errors.New("--recipient seals the backup, and --unsealed does not: choose one")
 	}
-	seal, err := backup.ParseSeal(f.recipients)
+	seal, err := backup.ParseRecipients(f.recipients)
 	if err != nil {
 		return fmt.Errorf("--recipient: %w", err)
 	}

@@ -123,10 +123,10 @@ func ask(ctx context.Context, env Environment, hub hubFlags, in *authority.Input
 }
 
 func gather(ctx context.Context, hubClient client.Reader, in *authority.Input) (err error) {
-	if in.Served, err = apiserver.Served(ctx, hubClient); err != nil {
+	if in.Served, err = apiserver.ServedAuthorities(ctx, hubClient); err != nil {
 		return err
 	}
-	in.Agents, err = apiserver.Agents(ctx, hubClient)
+	in.Agents, err = apiserver.AgentAuthorities(ctx, hubClient)
 	return err
 }
 

@@ -72,7 +72,7 @@ func printClusters(ctx context.Context, env Environment, hub *opened, output *ou
 	if err != nil {
 		return err
 	}
-	waiting, err := operate.Waiting(ctx, hub.client)
+	waiting, err := operate.WaitingJoins(ctx, hub.client)
 	if apierrors.IsForbidden(err) {
 		all.Hidden = append(all.Hidden, "You may not read certificate requests: who asks to join is not shown.")
 	} else if err != nil {

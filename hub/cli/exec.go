@@ -62,7 +62,7 @@ func (f *execFlags) run(ctx context.Context, env Environment, args, words []stri
 	if err != nil {
 		return err
 	}
-	cluster, pod := pods.First(found, f.container)
+	cluster, pod := pods.ChoosePod(found, f.container)
 	if pod == nil {
 		return f.none(r, found)
 	}

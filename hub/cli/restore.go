@@ -34,7 +34,7 @@ func newRestore(env Environment) *cobra.Command {
 				}
 			}
 			err := readBackup(env, files[0], key, func(in io.Reader, keys backup.Keys) error {
-				return backup.Through(in, keys, func(opened io.Reader) error {
+				return backup.WithOpened(in, keys, func(opened io.Reader) error {
 					return store.run(cmd.Context(), env, stream{in: opened}, "restore", stdio)
 				})
 			})

@@ -225,7 +225,7 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 		return err
 	}
 	if f.kubeconfig == "" {
-		stop, err := apiserver.TellState(metrics.Registry, f.dataDir, env.Clock)
+		stop, err := apiserver.RegisterStateMetrics(metrics.Registry, f.dataDir, env.Clock)
 		if err != nil {
 			return err
 		}

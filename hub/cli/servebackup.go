@@ -29,7 +29,7 @@ type scheduleFlags struct {
 	unsealed   bool
 	scratch    string
 
-	seal backup.Seal
+	seal backup.Recipients
 }
 
 func (f *scheduleFlags) add(fs *pflag.FlagSet) {
@@ -74,7 +74,7 @@ func (f *scheduleFlags) complete(fs *pflag.FlagSet, dataDir string) (err error) 
 	case len(f.recipients) > 0 && f.unsealed:
 		return errors.New("--backup-recipient seals the backups, and --backup-unsealed does not: choose one")
 	}
-	if f.seal, err = backup.ParseSeal(f.recipients); err != nil {
+	if f.seal, err = backup.ParseRecipients(f.recipients); err != nil {
 		return fmt.Errorf("--backup-recipient: %w", err)
 	}
 	if f.directory, err = filepath.Abs(f.directory); err != nil {

@@ -135,7 +135,7 @@ func embeddedOnly() []string {
 
 // complete fills in what is not given, and says what is wrong.
 func (f *serveFlags) complete(fs *pflag.FlagSet) error {
-	f.passed = apiserver.Passed(fs)
+	f.passed = apiserver.PassedArguments(fs)
 	if f.kubeconfig != "" {
 		for _, flag := range f.passed {
 			name, _, _ := strings.Cut(flag, "=")

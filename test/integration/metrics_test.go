@@ -132,7 +132,7 @@ func (s *system) embed(t *testing.T) {
 		g.Expect(os.MkdirAll(filepath.Dir(path), 0o700)).To(Succeed())
 		g.Expect(os.WriteFile(path, data, 0o600)).To(Succeed())
 	}
-	stop, err := apiserver.TellState(s.registry, dir, clock.RealClock{})
+	stop, err := apiserver.RegisterStateMetrics(s.registry, dir, clock.RealClock{})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(stop)
 }

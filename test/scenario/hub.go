@@ -60,7 +60,7 @@ func (w *world) judge() bool {
 			meta.SetStatusCondition(&c.Status.Conditions, *d.Ready)
 			w.tell("%s is silent", c.Name)
 		}
-		believed := taint.Believed(c.Status.Conditions, d.Settling)
+		believed := taint.EffectiveConditions(c.Status.Conditions, d.Settling)
 		byReadiness := *c // policies add to what readiness says
 		byReadiness.Spec.Taints = taint.Decide(c.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), w.now)
 		if taints := taint.ByPolicy(&byReadiness, believed, policies, w.now); !equal(taints, shared.Spec.Taints) {

@@ -50,7 +50,7 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return err
 	}
 	taints := cluster.Spec.Taints
-	returns := decision.Settling && !r.states.settling(cluster)
+	returns := decision.Settling && !r.states.isSettling(cluster)
 
 	asked := r.clock.Now()
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster)
@@ -93,7 +93,7 @@ func (r *Reconciler) setTaints(ctx context.Context, cluster *clusterv1alpha1.Clu
 	if err != nil {
 		return err
 	}
-	believed := taint.Believed(cluster.Status.Conditions, settling)
+	believed := taint.EffectiveConditions(cluster.Status.Conditions, settling)
 	cluster.Spec.Taints = taint.Decide(cluster.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), r.clock.Now())
 	cluster.Spec.Taints = taint.ByPolicy(cluster, believed, policies, r.clock.Now())
 	return nil

@@ -118,7 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	decision, err := r.judge(ctx, shared)
+	decision, err := r.decideHealth(ctx, shared)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -127,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		ctrl.LoggerFrom(ctx).Info("Losing the line of the agent again and again", "losses", decision.Unstable)
 		r.events(lineUnstable(shared, decision.Unstable))
 	}
-	if r.onlyAlive(ctx, shared, decision) {
+	if r.isHeartbeatOnly(ctx, shared, decision) {
 		r.states.keep(shared, decision.Memory)
 		return result, nil
 	}
@@ -146,10 +146,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// onlyAlive says whether there is nothing to do but to remember that the agent lives: that is all that a
+// isHeartbeatOnly says whether there is nothing to do but to remember that the agent lives: that is all that a
 // heartbeat says, and thousands of agents have one every few seconds. Everything that record goes by is as
 // it was when it found nothing to write, and the execution namespace is there.
-func (r *Reconciler) onlyAlive(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) bool {
+func (r *Reconciler) isHeartbeatOnly(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) bool {
 	if decision.Ready != nil || decision.Settling || !cluster.DeletionTimestamp.IsZero() {
 		return false
 	}
@@ -162,10 +162,10 @@ func (r *Reconciler) onlyAlive(ctx context.Context, cluster *clusterv1alpha1.Clu
 	return err == nil && namespace.DeletionTimestamp.IsZero()
 }
 
-// judge decides whether the member is heard from. Before it is called silent, the
+// decideHealth decides whether the member is heard from. Before it is called silent, the
 // lease is read live: a cache that lags is no silence.
-func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster) (health.Decision, error) {
-	renewed, patience, err := r.renewed(ctx, r.hubClient, cluster.Name)
+func (r *Reconciler) decideHealth(ctx context.Context, cluster *clusterv1alpha1.Cluster) (health.Decision, error) {
+	renewed, patience, err := r.leaseRenewal(ctx, r.hubClient, cluster.Name)
 	if err != nil {
 		return health.Decision{}, err
 	}
@@ -179,20 +179,20 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 		Line:       line,
 		Suspect:    suspect,
 		Memory:     r.states.of(cluster),
-		Awake:      r.watchdog.awake(),
+		Awake:      r.watchdog.runningSince(),
 		Options:    r.options,
 	}
 	decision := health.Decide(in)
 	if decision.Ready == nil {
 		return decision, nil
 	}
-	if in.Renewed, in.Patience, err = r.renewed(ctx, r.hubReader, cluster.Name); err != nil {
+	if in.Renewed, in.Patience, err = r.leaseRenewal(ctx, r.hubReader, cluster.Name); err != nil {
 		// A hub that cannot read cannot have heard: its members get another chance.
 		r.states.startOver(cluster, in.Now)
 		return health.Decision{}, err
 	}
 	r.watchdog.answered(in.Now)
-	in.Now, in.Awake = r.clock.Now(), r.watchdog.awake()
+	in.Now, in.Awake = r.clock.Now(), r.watchdog.runningSince()
 	in.Line, in.Suspect = r.lines.of(cluster.Name)
 	return health.Decide(in), nil
 }

@@ -351,7 +351,7 @@ func TestWhatOfANamespaceWakesTheStage(t *testing.T) {
 	g := NewWithT(t)
 	stays, goes := &corev1.Namespace{}, &corev1.Namespace{}
 	goes.DeletionTimestamp = &metav1.Time{Time: time.Unix(1000, 0)}
-	p := comesOrGoes()
+	p := createdOrDeleted()
 	g.Expect(p.Create(event.CreateEvent{Object: stays})).To(BeTrue())
 	g.Expect(p.Delete(event.DeleteEvent{Object: goes})).To(BeTrue())
 	g.Expect(p.Update(event.UpdateEvent{ObjectOld: stays, ObjectNew: goes})).To(BeTrue(), "somebody deletes it")

@@ -23,8 +23,8 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// renewed returns when the lease of a cluster was renewed, by the agent's clock, and for how long that holds without a line; zero if it never was.
-func (r *Reconciler) renewed(ctx context.Context, reader client.Reader, cluster string) (at time.Time, patience time.Duration, err error) {
+// leaseRenewal returns when the lease of a cluster was renewed, by the agent's clock, and for how long that holds without a line; zero if it never was.
+func (r *Reconciler) leaseRenewal(ctx context.Context, reader client.Reader, cluster string) (at time.Time, patience time.Duration, err error) {
 	lease := &coordinationv1.Lease{}
 	err = reader.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: cluster}, lease)
 	if client.IgnoreNotFound(err) != nil {
@@ -101,8 +101,8 @@ func (r *Reconciler) works(ctx context.Context, namespace string) ([]workv1alpha
 	return works.Items, nil
 }
 
-// empty says whether there are really no Works in an execution namespace.
-func (r *Reconciler) empty(ctx context.Context, namespace string) (bool, error) {
+// hasNoWorks says whether there are really no Works in an execution namespace.
+func (r *Reconciler) hasNoWorks(ctx context.Context, namespace string) (bool, error) {
 	works := &metav1.PartialObjectMetadataList{}
 	works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
 	if err := r.hubReader.List(ctx, works, client.InNamespace(namespace), client.Limit(1)); err != nil {

@@ -26,7 +26,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alph
 	case err == nil && namespace.DeletionTimestamp.IsZero():
 		return 0, r.markNamespace(ctx, cluster, namespace)
 	case err == nil:
-		return r.vacate(ctx, cluster, namespace)
+		return r.releaseDeletedNamespace(ctx, cluster, namespace)
 	case !apierrors.IsNotFound(err):
 		return 0, fmt.Errorf("reading the execution namespace of %q: %w", cluster.Name, err)
 	}
@@ -60,12 +60,12 @@ func (r *Reconciler) markNamespace(ctx context.Context, cluster *clusterv1alpha1
 	return nil
 }
 
-// vacate lets an execution namespace go that somebody deleted, though the Cluster
+// releaseDeletedNamespace lets an execution namespace go that somebody deleted, though the Cluster
 // stays; then it is made anew. With it went the rights of the agent, so nobody but us
 // can take the finalizers from its Works; the objects in the member stay.
 //
 // The Works are read before it is read live: as long as it is still the one that goes, they are not those of the next one.
-func (r *Reconciler) vacate(ctx context.Context, cluster *clusterv1alpha1.Cluster, saw *corev1.Namespace) (time.Duration, error) {
+func (r *Reconciler) releaseDeletedNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster, saw *corev1.Namespace) (time.Duration, error) {
 	works, err := r.works(ctx, saw.Name)
 	if err != nil {
 		return 0, err

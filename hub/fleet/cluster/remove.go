@@ -27,13 +27,13 @@ const (
 	removalWarnAfter = 10 * time.Second
 )
 
-// waiting is what a removal waits for.
-type waiting string
+// waitReason is what a removal waits for.
+type waitReason string
 
 const (
-	waitTargeted    waiting = "bindings"
-	waitDraining    waiting = "works"
-	waitTerminating waiting = "namespace"
+	waitTargeted    waitReason = "bindings"
+	waitDraining    waitReason = "works"
+	waitTerminating waitReason = "namespace"
 )
 
 // remove takes the next step of the removal of a Cluster, and returns after how long
@@ -139,7 +139,7 @@ func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if len(works) > 0 {
 		return len(works), nil
 	}
-	empty, err := r.empty(ctx, r.namespace(cluster))
+	empty, err := r.hasNoWorks(ctx, r.namespace(cluster))
 	if err != nil || empty {
 		return 0, err
 	}
@@ -164,7 +164,7 @@ func (r *Reconciler) release(ctx context.Context, work *workv1alpha1.Work) error
 }
 
 // waitFor says, once and not at once, what a removal waits for.
-func (r *Reconciler) waitFor(cluster *clusterv1alpha1.Cluster, what waiting, sentence string) time.Duration {
+func (r *Reconciler) waitFor(cluster *clusterv1alpha1.Cluster, what waitReason, sentence string) time.Duration {
 	if r.clock.Since(cluster.DeletionTimestamp.Time) >= removalWarnAfter && r.warned.IsNew(cluster.Name, reasonRemovalWaits, warningOf(cluster, string(what))) {
 		r.events(removalWaits(cluster, sentence))
 	}

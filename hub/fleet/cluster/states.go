@@ -49,8 +49,8 @@ func (s *clusterStates) of(cluster *clusterv1alpha1.Cluster) *health.Memory {
 	return &known.health
 }
 
-// settling says whether a Cluster was not believed at the last look.
-func (s *clusterStates) settling(cluster *clusterv1alpha1.Cluster) bool {
+// isSettling says whether a Cluster was not believed at the last look.
+func (s *clusterStates) isSettling(cluster *clusterv1alpha1.Cluster) bool {
 	known := s.of(cluster)
 	return known != nil && !known.Settled.IsZero()
 }

@@ -30,7 +30,7 @@ func (r *Reconciler) register(mgr manager.Manager, workers int) error {
 		For(&clusterv1alpha1.Cluster{}).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOfLease), builder.WithPredicates(agentLeases())).
 		Watches(&policyv1alpha1.ClusterTaintPolicy{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfNamespace), builder.WithPredicates(comesOrGoes())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfNamespace), builder.WithPredicates(createdOrDeleted())).
 		WatchesRawSource(source.TypedFunc[ctrl.Request](r.lines.follow)).
 		WatchesRawSource(source.TypedFunc[ctrl.Request](r.watchdog.start)).
 		Complete(kube.QuietConflicts(r))
@@ -74,7 +74,7 @@ func agentLeases() predicate.Predicate {
 	})
 }
 
-func comesOrGoes() predicate.Predicate {
+func createdOrDeleted() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() && !e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}

@@ -46,8 +46,8 @@ func (w *watchdog) tick() {
 	w.state = w.state.Tick(w.clock.Now(), w.options.Period)
 }
 
-// awake says since when the hub has run without a stop.
-func (w *watchdog) awake() time.Time {
+// runningSince says since when the hub has run without a stop.
+func (w *watchdog) runningSince() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state = w.state.Look(w.clock.Now(), w.options.Period)

@@ -68,7 +68,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "reading the cluster %s: %v", name, err)
 		return
 	}
-	if no := admit.Open(name, admit.Agent{User: who.name, Groups: who.groups}, known(cluster)); no != nil {
+	if no := admit.Open(name, admit.Agent{User: who.name, Groups: who.groups}, admissionFacts(cluster)); no != nil {
 		refuse(no.Reason, 0, "%s", no.Message)
 		return
 	}
@@ -83,7 +83,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		return
 	}
 	session := sessionOf(r.Header)
-	taken, err := s.taken(r.Context(), name, session)
+	taken, err := s.isTaken(r.Context(), name, session)
 	switch {
 	case r.Context().Err() != nil:
 		return // the agent has hung up
@@ -94,7 +94,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(10*time.Second), "another agent of %s has had a line a moment ago, and whether it still has one cannot be told: %v", name, err)
 		return
 	}
-	done, ok := s.begin()
+	done, ok := s.beginOpening()
 	if !ok { // it drains since a moment ago
 		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub takes no line at the moment")
 		return
@@ -107,7 +107,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		return
 	}
 	arrived()
-	for _, old := range surplus(s.Lines.Lines(name)) {
+	for _, old := range surplusLines(s.Lines.Lines(name)) {
 		_ = old.Client.Close() // then it is done
 	}
 	if later := s.Presence(); later != terms.presence {
@@ -120,7 +120,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	})
 	// The request ends here, and with it goes what the server holds for one: buffers, headers and a stack. The line stays.
 	ctx := context.WithoutCancel(r.Context())
-	s.keepers.Go(func() { s.keep(ctx, opened, who, until) })
+	s.keepers.Go(func() { s.superviseLine(ctx, opened, who, until) })
 }
 
 // terms are the terms of a line.
@@ -155,12 +155,12 @@ func (s *Server) openLine(w http.ResponseWriter, r *http.Request, name, session 
 		return nil, err
 	}
 	return s.Lines.Open(name, lineClient, lines.Info{
-		Session: session, Operators: told(r.Header.Get(contract.LineOperatorsHeader)), Presence: terms.presence,
+		Session: session, Operators: displayText(r.Header.Get(contract.LineOperatorsHeader)), Presence: terms.presence,
 	}, s.Clock.Now()), nil
 }
 
-// surplus are the lines of a cluster, of which the last is the newest, that no agent needs which keeps to its word.
-func surplus(all []*lines.Line) []*lines.Line {
+// surplusLines are the lines of a cluster, of which the last is the newest, that no agent needs which keeps to its word.
+func surplusLines(all []*lines.Line) []*lines.Line {
 	var out []*lines.Line
 	kept := 0
 	for i, l := range slices.Backward(all) {
@@ -173,8 +173,8 @@ func surplus(all []*lines.Line) []*lines.Line {
 	return out
 }
 
-// known is what a Cluster says of itself.
-func known(cluster *clusterv1alpha1.Cluster) admit.Cluster {
+// admissionFacts is what a Cluster says of itself.
+func admissionFacts(cluster *clusterv1alpha1.Cluster) admit.Cluster {
 	return admit.Cluster{Found: cluster.UID != "", Deleting: !cluster.DeletionTimestamp.IsZero(), Annotations: cluster.Annotations}
 }
 
@@ -194,8 +194,8 @@ func pingTimeoutOf(ping time.Duration) time.Duration {
 	return min(max(ping/2, line.DefaultPingTimeout), slowestPing)
 }
 
-// told is what an agent says, as it may be shown, cut to a bearable length.
-func told(value string) string {
+// displayText is what an agent says, as it may be shown, cut to a bearable length.
+func displayText(value string) string {
 	value = prose.OneLine(strings.ReplaceAll(value, "\uFFFD", ""))
 	return strings.ToValidUTF8(value[:min(len(value), maxTold)], "")
 }
@@ -226,8 +226,8 @@ func (s *Server) upgrade(w http.ResponseWriter, terms terms) (net.Conn, error) {
 // errUnhealthy says that an agent has answered, and not that all is well.
 var errUnhealthy = errors.New("the agent says")
 
-// ask sends an agent a request of the hub's own, and says why it did not answer well.
-func ask(ctx context.Context, through http.RoundTripper, method, path, body string) error {
+// askAgent sends an agent a request of the hub's own, and says why it did not answer well.
+func askAgent(ctx context.Context, through http.RoundTripper, method, path, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://line"+path, strings.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("asking the agent: %w", err)
@@ -239,7 +239,7 @@ func ask(ctx context.Context, through http.RoundTripper, method, path, body stri
 	defer func() { _ = resp.Body.Close() }() // what is read is all that is needed
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxTold))
 	if resp.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%w: %s (%d)", errUnhealthy, told(string(said)), resp.StatusCode)
+		return fmt.Errorf("%w: %s (%d)", errUnhealthy, displayText(string(said)), resp.StatusCode)
 	}
 	return nil
 }

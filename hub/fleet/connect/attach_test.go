@@ -32,14 +32,14 @@ func TestSurplus(t *testing.T) {
 	}
 	first := open(stays, 1)
 	open(leaves, 3)
-	g.Expect(surplus(registry.Lines("edge-1"))).To(BeEmpty(), "streams of before go on")
+	g.Expect(surplusLines(registry.Lines("edge-1"))).To(BeEmpty(), "streams of before go on")
 	open(stays, 1)
-	g.Expect(surplus(registry.Lines("edge-1"))).To(BeEmpty(), "the agent takes its leave of the one before in a moment")
+	g.Expect(surplusLines(registry.Lines("edge-1"))).To(BeEmpty(), "the agent takes its leave of the one before in a moment")
 	open(stays, 1)
-	g.Expect(surplus(registry.Lines("edge-1"))).To(Equal(first))
+	g.Expect(surplusLines(registry.Lines("edge-1"))).To(Equal(first))
 	for _, l := range first {
 		registry.Ended(l, false, time.Now())
 	}
 	open(leaves, linesLeaving)
-	g.Expect(surplus(registry.Lines("edge-1"))).To(HaveLen(5), "there is an end to farewells")
+	g.Expect(surplusLines(registry.Lines("edge-1"))).To(HaveLen(5), "there is an end to farewells")
 }

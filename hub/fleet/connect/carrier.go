@@ -24,25 +24,25 @@ var (
 	errUnknownTo = errors.New("the member does not know its agent")
 )
 
-// carrier is the transport of one request: it ends those that do not come whole or are not answered, and lets nothing out of an answer but its head
+// requestTransport is the transport of one request: it ends those that do not come whole or are not answered, and lets nothing out of an answer but its head
 // and its body.
-type carrier struct {
+type requestTransport struct {
 	server  *Server
-	passage passage
+	passage proxyRequest
 }
 
 // RoundTrip implements http.RoundTripper.
-func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c *requestTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	m := c.server.metrics
 	sent, answered := make(chan struct{}), make(chan struct{})
 	defer close(answered)
 	if req.Body == nil || req.Body == http.NoBody {
 		close(sent)
 	} else {
-		req.Body = &counted{&ending{ReadCloser: req.Body, end: sync.OnceFunc(func() { close(sent) })}, m.bytes.WithLabelValues(toMember)}
+		req.Body = &counted{&notifyingBody{ReadCloser: req.Body, end: sync.OnceFunc(func() { close(sent) })}, m.bytes.WithLabelValues(toMember)}
 	}
 	go c.enforceDeadlines(req.Context(), sent, answered, timeoutOf(req, c.passage))
-	resp, err := c.passage.through.RoundTrip(req.WithContext(untraced{req.Context()}))
+	resp, err := c.passage.through.RoundTrip(req.WithContext(valuelessContext{req.Context()}))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	from := counted{resp.Body, m.bytes.WithLabelValues(fromMember)}
 	if stream, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
-		upgraded := &countedStream{counted: from, stream: stream, written: m.bytes.WithLabelValues(toMember), stall: stall{stopped: make(chan struct{})}}
+		upgraded := &countedStream{counted: from, stream: stream, written: m.bytes.WithLabelValues(toMember), stall: stallDetector{stopped: make(chan struct{})}}
 		go upgraded.stall.watch(c.server.Clock, func() { c.server.endStalled(c.passage, stream) })
 		out.Body = upgraded
 	} else {
@@ -62,7 +62,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // timeoutOf is how long the answer to a request may take to begin.
-func timeoutOf(r *http.Request, p passage) time.Duration {
+func timeoutOf(r *http.Request, p proxyRequest) time.Duration {
 	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/log") {
 		return logTimeout
 	}
@@ -72,21 +72,21 @@ func timeoutOf(r *http.Request, p passage) time.Duration {
 	return readTimeout
 }
 
-// untraced is a context without values: what follows requests by them would pass on answers that come before the answer, headers
+// valuelessContext is a context without values: what follows requests by them would pass on answers that come before the answer, headers
 // and all.
-type untraced struct{ context.Context } //nolint:containedctx // It is a context.
+type valuelessContext struct{ context.Context } //nolint:containedctx // It is a context.
 
 // Value implements context.Context.
-func (untraced) Value(any) any { return nil }
+func (valuelessContext) Value(any) any { return nil }
 
-// ending is a body that says when it was read or closed.
-type ending struct {
+// notifyingBody is a body that says when it was read or closed.
+type notifyingBody struct {
 	io.ReadCloser
 	end func()
 }
 
 // Read implements io.Reader.
-func (e *ending) Read(p []byte) (int, error) {
+func (e *notifyingBody) Read(p []byte) (int, error) {
 	n, err := e.ReadCloser.Read(p)
 	if err != nil {
 		e.end()
@@ -95,13 +95,13 @@ func (e *ending) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (e *ending) Close() error {
+func (e *notifyingBody) Close() error {
 	e.end()
 	return e.ReadCloser.Close()
 }
 
 // checkAnswer refuses answers that are not for the operator, and cleans the others.
-func (s *Server) checkAnswer(resp *http.Response, p passage) error {
+func (s *Server) checkAnswer(resp *http.Response, p proxyRequest) error {
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
 		return errUnknownTo
@@ -115,7 +115,7 @@ func (s *Server) checkAnswer(resp *http.Response, p passage) error {
 
 // failed answers for a member that gave none. After something was sent nobody is told to try again: clients obey that even where
 // they write.
-func (s *Server) failed(w http.ResponseWriter, r *http.Request, p passage, err error) {
+func (s *Server) failed(w http.ResponseWriter, r *http.Request, p proxyRequest, err error) {
 	cluster := p.target.Cluster
 	if cause := context.Cause(r.Context()); cause != nil && (errors.Is(cause, errSlow) || errors.Is(cause, errRightGone) || errors.Is(cause, errUnsent)) {
 		err = cause

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// keep looks after a line until it has ended.
-func (s *Server) keep(ctx context.Context, l *lines.Line, who caller, until time.Time) {
+// superviseLine looks after a line until it has ended.
+func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, until time.Time) {
 	log := s.Log.WithValues("Cluster", l.Cluster)
 	changed, stop := s.open.watch(l.Cluster)
 	defer stop()
@@ -43,7 +43,7 @@ func (s *Server) keep(ctx context.Context, l *lines.Line, who caller, until time
 			return
 		case <-draining:
 			draining = nil
-			go renew(ctx, l) // it ends with the line
+			go replaceLine(ctx, l) // it ends with the line
 		case <-s.ending:
 			_ = l.Client.Close() // then it is done
 		case <-changed:
@@ -88,7 +88,7 @@ func (s *Server) keep(ctx context.Context, l *lines.Line, who caller, until time
 func (s *Server) isWell(ctx context.Context, l *lines.Line) bool {
 	ctx, cancel := context.WithTimeout(ctx, selfTimeout)
 	defer cancel()
-	err := ask(ctx, l.Client, http.MethodGet, contract.LineSelfPath, "")
+	err := askAgent(ctx, l.Client, http.MethodGet, contract.LineSelfPath, "")
 	return err == nil || errors.Is(err, line.ErrLeaving) || errors.Is(err, line.ErrFull)
 }
 
@@ -98,7 +98,7 @@ func (s *Server) endUnlessAdmitted(ctx context.Context, l *lines.Line, who calle
 	if client.IgnoreNotFound(err) != nil {
 		return // the next look tells
 	}
-	no := admit.Open(l.Cluster, admit.Agent{User: who.name, Groups: who.groups}, known(cluster))
+	no := admit.Open(l.Cluster, admit.Agent{User: who.name, Groups: who.groups}, admissionFacts(cluster))
 	if no == nil {
 		return
 	}

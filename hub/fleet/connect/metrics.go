@@ -44,22 +44,22 @@ func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-// losses tells how often the line of each cluster was lost, which the registry of lines counts: it forgets who is no more.
-type losses struct {
+// lossCollector tells how often the line of each cluster was lost, which the registry of lines counts: it forgets who is no more.
+type lossCollector struct {
 	lines *lines.Registry
 	desc  *prometheus.Desc
 }
 
-func newLosses(of *lines.Registry) losses {
-	return losses{lines: of, desc: prometheus.NewDesc("fairlead_hub_line_losses_total",
+func newLosses(of *lines.Registry) lossCollector {
+	return lossCollector{lines: of, desc: prometheus.NewDesc("fairlead_hub_line_losses_total",
 		"How often a cluster was left without its line, and without a goodbye of its agent, since this replica of the hub started.", []string{"cluster"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
-func (l losses) Describe(to chan<- *prometheus.Desc) { to <- l.desc }
+func (l lossCollector) Describe(to chan<- *prometheus.Desc) { to <- l.desc }
 
 // Collect implements prometheus.Collector.
-func (l losses) Collect(to chan<- prometheus.Metric) {
+func (l lossCollector) Collect(to chan<- prometheus.Metric) {
 	for _, state := range l.lines.States() {
 		to <- prometheus.MustNewConstMetric(l.desc, prometheus.CounterValue, float64(state.Losses), state.Cluster)
 	}
@@ -89,14 +89,14 @@ type countedStream struct {
 	counted
 	stream  io.ReadWriteCloser
 	written prometheus.Counter
-	stall   stall
+	stall   stallDetector
 }
 
 // Read implements io.Reader.
 func (c *countedStream) Read(p []byte) (int, error) {
 	n, err := c.counted.Read(p)
 	if n > 0 {
-		c.stall.moved()
+		c.stall.progressed()
 	}
 	return n, err
 }
@@ -118,7 +118,7 @@ func (c *countedStream) Close() error {
 
 // CloseWrite says that no more will be written.
 func (c *countedStream) CloseWrite() error {
-	c.stall.hungUp()
+	c.stall.operatorLeft()
 	if half, ok := c.stream.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}

@@ -31,7 +31,7 @@ func TestWhatAnAgentSaysSteersNoTerminal(t *testing.T) {
 		strings.Repeat("é", maxTold):        strings.Repeat("é", maxTold/2),
 		"x" + strings.Repeat("é", 99) + "é": "x" + strings.Repeat("é", 99),
 	} {
-		NewWithT(t).Expect(told(said)).To(Equal(want), "%q", said)
+		NewWithT(t).Expect(displayText(said)).To(Equal(want), "%q", said)
 	}
 }
 

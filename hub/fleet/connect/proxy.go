@@ -38,8 +38,8 @@ const tooMany = time.Second
 // hop is the value of contract.HopHeader on a request that another replica has forwarded.
 const hop = "1"
 
-// passage is one request on its way to a member.
-type passage struct {
+// proxyRequest is one request on its way to a member.
+type proxyRequest struct {
 	target  route.Target
 	caller  headers.Caller
 	upgrade string
@@ -50,7 +50,7 @@ type passage struct {
 	// line is the line, if it is one of ours.
 	line *lines.Line
 	// incoming is its body.
-	incoming *incoming
+	incoming *requestBody
 	// cut ends the request, for a reason.
 	cut context.CancelCauseFunc
 	// noLine is why the agent says that it has no line; empty if it does not say.
@@ -59,7 +59,7 @@ type passage struct {
 
 // proxy sends a request of an operator to the API of a member. The API server has checked that the operator may.
 func (s *Server) proxy(w http.ResponseWriter, r *http.Request, target route.Target, who caller) {
-	p := passage{target: target, caller: headers.Caller{User: who.name, Groups: who.groups, Request: newName()}, upgrade: headers.Upgrade(r.Header)}
+	p := proxyRequest{target: target, caller: headers.Caller{User: who.name, Groups: who.groups, Request: newName()}, upgrade: headers.Upgrade(r.Header)}
 	cluster, err := s.cluster(r.Context(), target.Cluster)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
@@ -105,7 +105,7 @@ func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, refusal{reason: metav1.StatusReasonNotFound, message: "replicas of a hub forward requests to members, and nothing else but sessions of agents"})
 		return
 	}
-	p := passage{target: target, upgrade: headers.Upgrade(r.Header), forwarded: true, caller: headers.Caller{
+	p := proxyRequest{target: target, upgrade: headers.Upgrade(r.Header), forwarded: true, caller: headers.Caller{
 		User: r.Header.Get(contract.UserHeader), Groups: r.Header.Values(contract.GroupHeader), Request: r.Header.Get(contract.RequestHeader),
 	}}
 	if p.caller.User == "" || p.caller.Request == "" {
@@ -123,8 +123,8 @@ func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
 }
 
 // pass sends a request into the line of its cluster, here or at another replica.
-func (s *Server) pass(w http.ResponseWriter, r *http.Request, p passage) {
-	if no := s.find(&p); no != nil {
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, p proxyRequest) {
+	if no := s.findLine(&p); no != nil {
 		s.refuse(w, r, *no)
 		return
 	}
@@ -134,7 +134,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, p passage) {
 		return
 	}
 	defer release()
-	p.incoming = &incoming{control: http.NewResponseController(w)}
+	p.incoming = &requestBody{control: http.NewResponseController(w)}
 	defer p.incoming.end()
 	log := s.Log.V(1)
 	if p.upgrade != "" {
@@ -145,7 +145,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, p passage) {
 	w.Header().Set(contract.RequestHeader, p.caller.Request)
 	proxy := httputil.ReverseProxy{
 		Rewrite:        func(pr *httputil.ProxyRequest) { rewrite(pr, p) },
-		Transport:      &carrier{server: s, passage: p},
+		Transport:      &requestTransport{server: s, passage: p},
 		FlushInterval:  -1,
 		ModifyResponse: func(resp *http.Response) error { return s.checkAnswer(resp, p) },
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { s.failed(w, r, p, err) },
@@ -154,8 +154,8 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, p passage) {
 	proxy.ServeHTTP(w, r)
 }
 
-// find finds the line of a cluster, or the replica that has it.
-func (s *Server) find(p *passage) *refusal {
+// findLine finds the line of a cluster, or the replica that has it.
+func (s *Server) findLine(p *proxyRequest) *refusal {
 	cluster := p.target.Cluster
 	all := s.Lines.Lines(cluster)
 	for _, a := range slices.Backward(all) {
@@ -191,7 +191,7 @@ func isLeaving(c lines.Client) bool {
 }
 
 // notConnected says why nothing can be sent to a cluster. Its agent knows best; what it says it takes back soon after it has a line again.
-func (s *Server) notConnected(p passage) string {
+func (s *Server) notConnected(p proxyRequest) string {
 	cluster := p.target.Cluster
 	state, known := s.Lines.State(cluster)
 	switch {
@@ -209,7 +209,7 @@ func (s *Server) notConnected(p passage) string {
 }
 
 // rewrite makes of a request what goes into a line, or to the replica that has it.
-func rewrite(pr *httputil.ProxyRequest, p passage) {
+func rewrite(pr *httputil.ProxyRequest, p proxyRequest) {
 	prefix := contract.LineProxyPrefix
 	if p.line == nil {
 		prefix = contract.ClusterProxyPath(p.target.Cluster)

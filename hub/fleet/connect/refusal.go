@@ -23,8 +23,8 @@ type refusal struct {
 	retry time.Duration
 }
 
-// code is the status of an answer with a reason.
-func code(reason metav1.StatusReason) int {
+// statusCode is the status of an answer with a reason.
+func statusCode(reason metav1.StatusReason) int {
 	switch reason {
 	case metav1.StatusReasonUnauthorized:
 		return http.StatusUnauthorized
@@ -80,7 +80,7 @@ func reasons() []metav1.StatusReason {
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
-		Code: int32(code(why.reason)), Reason: why.reason, Message: why.message,
+		Code: int32(statusCode(why.reason)), Reason: why.reason, Message: why.message,
 	}
 	if why.cluster != "" {
 		status.Details = &metav1.StatusDetails{Group: contract.ConnectGroup, Kind: contract.ConnectClustersResource, Name: why.cluster}

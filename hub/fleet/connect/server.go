@@ -138,7 +138,7 @@ func (s *Server) cluster(ctx context.Context, name string) (*clusterv1alpha1.Clu
 }
 
 // drain ends all lines: each agent is asked to open another line first, elsewhere or at the next hub, and what is open
-// may go on until the context ends. Their keepers do that (see keep), so that no line is forgotten which opens meanwhile.
+// may go on until the context ends. superviseLine does that for each line, so that no line is forgotten which opens meanwhile.
 func (s *Server) drain(ctx context.Context) {
 	s.mu.Lock()
 	close(s.draining)
@@ -158,8 +158,8 @@ func (s *Server) isDraining() bool {
 	}
 }
 
-// begin says whether a line may be opened still. If so, drain waits until done is called.
-func (s *Server) begin() (done func(), ok bool) {
+// beginOpening says whether a line may be opened still. If so, drain waits until done is called.
+func (s *Server) beginOpening() (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isDraining() {
@@ -169,8 +169,8 @@ func (s *Server) begin() (done func(), ok bool) {
 	return s.keepers.Done, true
 }
 
-// renew asks the agent of a line for another one, and ends the line with its streams, or with the context.
-func renew(ctx context.Context, l *lines.Line) {
+// replaceLine asks the agent of a line for another one, and ends the line with its streams, or with the context.
+func replaceLine(ctx context.Context, l *lines.Line) {
 	if d, ok := l.Client.(interface{ Drain(context.Context) }); ok {
 		d.Drain(ctx)
 	}
@@ -194,7 +194,7 @@ func (s *Server) TellPresence(ctx context.Context, mode string) {
 func (s *Server) tellPresence(ctx context.Context, l *lines.Line, mode string) {
 	ctx, cancel := context.WithTimeout(ctx, selfTimeout)
 	defer cancel()
-	if err := ask(ctx, l.Client, http.MethodPut, contract.LinePresencePath, mode); err != nil {
+	if err := askAgent(ctx, l.Client, http.MethodPut, contract.LinePresencePath, mode); err != nil {
 		if mode == contract.LeaseIsPresence {
 			_ = l.Client.Close() // one that was not told would rest: it opens another line, and is told then
 		}

@@ -35,7 +35,7 @@ const (
 
 // sessionOf is the hash of the session that an agent says. One that says none is taken for another than all that are known.
 func sessionOf(h http.Header) string {
-	said := told(h.Get(contract.LineSessionHeader))
+	said := displayText(h.Get(contract.LineSessionHeader))
 	if said == "" {
 		said = newName()
 	}
@@ -43,13 +43,13 @@ func sessionOf(h http.Header) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isThere says whether an agent answers on its line, however it is: one that is not well is no less there, and only one that does not
+// isResponsive says whether an agent answers on its line, however it is: one that is not well is no less there, and only one that does not
 // answer gives way to another. Whoever wants to know may hang up meanwhile, which says nothing of the agent. (That the line of one that is
-// not well ends after a while is another matter: a line is the sign of life, see keep.)
-func (s *Server) isThere(ctx context.Context, l *lines.Line) bool {
+// not well ends after a while is another matter: a line is the sign of life, see superviseLine.)
+func (s *Server) isResponsive(ctx context.Context, l *lines.Line) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), selfTimeout)
 	defer cancel()
-	err := ask(ctx, l.Client, http.MethodGet, contract.LineSelfPath, "")
+	err := askAgent(ctx, l.Client, http.MethodGet, contract.LineSelfPath, "")
 	if err == nil || errors.Is(err, errUnhealthy) || errors.Is(err, line.ErrFull) { // one that is busy is there
 		return true
 	}
@@ -66,18 +66,18 @@ func (s *Server) isThere(ctx context.Context, l *lines.Line) bool {
 	return false
 }
 
-// taken says whether a line of another session stays, at whichever replica, so that none can be opened for this one. It fails if that
+// isTaken says whether a line of another session stays, at whichever replica, so that none can be opened for this one. It fails if that
 // cannot be told now.
-func (s *Server) taken(ctx context.Context, cluster, session string) (bool, error) {
-	if s.takenHere(ctx, cluster, session, time.Time{}) {
+func (s *Server) isTaken(ctx context.Context, cluster, session string) (bool, error) {
+	if s.isTakenHere(ctx, cluster, session, time.Time{}) {
 		return true, nil
 	}
-	return s.takenElsewhere(ctx, cluster, session, time.Time{}, func(other string) bool { return other != session })
+	return s.isTakenElsewhere(ctx, cluster, session, time.Time{}, func(other string) bool { return other != session })
 }
 
-// takenHere says whether a line of this replica stays before that of another session, and ends those that do not. The other was opened
+// isTakenHere says whether a line of this replica stays before that of another session, and ends those that do not. The other was opened
 // at a time, and is still to be opened if that is zero. Lines that take no more requests end with those that they have, whoever comes.
-func (s *Server) takenHere(ctx context.Context, cluster, session string, opened time.Time) bool {
+func (s *Server) isTakenHere(ctx context.Context, cluster, session string, opened time.Time) bool {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	taken := false
@@ -90,7 +90,7 @@ func (s *Server) takenHere(ctx context.Context, cluster, session string, opened 
 			switch {
 			case !opened.IsZero() && opened.Before(l.Opened):
 				why = "another agent of the cluster has had one at another replica of the hub for longer"
-			case s.isThere(ctx, l):
+			case s.isResponsive(ctx, l):
 				mu.Lock()
 				defer mu.Unlock()
 				taken = true
@@ -106,10 +106,10 @@ func (s *Server) takenHere(ctx context.Context, cluster, session string, opened 
 	return taken
 }
 
-// takenElsewhere says whether a line of another replica stays before that of a session, which was opened at a time, or is still to be
+// isTakenElsewhere says whether a line of another replica stays before that of a session, which was opened at a time, or is still to be
 // opened if that is zero. Those replicas are asked whose session is in the way, and a line that does not stay is ended there. It fails if
 // one cannot be asked.
-func (s *Server) takenElsewhere(ctx context.Context, cluster, session string, opened time.Time, inTheWay func(other string) bool) (bool, error) {
+func (s *Server) isTakenElsewhere(ctx context.Context, cluster, session string, opened time.Time, inTheWay func(other string) bool) (bool, error) {
 	if s.Peers == nil {
 		return false, nil
 	}
@@ -199,7 +199,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, cluster st
 			s.retire(r.Context(), l)
 		}
 	}
-	if s.takenHere(r.Context(), cluster, session, opened) {
+	if s.isTakenHere(r.Context(), cluster, session, opened) {
 		s.refuse(w, r, refusal{reason: metav1.StatusReasonConflict, cluster: cluster, message: "the line of another agent of " + cluster + " stays"})
 		return
 	}
@@ -233,7 +233,7 @@ func (s *Server) keepBesideOthers(ctx context.Context, l *lines.Line) {
 	later := func(other string) bool { return other < l.Session }
 	asks := later
 	for {
-		s.settle(ctx, l, asks)
+		s.resolveSessions(ctx, l, asks)
 		select {
 		case <-l.Client.Done():
 			return
@@ -248,30 +248,30 @@ func (s *Server) keepBesideOthers(ctx context.Context, l *lines.Line) {
 // replace tells the other replicas that have lines of the same session that these were replaced by one of this replica, once that works.
 func (s *Server) replace(ctx context.Context, l *lines.Line) {
 	same := func(other string) bool { return other == l.Session }
-	if !anyOf(s.Peers.Sessions(l.Cluster), same) || !s.isThere(ctx, l) {
+	if !anyOf(s.Peers.Sessions(l.Cluster), same) || !s.isResponsive(ctx, l) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, replacedTimeout)
 	defer cancel()
-	if _, err := s.takenElsewhere(ctx, l.Cluster, l.Session, l.Opened, same); err != nil {
+	if _, err := s.isTakenElsewhere(ctx, l.Cluster, l.Session, l.Opened, same); err != nil {
 		// The agent takes its leave of that line itself, or does not answer there.
 		s.Log.V(1).Info("Could not tell another replica that its line was replaced", "Cluster", l.Cluster, "reason", err.Error())
 	}
 }
 
-// settle ends a line if an agent of another session has one at another replica that stays. Replicas are asked whose session is in the way.
-func (s *Server) settle(ctx context.Context, l *lines.Line, inTheWay func(other string) bool) {
+// resolveSessions ends a line if an agent of another session has one at another replica that stays. Replicas are asked whose session is in the way.
+func (s *Server) resolveSessions(ctx context.Context, l *lines.Line, inTheWay func(other string) bool) {
 	if isLeaving(l.Client) || !anyOf(s.Peers.Sessions(l.Cluster), inTheWay) {
 		return
 	}
-	if !s.isThere(ctx, l) {
+	if !s.isResponsive(ctx, l) {
 		if !isLeaving(l.Client) {
 			s.Log.Info("Ending a line", "Cluster", l.Cluster, "reason", "its agent does not answer, and another one of the cluster has a line at another replica of the hub")
 			_ = l.Client.Close() // then it is done
 		}
 		return
 	}
-	taken, err := s.takenElsewhere(ctx, l.Cluster, l.Session, l.Opened, inTheWay)
+	taken, err := s.isTakenElsewhere(ctx, l.Cluster, l.Session, l.Opened, inTheWay)
 	switch {
 	case taken:
 		s.Log.Info("Ending a line", "Cluster", l.Cluster, "reason", "another agent of the cluster has one at another replica of the hub, and answers")

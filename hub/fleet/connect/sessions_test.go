@@ -240,7 +240,7 @@ func TestAnAnswerOfAnyKindMeansThatAnAgentIsThere(t *testing.T) {
 			hungUp, cancel := context.WithCancel(t.Context())
 			cancel() // whoever opens a line may have gone while the other agent is asked
 			s := &Server{Deps: Deps{Clock: clock.RealClock{}}}
-			NewWithT(t).Expect(s.isThere(hungUp, &lines.Line{Client: test.line})).To(Equal(test.want))
+			NewWithT(t).Expect(s.isResponsive(hungUp, &lines.Line{Client: test.line})).To(Equal(test.want))
 		})
 	}
 }

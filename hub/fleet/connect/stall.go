@@ -19,8 +19,8 @@ const (
 	stallEvery = time.Minute
 )
 
-// stall is how an upgraded stream goes on. Its methods may be called by several goroutines.
-type stall struct {
+// stallDetector is how an upgraded stream goes on. Its methods may be called by several goroutines.
+type stallDetector struct {
 	stopped chan struct{}
 	once    sync.Once
 
@@ -30,33 +30,33 @@ type stall struct {
 	step    int  // changes whenever something goes on
 }
 
-func (s *stall) begin() { s.set(true) }
-func (s *stall) end()   { s.set(false) }
-func (s *stall) stop()  { s.once.Do(func() { close(s.stopped) }) }
+func (s *stallDetector) begin() { s.set(true) }
+func (s *stallDetector) end()   { s.set(false) }
+func (s *stallDetector) stop()  { s.once.Do(func() { close(s.stopped) }) }
 
-// moved says that something came from the member.
-func (s *stall) moved() {
+// progressed says that something came from the member.
+func (s *stallDetector) progressed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.step++
 }
 
-func (s *stall) set(writing bool) {
+func (s *stallDetector) set(writing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = writing
 	s.step++
 }
 
-// hungUp says that the operator has hung up.
-func (s *stall) hungUp() {
+// operatorLeft says that the operator has hung up.
+func (s *stallDetector) operatorLeft() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gone = true
 }
 
 // at is the step at which the stream is, and how long it may stay there; 0 is for ever.
-func (s *stall) at() (step int, most time.Duration) {
+func (s *stallDetector) at() (step int, most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -70,7 +70,7 @@ func (s *stall) at() (step int, most time.Duration) {
 }
 
 // watch calls end once if the stream is stalled for too long, and returns when it is stopped.
-func (s *stall) watch(c clock.WithTicker, end func()) {
+func (s *stallDetector) watch(c clock.WithTicker, end func()) {
 	ticker := c.NewTicker(stallEvery)
 	defer ticker.Stop()
 	last, since := 0, c.Now()
@@ -93,7 +93,7 @@ func (s *stall) watch(c clock.WithTicker, end func()) {
 }
 
 // endStalled ends a stream that is stalled, so that its place in the limits is free.
-func (s *Server) endStalled(p passage, stream io.Closer) {
+func (s *Server) endStalled(p proxyRequest, stream io.Closer) {
 	s.Log.Info("Ending a stream, nothing comes from the member, and the operator has hung up or what they sent does not go on", "Cluster", p.target.Cluster, "user", p.caller.User, "request", p.caller.Request)
 	_ = stream.Close() // what it could say is that the stream has ended
 }

@@ -18,7 +18,7 @@ const sendTimeout = 60 * time.Second
 var errUnsent = errors.New("the body of the request did not come in time")
 
 // acquire counts a request until release is called, or says which limit it would exceed.
-func (s *Server) acquire(r *http.Request, p passage) (release func(), exceeded *limit.ExceededError) {
+func (s *Server) acquire(r *http.Request, p proxyRequest) (release func(), exceeded *limit.ExceededError) {
 	counter := s.requests
 	if p.upgrade != "" || staysOpen(r) {
 		counter = s.streams
@@ -35,8 +35,8 @@ func (s *Server) acquire(r *http.Request, p passage) (release func(), exceeded *
 	return func() { second(); first() }, nil
 }
 
-// incoming is the body of a request as it comes from the API server, as long as that is served.
-type incoming struct {
+// requestBody is the body of a request as it comes from the API server, as long as that is served.
+type requestBody struct {
 	control *http.ResponseController
 
 	mu     sync.Mutex
@@ -44,7 +44,7 @@ type incoming struct {
 }
 
 // cut ends a read of the body that waits: nothing else does, and whoever closes the body of a request of HTTP/1.1 waits for that read.
-func (i *incoming) cut() {
+func (i *requestBody) cut() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.served {
@@ -53,7 +53,7 @@ func (i *incoming) cut() {
 }
 
 // end says that the request was served: by then its connection has the next one.
-func (i *incoming) end() {
+func (i *requestBody) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.served = true
@@ -61,19 +61,19 @@ func (i *incoming) end() {
 
 // enforceDeadlines ends a request whose body does not come in time, also if it was answered already, and one that is not answered in time after
 // its body came.
-func (c *carrier) enforceDeadlines(ctx context.Context, sent, answered <-chan struct{}, timeout time.Duration) {
-	if !c.comes(ctx, sent, sendTimeout) {
+func (c *requestTransport) enforceDeadlines(ctx context.Context, sent, answered <-chan struct{}, timeout time.Duration) {
+	if !c.waitFor(ctx, sent, sendTimeout) {
 		c.passage.cut(errUnsent)
 		c.passage.incoming.cut()
 		return
 	}
-	if !c.comes(ctx, answered, timeout) {
+	if !c.waitFor(ctx, answered, timeout) {
 		c.passage.cut(errSlow)
 	}
 }
 
-// comes waits for something, and says whether it came in time. To a request that has ended nothing comes late.
-func (c *carrier) comes(ctx context.Context, what <-chan struct{}, most time.Duration) bool {
+// waitFor waits for something, and says whether it came in time. To a request that has ended nothing comes late.
+func (c *requestTransport) waitFor(ctx context.Context, what <-chan struct{}, most time.Duration) bool {
 	timer := c.server.Clock.NewTimer(most)
 	defer timer.Stop()
 	select {

@@ -102,7 +102,7 @@ func TestUploads(t *testing.T) {
 	post.Body, post.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	g.Expect(refused(w.send(post))).To(ContainSubstring("a line takes 28")) //nolint:bodyclose // refused closes it.
 	opened := w.server.Lines.Newest("edge-uploads")
-	g.Expect(ask(t.Context(), opened.Client, http.MethodPut, contract.LinePresencePath, contract.LineIsPresence)).To(Succeed())
+	g.Expect(askAgent(t.Context(), opened.Client, http.MethodPut, contract.LinePresencePath, contract.LineIsPresence)).To(Succeed())
 	g.Expect(w.server.uploads.Open()).To(Equal(28))
 	g.Expect(opened.Client.Streams()).To(Equal(28), "what was refused holds nothing")
 

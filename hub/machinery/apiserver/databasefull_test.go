@@ -104,7 +104,7 @@ func TestPeopleMakeRoomInAFullDatabase(t *testing.T) {
 	g.Eventually(admin.List).WithArguments(t.Context(), &kept, client.InNamespace(metav1.NamespaceDefault)).Should(Succeed(), "nobody waits for a hub that waits")
 	refused := admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "more"}})
 	g.Expect(isFull(refused)).To(BeTrue(), "%v", refused)
-	g.Expect(permanent(refused)).To(Succeed())
+	g.Expect(permanentError(refused)).To(Succeed())
 	for i := range kept.Items {
 		if strings.HasPrefix(kept.Items[i].Name, "large-") {
 			g.Expect(admin.Delete(t.Context(), &kept.Items[i])).To(Succeed())
@@ -153,7 +153,7 @@ func TestWhyAHubDoesNotInstallIsSaid(t *testing.T) {
 			g := NewWithT(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*installRetry)
 			defer cancel()
-			err := runLocked(ctx, &refusals{Interface: tc.lock, failed: &failure{}}, func(context.Context) error { return nil })
+			err := runLocked(ctx, &recordingLock{Interface: tc.lock, failed: &failure{}}, func(context.Context) error { return nil })
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 			g.Expect(isFull(err)).To(Equal(tc.want == errorFull))
 		})

@@ -25,7 +25,7 @@ func (i *installer) crds(ctx context.Context) error {
 	if err := i.applyAll(ctx, objects); err != nil {
 		return err
 	}
-	return i.await(ctx)
+	return i.awaitKinds(ctx)
 }
 
 // awaitServed returns when a definition is established and each of its versions can be
@@ -37,7 +37,7 @@ func (i *installer) awaitServed(ctx context.Context, crd *apiextensionsv1.Custom
 		live := &apiextensionsv1.CustomResourceDefinition{}
 		if err := i.hubClient.Get(ctx, key, live); err != nil {
 			last = err
-			return false, permanent(err)
+			return false, permanentError(err)
 		}
 		for _, c := range live.Status.Conditions {
 			switch {
@@ -45,7 +45,7 @@ func (i *installer) awaitServed(ctx context.Context, crd *apiextensionsv1.Custom
 				return false, fmt.Errorf("its names are taken by another definition: %s", c.Message)
 			case c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue:
 				last = i.served(ctx, live)
-				return last == nil, permanent(last)
+				return last == nil, permanentError(last)
 			}
 		}
 		return false, nil

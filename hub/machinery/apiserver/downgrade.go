@@ -18,9 +18,9 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// inForceAlone are the kinds that are in force without a program that acts on them, in the order in which they go: rights before the policies
+// selfEnforcedKinds are the kinds that are in force without a program that acts on them, in the order in which they go: rights before the policies
 // that bound them, and what binds before what is bound. The versions are those that API servers may have them in.
-func inForceAlone() []servedKind {
+func selfEnforcedKinds() []servedKind {
 	rights := []schema.GroupVersion{{Group: "rbac.authorization.k8s.io", Version: "v1"}}
 	admission := []schema.GroupVersion{{Group: "admissionregistration.k8s.io", Version: "v1"}, {Group: "admissionregistration.k8s.io", Version: "v1beta1"}}
 	return []servedKind{
@@ -48,7 +48,7 @@ func (i *installer) removeNewer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, of := range inForceAlone() {
+	for _, of := range selfEnforcedKinds() {
 		list, err := i.installedOf(ctx, of)
 		if err != nil {
 			return err

@@ -178,8 +178,8 @@ func PassedFlags(fs *pflag.FlagSet) {
 	fs.StringSlice("oidc-signing-algs", []string{"RS256"}, "how tokens may be signed")
 }
 
-// Passed returns those of PassedFlags that a set was given, as arguments.
-func Passed(fs *pflag.FlagSet) []string {
+// PassedArguments returns those of PassedFlags that a set was given, as arguments.
+func PassedArguments(fs *pflag.FlagSet) []string {
 	passed := pflag.NewFlagSet("", pflag.ContinueOnError)
 	PassedFlags(passed)
 	var out []string

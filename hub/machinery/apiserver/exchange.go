@@ -62,7 +62,7 @@ func lockExchange(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("another `hub ca` is at work in %s; wait for its end", filepath.Dir(dir))
 	}
 	if err != nil {
-		return nil, unwritable(filepath.Dir(dir), err)
+		return nil, unwritableError(filepath.Dir(dir), err)
 	}
 	return held, nil
 }
@@ -165,8 +165,8 @@ func replace(path string, data []byte) error {
 	return nil
 }
 
-// Served returns the authorities that the hub tells agents of.
-func Served(ctx context.Context, hubClient client.Reader) (authority.Bundle, error) {
+// ServedAuthorities returns the authorities that the hub tells agents of.
+func ServedAuthorities(ctx context.Context, hubClient client.Reader) (authority.Bundle, error) {
 	info, err := GetClusterInfo(ctx, hubClient)
 	if err != nil {
 		return nil, err
@@ -174,9 +174,9 @@ func Served(ctx context.Context, hubClient client.Reader) (authority.Bundle, err
 	return authority.Parse(info.CA)
 }
 
-// Agents returns which authorities the agents go by. Those of clusters that were forgotten are
+// AgentAuthorities returns which authorities the agents go by. Those of clusters that were forgotten are
 // left out: nobody waits for them.
-func Agents(ctx context.Context, hubClient client.Reader) ([]authority.Agent, error) {
+func AgentAuthorities(ctx context.Context, hubClient client.Reader) ([]authority.Agent, error) {
 	clusters := &clusterv1alpha1.ClusterList{}
 	if err := hubClient.List(ctx, clusters); err != nil {
 		return nil, fmt.Errorf("reading the clusters: %w", err)

@@ -222,7 +222,7 @@ func retry(ctx context.Context, try func(context.Context) error) error {
 	last := error(nil)
 	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
 		last = try(ctx)
-		return last == nil, permanent(last)
+		return last == nil, permanentError(last)
 	})
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), last)
@@ -230,8 +230,8 @@ func retry(ctx context.Context, try func(context.Context) error) error {
 	return err
 }
 
-// permanent returns an error that waiting does not mend, and nil for any other.
-func permanent(err error) error {
+// permanentError returns an error that waiting does not mend, and nil for any other.
+func permanentError(err error) error {
 	switch {
 	case err == nil,
 		apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTooManyRequests(err),

@@ -39,7 +39,7 @@ func (i *installer) holdingLock(ctx context.Context, cfg *rest.Config, install f
 	if err != nil {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)
 	}
-	lock := &refusals{failed: &i.failed, Interface: &resourcelock.LeaseLock{
+	lock := &recordingLock{failed: &i.failed, Interface: &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: installedKey().Namespace, Name: installedName}, Client: api.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: rand.String(identityLength)},
 	}}
@@ -54,7 +54,7 @@ func (i *installer) holdingLock(ctx context.Context, cfg *rest.Config, install f
 }
 
 // runLocked runs an installation once, when the lock was got and while it is held.
-func runLocked(ctx context.Context, lock *refusals, install func(context.Context) error) error {
+func runLocked(ctx context.Context, lock *recordingLock, install func(context.Context) error) error {
 	// What it says of a lease is of no interest: that the installation ends, it takes for a failure.
 	holding, stop := context.WithCancel(logr.NewContext(ctx, logr.Discard()))
 	defer stop()
@@ -90,8 +90,8 @@ func runLocked(ctx context.Context, lock *refusals, install func(context.Context
 	}
 }
 
-// refusals is a lock that keeps why it was not got, which the elector only logs. That another hub has it, or was quicker, is no refusal.
-type refusals struct {
+// recordingLock is a lock that keeps why it was not got, which the elector only logs. That another hub has it, or was quicker, is no refusal.
+type recordingLock struct {
 	resourcelock.Interface
 
 	// record is what was read last.
@@ -100,7 +100,7 @@ type refusals struct {
 }
 
 // Get implements resourcelock.Interface.
-func (r *refusals) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (r *recordingLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	holder, record, err := r.Interface.Get(ctx)
 	switch {
 	case err != nil:
@@ -113,16 +113,16 @@ func (r *refusals) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 }
 
 // Create implements resourcelock.Interface.
-func (r *refusals) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (r *recordingLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return r.keep(ctx, r.Interface.Create(ctx, record))
 }
 
 // Update implements resourcelock.Interface.
-func (r *refusals) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (r *recordingLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return r.keep(ctx, r.Interface.Update(ctx, record))
 }
 
-func (r *refusals) keep(ctx context.Context, err error) error {
+func (r *recordingLock) keep(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		r.failed.keep(nil)

@@ -30,14 +30,14 @@ type lock struct{ file *os.File }
 // embedded API of a hub that was killed is still stopping, it waits for its end.
 func acquire(ctx context.Context, dir string) (*lock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, unwritable(dir, err)
+		return nil, unwritableError(dir, err)
 	}
 	file, err := flock(filepath.Join(dir, hubLock))
 	if errors.Is(err, errHeld) {
 		return nil, fmt.Errorf("data directory %s is in use by another hub; stop that one, or choose another directory with --data-dir", dir)
 	}
 	if err != nil {
-		return nil, unwritable(dir, err)
+		return nil, unwritableError(dir, err)
 	}
 	if err := awaitOrphan(ctx, filepath.Join(dir, childLock)); err != nil {
 		_ = file.Close()
@@ -55,7 +55,7 @@ func awaitOrphan(ctx context.Context, path string) error {
 			return false, nil
 		}
 		if err != nil {
-			return false, unwritable(filepath.Dir(path), err)
+			return false, unwritableError(filepath.Dir(path), err)
 		}
 		return true, file.Close()
 	})
@@ -84,6 +84,6 @@ func flock(path string) (*os.File, error) {
 	return file, nil
 }
 
-func unwritable(dir string, err error) error {
+func unwritableError(dir string, err error) error {
 	return fmt.Errorf("data directory %s cannot be written: %w; choose another with --data-dir", dir, err)
 }

@@ -17,20 +17,20 @@ import (
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
 
-// state is what Prometheus is told of an embedded API: how full its database is, and for how long its authorities hold. It is read from the data
+// stateCollector is what Prometheus is told of an embedded API: how full its database is, and for how long its authorities hold. It is read from the data
 // directory when Prometheus asks; what cannot be read is missing.
-type state struct {
+type stateCollector struct {
 	dataDir                               string
 	clock                                 clock.PassiveClock
 	size, inUse, quota, signs, frontProxy *prometheus.Desc
 }
 
-// TellState has Prometheus told of the embedded API in a data directory, by each hub of several, until what it returns is called.
-func TellState(registry prometheus.Registerer, dataDir string, clk clock.PassiveClock) (stop func(), err error) {
+// RegisterStateMetrics has Prometheus told of the embedded API in a data directory, by each hub of several, until what it returns is called.
+func RegisterStateMetrics(registry prometheus.Registerer, dataDir string, clk clock.PassiveClock) (stop func(), err error) {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("fairlead_hub_"+name, help, nil, nil)
 	}
-	s := &state{
+	s := &stateCollector{
 		dataDir: dataDir, clock: clk,
 		size:       desc("database_bytes", "Size of the file of the API's database, of an etcd of yours that of its fullest member; looked at each minute."),
 		inUse:      desc("database_in_use_bytes", "What of that file holds something, old revisions included."),
@@ -49,14 +49,14 @@ func TellState(registry prometheus.Registerer, dataDir string, clk clock.Passive
 }
 
 // Describe implements prometheus.Collector.
-func (s *state) Describe(ch chan<- *prometheus.Desc) {
+func (s *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{s.size, s.inUse, s.quota, s.signs, s.frontProxy} {
 		ch <- desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (s *state) Collect(ch chan<- prometheus.Metric) {
+func (s *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
 	}

@@ -21,7 +21,7 @@ func TestTheStateOfAnEmbeddedAPIIsTold(t *testing.T) {
 	dir, now := t.TempDir(), time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	clk := clocktesting.NewFakePassiveClock(now)
 	registry := prometheus.NewRegistry()
-	stop, err := TellState(registry, dir, clk)
+	stop, err := RegisterStateMetrics(registry, dir, clk)
 	g.Expect(err).NotTo(HaveOccurred())
 	told := func() map[string]float64 {
 		families, err := registry.Gather()

@@ -81,29 +81,29 @@ func (i *installer) probes() []probe {
 		return []probe{refused}
 	}
 	return []probe{
-		changed(&policyv1alpha1.PropagationPolicy{ObjectMeta: named, Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: secrets}},
+		mutationProbe(&policyv1alpha1.PropagationPolicy{ObjectMeta: named, Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: secrets}},
 			func(p *policyv1alpha1.PropagationPolicy) bool { return p.Spec.ResourceSelectors[0].Namespace != "" }),
-		changed(&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: global, Spec: policyv1alpha1.PropagationSpec{
+		mutationProbe(&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: global, Spec: policyv1alpha1.PropagationSpec{
 			ResourceSelectors: secrets, Placement: policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{}}},
 		}}, func(p *policyv1alpha1.ClusterPropagationPolicy) bool {
 			return p.Spec.Placement.SpreadConstraints[0].SpreadByField != ""
 		}),
-		changed(&policyv1alpha1.OverridePolicy{ObjectMeta: named, Spec: policyv1alpha1.OverrideSpec{ResourceSelectors: secrets}},
+		mutationProbe(&policyv1alpha1.OverridePolicy{ObjectMeta: named, Spec: policyv1alpha1.OverrideSpec{ResourceSelectors: secrets}},
 			func(p *policyv1alpha1.OverridePolicy) bool { return p.Spec.ResourceSelectors[0].Namespace != "" }),
-		changed(&clusterv1alpha1.Cluster{ObjectMeta: global, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull, Zone: named.Name}},
+		mutationProbe(&clusterv1alpha1.Cluster{ObjectMeta: global, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull, Zone: named.Name}},
 			func(c *clusterv1alpha1.Cluster) bool { return c.Spec.Zone == "" }),
-		changed(&workv1alpha1.Work{ObjectMeta: named, Spec: workv1alpha1.WorkSpec{SuspendDispatching: new(true)}},
+		mutationProbe(&workv1alpha1.Work{ObjectMeta: named, Spec: workv1alpha1.WorkSpec{SuspendDispatching: new(true)}},
 			func(w *workv1alpha1.Work) bool { return len(w.ManagedFields) == 0 }),
-		changed(&workv1alpha2.ResourceBinding{ObjectMeta: named, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
+		mutationProbe(&workv1alpha2.ResourceBinding{ObjectMeta: named, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
 			func(b *workv1alpha2.ResourceBinding) bool { return len(b.ManagedFields) == 0 }),
-		changed(&workv1alpha2.ClusterResourceBinding{ObjectMeta: global, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
+		mutationProbe(&workv1alpha2.ClusterResourceBinding{ObjectMeta: global, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
 			func(b *workv1alpha2.ClusterResourceBinding) bool { return len(b.ManagedFields) == 0 }),
 		refused,
 	}
 }
 
-// changed probes a mutating policy, which is in force when done says so of the answer.
-func changed[T interface {
+// mutationProbe probes a mutating policy, which is in force when done says so of the answer.
+func mutationProbe[T interface {
 	client.Object
 	DeepCopy() T
 }](obj T, done func(T) bool,

@@ -66,7 +66,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Done is closed.
 func (p *Process) Err() error {
 	<-p.followed
-	words, err := p.lastWords()
+	words, err := p.lastMessage()
 	if err != nil || words == "" {
 		return fmt.Errorf("the embedded API stopped by itself (%w) and said nothing; its log is %s", p.outcome(), p.log.Name())
 	}
@@ -152,7 +152,7 @@ func (p *Process) follow() {
 	defer close(p.followed)
 	var offset int64
 	for ended := false; ; {
-		offset = p.pass(offset)
+		offset = p.forwardLines(offset)
 		if ended {
 			return
 		}
@@ -164,8 +164,8 @@ func (p *Process) follow() {
 	}
 }
 
-// pass passes on the whole lines from an offset and returns the offset after them.
-func (p *Process) pass(offset int64) int64 {
+// forwardLines passes on the whole lines from an offset and returns the offset after them.
+func (p *Process) forwardLines(offset int64) int64 {
 	buf := make([]byte, 16<<10)
 	n, _ := p.log.ReadAt(buf, offset) // what there is
 	end := bytes.LastIndexByte(buf[:n], '\n') + 1
@@ -183,8 +183,8 @@ func (p *Process) pass(offset int64) int64 {
 // prefix is how each message of the program begins. A message may go on over more lines.
 const prefix = "controlplane: "
 
-// lastWords returns the last message that the program printed.
-func (p *Process) lastWords() (string, error) {
+// lastMessage returns the last message that the program printed.
+func (p *Process) lastMessage() (string, error) {
 	data, err := os.ReadFile(p.log.Name())
 	if err != nil {
 		return "", fmt.Errorf("reading the embedded API's log: %w", err)
@@ -226,7 +226,7 @@ func (p *Process) awaitReady(ctx context.Context) error {
 // startError is what the program says of why it cannot start: the port is taken, for
 // instance.
 func (p *Process) startError() error {
-	if words, err := p.lastWords(); err == nil && words != "" {
+	if words, err := p.lastMessage(); err == nil && words != "" {
 		if strings.Contains(words, "unknown flag") {
 			words += fmt.Sprintf("; %s is of another version than this hub: take both from one release", p.embedded.Binary)
 		}

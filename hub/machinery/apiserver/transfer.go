@@ -29,8 +29,8 @@ const transferKind = "FairleadHubAuthority"
 // encryptionKeys is where the keys are that encrypt the database.
 const encryptionKeys = "encryption/keys.json"
 
-// transferred are the files of a data directory that all hubs of one etcd must have in common. What they issue is made of these.
-func transferred() []string {
+// sharedFiles are the files of a data directory that all hubs of one etcd must have in common. What they issue is made of these.
+func sharedFiles() []string {
 	return []string{"pki/ca.key", "pki/ca.crt", "pki/front-proxy-ca.key", "pki/front-proxy-ca.crt", "pki/sa.key", encryptionKeys}
 }
 
@@ -48,7 +48,7 @@ type Transfer struct {
 func (a *Authorities) Export(now time.Time) (Transfer, error) {
 	host, _ := os.Hostname() // for people
 	out := Transfer{Kind: transferKind, Made: now.UTC().Truncate(time.Second), From: host, Files: map[string][]byte{}}
-	for _, name := range transferred() {
+	for _, name := range sharedFiles() {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(a.dir), filepath.FromSlash(name)))
 		if err != nil {
 			return out, fmt.Errorf("reading what is to be exported: %w; start `hub serve` once, which makes it", err)
@@ -112,12 +112,12 @@ func ReadTransfer(path string) (Transfer, error) {
 
 // check says what is missing.
 func (t Transfer) check() error {
-	for _, name := range transferred() {
+	for _, name := range sharedFiles() {
 		if len(t.Files[name]) == 0 {
 			return fmt.Errorf("it has no %s", name)
 		}
 	}
-	if len(t.Files) != len(transferred()) {
+	if len(t.Files) != len(sharedFiles()) {
 		return errors.New("it has more files than a hub knows")
 	}
 	for _, name := range []string{"pki/ca", "pki/front-proxy-ca"} {
@@ -172,17 +172,17 @@ func (t Transfer) Describe() string {
 		if i == 0 {
 			role = "signs what agents, administrators and servers show"
 		}
-		fmt.Fprintf(&out, "  certificate authority %s, until %s: %s\n", Describe(cert), until(cert), role)
+		fmt.Fprintf(&out, "  certificate authority %s, until %s: %s\n", Describe(cert), validUntil(cert), role)
 	}
 	if proxy, err := authority.Parse(t.Files["pki/front-proxy-ca.crt"]); err == nil {
-		fmt.Fprintf(&out, "  front-proxy authority %s, until %s\n", Describe(proxy[0]), until(proxy[0]))
+		fmt.Fprintf(&out, "  front-proxy authority %s, until %s\n", Describe(proxy[0]), validUntil(proxy[0]))
 	}
 	names, _ := t.keys() // was checked
 	fmt.Fprintf(&out, "  the key that signs tokens of service accounts\n  the keys that encrypt the database: %s", strings.Join(names, ", "))
 	return out.String()
 }
 
-func until(cert *x509.Certificate) string { return cert.NotAfter.Format(time.DateOnly) }
+func validUntil(cert *x509.Certificate) string { return cert.NotAfter.Format(time.DateOnly) }
 
 // Import puts an authority into a data directory in which no hub runs. It returns false if that has it already. A data directory with
 // another is left alone unless replace says that its own is to go.
@@ -197,7 +197,7 @@ func Import(ctx context.Context, t Transfer, dataDir string, replace bool) (bool
 	defer func() { _ = held.Close() }()
 	pki := filepath.Join(dataDir, "pki")
 	if err := os.MkdirAll(pki, 0o700); err != nil {
-		return false, unwritable(dataDir, err)
+		return false, unwritableError(dataDir, err)
 	}
 	exchange, err := lockExchange(pki)
 	if err != nil {
@@ -222,7 +222,7 @@ func Import(ctx context.Context, t Transfer, dataDir string, replace bool) (bool
 // in says whether a data directory has an authority, and whether it is this one.
 func (t Transfer) in(dataDir string) (has, same bool, err error) {
 	same = true
-	for _, name := range transferred() {
+	for _, name := range sharedFiles() {
 		data, err := os.ReadFile(filepath.Join(dataDir, filepath.FromSlash(name))) //nolint:gosec // names of ours in the operator's directory
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, false, fmt.Errorf("looking for an authority: %w", err)
@@ -238,10 +238,10 @@ func (t Transfer) put(dataDir string) error {
 	if err := replace(filepath.Join(dataDir, importMark), []byte("An authority is being imported to this directory.\n")); err != nil {
 		return err
 	}
-	for _, name := range transferred() {
+	for _, name := range sharedFiles() {
 		path := filepath.Join(dataDir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return unwritable(dataDir, err)
+			return unwritableError(dataDir, err)
 		}
 		if err := replace(path, t.Files[name]); err != nil {
 			return err

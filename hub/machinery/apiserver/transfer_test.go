@@ -53,7 +53,7 @@ func TestAnAuthorityIsBroughtToAnotherMachine(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "new")
 	g.Expect(Import(t.Context(), transfer, to, false)).To(BeTrue())
 	g.Expect(Import(t.Context(), transfer, to, false)).To(BeFalse(), "it has it")
-	for _, name := range transferred() {
+	for _, name := range sharedFiles() {
 		want, err := os.ReadFile(filepath.Join(from, name))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(os.ReadFile(filepath.Join(to, name))).To(Equal(want), name)

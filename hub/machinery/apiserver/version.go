@@ -64,14 +64,14 @@ func (i *installer) versioned(ctx context.Context, o Options, install func(conte
 	case isOlder(o.Version, by) && !o.AllowDowngrade:
 		ctrl.LoggerFrom(ctx).Info("Leaving definitions, rights and admission policies as a newer hub installed them; upgrade this hub, or go back to its version with --allow-downgrade",
 			"installed", by, "own", o.Version)
-		return i.await(ctx)
+		return i.awaitKinds(ctx)
 	case isOlder(o.Version, by):
 		newer = by
 	case isOlder(o.Version, before):
 		newer = before // one that went back was killed on the way
 	}
 	note := func(newer string) error {
-		return i.retry(ctx, func(ctx context.Context) error { return i.note(ctx, o.Version, newer) })
+		return i.retry(ctx, func(ctx context.Context) error { return i.recordVersion(ctx, o.Version, newer) })
 	}
 	if by != o.Version || newer != before {
 		if err := note(newer); err != nil {
@@ -87,8 +87,8 @@ func (i *installer) versioned(ctx context.Context, o Options, install func(conte
 	return note("")
 }
 
-// note says which version installs, and which newer one it goes back from; empty if none.
-func (i *installer) note(ctx context.Context, version, newer string) error {
+// recordVersion says which version installs, and which newer one it goes back from; empty if none.
+func (i *installer) recordVersion(ctx context.Context, version, newer string) error {
 	cm := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: installedKey().Namespace, Name: installedName, Labels: map[string]string{contract.SystemLabel: contract.LabelTrue},
@@ -109,8 +109,8 @@ func (i *installer) note(ctx context.Context, version, newer string) error {
 	return nil
 }
 
-// await returns when the kinds are served that this version knows.
-func (i *installer) await(ctx context.Context) error {
+// awaitKinds returns when the kinds are served that this version knows.
+func (i *installer) awaitKinds(ctx context.Context) error {
 	definitions, err := manifests.TypedCRDs()
 	if err != nil {
 		return err

@@ -104,13 +104,13 @@ func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) 
 
 	// One that goes back may be killed before that is removed. Then its next start does it, told or not.
 	only = onlyInNewer(t, hubClient)
-	g.Expect((&installer{hubClient: hubClient}).note(t.Context(), "v1.2.0", "v1.4.0")).To(Succeed())
+	g.Expect((&installer{hubClient: hubClient}).recordVersion(t.Context(), "v1.2.0", "v1.4.0")).To(Succeed())
 	install("v1.2.0", false)
 	g.Expect(only()).To(Equal([]string{"of another"}))
 	g.Expect(installed()).To(Equal("v1.2.0"))
 
 	// A newer one that was killed on the way has said so: it goes on, and an older one does not go back.
-	g.Expect((&installer{hubClient: hubClient}).note(t.Context(), "v1.5.0", "")).To(Succeed())
+	g.Expect((&installer{hubClient: hubClient}).recordVersion(t.Context(), "v1.5.0", "")).To(Succeed())
 	differs()
 	install("v1.4.0", false)
 	g.Expect(message()).To(Equal(newer))

@@ -74,7 +74,7 @@ func (d directory) prune(rules retention.Rules, now time.Time) ([]string, error)
 func NewestFile(path, hub string, now time.Time) (newest string, ahead []retention.File, err error) {
 	var hubs []string
 	err = directory{path: path}.each(func(entry os.DirEntry) error {
-		if of, ok := retention.Hub(entry.Name()); ok && !slices.Contains(hubs, of) {
+		if of, ok := retention.HubOf(entry.Name()); ok && !slices.Contains(hubs, of) {
 			hubs = append(hubs, of)
 		}
 		return nil
@@ -95,7 +95,7 @@ func NewestFile(path, hub string, now time.Time) (newest string, ahead []retenti
 	found, ok := retention.Newest(files, now)
 	switch {
 	case ok:
-		return filepath.Join(path, found.Name), retention.Ahead(files, now), nil
+		return filepath.Join(path, found.Name), retention.FromFuture(files, now), nil
 	case len(files) > 0:
 		return "", nil, fmt.Errorf("all backups in %q are from the future: set the clock of this machine, or, if it is right, name the one to take yourself", path)
 	case hub == "":

@@ -43,7 +43,7 @@ type Verified struct {
 // Maker makes backups.
 type Maker struct {
 	Database Database
-	Seal     Seal
+	Seal     Recipients
 }
 
 // ToFile makes a backup in a file that only its owner may read. The file has its name once it is whole, on disk, and was restored to a
@@ -54,7 +54,7 @@ func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("writing the backup: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), retention.Partial(filepath.Base(path))) // mode 0600
+	file, err := os.CreateTemp(filepath.Dir(path), retention.PartialPattern(filepath.Base(path))) // mode 0600
 	if err != nil {
 		return nil, fmt.Errorf("writing the backup: %w", err)
 	}
@@ -92,7 +92,7 @@ func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error)
 }
 
 // take seals what the database is, all of it.
-func (m Maker) take(ctx context.Context, seal Seal, out io.Writer) error {
+func (m Maker) take(ctx context.Context, seal Recipients, out io.Writer) error {
 	sealing, err := seal.write(out)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (m Maker) verifyFile(ctx context.Context, path string, keys Keys) (*Verifie
 func (m Maker) Verify(ctx context.Context, in io.Reader, keys Keys) (*Verified, error) {
 	counted := &counter{in: in}
 	var verified *Verified
-	err := Through(counted, keys, func(opened io.Reader) (err error) {
+	err := WithOpened(counted, keys, func(opened io.Reader) (err error) {
 		verified, err = m.Database.Verify(ctx, opened)
 		return err
 	})
@@ -154,9 +154,9 @@ func (m Maker) Verify(ctx context.Context, in io.Reader, keys Keys) (*Verified, 
 	return verified, nil
 }
 
-// Through calls do with what is in a backup, all of which has to be as it was sealed even if do needs less of it. If the backup is damaged,
+// WithOpened calls do with what is in a backup, all of which has to be as it was sealed even if do needs less of it. If the backup is damaged,
 // that is the error, whatever do made of it.
-func Through(in io.Reader, keys Keys, do func(opened io.Reader) error) error {
+func WithOpened(in io.Reader, keys Keys, do func(opened io.Reader) error) error {
 	opened, err := Open(in, keys)
 	if err != nil {
 		return err

@@ -41,12 +41,12 @@ func of(text string) Database {
 }
 
 // newKey returns a seal, and the secret keys that open it.
-func newKey(t *testing.T) (Seal, Keys) {
+func newKey(t *testing.T) (Recipients, Keys) {
 	t.Helper()
 	g := NewWithT(t)
 	file, public, err := NewKey(time.Unix(0, 0))
 	g.Expect(err).NotTo(HaveOccurred())
-	seal, err := ParseSeal([]string{public})
+	seal, err := ParseRecipients([]string{public})
 	g.Expect(err).NotTo(HaveOccurred())
 	keys, err := ReadKeys(bytes.NewReader(file), "the file")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -122,7 +122,7 @@ func TestASealedBackupThatWasCutShortOrChangedIsRefused(t *testing.T) {
 					func(in io.Reader) error { _, _ = io.ReadAll(in); return errors.New("the program made nothing of it") },
 				} {
 					// Where the head is changed that says for whom it is sealed, it is for nobody any more.
-					g.Expect(Through(bytes.NewReader(damaged), keys, read)).To(Or(MatchError(ErrDamaged), MatchError(ErrWrongKey)), what)
+					g.Expect(WithOpened(bytes.NewReader(damaged), keys, read)).To(Or(MatchError(ErrDamaged), MatchError(ErrWrongKey)), what)
 				}
 			}
 		})
@@ -148,7 +148,7 @@ func TestWhatCannotBeRestoredIsNoBackup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, s := range []Seal{seal, {}} {
+			for _, s := range []Recipients{seal, {}} {
 				g := NewWithT(t)
 				m := Maker{Database: tc.database, Seal: s}
 				dir := t.TempDir()
@@ -218,12 +218,12 @@ func TestPublicKeys(t *testing.T) {
 		"keys of several kinds": {[]string{public, hybrid.Recipient().String()}, "one kind of keys"},
 		"nothing":               {[]string{""}, "`hub backup keygen` makes one"},
 	} {
-		_, err := ParseSeal(tc.keys)
+		_, err := ParseRecipients(tc.keys)
 		g.Expect(err).To(MatchError(ContainSubstring(tc.want)), name)
 		g.Expect(err.Error()).NotTo(ContainSubstring("AGE-SECRET-KEY-1"), name)
 	}
 
-	seal, err := ParseSeal([]string{hybrid.Recipient().String()})
+	seal, err := ParseRecipients([]string{hybrid.Recipient().String()})
 	g.Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(t.TempDir(), "hub.backup")
 	_, err = Maker{Database: of("text"), Seal: seal}.ToFile(t.Context(), path)

@@ -30,14 +30,14 @@ type Record struct {
 	// Every is how much time there is to be between two.
 	Every metav1.Duration `json:"every"`
 	// Last is the newest; nil if there is none yet.
-	Last *Made `json:"last,omitempty"`
+	Last *ScheduledBackup `json:"last,omitempty"`
 	// FailingSince is since when they fail, and Failure why; they do not if it is zero.
 	FailingSince metav1.Time `json:"failingSince,omitzero"`
 	Failure      string      `json:"failure,omitempty"`
 }
 
-// Made is a backup that was made on a schedule.
-type Made struct {
+// ScheduledBackup is a backup that was made on a schedule.
+type ScheduledBackup struct {
 	// File is where it is, on Host.
 	File string `json:"file"`
 	Host string `json:"host"`

@@ -33,7 +33,7 @@ func (s *Schedule) report(ctx context.Context, name string, verified *Verified, 
 		took := now.Sub(began)
 		s.metrics.size.Set(float64(verified.Size))
 		s.metrics.duration.Set(took.Seconds())
-		record.Last = &Made{File: filepath.Join(s.Directory, name), Host: s.host, At: metav1.Time{Time: began}, Sealed: s.Maker.Seal.IsSealed(), Verified: *verified}
+		record.Last = &ScheduledBackup{File: filepath.Join(s.Directory, name), Host: s.host, At: metav1.Time{Time: began}, Sealed: s.Maker.Seal.IsSealed(), Verified: *verified}
 		log.Info("Made a backup and restored it to verify it", "file", filepath.Join(s.Directory, name), "bytes", verified.Size, "objects", verified.Objects, "duration", took)
 	}
 	failing := !record.FailingSince.IsZero()

@@ -34,7 +34,7 @@ func newAPIServer() *cobra.Command {
 	ctx := server.SetupSignalContext()
 	var (
 		room uint64
-		own  private
+		own  privateAddress
 	)
 	cmd := &cobra.Command{
 		Use: "kube-apiserver", Short: "Serve the API of Kubernetes", SilenceUsage: true, Args: cobra.NoArgs,
@@ -56,7 +56,7 @@ func newAPIServer() *cobra.Command {
 }
 
 // runAPIServer serves until the context ends.
-func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own private) error {
+func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own privateAddress) error {
 	components := o.GenericServerRunOptions.ComponentGlobalsRegistry
 	if err := components.Set(); err != nil {
 		return fmt.Errorf("setting versions and features: %w", err)
@@ -88,13 +88,13 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own private)
 	if err := endRevoked(config); err != nil {
 		return err
 	}
-	rememberCertificates(config)
-	copySparingly(config)
+	cacheAuthentication(config)
+	boundUpgradeBuffers(config)
 	compressOnDemand(config)
-	answerAsPreferred(config)
+	trimAnswers(config)
 	limitAgents(config)
 	findHub(config)
-	keepFound(config)
+	keepLinesAvailable(config)
 	announce(config, listening)
 	completed, err := config.Complete()
 	if err != nil {
@@ -124,9 +124,9 @@ func authorizeBySubject(config *app.Config) error {
 	return nil
 }
 
-// rememberCertificates has the chain of a client's certificate verified every few seconds rather than for each request. All requests come
+// cacheAuthentication has the chain of a client's certificate verified every few seconds rather than for each request. All requests come
 // through the aggregator's handlers.
-func rememberCertificates(config *app.Config) {
+func cacheAuthentication(config *app.Config) {
 	of := &config.Aggregator.GenericConfig.Authentication
 	of.Authenticator = authenticator.New(of.Authenticator, args.ProxiedUserHeader, clock.RealClock{})
 }
@@ -146,13 +146,13 @@ func endRevoked(config *app.Config) error {
 	return nil
 }
 
-// copySparingly has upgraded connections take little while nothing passes, and lines of agents, of which each cluster has one, least.
+// boundUpgradeBuffers has upgraded connections take little while nothing passes, and lines of agents, of which each cluster has one, least.
 // All requests come through the aggregator's handlers.
-func copySparingly(config *app.Config) {
+func boundUpgradeBuffers(config *app.Config) {
 	front := config.Aggregator.GenericConfig
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
-		return build(hijack.Handler(handler, opensLine), c)
+		return build(hijack.Handler(handler, isLineAttach), c)
 	}
 }
 
@@ -166,9 +166,9 @@ func compressOnDemand(config *app.Config) {
 	}
 }
 
-// answerAsPreferred has answers to writes cut for whoever prefers that, before they are compressed. All requests come through the
+// trimAnswers has answers to writes cut for whoever prefers that, before they are compressed. All requests come through the
 // aggregator's handlers.
-func answerAsPreferred(config *app.Config) {
+func trimAnswers(config *app.Config) {
 	front := config.Aggregator.GenericConfig
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
@@ -183,8 +183,8 @@ func limitAgents(config *app.Config) {
 	}
 }
 
-// opensLine says whether an agent opens its line to the hub by a request, which the hub's audit policy names likewise.
-func opensLine(req *http.Request) bool {
+// isLineAttach says whether an agent opens its line to the hub by a request, which the hub's audit policy names likewise.
+func isLineAttach(req *http.Request) bool {
 	info, known := request.RequestInfoFrom(req.Context())
 	return known && info.IsResourceRequest && info.APIGroup == "connect.fairlead.dev" && info.Resource == "lines" && info.Subresource == "attach"
 }

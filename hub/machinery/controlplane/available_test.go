@@ -55,7 +55,7 @@ func TestAnAPIServerWithoutItsHubDoesNotContradictTheOthers(t *testing.T) {
 			resource := apiregistration.SchemeGroupVersion.WithResource("apiservices")
 			a := admission.NewAttributesRecord(made(tc.after), made(tc.before), schema.GroupVersionKind{}, "", "v1alpha1.connect.fairlead.dev", resource,
 				or(tc.subresource, "status"), admission.Update, &metav1.UpdateOptions{}, false, &user.DefaultInfo{Name: or(tc.by, user.APIServerUser)})
-			if err := (keepAvailable{}).Validate(t.Context(), a, nil); (err != nil) != tc.refused {
+			if err := (availabilityGuard{}).Validate(t.Context(), a, nil); (err != nil) != tc.refused {
 				t.Errorf("refused with %v, want a refusal: %t", err, tc.refused)
 			}
 		})

@@ -50,7 +50,7 @@ func newRestore() *cobra.Command {
 		Short: "Make a data directory from a backup, in a file or, with -, from standard input",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return reading(names[0], cmd.InOrStdin(), func(in io.Reader) error {
+			return withInput(names[0], cmd.InOrStdin(), func(in io.Reader) error {
 				return restore(cmd.Context(), in, dataDir, cmd.ErrOrStderr())
 			})
 		},
@@ -67,7 +67,7 @@ func newVerify() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			klog.SetLogger(logr.Discard()) // what cannot be decrypted is in the error
-			return reading(names[0], cmd.InOrStdin(), func(in io.Reader) error {
+			return withInput(names[0], cmd.InOrStdin(), func(in io.Reader) error {
 				verified, err := backup.Verify(cmd.Context(), in, scratch, time.Now())
 				if err != nil {
 					return err
@@ -80,8 +80,8 @@ func newVerify() *cobra.Command {
 	return cmd
 }
 
-// reading calls do with a file, or with standard input.
-func reading(name string, stdin io.Reader, do func(io.Reader) error) error {
+// withInput calls do with a file, or with standard input.
+func withInput(name string, stdin io.Reader, do func(io.Reader) error) error {
 	if name == stdio {
 		return do(stdin)
 	}

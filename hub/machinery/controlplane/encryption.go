@@ -21,7 +21,7 @@ func newEncryptionStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status --data-dir DIR", Short: "Say what encrypts the database, and what is to be done", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := datadir.Look(dataDir)
+			dir, err := datadir.OpenUnlocked(dataDir)
 			if err != nil {
 				return err
 			}
@@ -37,7 +37,7 @@ func newEncryptionRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rotate --data-dir DIR", Short: "Make a new key, with which everything is encrypted at the next start", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := datadir.Look(dataDir)
+			dir, err := datadir.OpenUnlocked(dataDir)
 			if err != nil {
 				return err
 			}

@@ -129,8 +129,8 @@ func (u *User) ScopeOf(ctx context.Context, a Access, namespaces []string) (Scop
 	return out, g.Wait()
 }
 
-// Must returns a DeniedError if the user may not do something.
-func (u *User) Must(ctx context.Context, a Access) error {
+// Require returns a DeniedError if the user may not do something.
+func (u *User) Require(ctx context.Context, a Access) error {
 	yes, err := u.May(ctx, a)
 	if err == nil && !yes {
 		err = DeniedError{User: u.Name, Access: a}

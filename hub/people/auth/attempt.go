@@ -97,7 +97,7 @@ func decodeAttempt(value string) (attempt, bool) {
 	if err != nil || json.Unmarshal(raw, &a) != nil {
 		return attempt{}, false
 	}
-	if !isPlace(a.To) {
+	if !isReturnPath(a.To) {
 		a.To = "/"
 	}
 	return a, true

@@ -83,7 +83,7 @@ func (a *Authenticator) ByToken(ctx context.Context, token string) (*User, error
 	}
 	cfg := rest.AnonymousClientConfig(a.hub)
 	cfg.BearerToken = token
-	return a.enter(ctx, cfg, &User{Via: "token"})
+	return a.identify(ctx, cfg, &User{Via: "token"})
 }
 
 // ByCertificate lets in who showed a certificate that TLS has verified. The API server makes
@@ -94,7 +94,7 @@ func (a *Authenticator) ByCertificate(ctx context.Context, certificate *x509.Cer
 	}
 	cfg := rest.CopyConfig(a.hub)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: certificate.Subject.CommonName, Groups: certificate.Subject.Organization}
-	return a.enter(ctx, cfg, &User{Via: "certificate", until: certificate.NotAfter, certificate: sha256.Sum256(certificate.Raw)})
+	return a.identify(ctx, cfg, &User{Via: "certificate", until: certificate.NotAfter, certificate: sha256.Sum256(certificate.Raw)})
 }
 
 // ByIssuer lets in whom the issuer sent with an ID token. The API decides what it makes of it, as it does for kubectl.
@@ -105,16 +105,16 @@ func (a *Authenticator) ByIssuer(ctx context.Context, i *issuer.Issuer, tokens i
 	}
 	cfg := rest.AnonymousClientConfig(a.hub)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{next, u.idToken} })
-	return a.enter(ctx, cfg, u)
+	return a.identify(ctx, cfg, u)
 }
 
 // ByKubeconfig lets in whoever started this program, as the user of its kubeconfig.
 func (a *Authenticator) ByKubeconfig(ctx context.Context) (*User, error) {
-	return a.enter(ctx, rest.CopyConfig(a.hub), &User{Via: "kubeconfig"})
+	return a.identify(ctx, rest.CopyConfig(a.hub), &User{Via: "kubeconfig"})
 }
 
-// enter asks the hub's API who this is.
-func (a *Authenticator) enter(ctx context.Context, cfg *rest.Config, u *User) (*User, error) {
+// identify asks the hub's API who this is.
+func (a *Authenticator) identify(ctx context.Context, cfg *rest.Config, u *User) (*User, error) {
 	cfg.Timeout = apiTimeout
 	cfg.QPS = -1
 	cfg.UserAgent = "fairlead-dashboard"

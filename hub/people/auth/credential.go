@@ -45,11 +45,11 @@ func (u *User) ask(ctx context.Context) {
 	go func() {
 		bounded, cancel := context.WithTimeout(ctx, apiTimeout)
 		defer cancel()
-		u.answered(u.Hub.Create(bounded, &authenticationv1.SelfSubjectReview{}))
+		u.recordAnswer(u.Hub.Create(bounded, &authenticationv1.SelfSubjectReview{}))
 	}()
 }
 
-func (u *User) answered(err error) {
+func (u *User) recordAnswer(err error) {
 	u.credential.mu.Lock()
 	defer u.credential.mu.Unlock()
 	rest := askEvery
@@ -63,9 +63,9 @@ func (u *User) answered(err error) {
 	u.credential.asking, u.credential.next = false, u.clock.Now().Add(rest)
 }
 
-// counts says whether the credential of the user was not found to have ended.
-func (u *User) counts() bool {
-	if u.idToken != nil && u.idToken.over() {
+// hasValidCredential says whether the credential of the user was not found to have ended.
+func (u *User) hasValidCredential() bool {
+	if u.idToken != nil && u.idToken.hasEnded() {
 		return false
 	}
 	u.credential.mu.Lock()

@@ -72,8 +72,8 @@ func (t *idToken) last() issuer.Tokens {
 	return t.tokens
 }
 
-// over says that the issuer vouches for this person no more.
-func (t *idToken) over() bool {
+// hasEnded says that the issuer vouches for this person no more.
+func (t *idToken) hasEnded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ended
@@ -91,7 +91,7 @@ func (t *idToken) reject(token string) {
 
 // current returns an ID token that holds. The error is errEnded if there will be none any more.
 func (t *idToken) current(ctx context.Context) (string, error) {
-	if token, err, settled := t.known(); settled {
+	if token, err, settled := t.cached(); settled {
 		return token, err
 	}
 	if !t.renewing.TryLock() {
@@ -101,7 +101,7 @@ func (t *idToken) current(ctx context.Context) (string, error) {
 		t.renewing.Lock()
 	}
 	defer t.renewing.Unlock()
-	if token, err, settled := t.known(); settled {
+	if token, err, settled := t.cached(); settled {
 		return token, err
 	}
 	// The browser may go away; a refresh token that the issuer took would be lost with the answer.
@@ -123,8 +123,8 @@ func (t *idToken) current(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// known answers without the issuer, if that can be.
-func (t *idToken) known() (token string, err error, settled bool) {
+// cached answers without the issuer, if that can be.
+func (t *idToken) cached() (token string, err error, settled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()

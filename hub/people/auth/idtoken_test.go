@@ -117,7 +117,7 @@ func TestAnIDTokenOutlivesAnIssuerThatIsDown(t *testing.T) {
 	_, err = token.current(t.Context())
 	g.Expect(errors.As(err, &issuer.UnavailableError{})).To(BeTrue())
 	g.Expect(f.asked).To(Equal(1), "the issuer is not asked by everybody in turn")
-	g.Expect(token.over()).To(BeFalse())
+	g.Expect(token.hasEnded()).To(BeFalse())
 	f.clock.Step(renewAgain)
 	_, err = token.current(t.Context())
 	g.Expect(errors.As(err, &issuer.UnavailableError{})).To(BeTrue())
@@ -137,7 +137,7 @@ func TestAnIDTokenEnds(t *testing.T) {
 	f.clock.Step(time.Hour - time.Second)
 	_, err := token.current(t.Context())
 	g.Expect(err).To(MatchError(errEnded), "the issuer refuses: it does not wait for the end")
-	g.Expect(token.over()).To(BeTrue())
+	g.Expect(token.hasEnded()).To(BeTrue())
 	sessions := NewSessions(f.clock)
 	g.Expect(sessions.Get(sessions.Open(&User{idToken: token}))).To(BeNil())
 

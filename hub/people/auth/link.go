@@ -30,8 +30,8 @@ func (l *links) issue() string {
 	return code
 }
 
-// good says whether a code is good still.
-func (l *links) good(code string) bool {
+// isValid says whether a code is good still.
+func (l *links) isValid(code string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for known, ends := range l.ends {
@@ -44,7 +44,7 @@ func (l *links) good(code string) bool {
 
 // use says whether a code is good, which it is once.
 func (l *links) use(code string) bool {
-	if !l.good(code) {
+	if !l.isValid(code) {
 		return false
 	}
 	l.mu.Lock()
@@ -65,7 +65,7 @@ const linkOver = "This link was used already, or has ended: start `hub dashboard
 // a link leads, and browsers that load a page ahead, ask for it as a person does.
 func (s *SignIn) showLink(w http.ResponseWriter, r *http.Request) {
 	code := r.URL.Query().Get("code")
-	if !s.Local || !s.limiter.allow(addressOf(r)) || !s.links.good(code) {
+	if !s.Local || !s.limiter.allow(addressOf(r)) || !s.links.isValid(code) {
 		s.Show(w, s.page(r, linkOver), http.StatusForbidden)
 		return
 	}
@@ -86,5 +86,5 @@ func (s *SignIn) useLink(w http.ResponseWriter, r *http.Request) {
 		s.Show(w, s.page(r, "The hub does not accept this kubeconfig: "+err.Error()), http.StatusForbidden)
 		return
 	}
-	s.enter(w, r, u, "/")
+	s.openAndRedirect(w, r, u, "/")
 }

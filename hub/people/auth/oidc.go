@@ -26,7 +26,7 @@ type NextPage struct {
 func (s *SignIn) begin(w http.ResponseWriter, r *http.Request) {
 	back, err := s.redirectURL(r)
 	if err != nil {
-		s.turnAway(w, r, err)
+		s.refuseSignIn(w, r, err)
 		return
 	}
 	a, address, err := s.Issuer.Begin(r.Context(), back)
@@ -34,7 +34,7 @@ func (s *SignIn) begin(w http.ResponseWriter, r *http.Request) {
 		err = s.keepAttempt(w, r, attempt{Attempt: a, To: s.page(r, "").To})
 	}
 	if err != nil {
-		s.turnAway(w, r, err)
+		s.refuseSignIn(w, r, err)
 		return
 	}
 	http.Redirect(w, r, address, http.StatusSeeOther)
@@ -49,7 +49,7 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	came := r.URL.Query()
 	a, ok := s.takeAttempt(w, r, came.Get("state"))
 	if !ok {
-		s.turnAway(w, r, refused("This sign-in was not begun in this browser, was used already, or took longer than %.0f minutes. Begin again%s.",
+		s.refuseSignIn(w, r, refused("This sign-in was not begun in this browser, was used already, or took longer than %.0f minutes. Begin again%s.",
 			attemptLife.Minutes(), s.startingPoint()))
 		return
 	}
@@ -60,7 +60,7 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		r.Form = url.Values{"to": {a.To}} // for the next try
-		s.turnAway(w, r, err)
+		s.refuseSignIn(w, r, err)
 		return
 	}
 	s.open(w, r, u)
@@ -76,8 +76,8 @@ func (s *SignIn) startingPoint() string {
 	return " at " + originOf(s.RedirectURL) + "/"
 }
 
-// turnAway says why somebody cannot sign in at the issuer.
-func (s *SignIn) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+// refuseSignIn says why somebody cannot sign in at the issuer.
+func (s *SignIn) refuseSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	var no refusedError
 	var theirs issuer.RefusedError
 	var away issuer.UnavailableError

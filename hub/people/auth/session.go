@@ -77,7 +77,7 @@ func (s *Sessions) Get(secret string) *Session {
 	if one == nil {
 		return nil
 	}
-	if one.over(s.clock.Now()) {
+	if one.hasEnded(s.clock.Now()) {
 		delete(s.by, key)
 		return nil
 	}
@@ -88,7 +88,7 @@ func (s *Sessions) Get(secret string) *Session {
 func (s *Sessions) Alive(one *Session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !one.over(s.clock.Now())
+	return !one.hasEnded(s.clock.Now())
 }
 
 // Use says that somebody uses a session: that they load a page, or type into a terminal. It brings no session back that has
@@ -96,7 +96,7 @@ func (s *Sessions) Alive(one *Session) bool {
 func (s *Sessions) Use(one *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.clock.Now(); !one.over(now) {
+	if now := s.clock.Now(); !one.hasEnded(now) {
 		one.used = now
 	}
 }
@@ -115,8 +115,8 @@ func (s *Sessions) End(secret string) {
 // IsCSRF says whether the token that came with a form is that of this session, so that the form is from one of its pages.
 func (o *Session) IsCSRF(csrf string) bool { return sameSecret(csrf, o.CSRF) }
 
-func (o *Session) over(now time.Time) bool {
-	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.counts()
+func (o *Session) hasEnded(now time.Time) bool {
+	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.hasValidCredential()
 }
 
 // evict makes room for one more: it drops those that ended, then the least used of the same person, then of the service accounts of
@@ -127,7 +127,7 @@ func (s *Sessions) evict(now time.Time, u *User) {
 	beside := func(o *Session) bool { return namespace != "" && o.User.namespace() == namespace }
 	ofOne, ofNamespace := 0, 0
 	for key, one := range s.by {
-		if one.over(now) {
+		if one.hasEnded(now) {
 			delete(s.by, key)
 			continue
 		}

@@ -122,7 +122,7 @@ func TestPlaces(t *testing.T) {
 		"/": true, "/clusters?q=a": true, "/signing": true, "//elsewhere": false, "/signin": false, "/signin/oidc?to=/signin/oidc": false, "/signin/": false,
 		"/x/../signin/oidc": false, "/%73ignin/oidc": false, "/./signin": false,
 	} {
-		NewWithT(t).Expect(isPlace(to)).To(Equal(want), to)
+		NewWithT(t).Expect(isReturnPath(to)).To(Equal(want), to)
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *SignIn) page(r *http.Request, message string) Page {
 		p.Issuer = s.Issuer.Host()
 	}
 	to := r.FormValue("to")
-	if isPlace(to) {
+	if isReturnPath(to) {
 		p.To = to
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
@@ -103,7 +103,7 @@ func (s *SignIn) Routes(mux *http.ServeMux) {
 // Session returns the session that a request is of, nil if it is of none. Whether it is used by that, the caller says.
 func (s *SignIn) Session(r *http.Request) *Session {
 	one := s.Sessions.Get(s.secretOf(r))
-	if one == nil || !one.User.shows(r) {
+	if one == nil || !one.User.showsCertificate(r) {
 		return nil
 	}
 	if t := one.User.idToken; t != nil {
@@ -155,7 +155,7 @@ func (s *SignIn) signIn(w http.ResponseWriter, r *http.Request) {
 		again(http.StatusBadGateway, "The hub's API did not answer; try again in a moment.")
 		return
 	}
-	s.enter(w, r, u, s.page(r, "").To)
+	s.openAndRedirect(w, r, u, s.page(r, "").To)
 }
 
 // tooMany refuses whoever tries too often.
@@ -164,8 +164,8 @@ func (s *SignIn) tooMany(w http.ResponseWriter, r *http.Request) {
 	s.Show(w, s.page(r, "Too many tries; wait a little."), http.StatusTooManyRequests)
 }
 
-// enter begins a session and leads into it.
-func (s *SignIn) enter(w http.ResponseWriter, r *http.Request, u *User, to string) {
+// openAndRedirect begins a session and leads into it.
+func (s *SignIn) openAndRedirect(w http.ResponseWriter, r *http.Request, u *User, to string) {
 	s.open(w, r, u)
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
@@ -194,8 +194,8 @@ func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 
-// isPlace says whether an address is one that somebody may have wanted to see: those of signing in would lead on for ever.
-func isPlace(to string) bool {
+// isReturnPath says whether an address is one that somebody may have wanted to see: those of signing in would lead on for ever.
+func isReturnPath(to string) bool {
 	u, err := url.Parse(to)
 	return err == nil && IsLocal(to) && !strings.HasPrefix(path.Clean(u.Path)+"/", "/signin/")
 }

@@ -43,8 +43,8 @@ func NewUser(name string, hub client.Client, c clock.PassiveClock) *User {
 	return &User{Name: name, Hub: hub, clock: c, rights: map[Access]granted{}}
 }
 
-// shows says whether the browser still shows the certificate that the user signed in with.
-func (u *User) shows(r *http.Request) bool {
+// showsCertificate says whether the browser still shows the certificate that the user signed in with.
+func (u *User) showsCertificate(r *http.Request) bool {
 	if u.certificate == ([sha256.Size]byte{}) {
 		return true
 	}

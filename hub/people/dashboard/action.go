@@ -66,7 +66,7 @@ func (s *Server) confirm(a action) visitFunc {
 	return func(w http.ResponseWriter, r *http.Request, v *visit) {
 		q, err := a.ask(r.Context(), v)
 		if err != nil {
-			s.fail(w, r, v, err)
+			s.serveError(w, r, v, err)
 			return
 		}
 		q.CSRF = v.session.CSRF
@@ -81,12 +81,12 @@ func (s *Server) confirm(a action) visitFunc {
 func (s *Server) act(a action) visitFunc {
 	return func(w http.ResponseWriter, r *http.Request, v *visit) {
 		if err := s.checkForm(r, v); err != nil {
-			s.fail(w, r, v, err)
+			s.serveError(w, r, v, err)
 			return
 		}
 		said, to, err := a.do(r.Context(), v)
 		if err != nil {
-			s.fail(w, r, v, err)
+			s.serveError(w, r, v, err)
 			return
 		}
 		s.log.Info("Doing what a person asked for", "user", v.user.Name, "path", r.URL.Path)

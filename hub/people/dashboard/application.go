@@ -49,7 +49,7 @@ func (s *Server) application(ctx context.Context, v *visit) (*page, error) {
 		fragment{id: "why", template: "explanation", data: s.explanation(ctx, v, a)},
 	)
 	if chosen != "" {
-		p.fragments = append(p.fragments, fragment{id: "sent", template: "application-sent", data: s.sentTo(ctx, v, a, chosen)})
+		p.fragments = append(p.fragments, fragment{id: "sent", template: "application-sent", data: s.readSent(ctx, v, a, chosen)})
 	}
 	namespace := a.Namespace
 	if namespace == "" {
@@ -128,7 +128,7 @@ func (s *Server) readApplication(ctx context.Context, v *visit) (*applications.A
 	if key.Namespace == "" {
 		read.Resource = "clusterresourcebindings"
 	}
-	if err := v.user.Must(ctx, read); err != nil {
+	if err := v.user.Require(ctx, read); err != nil {
 		return nil, err
 	}
 	a := s.index.Application(key)

@@ -22,7 +22,7 @@ func (s *Server) askRebalance(ctx context.Context, v *visit) (*question, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := v.user.Must(ctx, rebalances()); err != nil {
+	if err := v.user.Require(ctx, rebalances()); err != nil {
 		return nil, err
 	}
 	return &question{

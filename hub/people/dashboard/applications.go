@@ -44,7 +44,7 @@ func (s *Server) applications(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := seenApplications(visible, s.index.Applications())
+	all := visibleApplications(visible, s.index.Applications())
 	rows := filterApplications(v, all)
 	m := matrix{All: len(all), Hidden: !visible.AllApplications(), Legend: applications.States(), Sorted: v.text("sort")}
 	m.ByName, m.ByState = v.with("sort", "", "page", ""), v.with("sort", "state", "page", "")

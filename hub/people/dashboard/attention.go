@@ -50,8 +50,8 @@ func (s *Server) attention(ctx context.Context, v *visit, visible auth.Visibilit
 		default:
 		}
 	}
-	slices.SortStableFunc(bad, func(a, b *applications.Application) int { return applications.Worse(*a, *b) })
-	t.Applications, t.MoreApps = head(bad)
+	slices.SortStableFunc(bad, func(a, b *applications.Application) int { return applications.CompareBySeverity(*a, *b) })
+	t.Applications, t.MoreApps = firstRows(bad)
 	t.Reasons = reasons(bad)
 	var ill []clusters.Cluster
 	for i := range fleet {
@@ -59,17 +59,17 @@ func (s *Server) attention(ctx context.Context, v *visit, visible auth.Visibilit
 			ill = append(ill, c)
 		}
 	}
-	slices.SortStableFunc(ill, clusters.Worse)
-	t.Clusters, t.MoreClusters = head(ill)
-	policies := s.seenPolicies(visible, apps)
+	slices.SortStableFunc(ill, clusters.CompareBySeverity)
+	t.Clusters, t.MoreClusters = firstRows(ill)
+	policies := s.visiblePolicies(visible, apps)
 	var idle []applications.PolicyKey
 	for _, p := range policies {
 		if p.Has == 0 {
 			idle = append(idle, p.PolicyKey)
 		}
 	}
-	t.Idle, t.MoreIdle = head(idle)
-	t.Hidden = s.hidden(visible)
+	t.Idle, t.MoreIdle = firstRows(idle)
+	t.Hidden = s.hiddenParts(visible)
 	t.Nothing = len(apps)+len(fleet)+len(policies)+len(t.Hidden) == 0
 	t.Well = len(bad)+len(ill)+len(idle) == 0
 	var err error
@@ -77,8 +77,8 @@ func (s *Server) attention(ctx context.Context, v *visit, visible auth.Visibilit
 	return t, err
 }
 
-// hidden says what the overview does not show.
-func (s *Server) hidden(visible auth.Visibility) []string {
+// hiddenParts says what the overview does not show.
+func (s *Server) hiddenParts(visible auth.Visibility) []string {
 	var out []string
 	if !visible.Clusters {
 		out = append(out, "clusters")
@@ -95,7 +95,7 @@ func (s *Server) hidden(visible auth.Visibility) []string {
 	return out
 }
 
-func head[T any](all []T) ([]T, int) {
+func firstRows[T any](all []T) ([]T, int) {
 	if len(all) <= overviewRows {
 		return all, 0
 	}
@@ -117,7 +117,7 @@ func reasons(bad []*applications.Application) []reason {
 			if p.State != applications.Failing && p.State != applications.Unhealthy && p.State != applications.Stale {
 				continue
 			}
-			k := key{general(p, a), p.State}
+			k := key{withoutNames(p, a), p.State}
 			r := at[k]
 			if r == nil {
 				r = &reason{Text: k.text, State: p.State, Example: a}
@@ -154,8 +154,8 @@ func reasons(bad []*applications.Application) []reason {
 	return out[:min(len(out), overviewRows)]
 }
 
-// general returns why an application is in trouble in a cluster, without their names.
-func general(p *applications.Place, a *applications.Application) string {
+// withoutNames returns why an application is in trouble in a cluster, without their names.
+func withoutNames(p *applications.Place, a *applications.Application) string {
 	if p.State == applications.Stale {
 		return "Cluster " + p.Cluster + " is not heard from."
 	}

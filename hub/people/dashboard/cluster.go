@@ -114,7 +114,7 @@ func (s *Server) cluster(ctx context.Context, v *visit) (*page, error) {
 	p.fragments = append(p.fragments,
 		fragment{id: "capacity", template: "cluster-capacity", data: s.capacity(v, row)},
 		fragment{id: "conditions", template: "conditions", data: c.Status.Conditions},
-		fragment{id: "works", template: "cluster-works", data: worksOf(v, seenApplications(visible, s.index.In(name)), name)},
+		fragment{id: "works", template: "cluster-works", data: worksOf(v, visibleApplications(visible, s.index.InCluster(name)), name)},
 		fragment{id: "events", template: "events", data: events},
 	)
 	return p, nil

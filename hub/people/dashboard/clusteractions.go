@@ -20,12 +20,12 @@ func (s *Server) askCordon(ctx context.Context, v *visit) (*question, error) {
 		Options: []option{{Name: "evict", Text: "Also move away what runs there, as fast as the policies and the rate of evictions allow, unless it tolerates the taint."}},
 	}
 	if row.Works != nil && row.Works.Total > 0 {
-		q.Points = append(q.Points, plural(row.Works.Total, "object")+" of this hub "+isAre(row.Works.Total)+" in this cluster at present.")
+		q.Points = append(q.Points, plural(row.Works.Total, "object")+" of this hub "+isOrAre(row.Works.Total)+" in this cluster at present.")
 	}
 	return q, nil
 }
 
-func isAre(n int) string {
+func isOrAre(n int) string {
 	if n == 1 {
 		return "is"
 	}
@@ -67,7 +67,7 @@ func (s *Server) doUncordon(ctx context.Context, v *visit) (string, string, erro
 // askedCluster returns the cluster of the path, if the person may change it.
 func (s *Server) askedCluster(ctx context.Context, v *visit) (string, clusters.Cluster, error) {
 	name := v.request.PathValue("cluster")
-	if err := v.user.Must(ctx, changesCluster(name)); err != nil {
+	if err := v.user.Require(ctx, changesCluster(name)); err != nil {
 		return name, clusters.Cluster{}, err
 	}
 	visible, err := s.visibility(ctx, v.user)

@@ -61,7 +61,7 @@ type filterSelect struct {
 }
 
 func (s *Server) clusters(ctx context.Context, v *visit) (*page, error) {
-	if err := v.user.Must(ctx, auth.ListsClusters()); err != nil {
+	if err := v.user.Require(ctx, auth.ListsClusters()); err != nil {
 		return nil, err
 	}
 	visible, err := s.visibility(ctx, v.user)
@@ -121,7 +121,7 @@ func usageBar(what string, u *clusters.Usage) template.HTML {
 	if total := u.Total.AsApproximateFloat64(); total > 0 {
 		pending = u.Pending.AsApproximateFloat64() / total
 	}
-	return template.HTML(chart.Bar(what+" used: "+plural(u.Percent(), "percent point"), share(u), pending)) //nolint:gosec // plot escapes.
+	return template.HTML(chart.Bar(what+" used: "+plural(u.Percent(), "percent point"), usedShare(u), pending)) //nolint:gosec // plot escapes.
 }
 
 func filterClusters(v *visit, all []clusters.Cluster) []clusters.Cluster {
@@ -129,7 +129,7 @@ func filterClusters(v *visit, all []clusters.Cluster) []clusters.Cluster {
 	out := make([]clusters.Cluster, 0, len(all))
 	for i := range all {
 		c := &all[i]
-		if state != "" && string(c.State) != state || region != "" && c.Region != region || !mentions(c, words) {
+		if state != "" && string(c.State) != state || region != "" && c.Region != region || !matchesWords(c, words) {
 			continue
 		}
 		out = append(out, *c)
@@ -137,8 +137,8 @@ func filterClusters(v *visit, all []clusters.Cluster) []clusters.Cluster {
 	return out
 }
 
-// mentions says whether each word is in something that names or describes the cluster.
-func mentions(c *clusters.Cluster, words []string) bool {
+// matchesWords says whether each word is in something that names or describes the cluster.
+func matchesWords(c *clusters.Cluster, words []string) bool {
 	for _, word := range words {
 		found := strings.Contains(c.Name, word) || strings.Contains(strings.ToLower(c.Version+" "+c.Region+" "+c.Provider+" "+strings.Join(c.Zones, " ")), word)
 		for key, value := range c.Labels {
@@ -213,7 +213,7 @@ func sortClusters(v *visit, rows []clusters.Cluster) []column {
 		compare   func(a, b *clusters.Cluster) int
 	}{
 		{"name", "Cluster", false, func(_, _ *clusters.Cluster) int { return 0 }},
-		{"state", "State", false, func(a, b *clusters.Cluster) int { return clusters.Worse(*a, *b) }},
+		{"state", "State", false, func(a, b *clusters.Cluster) int { return clusters.CompareBySeverity(*a, *b) }},
 		{"lag", "Heard from", false, func(a, b *clusters.Cluster) int { return cmp.Compare(lag(a), lag(b)) }},
 		{"works", "Works", false, func(a, b *clusters.Cluster) int {
 			if a.Works == nil || b.Works == nil {
@@ -221,10 +221,10 @@ func sortClusters(v *visit, rows []clusters.Cluster) []column {
 			}
 			return cmp.Or(-cmp.Compare(a.Works.Failing, b.Works.Failing), -cmp.Compare(a.Works.Total, b.Works.Total))
 		}},
-		{"cpu", "CPU", false, func(a, b *clusters.Cluster) int { return -cmp.Compare(shareOf(a.CPU), shareOf(b.CPU)) }},
-		{"memory", "Memory", false, func(a, b *clusters.Cluster) int { return -cmp.Compare(shareOf(a.Memory), shareOf(b.Memory)) }},
+		{"cpu", "CPU", false, func(a, b *clusters.Cluster) int { return -cmp.Compare(usedShareOf(a.CPU), usedShareOf(b.CPU)) }},
+		{"memory", "Memory", false, func(a, b *clusters.Cluster) int { return -cmp.Compare(usedShareOf(a.Memory), usedShareOf(b.Memory)) }},
 		{"version", "Version", true, func(a, b *clusters.Cluster) int { return cmp.Compare(a.Version, b.Version) }},
-		{"certificate", "Certificate ends", true, func(a, b *clusters.Cluster) int { return ends(a).Compare(ends(b)) }},
+		{"certificate", "Certificate ends", true, func(a, b *clusters.Cluster) int { return certificateEnd(a).Compare(certificateEnd(b)) }},
 	}
 	by, down := strings.CutPrefix(v.text("sort"), "-")
 	var columns []column
@@ -250,14 +250,14 @@ func sortClusters(v *visit, rows []clusters.Cluster) []column {
 	return columns
 }
 
-func shareOf(u *clusters.Usage) float64 {
+func usedShareOf(u *clusters.Usage) float64 {
 	if u == nil {
 		return -1
 	}
-	return share(u)
+	return usedShare(u)
 }
 
-func ends(c *clusters.Cluster) time.Time {
+func certificateEnd(c *clusters.Cluster) time.Time {
 	if c.Certificate == nil {
 		return time.Time{}
 	}

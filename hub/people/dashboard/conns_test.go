@@ -165,9 +165,9 @@ func TestAPersonHasSoManyConnectionsForThemselves(t *testing.T) {
 		loads[i], _ = browserOf(t, s, address, "anna", false)
 		g.Expect(loads[i](noPage)).To(Equal(http.StatusNotFound), "more than that are served like those of strangers")
 	}
-	_, ok := s.held.Enter(auth.NewUser("anna", away{}, s.clock))
+	_, ok := s.held.Acquire(auth.NewUser("anna", away{}, s.clock))
 	g.Expect(ok).To(BeFalse())
-	_, ok = s.held.Enter(auth.NewUser("bert", away{}, s.clock))
+	_, ok = s.held.Acquire(auth.NewUser("bert", away{}, s.clock))
 	g.Expect(ok).To(BeTrue())
 }
 
@@ -181,7 +181,7 @@ func TestNobodyHasAllClustersAsked(t *testing.T) {
 	var leave func()
 	for range maxMemberReadsOfOne {
 		var ok bool
-		leave, ok = s.memberReads.Enter(anna)
+		leave, ok = s.memberReads.Acquire(anna)
 		g.Expect(ok).To(BeTrue())
 	}
 	pods := func(u *auth.User) int {

@@ -16,8 +16,8 @@ import (
 // object names what events are about.
 type object struct{ kind, name string }
 
-// happened is what the events of an object tell.
-type happened struct {
+// eventList is what the events of an object tell.
+type eventList struct {
 	Events []corev1.Event
 	// Denied says what the person may not read, Missing what was not read.
 	Denied, Missing string
@@ -34,8 +34,8 @@ const (
 
 // eventsAbout reads the latest events about objects of a namespace, as the person. What may
 // not be read is said to be so.
-func (s *Server) eventsAbout(ctx context.Context, v *visit, namespace string, objects ...object) happened {
-	var out happened
+func (s *Server) eventsAbout(ctx context.Context, v *visit, namespace string, objects ...object) eventList {
+	var out eventList
 	for _, o := range objects {
 		next := ""
 		for page := 0; ; page++ {

@@ -185,10 +185,10 @@ func (s *Server) measure(now time.Time) map[string]float64 {
 			out[seriesReady]++
 		}
 		if c.CPU != nil {
-			out[seriesCPU+c.Name] = share(c.CPU)
+			out[seriesCPU+c.Name] = usedShare(c.CPU)
 		}
 		if c.Memory != nil {
-			out[seriesMemory+c.Name] = share(c.Memory)
+			out[seriesMemory+c.Name] = usedShare(c.Memory)
 		}
 		if c.Lag != nil {
 			out[seriesLag+c.Name] = *c.Lag
@@ -207,8 +207,8 @@ func (s *Server) measure(now time.Time) map[string]float64 {
 	return out
 }
 
-// share is how much of a resource is used, from 0 to 1.
-func share(u *clusters.Usage) float64 {
+// usedShare is how much of a resource is used, from 0 to 1.
+func usedShare(u *clusters.Usage) float64 {
 	total := u.Total.AsApproximateFloat64()
 	if total <= 0 {
 		return 0

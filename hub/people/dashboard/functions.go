@@ -28,9 +28,9 @@ func (s *Server) functions() template.FuncMap {
 		"keyPath":     func(k index.Key) string { return appPath(k.Namespace, k.Name) },
 		"policyPath":  policyPath,
 		"rolloutPath": rolloutPath,
-		"tone":        tone,
-		"mark":        mark,
-		"at":          at,
+		"tone":        stateClass,
+		"mark":        stateSymbol,
+		"at":          ageTag,
 		"until":       until,
 		"cores":       cores,
 		"bytes":       bytesOf,
@@ -42,7 +42,7 @@ func (s *Server) functions() template.FuncMap {
 		"list":        func(items ...any) []any { return items },
 		"plural":      plural,
 		"short":       short,
-		"eventAt":     func(e corev1.Event) template.HTML { return at(view.EventTime(&e)) },
+		"eventAt":     func(e corev1.Event) template.HTML { return ageTag(view.EventTime(&e)) },
 	}
 }
 
@@ -52,18 +52,18 @@ const none = "-"
 func clusterPath(name string) string { return "/clusters/" + url.PathEscape(name) }
 
 func appPath(namespace, name string) string {
-	return "/applications/" + orNone(namespace) + "/" + url.PathEscape(name)
+	return "/applications/" + namespaceInPath(namespace) + "/" + url.PathEscape(name)
 }
 
 func rolloutPath(namespace, name string) string {
-	return "/rollouts/" + orNone(namespace) + "/" + url.PathEscape(name)
+	return "/rollouts/" + namespaceInPath(namespace) + "/" + url.PathEscape(name)
 }
 
 func policyPath(p applications.PolicyKey) string {
-	return "/policies/" + orNone(p.Namespace) + "/" + url.PathEscape(p.Name)
+	return "/policies/" + namespaceInPath(p.Namespace) + "/" + url.PathEscape(p.Name)
 }
 
-func orNone(namespace string) string {
+func namespaceInPath(namespace string) string {
 	if namespace == "" {
 		return none
 	}
@@ -81,8 +81,8 @@ func namespaceOf(v *visit) string {
 // refusedCount is how deliveries that clusters refuse are called.
 const refusedCount = "Refused"
 
-// tone returns the class by which a state is coloured.
-func tone(state any) string {
+// stateClass returns the class by which a state is coloured.
+func stateClass(state any) string {
 	switch fmt.Sprint(state) {
 	case string(applications.Healthy), string(clusters.Ready), "True", "Normal", "done",
 		string(fairleadv1alpha1.RolloutCompleted), string(rollouts.ClusterStable):
@@ -102,8 +102,8 @@ func tone(state any) string {
 	}
 }
 
-// mark returns a sign of a state for those who do not see colours.
-func mark(state any) string {
+// stateSymbol returns a sign of a state for those who do not see colours.
+func stateSymbol(state any) string {
 	switch fmt.Sprint(state) {
 	case string(applications.Healthy), string(clusters.Ready), "True", "done",
 		string(fairleadv1alpha1.RolloutCompleted), string(rollouts.ClusterStable):
@@ -129,9 +129,9 @@ func mark(state any) string {
 	}
 }
 
-// at shows a time, which the script turns into how long ago it is. It takes a time or a
+// ageTag shows a time, which the script turns into how long ago it is. It takes a time or a
 // pointer to one.
-func at(when any) template.HTML {
+func ageTag(when any) template.HTML {
 	var t time.Time
 	switch w := when.(type) {
 	case time.Time:

@@ -56,7 +56,7 @@ func (s *Server) join(ctx context.Context, v *visit) (*page, error) {
 	const day = 24
 	form := joinForm{CSRF: v.session.CSRF, Hours: day, Allowed: allowed}
 	waiting := joinForm{}
-	if waiting.Waiting, err = operate.Waiting(ctx, v.user.Hub); err != nil {
+	if waiting.Waiting, err = operate.WaitingJoins(ctx, v.user.Hub); err != nil {
 		waiting.Denied = err.Error()
 	}
 	return &page{
@@ -71,9 +71,9 @@ func (s *Server) join(ctx context.Context, v *visit) (*page, error) {
 
 // makeJoin makes a join command and leads to the page that follows the join.
 func (s *Server) makeJoin(w http.ResponseWriter, r *http.Request, v *visit) {
-	name, command, err := s.invite(r, v)
+	name, command, err := s.createInvitation(r, v)
 	if err != nil {
-		s.fail(w, r, v, err)
+		s.serveError(w, r, v, err)
 		return
 	}
 	s.log.Info("Making a join command", "user", v.user.Name, "Cluster", name)
@@ -81,7 +81,7 @@ func (s *Server) makeJoin(w http.ResponseWriter, r *http.Request, v *visit) {
 	http.Redirect(w, r, joinPath(name), http.StatusSeeOther) //nolint:gosec // The name is a DNS label.
 }
 
-func (s *Server) invite(r *http.Request, v *visit) (name, command string, err error) {
+func (s *Server) createInvitation(r *http.Request, v *visit) (name, command string, err error) {
 	ctx := r.Context()
 	if err := s.checkForm(r, v); err != nil {
 		return "", "", err
@@ -147,8 +147,8 @@ type joinCommand struct {
 	Minutes int
 }
 
-// handshake follows a join.
-func (s *Server) handshake(ctx context.Context, v *visit) (*page, error) {
+// joinProgress follows a join.
+func (s *Server) joinProgress(ctx context.Context, v *visit) (*page, error) {
 	name := v.request.PathValue("cluster")
 	if err := bootstrap.ValidateClusterName(name); err != nil {
 		return nil, notFoundError{err.Error()}
@@ -211,7 +211,7 @@ func (s *Server) steps(ctx context.Context, v *visit, name string) (joinsteps.Pr
 		in.Tokens = joinsteps.TokensFor(name, secrets.Items)
 	}
 	in.Hidden = strings.Join(hidden, ", ")
-	return joinsteps.Of(in), failed
+	return joinsteps.Decide(in), failed
 }
 
 func (s *Server) askApprove(ctx context.Context, v *visit) (*question, error) {

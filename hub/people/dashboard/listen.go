@@ -107,10 +107,10 @@ const (
 // connKey is the key of a request's context under which its connection is.
 type connKey struct{}
 
-// hold keeps the connection of a request from being ended for those of strangers, since a person has shown a session over it.
-func (s *Server) hold(r *http.Request, u *auth.User) {
+// exemptConnection keeps the connection of a request from being ended for those of strangers, since a person has shown a session over it.
+func (s *Server) exemptConnection(r *http.Request, u *auth.User) {
 	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		s.conns.Exempt(conn, func() (leave func(), ok bool) { return s.held.Enter(u) })
+		s.conns.Exempt(conn, func() (leave func(), ok bool) { return s.held.Acquire(u) })
 	}
 }
 

@@ -16,7 +16,7 @@ const (
 // live serves the stream of a page.
 func (s *Server) live(of pageFunc) visitFunc {
 	return func(w http.ResponseWriter, r *http.Request, v *visit) {
-		leave, ok := s.streams.Enter(v.user)
+		leave, ok := s.streams.Acquire(v.user)
 		if !ok {
 			http.Error(w, "Too many pages are open.", http.StatusTooManyRequests)
 			return
@@ -33,7 +33,7 @@ func (s *Server) live(of pageFunc) visitFunc {
 				return live.Content{Fragments: parts, Follows: p.follows, Every: p.every}, err
 			},
 			Explain: func(err error) string {
-				f := s.explain(err, v.user)
+				f := s.describeError(err, v.user)
 				return f.Title + ": " + f.Text
 			},
 			Alive: func() bool { return s.signIn.Alive(r.Context(), v.session) },

@@ -88,7 +88,7 @@ func tailOf(v *visit) int64 {
 // enterPodStream counts one more of the logs and terminals that are open, until leave is called. If too many are, of this person or
 // of all, it answers the request with that and returns false.
 func (s *Server) enterPodStream(w http.ResponseWriter, v *visit) (leave func(), ok bool) {
-	if leave, ok = s.podStreams.Enter(v.user); !ok {
+	if leave, ok = s.podStreams.Acquire(v.user); !ok {
 		http.Error(w, "Too many logs and terminals are open.", http.StatusTooManyRequests)
 	}
 	return leave, ok
@@ -98,7 +98,7 @@ func (s *Server) enterPodStream(w http.ResponseWriter, v *visit) (leave func(), 
 func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 	logs, clusters, err := s.logsOf(r.Context(), v)
 	if err != nil {
-		s.fail(w, r, v, err)
+		s.serveError(w, r, v, err)
 		return
 	}
 	leave, ok := s.enterPodStream(w, v)
@@ -117,9 +117,9 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 		if !line.Only {
 			text += "/" + line.Container
 		}
-		return hand(ctx, lines, text+"] "+string(line.Text))
+		return sendText(ctx, lines, text+"] "+string(line.Text))
 	}
-	logs.Say = func(cluster, text string) { _ = hand(ctx, lines, "# "+cluster+": "+text) } // the stream has ended
+	logs.Say = func(cluster, text string) { _ = sendText(ctx, lines, "# "+cluster+": "+text) } // the stream has ended
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -130,7 +130,7 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 	<-done
 }
 
-func hand(ctx context.Context, to chan<- string, text string) error {
+func sendText(ctx context.Context, to chan<- string, text string) error {
 	select {
 	case to <- text:
 		return nil

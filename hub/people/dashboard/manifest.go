@@ -64,9 +64,9 @@ func dropUnwritten(content map[string]any) {
 	}
 }
 
-// rendering removes from a template what is not sent to members, so that it can be compared
+// dropUnsent removes from a template what is not sent to members, so that it can be compared
 // with what is.
-func rendering(content map[string]any) {
+func dropUnsent(content map[string]any) {
 	dropUnwritten(content)
 	delete(content, "status")
 	metadata, ok := content["metadata"].(map[string]any)
@@ -82,7 +82,7 @@ func rendering(content map[string]any) {
 			continue
 		}
 		for key := range values {
-			if ours(key) {
+			if isHubMark(key) {
 				delete(values, key)
 			}
 		}
@@ -92,8 +92,8 @@ func rendering(content map[string]any) {
 	}
 }
 
-// ours says whether a label or an annotation is one by which the hub marks objects.
-func ours(key string) bool {
+// isHubMark says whether a label or an annotation is one by which the hub marks objects.
+func isHubMark(key string) bool {
 	prefix, _, found := strings.Cut(key, "/")
 	return found && (prefix == "karmada.io" || strings.HasSuffix(prefix, ".karmada.io") || prefix == "fairlead.dev")
 }

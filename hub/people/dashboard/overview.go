@@ -49,7 +49,7 @@ func (s *Server) overview(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	apps := seenApplications(visible, s.index.Applications())
+	apps := visibleApplications(visible, s.index.Applications())
 	var fleet []clusters.Cluster
 	if visible.Clusters {
 		fleet = s.index.Clusters(v.now, clusterDetails(visible))
@@ -91,7 +91,7 @@ func (s *Server) clusterTile(visible auth.Visibility, fleet []clusters.Cluster, 
 	t.Says = "ready"
 	var shares []chart.Share
 	for _, state := range slices.Backward(clusters.States()) {
-		shares = append(shares, chart.Share{Class: tone(state), Count: of[state]})
+		shares = append(shares, chart.Share{Class: stateClass(state), Count: of[state]})
 		if of[state] > 0 {
 			t.Breakdown = append(t.Breakdown, stateCount{string(state), of[state], "/clusters?state=" + string(state)})
 		}
@@ -112,7 +112,7 @@ func (s *Server) applicationTile(visible auth.Visibility, apps []*applications.A
 	t.Good = of[applications.Healthy]
 	var shares []chart.Share
 	for _, state := range slices.Backward(applications.States()) {
-		shares = append(shares, chart.Share{Class: tone(state), Count: of[state]})
+		shares = append(shares, chart.Share{Class: stateClass(state), Count: of[state]})
 		if of[state] > 0 {
 			t.Breakdown = append(t.Breakdown, stateCount{string(state), of[state], "/applications?state=" + string(state)})
 		}

@@ -88,7 +88,7 @@ func (s *Server) show(of pageFunc) visitFunc {
 	return func(w http.ResponseWriter, r *http.Request, v *visit) {
 		p, err := of(r.Context(), v)
 		if err != nil {
-			s.fail(w, r, v, err)
+			s.serveError(w, r, v, err)
 			return
 		}
 		s.write(w, v, p, http.StatusOK)

@@ -72,7 +72,7 @@ func placesOf(a *applications.Application, cluster string) ([]string, error) {
 // readingMembers makes a page that waits for what members answer, of which only maxMemberReads may wait at once.
 func (s *Server) readingMembers(of pageFunc) pageFunc {
 	return func(ctx context.Context, v *visit) (*page, error) {
-		leave, ok := s.memberReads.Enter(v.user)
+		leave, ok := s.memberReads.Acquire(v.user)
 		if !ok {
 			return nil, errTooManyMemberReads
 		}

@@ -34,7 +34,7 @@ func (s *Server) policies(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := s.seenPolicies(visible, seenApplications(visible, s.index.Applications()))
+	all := s.visiblePolicies(visible, visibleApplications(visible, s.index.Applications()))
 	words, namespace, state := strings.Fields(strings.ToLower(v.text("q"))), v.text("namespace"), v.text("state")
 	namespaces := map[string]int{}
 	var rows []applications.Policy

@@ -41,13 +41,13 @@ func (s *Server) policy(ctx context.Context, v *visit) (*page, error) {
 	name := applications.KeyOf(p)
 	var has []applications.Application
 	var rows []*applications.Application
-	for _, a := range seenApplications(visible, s.index.Applications()) {
+	for _, a := range visibleApplications(visible, s.index.Applications()) {
 		if a.Policy == name {
 			has = append(has, *a)
 			rows = append(rows, a)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b *applications.Application) int { return applications.Worse(*a, *b) })
+	slices.SortStableFunc(rows, func(a, b *applications.Application) int { return applications.CompareBySeverity(*a, *b) })
 	row := applications.Policies([]policyv1alpha1.Policy{p}, has)[0]
 	text, err := s.manifestOf(p)
 	if err != nil {

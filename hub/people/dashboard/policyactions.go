@@ -18,7 +18,7 @@ func (s *Server) askSuspend(stop bool) func(ctx context.Context, v *visit) (*que
 			return nil, err
 		}
 		name := applications.KeyOf(p)
-		if err := v.user.Must(ctx, changesPolicy(name)); err != nil {
+		if err := v.user.Require(ctx, changesPolicy(name)); err != nil {
 			return nil, err
 		}
 		if !stop {

@@ -128,7 +128,7 @@ func (s *Server) readRollout(ctx context.Context, v *visit, verb string) (index.
 	may := auth.Access{
 		Verb: verb, Group: fairleadv1alpha1.GroupVersion.Group, Resource: kube.RolloutsIn(key.Namespace).Resource, Namespace: key.Namespace, Name: key.Name,
 	}
-	if err := v.user.Must(ctx, may); err != nil {
+	if err := v.user.Require(ctx, may); err != nil {
 		return index.Rollout{}, err
 	}
 	one, found := s.index.Rollout(key)

@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/hub/people/view/diff"
 )
 
-// sent is what one cluster was sent.
-type sent struct {
+// sentManifest is what one cluster was sent.
+type sentManifest struct {
 	Cluster string
 	// Text is the manifest, Diff how it differs from the template or from what another
 	// cluster was sent.
@@ -43,10 +43,10 @@ type sent struct {
 	Path     string
 }
 
-// sentTo reads, as the person, what a cluster was sent of an application.
-func (s *Server) sentTo(ctx context.Context, v *visit, a *applications.Application, cluster string) sent {
+// readSent reads, as the person, what a cluster was sent of an application.
+func (s *Server) readSent(ctx context.Context, v *visit, a *applications.Application, cluster string) sentManifest {
 	against, show := v.text("against"), v.text("show")
-	out := sent{Cluster: cluster, Against: "the template", Path: v.request.URL.EscapedPath()}
+	out := sentManifest{Cluster: cluster, Against: "the template", Path: v.request.URL.EscapedPath()}
 	if against != "" {
 		out.Against = "what " + against + " was sent"
 		show = "diff"
@@ -85,8 +85,8 @@ func (s *Server) sentTo(ctx context.Context, v *visit, a *applications.Applicati
 		out.Problem = unreadable(err, out.Against)
 		return out
 	}
-	rendering(base)
-	rendering(content)
+	dropUnsent(base)
+	dropUnsent(content)
 	first, err := s.manifestOf(base)
 	second, err2 := s.manifestOf(content)
 	if err = errors.Join(err, err2); err != nil {

@@ -83,10 +83,10 @@ type Server struct {
 	assets  map[string]asset
 	handler http.Handler
 	// streams are the pages that are open, podStreams the logs and terminals, memberReads the requests that wait for what members answer.
-	streams, podStreams, memberReads *auth.Places
+	streams, podStreams, memberReads *auth.OpenLimit
 	// conns are the connections, held those of them over which somebody has shown a session.
 	conns connlimit.LRU
-	held  *auth.Places
+	held  *auth.OpenLimit
 	// tls is how it shows who it is, once it is served.
 	tls atomic.Pointer[TLS]
 	// filled is closed once the index knows what the cache knew.
@@ -115,9 +115,9 @@ func New(d Deps) (*Server, error) {
 	s := &Server{
 		Deps: d, clock: d.Clock, served: kube.ServedThrough(kinds, d.Clock), log: d.Log, hosts: d.Hosts,
 		index: index.New(), history: chart.New(), topics: live.NewTopics(d.Clock), filled: make(chan struct{}),
-		streams: auth.NewPlaces(maxStreams, maxStreamsOfOne), podStreams: auth.NewPlaces(maxPodStreams, maxPodStreamsOfOne),
-		memberReads: auth.NewPlaces(maxMemberReads, maxMemberReadsOfOne),
-		conns:       connlimit.LRU{All: maxConns, OfOne: maxConnsOfOne}, held: auth.NewPlaces(maxHeldConns, maxHeldConnsOfOne),
+		streams: auth.NewOpenLimit(maxStreams, maxStreamsOfOne), podStreams: auth.NewOpenLimit(maxPodStreams, maxPodStreamsOfOne),
+		memberReads: auth.NewOpenLimit(maxMemberReads, maxMemberReadsOfOne),
+		conns:       connlimit.LRU{All: maxConns, OfOne: maxConnsOfOne}, held: auth.NewOpenLimit(maxHeldConns, maxHeldConnsOfOne),
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails: the program would have ended
@@ -168,7 +168,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.Handle("POST "+app+"/terminal", s.signedIn(s.giveTicket))
 	mux.Handle("GET /terminal/{ticket}", s.signedIn(s.openTerminal))
 	mux.Handle("/", s.signedIn(func(w http.ResponseWriter, r *http.Request, v *visit) {
-		s.fail(w, r, v, notFoundError{"There is no such page."})
+		s.serveError(w, r, v, notFoundError{"There is no such page."})
 	}))
 	return mux
 }
@@ -186,7 +186,7 @@ func (s *Server) pages() map[string]pageFunc {
 		"/policies":                        s.policies,
 		"/policies/{namespace}/{name}":     s.policy,
 		"/join":                            s.join,
-		"/join/{cluster}":                  s.handshake,
+		"/join/{cluster}":                  s.joinProgress,
 	}
 }
 

@@ -72,7 +72,7 @@ func (s *Server) giveTicket(w http.ResponseWriter, r *http.Request, v *visit) {
 		raw, err = json.Marshal(t)
 	}
 	if err != nil {
-		f := s.explain(err, v.user)
+		f := s.describeError(err, v.user)
 		http.Error(w, f.Text, f.Code)
 		return
 	}
@@ -107,7 +107,7 @@ func (s *Server) ticketFor(ctx context.Context, v *visit) (ticket, error) {
 	if err != nil {
 		return ticket{}, err
 	}
-	leave, ok := s.memberReads.Enter(v.user)
+	leave, ok := s.memberReads.Acquire(v.user)
 	if !ok {
 		return ticket{}, errTooManyMemberReads
 	}
@@ -151,7 +151,7 @@ func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) 
 	defer leave()
 	members, err := membersOf(v)
 	if err != nil {
-		s.fail(w, r, v, err)
+		s.serveError(w, r, v, err)
 		return
 	}
 	terminal.Serve(w, r, terminal.Options{
@@ -167,7 +167,7 @@ func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) 
 				return fmt.Sprintf("The command ended with status %d.", status)
 			}
 			if err != nil {
-				return "It could not be run, or was cut off: " + pods.Sentence(err) + "."
+				return "It could not be run, or was cut off: " + pods.ErrorSentence(err) + "."
 			}
 			return "The command ended."
 		},

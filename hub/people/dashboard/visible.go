@@ -18,9 +18,9 @@ func clusterDetails(visible auth.Visibility) index.ClusterDetails {
 	return index.ClusterDetails{Leases: visible.Leases, Works: visible.AllApplications()}
 }
 
-// seenApplications returns those of the applications that may be seen. It may return the
+// visibleApplications returns those of the applications that may be seen. It may return the
 // very slice that it is given.
-func seenApplications(visible auth.Visibility, apps []*applications.Application) []*applications.Application {
+func visibleApplications(visible auth.Visibility, apps []*applications.Application) []*applications.Application {
 	if visible.AllApplications() {
 		return apps
 	}
@@ -33,9 +33,9 @@ func seenApplications(visible auth.Visibility, apps []*applications.Application)
 	return out
 }
 
-// seenPolicies returns the policies that may be seen, with what they have of these
+// visiblePolicies returns the policies that may be seen, with what they have of these
 // applications.
-func (s *Server) seenPolicies(visible auth.Visibility, apps []*applications.Application) []applications.Policy {
+func (s *Server) visiblePolicies(visible auth.Visibility, apps []*applications.Application) []applications.Policy {
 	all := s.index.Policies(apps)
 	out := make([]applications.Policy, 0, len(all))
 	for _, one := range all {

@@ -34,7 +34,7 @@ func (s *Server) signedIn(next visitFunc) http.Handler {
 			http.Redirect(w, r, to, http.StatusSeeOther)
 			return
 		}
-		s.hold(r, one.User)
+		s.exemptConnection(r, one.User)
 		if !strings.HasPrefix(r.URL.Path, "/live/") {
 			s.signIn.Sessions.Use(one) // an open page asks for what changes on it whether somebody is there or not
 		}
@@ -49,12 +49,12 @@ func (s *Server) signedIn(next visitFunc) http.Handler {
 		}
 		for _, part := range []string{"cluster", "namespace", "name"} {
 			if name := r.PathValue(part); name != "" && !isName(name) {
-				s.fail(w, r, v, notFoundError{"Nothing on a hub has such a name."})
+				s.serveError(w, r, v, notFoundError{"Nothing on a hub has such a name."})
 				return
 			}
 		}
 		if err := s.awaitFilled(r.Context()); err != nil {
-			s.fail(w, r, v, err)
+			s.serveError(w, r, v, err)
 			return
 		}
 		next(w, r, v)
@@ -103,8 +103,8 @@ type badRequestError struct{ what string }
 
 func (e badRequestError) Error() string { return e.what }
 
-// failure is what the page of an error shows.
-type failure struct {
+// errorPage is what the page of an error shows.
+type errorPage struct {
 	Code              int
 	Title, Text, Next string
 }
@@ -112,52 +112,52 @@ type failure struct {
 // errTooManyMemberReads says that a person, or all of them, wait for members at too many places at once.
 var errTooManyMemberReads = errors.New("too much is asked of clusters at once")
 
-// explain turns an error into what a person is told.
-func (s *Server) explain(err error, u *auth.User) failure {
+// describeError turns an error into what a person is told.
+func (s *Server) describeError(err error, u *auth.User) errorPage {
 	var asked badRequestError
 	var missing notFoundError
 	var denied auth.DeniedError
 	var away issuer.UnavailableError
 	switch {
 	case errors.As(err, &asked):
-		return failure{http.StatusBadRequest, "That cannot be done", asked.what, "Go back, correct it and try again."}
+		return errorPage{http.StatusBadRequest, "That cannot be done", asked.what, "Go back, correct it and try again."}
 	case errors.As(err, &denied):
-		return failure{http.StatusForbidden, "You may not see this", denied.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
+		return errorPage{http.StatusForbidden, "You may not see this", denied.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
 	case errors.As(err, &missing):
-		return failure{http.StatusNotFound, "Not found", missing.what, "It may be gone, or be called otherwise."}
+		return errorPage{http.StatusNotFound, "Not found", missing.what, "It may be gone, or be called otherwise."}
 	case errors.As(err, &away):
 		s.log.Error(err, "Renewing a sign-in failed")
-		return failure{http.StatusServiceUnavailable, "Your sign-in cannot be renewed", "The issuer " + away.Host + " does not answer as it should; the hub's log says more.", "Try again in a moment, or sign out, and in again with a token or a certificate."}
+		return errorPage{http.StatusServiceUnavailable, "Your sign-in cannot be renewed", "The issuer " + away.Host + " does not answer as it should; the hub's log says more.", "Try again in a moment, or sign out, and in again with a token or a certificate."}
 	case auth.IsEnded(err):
-		return failure{http.StatusUnauthorized, "Your sign-in has ended", "The issuer does not renew it.", "Load this page again to sign in."}
+		return errorPage{http.StatusUnauthorized, "Your sign-in has ended", "The issuer does not renew it.", "Load this page again to sign in."}
 	case apierrors.IsNotFound(err):
-		return failure{http.StatusNotFound, "Not found", err.Error(), "It may be gone, or be called otherwise."}
+		return errorPage{http.StatusNotFound, "Not found", err.Error(), "It may be gone, or be called otherwise."}
 	case apierrors.IsForbidden(err):
-		return failure{http.StatusForbidden, "You may not do this", err.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
+		return errorPage{http.StatusForbidden, "You may not do this", err.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
 	case apierrors.IsUnauthorized(err):
-		return failure{http.StatusUnauthorized, "Your credential has ended", "The hub does not accept it any more.", "Sign out, and in again with another."}
+		return errorPage{http.StatusUnauthorized, "Your credential has ended", "The hub does not accept it any more.", "Sign out, and in again with another."}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return failure{http.StatusBadRequest, "The hub refuses this", err.Error(), "Go back, correct it and try again."}
+		return errorPage{http.StatusBadRequest, "The hub refuses this", err.Error(), "Go back, correct it and try again."}
 	case apierrors.IsConflict(err):
-		return failure{http.StatusConflict, "Somebody else was faster", err.Error(), "Look at what it is now, and do it again if that is still right."}
+		return errorPage{http.StatusConflict, "Somebody else was faster", err.Error(), "Look at what it is now, and do it again if that is still right."}
 	case errors.Is(err, errTooManyMemberReads):
-		return failure{http.StatusTooManyRequests, "Too much is asked at once", "Too many pages wait for what clusters answer, yours or those of all.", "Load this page again when others have loaded."}
+		return errorPage{http.StatusTooManyRequests, "Too much is asked at once", "Too many pages wait for what clusters answer, yours or those of all.", "Load this page again when others have loaded."}
 	case errors.Is(err, errFilling):
-		return failure{http.StatusServiceUnavailable, "The hub is just starting", "It is still reading what there is.", "Load this page again in a moment."}
+		return errorPage{http.StatusServiceUnavailable, "The hub is just starting", "It is still reading what there is.", "Load this page again in a moment."}
 	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsTooManyRequests(err):
-		return failure{http.StatusServiceUnavailable, "The hub's API is slow", "It did not answer in time.", "Try again in a moment."}
+		return errorPage{http.StatusServiceUnavailable, "The hub's API is slow", "It did not answer in time.", "Try again in a moment."}
 	default:
 		s.log.Error(err, "Making a page failed")
-		return failure{http.StatusBadGateway, "The hub's API does not answer as it should", err.Error(), "Try again in a moment; if it stays so, look at the hub's log."}
+		return errorPage{http.StatusBadGateway, "The hub's API does not answer as it should", err.Error(), "Try again in a moment; if it stays so, look at the hub's log."}
 	}
 }
 
-// fail serves the page of an error.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
+// serveError serves the page of an error.
+func (s *Server) serveError(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	if r.Context().Err() != nil {
 		return // nobody waits for it
 	}
-	f := s.explain(err, v.user)
+	f := s.describeError(err, v.user)
 	p := &page{title: f.Title, heading: heading{Title: f.Title}, fragments: []fragment{{id: "error", template: "failure", data: f}}}
 	s.write(w, v, p, f.Code)
 }

@@ -90,9 +90,9 @@ func TestNow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	have := []workv1alpha2.TargetCluster{{Name: "b", Replicas: 1}, {Name: "a"}}
-	g.Expect(explain.Now(decide.Decision{Outcome: decide.Scheduled, Targets: []workv1alpha2.TargetCluster{{Name: "a"}, {Name: "b", Replicas: 1}}}, have)).To(BeEmpty())
-	g.Expect(explain.Now(decide.Decision{Outcome: decide.Scheduled}, have)).To(Equal("A decision made now would choose no cluster; assigned is a, b (1)."))
-	g.Expect(explain.Now(decide.Decision{Outcome: decide.Unschedulable}, have)).To(BeEmpty())
+	g.Expect(explain.ChangeSentence(decide.Decision{Outcome: decide.Scheduled, Targets: []workv1alpha2.TargetCluster{{Name: "a"}, {Name: "b", Replicas: 1}}}, have)).To(BeEmpty())
+	g.Expect(explain.ChangeSentence(decide.Decision{Outcome: decide.Scheduled}, have)).To(Equal("A decision made now would choose no cluster; assigned is a, b (1)."))
+	g.Expect(explain.ChangeSentence(decide.Decision{Outcome: decide.Unschedulable}, have)).To(BeEmpty())
 }
 
 func TestText(t *testing.T) {

@@ -48,8 +48,8 @@ func verdict(v *decide.Verdict, have map[string]int32) Verdict {
 	return out
 }
 
-// Now says what a decision chooses that is not what is assigned; empty if it is the same.
-func Now(d decide.Decision, assigned []workv1alpha2.TargetCluster) string {
+// ChangeSentence says what a decision chooses that is not what is assigned; empty if it is the same.
+func ChangeSentence(d decide.Decision, assigned []workv1alpha2.TargetCluster) string {
 	if d.Outcome != decide.Scheduled {
 		return ""
 	}
@@ -60,9 +60,9 @@ func Now(d decide.Decision, assigned []workv1alpha2.TargetCluster) string {
 	return fmt.Sprintf("A decision made now would choose %s; assigned is %s.", want, have)
 }
 
-// Better says why there is a better place than the one that a decision leaves it at, and when it
+// FailbackSentence says why there is a better place than the one that a decision leaves it at, and when it
 // goes there; empty if there is none.
-func Better(d decide.Decision) string {
+func FailbackSentence(d decide.Decision) string {
 	if d.FailbackReason == "" {
 		return ""
 	}

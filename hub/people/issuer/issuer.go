@@ -139,13 +139,13 @@ func (i *Issuer) secret() (string, error) {
 
 // discover returns what the issuer announces of itself. Only who comes before that was ever known waits for the issuer.
 func (i *Issuer) discover(ctx context.Context) (*endpoints, error) {
-	found, settled, err := i.known()
+	found, settled, err := i.cached()
 	if settled {
 		return found, err
 	}
 	asked := i.looking.DoChan("", func() (any, error) {
-		if _, settled, _ := i.known(); !settled {
-			i.look(ctx)
+		if _, settled, _ := i.cached(); !settled {
+			i.refresh(ctx)
 		}
 		return nil, nil //nolint:nilnil // it is kept in i
 	})
@@ -154,15 +154,15 @@ func (i *Issuer) discover(ctx context.Context) (*endpoints, error) {
 	}
 	select {
 	case <-asked:
-		found, _, err = i.known()
+		found, _, err = i.cached()
 		return found, err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for the issuer: %w", ctx.Err())
 	}
 }
 
-// known returns what was discovered last, or why nothing was, and whether there is no need to ask now.
-func (i *Issuer) known() (found *endpoints, settled bool, err error) {
+// cached returns what was discovered last, or why nothing was, and whether there is no need to ask now.
+func (i *Issuer) cached() (found *endpoints, settled bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	age := i.Clock.Now().Sub(i.tried)
@@ -174,8 +174,8 @@ func (i *Issuer) known() (found *endpoints, settled bool, err error) {
 	return i.found, fresh || resting, err
 }
 
-// look asks the issuer anew, and keeps what was known if that fails.
-func (i *Issuer) look(ctx context.Context) {
+// refresh asks the issuer anew, and keeps what was known if that fails.
+func (i *Issuer) refresh(ctx context.Context) {
 	found, err := i.ask(ctx)
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -52,7 +52,7 @@ func (t *Topics) Publish(one Topic) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for sub := range t.subs {
-		sub.tell(one)
+		sub.notify(one)
 	}
 }
 
@@ -66,7 +66,7 @@ type subscription struct {
 	all bool
 }
 
-func (s *subscription) tell(one Topic) {
+func (s *subscription) notify(one Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

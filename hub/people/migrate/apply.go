@@ -172,11 +172,11 @@ func (a *applier) absent(obj *unstructured.Unstructured) string {
 // that differs. Nothing is written.
 func (a *applier) compare(ctx context.Context, obj, live *unstructured.Unstructured) ([]string, error) {
 	if isBinding(obj) {
-		return moved(obj, live), nil
+		return differingPlacement(obj, live), nil
 	}
 	var invalid error
-	for _, written := range []func(wanted, live *unstructured.Unstructured) *unstructured.Unstructured{replacing, merging} {
-		next, err := a.tried(ctx, obj, live, written)
+	for _, written := range []func(wanted, live *unstructured.Unstructured) *unstructured.Unstructured{replaced, merged} {
+		next, err := a.dryRun(ctx, obj, live, written)
 		switch {
 		case err == nil:
 			return contentDiffers(next, live), nil
@@ -188,9 +188,9 @@ func (a *applier) compare(ctx context.Context, obj, live *unstructured.Unstructu
 	return []string{invalid.Error()}, nil // it names the fields
 }
 
-// tried is what an API server would make of an update. The hub may write on the live object at the
+// dryRun is what an API server would make of an update. The hub may write on the live object at the
 // same time, which is read again then.
-func (a *applier) tried(
+func (a *applier) dryRun(
 	ctx context.Context, obj, live *unstructured.Unstructured, written func(wanted, live *unstructured.Unstructured) *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	const attempts = 10

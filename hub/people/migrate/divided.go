@@ -46,7 +46,7 @@ func (a *applier) misdivided(obj *unstructured.Unstructured) string {
 		placement = &first
 	}
 	var absent, silent []string
-	for _, name := range named(placement) {
+	for _, name := range namedClusters(placement) {
 		if !slices.Contains(a.clusters, name) {
 			absent = append(absent, name)
 		}
@@ -71,9 +71,9 @@ func (a *applier) misdivided(obj *unstructured.Unstructured) string {
 		strings.Join(why, " and "))
 }
 
-// named are the clusters among which replicas are divided, as far as they are named. Of a cluster that never joined only the
+// namedClusters are the clusters among which replicas are divided, as far as they are named. Of a cluster that never joined only the
 // name can be known, so that nobody can tell whether a selector would match it.
-func named(p *policyv1alpha1.Placement) []string {
+func namedClusters(p *policyv1alpha1.Placement) []string {
 	var out []string
 	if p.ClusterAffinity != nil {
 		out = append(out, p.ClusterAffinity.ClusterNames...)

@@ -49,9 +49,9 @@ func isBinding(obj *unstructured.Unstructured) bool {
 	return gvk.Group == workv1alpha2.GroupVersion.Group && (gvk.Kind == workv1alpha2.KindResourceBinding || gvk.Kind == workv1alpha2.KindClusterResourceBinding)
 }
 
-// moved are the fields of a binding that say what is where, as far as they differ. The hub writes
+// differingPlacement are the fields of a binding that say what is where, as far as they differ. The hub writes
 // all the others once it looks after the object.
-func moved(wanted, live *unstructured.Unstructured) []string {
+func differingPlacement(wanted, live *unstructured.Unstructured) []string {
 	var out []string
 	for _, field := range [][]string{{"resource", "apiVersion"}, {"resource", "kind"}, {"resource", "namespace"}, {"resource", "name"}, {"clusters"}} {
 		a, _, _ := unstructured.NestedFieldNoCopy(wanted.Object, append([]string{"spec"}, field...)...)
@@ -76,9 +76,9 @@ func byCluster(value any) any {
 	return out
 }
 
-// replacing is what is live with the content of what is wanted: what it would be if it were written
+// replaced is what is live with the content of what is wanted: what it would be if it were written
 // over. Labels and annotations that are only on the live one are of others, and stay.
-func replacing(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+func replaced(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := wanted.DeepCopy()
 	for _, field := range []string{"metadata", "status"} {
 		delete(out.Object, field)
@@ -90,9 +90,9 @@ func replacing(wanted, live *unstructured.Unstructured) *unstructured.Unstructur
 	return out
 }
 
-// merging is what is live with every field of what is wanted. What an API server generates and lets
+// merged is what is live with every field of what is wanted. What an API server generates and lets
 // nobody remove, such as the selector of a Job, stays.
-func merging(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+func merged(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	for field, value := range wanted.DeepCopy().Object {
 		if field != "metadata" && field != "status" {
@@ -161,7 +161,7 @@ func contentDiffers(a, b *unstructured.Unstructured) []string {
 
 // differing are the paths at which two values differ, sorted.
 func differing(at string, a, b any) []string {
-	if ofA, ofB, same := lists(a, b); same {
+	if ofA, ofB, same := bothLists(a, b); same {
 		var out []string
 		for n := range ofA {
 			out = append(out, differing(at+"["+strconv.Itoa(n)+"]", ofA[n], ofB[n])...)
@@ -189,8 +189,8 @@ func differing(at string, a, b any) []string {
 	return out
 }
 
-// lists says whether two values are lists as long as each other.
-func lists(a, b any) (ofA, ofB []any, same bool) {
+// bothLists says whether two values are lists as long as each other.
+func bothLists(a, b any) (ofA, ofB []any, same bool) {
 	ofA, isA := a.([]any)
 	ofB, isB := b.([]any)
 	return ofA, ofB, isA && isB && len(ofA) == len(ofB)

@@ -28,7 +28,7 @@ func Read(ctx context.Context, cfg *rest.Config, source string) ([]conversion.Do
 		return nil, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
 	}
 	lists, err := dc.ServerPreferredResources()
-	if err != nil && !onlyPassing(err) {
+	if err != nil && !isEphemeralOnly(err) {
 		return nil, fmt.Errorf("reading which APIs %s has: %w", cfg.Host, err)
 	}
 	objects, err := dynamic.NewForConfig(cfg)
@@ -42,7 +42,7 @@ func Read(ctx context.Context, cfg *rest.Config, source string) ([]conversion.Do
 			return nil, fmt.Errorf("reading which APIs %s has: %w", cfg.Host, err)
 		}
 		for _, resource := range list.APIResources {
-			if !slices.Contains(resource.Verbs, "list") || passing(gv.Group, resource.Name) {
+			if !slices.Contains(resource.Verbs, "list") || isEphemeral(gv.Group, resource.Name) {
 				continue
 			}
 			found, err := readAll(ctx, objects.Resource(gv.WithResource(resource.Name)))
@@ -57,19 +57,19 @@ func Read(ctx context.Context, cfg *rest.Config, source string) ([]conversion.Do
 	return out, nil
 }
 
-// onlyPassing says whether what could not be read are groups that nobody takes along.
-func onlyPassing(err error) bool {
+// isEphemeralOnly says whether what could not be read are groups that nobody takes along.
+func isEphemeralOnly(err error) bool {
 	failed, some := discovery.GroupDiscoveryFailedErrorGroups(err)
 	for gv := range failed {
-		if !passing(gv.Group, "") {
+		if !isEphemeral(gv.Group, "") {
 			return false
 		}
 	}
 	return some
 }
 
-// passing says whether a kind is of the moment only.
-func passing(group, resource string) bool {
+// isEphemeral says whether a kind is of the moment only.
+func isEphemeral(group, resource string) bool {
 	return resource == "events" || group == "coordination.k8s.io" || strings.HasSuffix(group, "metrics.k8s.io") || resource == "componentstatuses"
 }
 

@@ -73,11 +73,11 @@ func TestWhatIsTold(t *testing.T) {
 		return b
 	}
 	// The agent's clock is a year behind; the hub's counts.
-	m.see(lease(now.AddDate(-1, 0, 0)), true)
-	m.see(binding(1, true), true)
+	m.observe(lease(now.AddDate(-1, 0, 0)), true)
+	m.observe(binding(1, true), true)
 	clk.Step(10 * time.Second)
-	m.see(lease(now.AddDate(-1, 0, 0)), false) // the same again
-	m.see(binding(2, false), false)
+	m.observe(lease(now.AddDate(-1, 0, 0)), false) // the same again
+	m.observe(binding(2, false), false)
 	clk.Step(20 * time.Second)
 
 	alarming := builder.MakeCluster("edge-1").Obj()
@@ -93,7 +93,7 @@ func TestWhatIsTold(t *testing.T) {
 			{State: applications.Failing, Why: "the member refuses it: admission webhook denied the request"}, {State: state, Applied: state != applications.Waiting},
 		}}
 		m.addApplications(set, &snapshot{apps: []*applications.Application{web, {State: applications.Healthy}}, namespaces: []string{"shop", "shop"}, idle: 3}, clk.Now())
-		m.addClusters(set, &snapshot{noted: noted([]*clusterv1alpha1.Cluster{alarming, builder.MakeCluster("edge-2").Obj(), leaving}), clusters: []clusters.Cluster{
+		m.addClusters(set, &snapshot{noted: countConditions([]*clusterv1alpha1.Cluster{alarming, builder.MakeCluster("edge-2").Obj(), leaving}), clusters: []clusters.Cluster{
 			{
 				Name: "edge-1", State: clusters.Ready, Unclaimed: 2, DeletionsHeld: "Too many.", Works: &clusters.Works{Total: 10, Applied: 5, Failing: 2, Deleting: 1},
 				Certificate: &clusters.Certificate{Expires: clk.Now().Add(time.Hour)},
@@ -124,12 +124,12 @@ func TestWhatIsTold(t *testing.T) {
 	g.Expect(out).NotTo(HaveKey("drift edge-4"), "its agent is of a version that counts nothing")
 	g.Expect(tell(applications.Healthy)).To(HaveKeyWithValue("pending", 0.0), "only the cluster that refuses it has yet to apply it, of which another metric tells")
 
-	m.see(binding(2, true), false)
+	m.observe(binding(2, true), false)
 	g.Expect(tell(applications.Healthy)).To(And(HaveKeyWithValue("pending", 0.0), HaveKeyWithValue("oldest", 0.0)))
 	var written dto.Metric
 	g.Expect(m.propagation.Write(&written)).To(Succeed())
 	g.Expect(written.GetHistogram().GetSampleSum()).To(BeNumerically("~", 20, 1e-6))
-	m.see(lease(now), false)
+	m.observe(lease(now), false)
 	g.Expect(tell(applications.Healthy)).To(HaveKeyWithValue("heartbeat edge-1", 0.0))
 	m.gone(lease(now))
 	g.Expect(tell(applications.Healthy)).NotTo(HaveKey("heartbeat edge-1"))

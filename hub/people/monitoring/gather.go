@@ -43,7 +43,7 @@ func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 	for _, c := range fleet {
 		of[view.ExecutionNamespace(c)] = c.Name
 	}
-	out := &snapshot{behind: behind{}, noted: noted(fleet)}
+	out := &snapshot{behind: behind{}, noted: countConditions(fleet)}
 	tally := clusters.Tally{}
 	for _, work := range works {
 		tally.Add(work)
@@ -77,8 +77,8 @@ func notedConditions() []string {
 	return []string{clusterv1alpha1.ClusterSeveralAgents, clusterv1alpha1.ClusterRightsWithheld, clusterv1alpha1.ClusterCapacityJumped}
 }
 
-// noted counts the clusters of which one of these conditions is true.
-func noted(fleet []*clusterv1alpha1.Cluster) map[string]int {
+// countConditions counts the clusters of which one of these conditions is true.
+func countConditions(fleet []*clusterv1alpha1.Cluster) map[string]int {
 	out := map[string]int{}
 	for _, c := range fleet {
 		for _, condition := range notedConditions() {

@@ -33,7 +33,7 @@ func (m *memo) of(bindings []kube.Binding, known applications.Clusters) (apps []
 		m.judged = make(map[kube.Binding]judged, len(bindings))
 	}
 	m.round++
-	differ := different(m.known, known)
+	differ := changedClusters(m.known, known)
 	apps = make([]*applications.Application, len(bindings))
 	for i, b := range bindings {
 		before, ok := m.judged[b]
@@ -55,8 +55,8 @@ func (m *memo) of(bindings []kube.Binding, known applications.Clusters) (apps []
 	return apps, anew
 }
 
-// different returns the clusters of which something else is known than before.
-func different(before, after applications.Clusters) sets.Set[string] {
+// changedClusters returns the clusters of which something else is known than before.
+func changedClusters(before, after applications.Clusters) sets.Set[string] {
 	out := sets.Set[string]{}
 	for name, heard := range after {
 		if was, ok := before[name]; !ok || was.Fresh != heard.Fresh || !was.Since.Equal(heard.Since) {

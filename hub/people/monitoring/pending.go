@@ -45,15 +45,15 @@ func (m *Monitor) pendingSince(key types.NamespacedName, a *applications.Applica
 		return time.Time{} // nothing is on its way, or a rollout has metrics of its own
 	case a.State == applications.Failing && a.Failing == 0:
 		return time.Time{} // the hub cannot render it
-	case !slices.ContainsFunc(a.Places, exempt):
+	case !slices.ContainsFunc(a.Places, isExempt):
 		return m.changes.Heard(key, true, now) // all that it takes is time
 	}
 	return m.changes.Heard(key, slices.ContainsFunc(a.Places, func(p applications.Place) bool {
-		return !p.Leaving && !exempt(p) && (!p.Applied || state.behind[key].Has(p.Cluster))
+		return !p.Leaving && !isExempt(p) && (!p.Applied || state.behind[key].Has(p.Cluster))
 	}), now)
 }
 
-// exempt says whether a cluster that is to have an application is not expected to apply anything now.
-func exempt(p applications.Place) bool {
+// isExempt says whether a cluster that is to have an application is not expected to apply anything now.
+func isExempt(p applications.Place) bool {
 	return !p.Leaving && (p.Stale || p.State == applications.Failing || p.State == applications.Suspended)
 }

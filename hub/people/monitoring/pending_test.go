@@ -63,7 +63,7 @@ func newPlaced(t *testing.T) *placed {
 	out.reports("edge-1")
 	out.reports("edge-2")
 	out.status(metav1.ConditionTrue)
-	out.monitor.see(b.DeepCopy(), true)
+	out.monitor.observe(b.DeepCopy(), true)
 	return out
 }
 
@@ -89,7 +89,7 @@ func (p *placed) change() {
 	p.t.Helper()
 	p.binding.Generation++
 	p.update(p.binding)
-	p.monitor.see(p.binding.DeepCopy(), false)
+	p.monitor.observe(p.binding.DeepCopy(), false)
 	for _, w := range p.works {
 		w.Generation++
 		p.update(w)
@@ -109,7 +109,7 @@ func (p *placed) status(status metav1.ConditionStatus) {
 	p.t.Helper()
 	p.binding.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.BindingFullyApplied, Status: status, ObservedGeneration: p.binding.Generation}}
 	p.update(p.binding)
-	p.monitor.see(p.binding.DeepCopy(), false)
+	p.monitor.observe(p.binding.DeepCopy(), false)
 }
 
 // after lets time pass, and expects of what is told then how many changes are pending, and the age of the oldest.

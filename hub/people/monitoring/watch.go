@@ -45,14 +45,14 @@ func (m *Monitor) watch(ctx context.Context, c cache.Cache) (stop func() error, 
 
 func (m *Monitor) handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { m.see(obj, initial) },
-		UpdateFunc: func(_, obj any) { m.see(obj, false) },
+		AddFunc:    func(obj any, initial bool) { m.observe(obj, initial) },
+		UpdateFunc: func(_, obj any) { m.observe(obj, false) },
 		DeleteFunc: m.gone,
 	}
 }
 
-// see takes over what is new of an object, which is not changed.
-func (m *Monitor) see(obj any, initial bool) {
+// observe takes over what is new of an object, which is not changed.
+func (m *Monitor) observe(obj any, initial bool) {
 	now := m.clock.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()

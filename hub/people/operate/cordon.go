@@ -19,7 +19,7 @@ func Cordon(ctx context.Context, hubClient client.Client, name string, evict boo
 	if evict {
 		taints = append(taints, corev1.Taint{Key: contract.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoExecute})
 	}
-	return retaint(ctx, hubClient, name, fieldManager, func(have []corev1.Taint) []corev1.Taint {
+	return editTaints(ctx, hubClient, name, fieldManager, func(have []corev1.Taint) []corev1.Taint {
 		for _, t := range taints {
 			if !slices.ContainsFunc(have, same(t)) {
 				have = append(have, t)
@@ -31,12 +31,12 @@ func Cordon(ctx context.Context, hubClient client.Client, name string, evict boo
 
 // Uncordon takes back what Cordon did. It says whether that changed anything.
 func Uncordon(ctx context.Context, hubClient client.Client, name, fieldManager string) (bool, error) {
-	return retaint(ctx, hubClient, name, fieldManager, func(have []corev1.Taint) []corev1.Taint {
+	return editTaints(ctx, hubClient, name, fieldManager, func(have []corev1.Taint) []corev1.Taint {
 		return slices.DeleteFunc(have, func(t corev1.Taint) bool { return t.Key == contract.TaintClusterUnschedulable })
 	})
 }
 
-func retaint(ctx context.Context, hubClient client.Client, name, fieldManager string, change func([]corev1.Taint) []corev1.Taint) (bool, error) {
+func editTaints(ctx context.Context, hubClient client.Client, name, fieldManager string, change func([]corev1.Taint) []corev1.Taint) (bool, error) {
 	return editCluster(ctx, hubClient, name, fieldManager, "changing the taints", func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = change(c.Spec.Taints) })
 }
 

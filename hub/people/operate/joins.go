@@ -44,8 +44,8 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s (made with token %s at %s)", r.CSR.Name, cmp.Or(r.Token(), "unknown"), r.CSR.CreationTimestamp.UTC().Format(time.RFC3339))
 }
 
-// Waiting returns the joins that operators are to accept, the oldest first.
-func Waiting(ctx context.Context, hubClient client.Client) ([]Request, error) {
+// WaitingJoins returns the joins that operators are to accept, the oldest first.
+func WaitingJoins(ctx context.Context, hubClient client.Client) ([]Request, error) {
 	var csrs certificatesv1.CertificateSigningRequestList
 	if err := hubClient.List(ctx, &csrs); err != nil {
 		return nil, fmt.Errorf("listing the requests of members: %w", err)
@@ -75,16 +75,16 @@ type RequestFilter struct {
 
 // WaitingFor returns the join of one cluster that is to be accepted.
 func WaitingFor(ctx context.Context, hubClient client.Client, name string, which RequestFilter) (Request, error) {
-	waiting, err := Waiting(ctx, hubClient)
+	waiting, err := WaitingJoins(ctx, hubClient)
 	if err != nil {
 		return Request{}, err
 	}
-	return choose(waiting, name, which)
+	return chooseRequest(waiting, name, which)
 }
 
-// choose returns the only request that is meant. Whoever has a token that admits the name may ask for it, and say the id of another member:
+// chooseRequest returns the only request that is meant. Whoever has a token that admits the name may ask for it, and say the id of another member:
 // which of several requests is that of the member, only a person can tell.
-func choose(waiting []Request, name string, which RequestFilter) (Request, error) {
+func chooseRequest(waiting []Request, name string, which RequestFilter) (Request, error) {
 	waiting = slices.DeleteFunc(slices.Clone(waiting), func(r Request) bool {
 		return r.Cluster != name || which.Request != "" && r.CSR.Name != which.Request || which.UID != "" && r.CSR.UID != which.UID ||
 			which.Member != "" && r.Member() != which.Member

@@ -46,7 +46,7 @@ func TestWhichRequestIsAccepted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got, err := choose(waiting, c.cluster, c.which)
+			got, err := chooseRequest(waiting, c.cluster, c.which)
 			if c.refused != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(c.refused)))
 				return

@@ -38,12 +38,12 @@ func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int6
 	newest := newestOf(status)
 	atStable := hashes[status.Stable] == newest.Hash
 	switch {
-	case to == 0 && tookBack(newest.Cause, status.Stable < status.Revision && atStable):
+	case to == 0 && isReversal(newest.Cause, status.Stable < status.Revision && atStable):
 		return 0, refuse("r%d goes back to the content of r%d already; name a revision to go to another one (--to-revision)", newest.Number, newest.ContentOf)
 	case to == 0 && status.Stable > 0 && status.Stable < status.Revision && !atStable:
 		return status.Stable, nil
 	case to == 0:
-		if number := lastOther(status, newest.Hash); number > 0 {
+		if number := lastDifferent(status, newest.Hash); number > 0 {
 			return number, nil
 		}
 		return 0, refuse("there is no older revision to go back to")
@@ -58,25 +58,25 @@ func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int6
 	}
 }
 
-// lastOther returns the last revision with other content than the newest, whose hash is given; 0 if none is kept. One that was rolled
+// lastDifferent returns the last revision with other content than the newest, whose hash is given; 0 if none is kept. One that was rolled
 // back or aborted is not it: after that an author often writes the older content into the template, which makes a revision again.
-func lastOther(status *fairleadv1alpha1.StagedRolloutStatus, hash string) int64 {
+func lastDifferent(status *fairleadv1alpha1.StagedRolloutStatus, hash string) int64 {
 	before := status.Revision
 	for _, one := range slices.Backward(status.Revisions) {
 		switch {
 		case one.Number >= before:
 		case one.Hash != hash:
 			return one.Number
-		case tookBack(one.Cause, false):
+		case isReversal(one.Cause, false):
 			before = one.ContentOf
 		}
 	}
 	return 0
 }
 
-// tookBack says whether a revision was made of this cause to take back one that had not passed every wave. Of what a person undid that is
+// isReversal says whether a revision was made of this cause to take back one that had not passed every wave. Of what a person undid that is
 // only known while the stable content is on its way again: later it may have been stable before, and what was undone can be undone.
-func tookBack(cause string, stableOnItsWay bool) bool {
+func isReversal(cause string, stableOnItsWay bool) bool {
 	switch cause {
 	case fairleadv1alpha1.CauseRolledBack, fairleadv1alpha1.CauseAborted:
 		return true
@@ -103,7 +103,7 @@ func abortIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.
 	switch {
 	case status.Stable == 0:
 		return fairleadv1alpha1.RolloutTarget{}, refuse("no revision is stable yet, so there is nothing to go back to; pause it, or mend the template")
-	case status.Stable == status.Revision && tookBack(newest.Cause, false):
+	case status.Stable == status.Revision && isReversal(newest.Cause, false):
 		return fairleadv1alpha1.RolloutTarget{}, refuse("r%d goes back to the content of r%d already, so there is nothing to abort", newest.Number, newest.ContentOf)
 	case status.Stable == status.Revision:
 		return fairleadv1alpha1.RolloutTarget{},

@@ -89,9 +89,9 @@ func ExitStatus(err error) (int, bool) {
 	return 0, false
 }
 
-// First returns the pod in which a command is run if none is named: the first that is whole and runs, or else one whose
+// ChoosePod returns the pod in which a command is run if none is named: the first that is whole and runs, or else one whose
 // container runs. It is nil if there is none.
-func First(found []Found, container string) (cluster string, pod *owned.Pod) {
+func ChoosePod(found []Found, container string) (cluster string, pod *owned.Pod) {
 	for _, whole := range []bool{true, false} {
 		for i := range found {
 			for j := range found[i].Pods {

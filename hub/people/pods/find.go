@@ -78,7 +78,7 @@ func (m *Members) FindIn(ctx context.Context, app Application, cluster string) F
 		if errors.Is(err, errLargeObject) {
 			err = fmt.Errorf("what %s answers is refused: %w", cluster, err)
 		}
-		out.err, out.Error, out.Reason = err, Sentence(err), apierrors.ReasonForError(err)
+		out.err, out.Error, out.Reason = err, ErrorSentence(err), apierrors.ReasonForError(err)
 		return out
 	}
 	for i := range s.pods {
@@ -91,8 +91,8 @@ func (m *Members) FindIn(ctx context.Context, app Application, cluster string) F
 	return out
 }
 
-// Sentence says why a member did not answer as it should, in the words of whoever refused.
-func Sentence(err error) string {
+// ErrorSentence says why a member did not answer as it should, in the words of whoever refused.
+func ErrorSentence(err error) string {
 	var network *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

@@ -78,16 +78,16 @@ func (l *Logs) follow(ctx context.Context, cluster string, late bool) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if f.left(&found, err) || f.refused(err) {
+		if f.hasLeft(&found, err) || f.refused(err) {
 			return nil
 		}
 		if err != nil {
-			f.lost(err)
+			f.reportDown(err)
 			rest = min(2*rest, longestPause)
 			f.sleep(ctx, wait.Jitter(rest, 1))
 			continue
 		}
-		f.back(&found)
+		f.reportUp(&found)
 		f.start(ctx, &found)
 		begun := l.Clock.Now()
 		changed := f.await(ctx, &found)
@@ -98,7 +98,7 @@ func (l *Logs) follow(ctx context.Context, cluster string, late bool) error {
 		}
 		f.sleep(ctx, rest)
 	}
-	var not takenError
+	var not readerError
 	if cause := context.Cause(ctx); errors.As(cause, &not) {
 		return cause
 	}
@@ -119,7 +119,7 @@ func (f *follower) refused(err error) bool {
 	if err == nil {
 		return false
 	}
-	f.say(f.cluster, Sentence(err)+"; its logs are not followed any more")
+	f.note(f.cluster, ErrorSentence(err)+"; its logs are not followed any more")
 	f.places.refuse(f.cluster)
 	return true
 }
@@ -140,22 +140,22 @@ func (f *follower) refusalOfLogs() (refusal error) {
 	return refusal
 }
 
-// lost says once that the cluster does not answer.
-func (f *follower) lost(err error) {
+// reportDown says once that the cluster does not answer.
+func (f *follower) reportDown(err error) {
 	if !f.down {
-		f.say(f.cluster, Sentence(err)+"; trying again")
+		f.note(f.cluster, ErrorSentence(err)+"; trying again")
 	}
 	f.down = true
 }
 
-// back says once that the cluster answers again, and at first if there is nothing to follow.
-func (f *follower) back(found *Found) {
+// reportUp says once that the cluster answers again, and at first if there is nothing to follow.
+func (f *follower) reportUp(found *Found) {
 	if f.down {
-		f.say(f.cluster, "it answers again")
+		f.note(f.cluster, "it answers again")
 	}
 	f.down = false
 	if f.first && len(found.Pods) == 0 {
-		f.say(f.cluster, "it has no pods of it yet")
+		f.note(f.cluster, "it has no pods of it yet")
 	}
 }
 
@@ -171,9 +171,9 @@ func (f *follower) start(ctx context.Context, found *Found) {
 	}
 	for i := range found.Pods {
 		p := &found.Pods[i]
-		chosen, why := f.chosen(p)
+		chosen, why := f.chosenContainers(p)
 		if why != "" && f.first {
-			f.say(f.cluster, why)
+			f.note(f.cluster, why)
 		}
 		for _, c := range chosen {
 			key := instance{p.UID, c.Name, c.Restarts}
@@ -182,7 +182,7 @@ func (f *follower) start(ctx context.Context, found *Found) {
 			if one == nil {
 				one = &followed{container: container{cluster: f.cluster, name: c.Name, late: f.late || !f.first}}
 			}
-			if !one.due(c, now) {
+			if !one.isDue(c, now) {
 				continue
 			}
 			if active >= maxStreams {
@@ -201,7 +201,7 @@ func (f *follower) start(ctx context.Context, found *Found) {
 		}
 	}
 	if left > 0 && !f.crowded {
-		f.say(f.cluster, fmt.Sprintf("%d more containers have logs; %d of a cluster are followed at once", left, maxStreams))
+		f.note(f.cluster, fmt.Sprintf("%d more containers have logs; %d of a cluster are followed at once", left, maxStreams))
 	}
 	f.crowded, f.first = left > 0, false
 }
@@ -212,8 +212,8 @@ func (o *followed) isActive() bool {
 	return o.active
 }
 
-// due says whether it is time to follow a container that is like this.
-func (o *followed) due(c owned.Container, now time.Time) bool {
+// isDue says whether it is time to follow a container that is like this.
+func (o *followed) isDue(c owned.Container, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.active && !now.Before(o.again) && (c.Running || c.Begun && !o.resumed || o.broken)
@@ -227,7 +227,7 @@ func (f *follower) run(ctx context.Context, one *followed) {
 	f.group.Go(func() {
 		before := one.last
 		err := f.read(ctx, &one.container)
-		if _, not := errors.AsType[takenError](err); not {
+		if _, not := errors.AsType[readerError](err); not {
 			f.stop(err)
 		}
 		one.mu.Lock()
@@ -246,9 +246,9 @@ func (f *follower) run(ctx context.Context, one *followed) {
 			one.failed++
 			rest = min(pause<<min(one.failed, 5), longestPause)
 			// What breaks a line breaks all of its streams: that is said when the cluster is asked for its pods.
-			if text := Sentence(err); apierrors.ReasonForError(err) != "" && !f.lostAll(err) && text != one.said && ctx.Err() == nil {
+			if text := ErrorSentence(err); apierrors.ReasonForError(err) != "" && !f.isClusterError(err) && text != one.said && ctx.Err() == nil {
 				one.said = text
-				f.say(f.cluster, nameOf(one.pod, one.name)+": "+text)
+				f.note(f.cluster, nameOf(one.pod, one.name)+": "+text)
 			}
 		}
 		one.again = f.Clock.Now().Add(rest)
@@ -259,8 +259,8 @@ func (f *follower) run(ctx context.Context, one *followed) {
 	})
 }
 
-// lostAll says whether an error is one of the whole cluster.
-func (f *follower) lostAll(err error) bool {
+// isClusterError says whether an error is one of the whole cluster.
+func (f *follower) isClusterError(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
 }
 

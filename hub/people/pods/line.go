@@ -38,7 +38,7 @@ func stateOf(cluster string, line *Line, err error) LineState {
 	case errors.Is(err, context.DeadlineExceeded):
 		return LineState{Remark: "whether " + cluster + " is connected could not be found out: the hub did not say it in time"}
 	case err != nil:
-		return LineState{Remark: fmt.Sprintf("whether %s is connected could not be found out: %s", cluster, Sentence(err))}
+		return LineState{Remark: fmt.Sprintf("whether %s is connected could not be found out: %s", cluster, ErrorSentence(err))}
 	case line == nil:
 		return LineState{Remark: cluster + " has no line to the hub yet; its agent opens one if it is of a version that does"}
 	}

@@ -61,7 +61,7 @@ type Logs struct {
 	mu sync.Mutex
 	// asking is held while a cluster is asked for its pods.
 	asking chan struct{}
-	places *places
+	places *followedClusters
 }
 
 // Bounds of what is read at once.
@@ -88,11 +88,11 @@ func (l *Logs) Run(ctx context.Context, clusters []string) (failed int, err erro
 	for _, name := range clusters {
 		g.Go(func() error {
 			err := l.readOnce(gctx, name)
-			var not takenError
+			var not readerError
 			if err == nil || errors.As(err, &not) {
 				return err
 			}
-			l.say(name, Sentence(err))
+			l.note(name, ErrorSentence(err))
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			failed++
@@ -106,12 +106,12 @@ func (l *Logs) Run(ctx context.Context, clusters []string) (failed int, err erro
 	return failed, err
 }
 
-// takenError says that whoever reads the lines does not take them any more.
-type takenError struct{ error }
+// readerError says that whoever reads the lines does not take them any more.
+type readerError struct{ error }
 
-func (e takenError) Unwrap() error { return e.error }
+func (e readerError) Unwrap() error { return e.error }
 
-func (l *Logs) say(cluster, text string) {
+func (l *Logs) note(cluster, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Say(cluster, text)
@@ -136,27 +136,27 @@ func (l *Logs) readOnce(ctx context.Context, cluster string) error {
 		return err
 	}
 	if len(found.Pods) == 0 {
-		l.say(cluster, "it has no pods of it")
+		l.note(cluster, "it has no pods of it")
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(readAtOnce)
 	for i := range found.Pods {
 		p := &found.Pods[i]
-		chosen, why := l.chosen(p)
+		chosen, why := l.chosenContainers(p)
 		if why != "" {
-			l.say(cluster, why)
+			l.note(cluster, why)
 		}
 		for _, c := range chosen {
 			if !c.Begun {
-				l.say(cluster, fmt.Sprintf("%s has no log yet: it is %s", nameOf(p, c.Name), p.State))
+				l.note(cluster, fmt.Sprintf("%s has no log yet: it is %s", nameOf(p, c.Name), p.State))
 				continue
 			}
 			g.Go(func() error {
 				one := &container{cluster: cluster, pod: p, name: c.Name}
 				err := l.read(gctx, one)
-				var not takenError
+				var not readerError
 				if err != nil && !errors.As(err, &not) && gctx.Err() == nil {
-					l.say(cluster, nameOf(p, c.Name)+": "+Sentence(err))
+					l.note(cluster, nameOf(p, c.Name)+": "+ErrorSentence(err))
 					return nil
 				}
 				return err
@@ -173,8 +173,8 @@ func nameOf(p *owned.Pod, container string) string {
 	return p.Name + "/" + container
 }
 
-// chosen returns the containers of a pod whose logs are meant, or why there are none.
-func (l *Logs) chosen(p *owned.Pod) ([]owned.Container, string) {
+// chosenContainers returns the containers of a pod whose logs are meant, or why there are none.
+func (l *Logs) chosenContainers(p *owned.Pod) ([]owned.Container, string) {
 	if l.Options.All {
 		return p.Containers, ""
 	}
@@ -246,8 +246,8 @@ func (l *Logs) read(ctx context.Context, c *container) error {
 		if err != nil {
 			return err
 		}
-		if err := l.take(c, line); err != nil {
-			return takenError{err}
+		if err := l.emit(c, line); err != nil {
+			return readerError{err}
 		}
 		if !line.At.IsZero() {
 			c.last = line.At
@@ -255,7 +255,7 @@ func (l *Logs) read(ctx context.Context, c *container) error {
 	}
 }
 
-func (l *Logs) take(c *container, line loglines.Line) error {
+func (l *Logs) emit(c *container, line loglines.Line) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Line(LogLine{Cluster: c.cluster, Pod: c.pod.Name, Container: c.name, Only: nameOf(c.pod, c.name) == c.pod.Name, Line: line})

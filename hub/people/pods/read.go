@@ -74,9 +74,9 @@ func (m *Members) list(ctx context.Context, at *url.URL, accept string, most int
 		return each(raw)
 	}
 	err = m.read(ctx, at, accept, left, func(d *json.Decoder) error {
-		return fields(d, func(name string) error {
+		return readFields(d, func(name string) error {
 			if name == "items" {
-				return elements(d, item)
+				return readElements(d, item)
 			}
 			raw, err := left.next(d)
 			if err != nil || name != "metadata" {
@@ -149,9 +149,9 @@ func (a *allowance) next(d *json.Decoder) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// fields has the value of each field of an object read, by its name.
-func fields(d *json.Decoder, read func(name string) error) error {
-	if is, err := opens(d, '{'); err != nil || !is {
+// readFields has the value of each field of an object read, by its name.
+func readFields(d *json.Decoder, read func(name string) error) error {
+	if is, err := readOpening(d, '{'); err != nil || !is {
 		return err
 	}
 	for d.More() {
@@ -168,9 +168,9 @@ func fields(d *json.Decoder, read func(name string) error) error {
 	return err
 }
 
-// elements has each element of a list read.
-func elements(d *json.Decoder, read func(*json.Decoder) error) error {
-	if is, err := opens(d, '['); err != nil || !is {
+// readElements has each element of a list read.
+func readElements(d *json.Decoder, read func(*json.Decoder) error) error {
+	if is, err := readOpening(d, '['); err != nil || !is {
 		return err
 	}
 	for d.More() {
@@ -182,8 +182,8 @@ func elements(d *json.Decoder, read func(*json.Decoder) error) error {
 	return err
 }
 
-// opens reads how an object or a list begins, and says whether there is one: null stands for none.
-func opens(d *json.Decoder, by json.Delim) (bool, error) {
+// readOpening reads how an object or a list begins, and says whether there is one: null stands for none.
+func readOpening(d *json.Decoder, by json.Delim) (bool, error) {
 	token, err := d.Token()
 	if err != nil || token == nil {
 		return false, err

@@ -31,7 +31,7 @@ func (f *follower) await(ctx context.Context, found *Found) bool {
 		return true
 	case <-f.ended:
 		return true
-	case <-f.places.leaves(f.cluster):
+	case <-f.places.leaving(f.cluster):
 		return true
 	case yes := <-changed:
 		return yes

@@ -23,12 +23,12 @@ type Scope struct {
 
 // Applications reads all of a scope, by namespace, kind and name.
 func (r *Reader) Applications(ctx context.Context, scope Scope) ([]applications.Application, error) {
-	known, err := r.heard(ctx)
+	known, err := r.heardClusters(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []applications.Application
-	err = pages(ctx, r.hub, func() *workv1alpha2.ResourceBindingList { return &workv1alpha2.ResourceBindingList{} },
+	err = listPages(ctx, r.hub, func() *workv1alpha2.ResourceBindingList { return &workv1alpha2.ResourceBindingList{} },
 		func(list *workv1alpha2.ResourceBindingList) {
 			for i := range list.Items {
 				out = append(out, applications.Of(&list.Items[i], known))
@@ -38,7 +38,7 @@ func (r *Reader) Applications(ctx context.Context, scope Scope) ([]applications.
 		return nil, fmt.Errorf("listing resourcebindings: %w", err)
 	}
 	if scope.Namespace == "" {
-		err = pages(ctx, r.hub, func() *workv1alpha2.ClusterResourceBindingList { return &workv1alpha2.ClusterResourceBindingList{} },
+		err = listPages(ctx, r.hub, func() *workv1alpha2.ClusterResourceBindingList { return &workv1alpha2.ClusterResourceBindingList{} },
 			func(list *workv1alpha2.ClusterResourceBindingList) {
 				for i := range list.Items {
 					out = append(out, applications.Of(&list.Items[i], known))
@@ -52,8 +52,8 @@ func (r *Reader) Applications(ctx context.Context, scope Scope) ([]applications.
 	return out, nil
 }
 
-// heard reads which clusters are heard from; it returns nil if the person may not read that.
-func (r *Reader) heard(ctx context.Context) (applications.Clusters, error) {
+// heardClusters reads which clusters are heard from; it returns nil if the person may not read that.
+func (r *Reader) heardClusters(ctx context.Context) (applications.Clusters, error) {
 	var clusters clusterv1alpha1.ClusterList
 	err := r.hub.List(ctx, &clusters)
 	if apierrors.IsForbidden(err) {

@@ -18,7 +18,7 @@ import (
 // Behind says in a sentence what has not caught up yet with what the author of an application
 // wrote last; empty if all has. A status that looks well may be about the version before.
 func (r *Reader) Behind(ctx context.Context, ref Ref) (string, error) {
-	b, err := r.Bound(ctx, ref)
+	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +33,7 @@ func (r *Reader) Behind(ctx context.Context, ref Ref) (string, error) {
 		return "", err
 	}
 	for _, row := range rows {
-		if said := behind(row); said != "" {
+		if said := behindSentence(row); said != "" {
 			return said, nil
 		}
 	}
@@ -75,15 +75,15 @@ func (r *Reader) behindRollout(ctx context.Context, ref Ref, b kube.Binding) (st
 		if have := sentOf(w).ID; have.Hash != plan.Wanted(name, have).Hash {
 			return name + " was not sent its revision yet.", nil
 		}
-		if !reported(w) {
+		if !isApplied(w) {
 			return name + " has not reported on the latest change yet.", nil
 		}
 	}
 	return "", nil
 }
 
-// behind says what has not caught up in one cluster.
-func behind(row Rendered) string {
+// behindSentence says what has not caught up in one cluster.
+func behindSentence(row Rendered) string {
 	switch {
 	case row.Failed != "":
 		return fmt.Sprintf("It cannot be rendered for %s: %s.", row.Cluster, row.Failed)
@@ -94,14 +94,14 @@ func behind(row Rendered) string {
 	case row.Sent.Annotations[contract.ManifestHashAnnotation] != row.Desired.Annotations[contract.ManifestHashAnnotation]:
 		return row.Cluster + " was not sent the latest change yet."
 	}
-	if !reported(row.Sent) {
+	if !isApplied(row.Sent) {
 		return row.Cluster + " has not reported on the latest change yet."
 	}
 	return ""
 }
 
-// reported says whether an agent has applied a Work as it is now.
-func reported(w *workv1alpha1.Work) bool {
+// isApplied says whether an agent has applied a Work as it is now.
+func isApplied(w *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return applied != nil && applied.Status == metav1.ConditionTrue && (applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation)
 }

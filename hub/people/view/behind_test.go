@@ -38,7 +38,7 @@ func TestBehind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.row.Cluster = "edge-1"
-			NewWithT(t).Expect(behind(tc.row)).To(Equal(tc.want))
+			NewWithT(t).Expect(behindSentence(tc.row)).To(Equal(tc.want))
 		})
 	}
 }

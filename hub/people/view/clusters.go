@@ -35,11 +35,11 @@ func (r *Reader) Clusters(ctx context.Context) (Fleet, error) {
 	}
 	var out Fleet
 	leases, err := r.leases(ctx)
-	if err = out.unless(err, "You may not read the leases of the agents: when they were heard from is not shown."); err != nil {
+	if err = out.hideForbidden(err, "You may not read the leases of the agents: when they were heard from is not shown."); err != nil {
 		return Fleet{}, err
 	}
 	works, err := r.tally(ctx)
-	if err = out.unless(err, "You may not read Works: how many there are is not shown."); err != nil {
+	if err = out.hideForbidden(err, "You may not read Works: how many there are is not shown."); err != nil {
 		return Fleet{}, err
 	}
 	for i := range list.Items {
@@ -54,8 +54,8 @@ func (r *Reader) Clusters(ctx context.Context) (Fleet, error) {
 	return out, nil
 }
 
-// unless returns an error, but for one about rights: then it says what is missing.
-func (f *Fleet) unless(err error, hidden string) error {
+// hideForbidden returns an error, but for one about rights: then it says what is missing.
+func (f *Fleet) hideForbidden(err error, hidden string) error {
 	if apierrors.IsForbidden(err) {
 		f.Hidden = append(f.Hidden, hidden)
 		return nil
@@ -85,7 +85,7 @@ func (r *Reader) leases(ctx context.Context) (map[string]*coordinationv1.Lease, 
 // tally counts all Works. Their manifests are not kept.
 func (r *Reader) tally(ctx context.Context) (clusters.Tally, error) {
 	out := clusters.Tally{}
-	err := pages(ctx, r.hub, func() *workv1alpha1.WorkList { return &workv1alpha1.WorkList{} },
+	err := listPages(ctx, r.hub, func() *workv1alpha1.WorkList { return &workv1alpha1.WorkList{} },
 		func(list *workv1alpha1.WorkList) {
 			for i := range list.Items {
 				out.Add(&list.Items[i])
@@ -141,7 +141,7 @@ func (r *Reader) Cluster(ctx context.Context, c *clusterv1alpha1.Cluster) (clust
 		return clusters.Cluster{}, nil, fmt.Errorf("reading the lease of %s: %w", c.Name, err)
 	}
 	tally, refused := clusters.Tally{}, []Refusal(nil)
-	err = pages(ctx, r.hub, func() *workv1alpha1.WorkList { return &workv1alpha1.WorkList{} },
+	err = listPages(ctx, r.hub, func() *workv1alpha1.WorkList { return &workv1alpha1.WorkList{} },
 		func(list *workv1alpha1.WorkList) {
 			for i := range list.Items {
 				w := &list.Items[i]

@@ -88,15 +88,15 @@ func (r *Reader) places(ctx context.Context) (func(Object) string, error) {
 		case clusterv1alpha1.KindCluster:
 			return o.Name
 		case kindRequest:
-			return asker(o.Name)
+			return clusterOfRequest(o.Name)
 		default:
 			return of[o.Namespace]
 		}
 	}, nil
 }
 
-// asker returns the cluster whose agent made a request, which is named after it.
-func asker(request string) string {
+// clusterOfRequest returns the cluster whose agent made a request, which is named after it.
+func clusterOfRequest(request string) string {
 	if i := strings.LastIndex(request, "."); i > 0 && request == contract.RenewalRequest(request[:i]) {
 		return request[:i]
 	}
@@ -109,7 +109,7 @@ func asker(request string) string {
 // events reads events, the oldest first.
 func (r *Reader) events(ctx context.Context, of func(Object) string, opts ...client.ListOption) ([]Event, error) {
 	var out []Event
-	err := pages(ctx, r.hub, func() *corev1.EventList { return &corev1.EventList{} },
+	err := listPages(ctx, r.hub, func() *corev1.EventList { return &corev1.EventList{} },
 		func(list *corev1.EventList) { out = append(out, eventsFrom(list.Items, of)...) }, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("listing events: %w", err)

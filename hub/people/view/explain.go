@@ -57,7 +57,7 @@ func (r *Reader) Explain(ctx context.Context, ref Ref) (*explain.Report, error) 
 		return nil, err
 	}
 	if b != nil {
-		if err := r.bound(ctx, report, b); err != nil {
+		if err := r.explainBinding(ctx, report, b); err != nil {
 			return nil, err
 		}
 	}
@@ -125,8 +125,8 @@ func holderOf(template *unstructured.Unstructured, policies []policyv1alpha1.Pol
 	return nil, false
 }
 
-// bound explains what became of a binding.
-func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Binding) error {
+// explainBinding explains what became of a binding.
+func (r *Reader) explainBinding(ctx context.Context, report *explain.Report, b kube.Binding) error {
 	spec, status := b.BindingSpec(), b.BindingStatus()
 	if c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled); c != nil {
 		report.Scheduled = &explain.Scheduled{
@@ -161,7 +161,7 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		return err
 	}
 	if spec.Placement != nil {
-		w, err := r.world(ctx, report, b, clusters)
+		w, err := r.gatherDecision(ctx, report, b, clusters)
 		if err != nil {
 			return err
 		}
@@ -170,10 +170,10 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		in.AppliedPlacement, in.Explain = "", true // whatever was decided before, say why
 		d := decide.Decide(in)
 		report.Attempts = explain.Attempts(d, spec.Clusters)
-		report.Now = explain.Now(d, spec.Clusters)
+		report.Now = explain.ChangeSentence(d, spec.Clusters)
 		if hints.Responsible(b) {
 			// Whether it would be left where it is, if nothing but room had changed.
-			report.Better = explain.Better(decide.Decide(asIs))
+			report.Better = explain.FailbackSentence(decide.Decide(asIs))
 		}
 		if d.Outcome == decide.Refused {
 			report.State = append(report.State, d.Message)

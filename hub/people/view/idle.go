@@ -22,7 +22,7 @@ import (
 func (r *Reader) WhyIdle(ctx context.Context, p policyv1alpha1.Policy) ([]string, error) {
 	var out []string
 	for i := range p.PropagationSpec().ResourceSelectors {
-		said, err := r.whyNot(ctx, p, &p.PropagationSpec().ResourceSelectors[i])
+		said, err := r.explainSelector(ctx, p, &p.PropagationSpec().ResourceSelectors[i])
 		if err != nil {
 			return nil, err
 		}
@@ -31,8 +31,8 @@ func (r *Reader) WhyIdle(ctx context.Context, p policyv1alpha1.Policy) ([]string
 	return out, nil
 }
 
-// whyNot says what becomes of one selector.
-func (r *Reader) whyNot(ctx context.Context, p policyv1alpha1.Policy, s *policyv1alpha1.ResourceSelector) (string, error) {
+// explainSelector says what becomes of one selector.
+func (r *Reader) explainSelector(ctx context.Context, p policyv1alpha1.Policy, s *policyv1alpha1.ResourceSelector) (string, error) {
 	kind := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)
 	namespace := s.Namespace
 	if p.GetNamespace() != "" {

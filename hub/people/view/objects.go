@@ -67,8 +67,8 @@ func (r *Reader) Binding(ctx context.Context, ref Ref) (kube.Binding, error) {
 	return b, nil
 }
 
-// Bound reads the binding of a template. There being none is an error that says what to do.
-func (r *Reader) Bound(ctx context.Context, ref Ref) (kube.Binding, error) {
+// RequireBinding reads the binding of a template. There being none is an error that says what to do.
+func (r *Reader) RequireBinding(ctx context.Context, ref Ref) (kube.Binding, error) {
 	b, err := r.Binding(ctx, ref)
 	if b != nil || err != nil {
 		return b, err
@@ -81,11 +81,11 @@ func (r *Reader) Bound(ctx context.Context, ref Ref) (kube.Binding, error) {
 
 // Application reads one.
 func (r *Reader) Application(ctx context.Context, ref Ref) (*applications.Application, error) {
-	b, err := r.Bound(ctx, ref)
+	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	known, err := r.heard(ctx)
+	known, err := r.heardClusters(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -35,9 +35,9 @@ func New(hub client.Reader, mapper meta.RESTMapper, served *kube.ServedKinds, cl
 // page is how many objects are asked for at once: what is large is never held as a whole.
 const page = 500
 
-// pages lists a kind in pages and calls each with every one of them. A cache, which has no
+// listPages lists a kind in pages and calls each with every one of them. A cache, which has no
 // pages, gives all at once.
-func pages[L client.ObjectList](ctx context.Context, hub client.Reader, empty func() L, each func(L), opts ...client.ListOption) error {
+func listPages[L client.ObjectList](ctx context.Context, hub client.Reader, empty func() L, each func(L), opts ...client.ListOption) error {
 	for next := ""; ; {
 		list := empty() // what is decoded into a list that was used mixes with what it had
 		if err := hub.List(ctx, list, slices.Concat(opts, []client.ListOption{client.Limit(page), client.Continue(next)})...); err != nil {

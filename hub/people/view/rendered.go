@@ -46,7 +46,7 @@ type Rendered struct {
 // has it, by name: of the revision that the cluster is to have, where changes go out in waves. It writes
 // nothing.
 func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
-	b, err := r.Bound(ctx, ref)
+	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

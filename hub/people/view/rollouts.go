@@ -35,7 +35,7 @@ type Staged struct {
 // Staged reads how the changes of an application go out. That they do not go out in waves is an
 // error that says what to do.
 func (r *Reader) Staged(ctx context.Context, ref Ref) (*Staged, error) {
-	b, err := r.Bound(ctx, ref)
+	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.
 	}
 	of := executionNamespaces(clusters)
 	out := map[string]rollouts.Sent{}
-	err = pages(ctx, r.hub, func() *metav1.PartialObjectMetadataList {
+	err = listPages(ctx, r.hub, func() *metav1.PartialObjectMetadataList {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
 		return list
@@ -195,7 +195,7 @@ func sentOf(work metav1.Object) rollouts.Sent {
 // Planned says in which waves a change of an application would go out if it were made now, by a strategy
 // that is given, or by the one that it goes by if that is nil.
 func (r *Reader) Planned(ctx context.Context, ref Ref, strategy *fairleadv1alpha1.RolloutStrategySpec) ([]rollouts.PlannedWave, error) {
-	b, err := r.Bound(ctx, ref)
+	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -92,9 +92,9 @@ func (r *Reader) follow(ctx context.Context, b kube.Binding, name string) (*foll
 	return f, err
 }
 
-// choose says, as the binding stage does, what a cluster gets of an object, and whose revision that is. Own is the Work that the cluster
+// chooseContent says, as the binding stage does, what a cluster gets of an object, and whose revision that is. Own is the Work that the cluster
 // has of the object; nil if it has none.
-func (r *Reader) choose(
+func (r *Reader) chooseContent(
 	ctx context.Context, ref revision.Ref, cluster string, own *workv1alpha1.Work, by following,
 ) (staging.Verdict, staging.Candidate, error) {
 	if len(by.rollouts) == 0 {
@@ -151,7 +151,7 @@ func (r *Reader) candidate(ctx context.Context, f *followed, ref revision.Ref, c
 func (r *Reader) stage(
 	ctx context.Context, row *Rendered, template *unstructured.Unstructured, one *renderer, by following,
 ) (*unstructured.Unstructured, staging.Material, error) {
-	verdict, candidate, err := r.choose(ctx, revision.Part{Object: template}.Ref(), row.Cluster, row.Sent, by)
+	verdict, candidate, err := r.chooseContent(ctx, revision.Part{Object: template}.Ref(), row.Cluster, row.Sent, by)
 	switch {
 	case errors.Is(err, revision.ErrUnreadable) && !apierrors.IsForbidden(err):
 		row.Failed = err.Error()

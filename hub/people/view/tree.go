@@ -10,7 +10,7 @@ import (
 
 // Tree follows an application from its template to the objects in the members.
 func (r *Reader) Tree(ctx context.Context, ref Ref) (tree.Node, error) {
-	b, err := r.Bound(ctx, ref)
+	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
 		return tree.Node{}, err
 	}

@@ -47,7 +47,7 @@ func (r *Reader) WhatIf(ctx context.Context, policies []policyv1alpha1.Policy, r
 	var out []*explain.Report
 	var supposed []kube.Binding
 	for _, t := range templates {
-		report, b, err := r.suppose(ctx, policies, t, supposed)
+		report, b, err := r.explainSupposed(ctx, policies, t, supposed)
 		if err != nil {
 			return nil, err
 		}
@@ -91,9 +91,9 @@ func (r *Reader) selected(ctx context.Context, policies []policyv1alpha1.Policy)
 	return out, nil
 }
 
-// suppose explains an object as if policies were on the hub, and the bindings supposed as they
+// explainSupposed explains an object as if policies were on the hub, and the bindings supposed as they
 // are there. It returns how its own would be; nil if no policy selects it.
-func (r *Reader) suppose(
+func (r *Reader) explainSupposed(
 	ctx context.Context, policies []policyv1alpha1.Policy, t *unstructured.Unstructured, supposed []kube.Binding,
 ) (*explain.Report, kube.Binding, error) {
 	there, err := r.policies(ctx, t)
@@ -103,8 +103,8 @@ func (r *Reader) suppose(
 	}
 	target := selector.TargetOf(t)
 	holder, claimed := holderOf(t, there)
-	all := append(slices.Clone(policies), without(there, policies)...)
-	if changed := named(policies, holder); changed != nil {
+	all := append(slices.Clone(policies), excluding(there, policies)...)
+	if changed := policyNamed(policies, holder); changed != nil {
 		holder = changed
 	}
 	others, err := r.otherVersions(ctx, t)
@@ -161,7 +161,7 @@ func (r *Reader) supposedBinding(
 		demand.Replicas, demand.Requirements, demand.Components = spec.Replicas, spec.ReplicaRequirements, spec.Components
 	} else {
 		b = kube.BindingsIn(t.GetNamespace()).New()
-		if err := r.demand(ctx, demand, t); err != nil {
+		if err := r.fillDemand(ctx, demand, t); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +183,7 @@ func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b ku
 	if err != nil {
 		return err
 	}
-	w, err := r.world(ctx, report, b, clusters, supposed...)
+	w, err := r.gatherDecision(ctx, report, b, clusters, supposed...)
 	if err != nil {
 		return err
 	}
@@ -207,8 +207,8 @@ func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b ku
 	return err
 }
 
-// demand fills in what a template asks for, by what the hub knows of its kind.
-func (r *Reader) demand(ctx context.Context, demand *plan.Demand, t *unstructured.Unstructured) error {
+// fillDemand fills in what a template asks for, by what the hub knows of its kind.
+func (r *Reader) fillDemand(ctx context.Context, demand *plan.Demand, t *unstructured.Unstructured) error {
 	kinds, err := r.Interpreter(ctx)
 	if err != nil {
 		return err
@@ -239,19 +239,19 @@ func (r *Reader) Interpreter(ctx context.Context) (interpreter.Interpreter, erro
 	return kinds, kinds.Load(ctx, r.hub)
 }
 
-// without returns the policies that are not among others, by their names.
-func without(policies, others []policyv1alpha1.Policy) []policyv1alpha1.Policy {
+// excluding returns the policies that are not among others, by their names.
+func excluding(policies, others []policyv1alpha1.Policy) []policyv1alpha1.Policy {
 	var out []policyv1alpha1.Policy
 	for _, p := range policies {
-		if named(others, p) == nil {
+		if policyNamed(others, p) == nil {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// named returns the policy of the same name; nil if there is none.
-func named(policies []policyv1alpha1.Policy, like policyv1alpha1.Policy) policyv1alpha1.Policy {
+// policyNamed returns the policy of the same name; nil if there is none.
+func policyNamed(policies []policyv1alpha1.Policy, like policyv1alpha1.Policy) policyv1alpha1.Policy {
 	if like == nil {
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 // day is for how long the usual capacity holds at least, and a jump is shown at most.
 const day = 24 * time.Hour
 
-// Usual is the capacity that reports are compared with.
-type Usual struct {
+// Baseline is the capacity that reports are compared with.
+type Baseline struct {
 	// At is when it was noted.
 	At metav1.Time `json:"at"`
 	// Allocatable are the amounts that were reported then.
@@ -30,8 +30,8 @@ type Usual struct {
 }
 
 // Read returns what the annotation of a Cluster says is usual; nil if it says nothing.
-func Read(annotation string) *Usual {
-	usual := &Usual{}
+func Read(annotation string) *Baseline {
+	usual := &Baseline{}
 	if annotation == "" || json.Unmarshal([]byte(annotation), usual) != nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ type Input struct {
 	// Cluster is its name.
 	Cluster string
 	// Usual is what was noted; nil if nothing was.
-	Usual *Usual
+	Usual *Baseline
 	// Believed is what is believed of the allocatable amounts of the last report; empty if there
 	// was none.
 	Believed corev1.ResourceList
@@ -54,14 +54,14 @@ type Input struct {
 // Decision is what follows.
 type Decision struct {
 	// Usual is what is to be noted; nil to leave what is.
-	Usual *Usual
+	Usual *Baseline
 	// Jumped says whether more than twice the usual capacity is reported, and Message which.
 	Jumped  bool
 	Message string
 }
 
-// compared are the resources of which a jump is told.
-func compared() []corev1.ResourceName {
+// comparedResources are the resources of which a jump is told.
+func comparedResources() []corev1.ResourceName {
 	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
 }
 
@@ -70,9 +70,9 @@ func compared() []corev1.ResourceName {
 // jump is usual after a day.
 func Decide(in Input) Decision {
 	now := metav1.NewTime(in.Now.UTC().Truncate(time.Second)) // as precise as it is in the annotation
-	next := &Usual{At: now, Allocatable: corev1.ResourceList{}}
+	next := &Baseline{At: now, Allocatable: corev1.ResourceList{}}
 	if in.Usual != nil {
-		next = &Usual{At: in.Usual.At, Allocatable: maps.Clone(in.Usual.Allocatable), Jumped: in.Usual.Jumped}
+		next = &Baseline{At: in.Usual.At, Allocatable: maps.Clone(in.Usual.Allocatable), Jumped: in.Usual.Jumped}
 	}
 	if next.Allocatable == nil {
 		next.Allocatable = corev1.ResourceList{}
@@ -101,10 +101,10 @@ func Decide(in Input) Decision {
 
 // follow brings the usual amounts up to date, and returns of which resources more than twice as
 // much is reported.
-func (u *Usual) follow(believed corev1.ResourceList, now metav1.Time) []corev1.ResourceName {
+func (u *Baseline) follow(believed corev1.ResourceList, now metav1.Time) []corev1.ResourceName {
 	var over []corev1.ResourceName
 	noted, due := false, !now.Time.Before(u.At.Add(day))
-	for _, name := range compared() {
+	for _, name := range comparedResources() {
 		reported, ok := believed[name]
 		if !ok {
 			continue
@@ -132,7 +132,7 @@ func (u *Usual) follow(believed corev1.ResourceList, now metav1.Time) []corev1.R
 
 // message says what is reported, and what to do about it. It does not follow the amounts that are
 // reported: an agent that lies would have it written again and again.
-func message(cluster string, usual *Usual, over []corev1.ResourceName) string {
+func message(cluster string, usual *Baseline, over []corev1.ResourceName) string {
 	var names, limits []string
 	for _, name := range over {
 		amount := usual.Allocatable[name]

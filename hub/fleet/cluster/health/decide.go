@@ -127,8 +127,8 @@ func Decide(in Input) Decision {
 	memory := Memory{Heard: in.Now, Renewed: in.Renewed, Started: in.Now, ready: reportOf(in.Ready)}
 	if in.Memory != nil && !in.missed() {
 		memory.Started = in.Memory.Started
-		if !in.Line.Up && quiet(in, memory) {
-			memory.Heard = in.heardBefore()
+		if !in.Line.Up && isUnchanged(in, memory) {
+			memory.Heard = in.previouslyHeard()
 		}
 	}
 	settle(in, &memory)
@@ -179,13 +179,13 @@ func (in Input) missed() bool {
 	return !in.Memory.Due.IsZero() && in.Memory.Due.Before(in.Awake)
 }
 
-// quiet says that nothing was written since the last look.
-func quiet(in Input, now Memory) bool {
+// isUnchanged says that nothing was written since the last look.
+func isUnchanged(in Input, now Memory) bool {
 	return now.ready == in.Memory.ready && now.Renewed.Equal(in.Memory.Renewed)
 }
 
-// heardBefore is when a member was heard from last that is not now.
-func (in Input) heardBefore() time.Time {
+// previouslyHeard is when a member was heard from last that is not now.
+func (in Input) previouslyHeard() time.Time {
 	if in.Line.down() && in.Line.Lost.After(in.Memory.Heard) {
 		return in.Line.Lost // until then the line was open
 	}

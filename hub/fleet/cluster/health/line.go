@@ -109,13 +109,13 @@ func NewLineLosses(lines []Line) LineLosses {
 // MostAt says whether most lines that there were went within seconds of one that was lost then: it is more likely that the
 // hub has lost its network than that so many agents failed.
 func (l LineLosses) MostAt(lost time.Time) bool {
-	fell := around(l.losses, lost)
-	before := fell + l.up - around(l.back, lost)
+	fell := countNear(l.losses, lost)
+	before := fell + l.up - countNear(l.back, lost)
 	return fell > 1 && 2*fell > before
 }
 
-// around counts the times that are near to one.
-func around(times []time.Time, at time.Time) int {
+// countNear counts the times that are near to one.
+func countNear(times []time.Time, at time.Time) int {
 	from, _ := slices.BinarySearchFunc(times, at.Add(-linesAtOnce), time.Time.Compare)
 	to, _ := slices.BinarySearchFunc(times, at.Add(linesAtOnce+1), time.Time.Compare)
 	return to - from

@@ -30,11 +30,11 @@ func Decide(taints []corev1.Taint, ready *metav1.Condition, now time.Time) []cor
 		}
 	}
 	add := func(key string) {
-		if !slices.ContainsFunc(out, is(key)) {
+		if !slices.ContainsFunc(out, isTaint(key)) {
 			out = append(out, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &since})
 		}
 	}
-	remove := func(key string) { out = slices.DeleteFunc(out, is(key)) }
+	remove := func(key string) { out = slices.DeleteFunc(out, isTaint(key)) }
 
 	switch {
 	case ready == nil:
@@ -52,8 +52,8 @@ func Decide(taints []corev1.Taint, ready *metav1.Condition, now time.Time) []cor
 	return out
 }
 
-// is says whether a taint is ours: key and effect count, the value does not.
-func is(key string) func(corev1.Taint) bool {
+// isTaint says whether a taint is ours: key and effect count, the value does not.
+func isTaint(key string) func(corev1.Taint) bool {
 	return func(t corev1.Taint) bool { return t.Key == key && t.Effect == corev1.TaintEffectNoSchedule }
 }
 

@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Believed returns the conditions of a Cluster as they are believed: one that is not
+// EffectiveConditions returns the conditions of a Cluster as they are believed: one that is not
 // yet believed to be back is still Unknown.
-func Believed(conditions []metav1.Condition, settling bool) []metav1.Condition {
+func EffectiveConditions(conditions []metav1.Condition, settling bool) []metav1.Condition {
 	if !settling || !meta.IsStatusConditionTrue(conditions, clusterv1alpha1.ClusterReady) {
 		return conditions
 	}

@@ -107,7 +107,7 @@ func TestAClusterThatIsNotBelievedIsStillSilent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	conditions := []metav1.Condition{{Type: "Other", Status: "True"}, {Type: "Ready", Status: "True"}}
-	g.Expect(Believed(conditions, false)).To(Equal(conditions))
-	g.Expect(Believed(conditions, true)[1].Status).To(Equal(metav1.ConditionUnknown))
+	g.Expect(EffectiveConditions(conditions, false)).To(Equal(conditions))
+	g.Expect(EffectiveConditions(conditions, true)[1].Status).To(Equal(metav1.ConditionUnknown))
 	g.Expect(conditions[1].Status).To(Equal(metav1.ConditionTrue), "what is given stays as it is")
 }

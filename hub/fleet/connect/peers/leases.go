@@ -128,7 +128,7 @@ func (p *Peers) callNew(ctx context.Context, records []Record) {
 			continue
 		}
 		if is {
-			p.drop(record.ID)
+			p.disconnect(record.ID)
 		}
 		p.call(ctx, record)
 	}
@@ -137,7 +137,7 @@ func (p *Peers) callNew(ctx context.Context, records []Record) {
 			left = append(left, id)
 		}
 	}
-	p.drop(left...)
+	p.disconnect(left...)
 }
 
 // collect deletes the records of replicas that are gone: they have not been renewed for long, and are not heard.
@@ -149,7 +149,7 @@ func (p *Peers) collect(ctx context.Context, r *leases, records []Record) error 
 			before = leaseVersion{version: record.Version, since: now}
 		}
 		seen[record.ID] = before
-		if record.ID == p.me.id || now.Sub(before.since) < LeaseDuration || p.hears(record.ID) {
+		if record.ID == p.me.id || now.Sub(before.since) < LeaseDuration || p.isSynced(record.ID) {
 			continue
 		}
 		if err := p.o.Directory.Remove(ctx, record); err != nil {

@@ -67,8 +67,8 @@ func (p *Peers) call(ctx context.Context, record Record) {
 	other.done.Go(func() { p.keepFollowing(ctx, other) })
 }
 
-// drop ends what runs for other replicas.
-func (p *Peers) drop(ids ...string) {
+// disconnect ends what runs for other replicas.
+func (p *Peers) disconnect(ids ...string) {
 	var dropped []*peer
 	p.mu.Lock()
 	for _, id := range ids {
@@ -96,7 +96,7 @@ func (p *Peers) keepFollowing(ctx context.Context, other *peer) {
 	next := backoff
 	for {
 		synced, err := p.follow(ctx, other)
-		p.lose(other.record.ID)
+		p.markLost(other.record.ID)
 		if ctx.Err() != nil {
 			return
 		}
@@ -140,7 +140,7 @@ func (p *Peers) follow(ctx context.Context, other *peer) (synced bool, err error
 	}
 	resp, err := other.transport.RoundTrip(req)
 	if err != nil {
-		return false, because(ctx, err)
+		return false, causeOf(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -154,18 +154,18 @@ func (p *Peers) follow(ctx context.Context, other *peer) (synced bool, err error
 			return synced, errors.New("it ended the connection")
 		}
 		if err == nil {
-			err = p.take(other.record.ID, m)
+			err = p.apply(other.record.ID, m)
 		}
 		if err != nil {
-			return synced, because(ctx, err)
+			return synced, causeOf(ctx, err)
 		}
 		synced = synced || m.Synced
 		silent.Reset(p.silence)
 	}
 }
 
-// because is why a request really ended.
-func because(ctx context.Context, err error) error {
+// causeOf is why a request really ended.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -179,8 +179,8 @@ func (p *Peers) begin(id string) {
 	p.heard[id].Begin()
 }
 
-// take takes in what another replica says.
-func (p *Peers) take(id string, m wire.Message) error {
+// apply takes in what another replica says.
+func (p *Peers) apply(id string, m wire.Message) error {
 	p.mu.Lock()
 	now := p.o.Clock.Now()
 	clusters, err := p.heard[id].Apply(m, now)
@@ -192,16 +192,16 @@ func (p *Peers) take(id string, m wire.Message) error {
 	return err
 }
 
-// lose says that another replica is not heard any more.
-func (p *Peers) lose(id string) {
+// markLost says that another replica is not heard any more.
+func (p *Peers) markLost(id string) {
 	p.mu.Lock()
 	clusters := p.heard[id].Lose(p.o.Clock.Now())
 	p.mu.Unlock()
 	p.changed(clusters)
 }
 
-// hears says whether all lines of another replica are known as they are now.
-func (p *Peers) hears(id string) bool {
+// isSynced says whether all lines of another replica are known as they are now.
+func (p *Peers) isSynced(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.heard[id]

@@ -133,7 +133,7 @@ func (p *Peers) Start(ctx context.Context) error {
 	<-running.Done()
 	_ = server.Close()
 	group.Wait()
-	p.drop(p.all()...)
+	p.disconnect(p.all()...)
 	p.deregister(ctx, own)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // It was asked to end, and did.

@@ -168,7 +168,7 @@ func hears(t *testing.T, replicas ...*replica) {
 	for _, a := range replicas {
 		for _, b := range replicas {
 			if a != b {
-				eventually(t, func(g Gomega) { g.Expect(a.hears(b.ID())).To(BeTrue()) })
+				eventually(t, func(g Gomega) { g.Expect(a.isSynced(b.ID())).To(BeTrue()) })
 			}
 		}
 	}

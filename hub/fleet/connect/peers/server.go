@@ -42,7 +42,7 @@ type server struct {
 
 // server returns what serves other replicas until the context ends.
 func (p *Peers) server(ctx context.Context, log logr.Logger) *server {
-	s := &server{pending: connlimit.Limit{All: maxPending, OfOne: maxPendingOfOne, Pending: true, IsExempt: p.knows}}
+	s := &server{pending: connlimit.Limit{All: maxPending, OfOne: maxPendingOfOne, Pending: true, IsExempt: p.isReplicaAddress}}
 	s.Server = &http.Server{
 		Handler: http.HandlerFunc(p.serve), TLSConfig: p.me.tls(p.admit),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: 2 * idleTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -79,8 +79,8 @@ func (p *Peers) replica(pin string) (string, bool) {
 	return "", false
 }
 
-// knows says whether a replica has such an address, as far as their records have addresses and no names.
-func (p *Peers) knows(ip netip.Addr) bool {
+// isReplicaAddress says whether a replica has such an address, as far as their records have addresses and no names.
+func (p *Peers) isReplicaAddress(ip netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.known {
@@ -115,7 +115,7 @@ func (p *Peers) serveLines(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	defer p.release(id)
-	if err := p.tell(r.Context(), w, id); err != nil {
+	if err := p.streamLines(r.Context(), w, id); err != nil {
 		logr.FromContextOrDiscard(r.Context()).V(1).Info("Another replica of the hub takes nothing", "replica", id, "reason", err.Error())
 	}
 }
@@ -138,8 +138,8 @@ func (p *Peers) release(id string) {
 	}
 }
 
-// tell writes all lines, then what changes.
-func (p *Peers) tell(ctx context.Context, w http.ResponseWriter, id string) error {
+// streamLines writes all lines, then what changes.
+func (p *Peers) streamLines(ctx context.Context, w http.ResponseWriter, id string) error {
 	out := http.NewResponseController(w)
 	write := func(messages ...wire.Message) error {
 		// A replica that takes nothing is as good as gone.
@@ -193,5 +193,5 @@ func (p *Peers) tell(ctx context.Context, w http.ResponseWriter, id string) erro
 
 // heartbeat is how this replica is, as another one is told.
 func (p *Peers) heartbeat(id string) *wire.Heartbeat {
-	return &wire.Heartbeat{Elected: p.elected(), Hears: p.hears(id)}
+	return &wire.Heartbeat{Elected: p.elected(), Hears: p.isSynced(id)}
 }

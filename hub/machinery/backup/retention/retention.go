@@ -43,16 +43,16 @@ func Parse(hub, name string) (File, bool) {
 	return File{Name: name, Taken: taken}, true
 }
 
-// Partial returns the pattern of the names that a backup has until it is whole; the star stands for what makes it unique.
-func Partial(name string) string { return "." + name + ".*" + unwritten }
+// PartialPattern returns the pattern of the names that a backup has until it is whole; the star stands for what makes it unique.
+func PartialPattern(name string) string { return "." + name + ".*" + unwritten }
 
 // IsPartial says whether a file is a backup of the hub that was not finished.
 func IsPartial(hub, name string) bool {
 	return strings.HasPrefix(name, "."+prefix+hub+"-") && strings.HasSuffix(name, unwritten)
 }
 
-// Hub says of which hub a file is a backup, if it is one of any.
-func Hub(name string) (string, bool) {
+// HubOf says of which hub a file is a backup, if it is one of any.
+func HubOf(name string) (string, bool) {
 	rest, _ := strings.CutPrefix(name, prefix)
 	hub, _, _ := strings.Cut(rest, "-")
 	_, ok := Parse(hub, name)
@@ -69,8 +69,8 @@ func Newest(files []File, now time.Time) (File, bool) {
 	return sorted[len(sorted)-1], true
 }
 
-// Ahead returns those of some backups that are from the future, in the order of their times: the clock that made them was ahead, or this one is behind.
-func Ahead(files []File, now time.Time) []File {
+// FromFuture returns those of some backups that are from the future, in the order of their times: the clock that made them was ahead, or this one is behind.
+func FromFuture(files []File, now time.Time) []File {
 	return slices.DeleteFunc(inOrder(now, files), func(f File) bool { return !f.Taken.After(now) })
 }
 

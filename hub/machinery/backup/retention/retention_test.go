@@ -118,11 +118,11 @@ func TestAClockThatWasAheadOnceLeavesTheHistory(t *testing.T) {
 func TestWhoseABackupIs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub, ok := Hub(Name("1a2b3c4d", at(0), true))
+	hub, ok := HubOf(Name("1a2b3c4d", at(0), true))
 	g.Expect(ok).To(BeTrue())
 	g.Expect(hub).To(Equal("1a2b3c4d"))
 	for _, name := range []string{"", "notes.txt", "fairlead-", "fairlead-hub.backup", "fairlead--20261122T220405Z.backup"} {
-		_, ok := Hub(name)
+		_, ok := HubOf(name)
 		g.Expect(ok).To(BeFalse(), name)
 	}
 }

@@ -30,16 +30,16 @@ func New(rights rbacinformers.Interface, next authorizer.Authorizer) (authorizer
 		&rbac.RoleGetter{Lister: rights.Roles().Lister()}, roleBindings{inNamespace},
 		&rbac.ClusterRoleGetter{Lister: rights.ClusterRoles().Lister()}, clusterRoleBindings{ofCluster},
 	)
-	return union.New(asking{own}, next), nil
+	return union.New(subjectAuthorizer{own}, next), nil
 }
 
-// asking passes on who asks, of whom the listers of bindings are not told.
-type asking struct{ next authorizer.Authorizer }
+// subjectAuthorizer passes on who asks, of whom the listers of bindings are not told.
+type subjectAuthorizer struct{ next authorizer.Authorizer }
 
 type userKey struct{}
 
 // Authorize implements authorizer.Authorizer.
-func (a asking) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+func (a subjectAuthorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	return a.next.Authorize(context.WithValue(ctx, userKey{}, attributes.GetUser()), attributes) //nolint:wrapcheck // It is the answer.
 }
 

@@ -65,7 +65,7 @@ func unpack(ctx context.Context, in io.Reader, dir *datadir.Dir, snapshotPath st
 		}
 		if name == databaseName {
 			// The snapshot, and the database that is made of it.
-			if err = datadir.HasRoom(dir.Root(), 2*size+datadir.NewDatabase); err == nil {
+			if err = datadir.CheckFreeSpace(dir.Root(), 2*size+datadir.NewDatabase); err == nil {
 				err = archive.toFile(name, snapshotPath)
 			}
 		} else {

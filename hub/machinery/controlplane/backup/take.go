@@ -36,7 +36,7 @@ type Source struct {
 // Take writes a backup. The working directory of the process becomes that of the components, for the sake of the short
 // addresses of sockets.
 func (s Source) Take(ctx context.Context, out io.Writer) error {
-	dir, err := datadir.Look(s.DataDir)
+	dir, err := datadir.OpenUnlocked(s.DataDir)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s Source) Take(ctx context.Context, out io.Writer) error {
 	defer func() { _ = copied.Close() }()
 
 	all := contents{Format: format, Taken: s.Now.UTC(), Version: s.Version, SHA256: map[string]string{}}
-	if all.Providers, err = encryption.Foreign(dir.Encryption()); err != nil {
+	if all.Providers, err = encryption.ForeignPrefixes(dir.Encryption()); err != nil {
 		return err
 	}
 	var size int64
@@ -169,5 +169,5 @@ func hasRoom(ctx context.Context, client *clientv3.Client, dir *datadir.Dir) err
 	if err != nil {
 		return fmt.Errorf("asking the database for its size: %w", err)
 	}
-	return datadir.HasRoom(dir.Run(), status.DbSize)
+	return datadir.CheckFreeSpace(dir.Run(), status.DbSize)
 }

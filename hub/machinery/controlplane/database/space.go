@@ -79,13 +79,13 @@ const (
 	settleTries = 20
 )
 
-// settled is how much there is after a compaction.
-func settled(ctx context.Context, client *clientv3.Client, member string) (space Space, err error) {
+// spaceAfterCompaction is how much there is after a compaction.
+func spaceAfterCompaction(ctx context.Context, client *clientv3.Client, member string) (space Space, err error) {
 	for range settleTries {
 		if space, err = LookAtSpace(ctx, client, member); err != nil || space.shrinks() {
 			break
 		}
-		if err = commit(ctx, client); err != nil {
+		if err = forceCommit(ctx, client); err != nil {
 			break
 		}
 		select {
@@ -97,10 +97,10 @@ func settled(ctx context.Context, client *clientv3.Client, member string) (space
 	return space, err
 }
 
-// commit has etcd write something to its file, even if the database is full: the entry of its member once more, as it is. What a commit frees
+// forceCommit has etcd write something to its file, even if the database is full: the entry of its member once more, as it is. What a commit frees
 // is counted as empty two commits later, or after more of them if somebody reads meanwhile; in a full database nobody else writes, and
 // questions are no writes.
-func commit(ctx context.Context, client *clientv3.Client) error {
+func forceCommit(ctx context.Context, client *clientv3.Client) error {
 	members, err := client.MemberList(ctx)
 	if err != nil {
 		return fmt.Errorf("asking the database for its member: %w", err)
@@ -121,7 +121,7 @@ func MakeRoom(ctx context.Context, client *clientv3.Client, revision int64, hasR
 	if _, err := client.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return Space{}, fmt.Errorf("dropping old revisions: %w", err)
 	}
-	space, err := settled(ctx, client, member)
+	space, err := spaceAfterCompaction(ctx, client, member)
 	if err != nil {
 		return space, err
 	}

@@ -13,8 +13,8 @@ import (
 // ErrHoldsData says that a directory belongs to a control plane already.
 var ErrHoldsData = errors.New("data directory is not empty")
 
-// Look returns a directory that somebody else may hold, to read in it. It makes nothing.
-func Look(path string) (*Dir, error) {
+// OpenUnlocked returns a directory that somebody else may hold, to read in it. It makes nothing.
+func OpenUnlocked(path string) (*Dir, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("resolving data directory %q: %w", path, err)
@@ -25,13 +25,13 @@ func Look(path string) (*Dir, error) {
 // Root is the directory itself.
 func (d *Dir) Root() string { return d.root }
 
-// mark is there while a restore is under way, and after one that was killed.
-func (d *Dir) mark() string { return filepath.Join(d.root, "restoring") }
+// restoringMark is there while a restore is under way, and after one that was killed.
+func (d *Dir) restoringMark() string { return filepath.Join(d.root, "restoring") }
 
 // OpenForRestore is Open for a directory in which there is nothing yet, or what a restore has left that was killed. The
 // error is ErrHoldsData when there is anything else. No control plane starts on it until Restored.
 func OpenForRestore(path string) (*Dir, error) {
-	d, err := hold(path)
+	d, err := lockDir(path)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ func OpenForRestore(path string) (*Dir, error) {
 }
 
 func (d *Dir) beginRestore() error {
-	if d.unfinished() {
+	if d.isRestoring() {
 		return d.clear()
 	}
-	found, err := d.holds()
+	found, err := d.firstContent()
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (d *Dir) beginRestore() error {
 		return fmt.Errorf("%w: %q has %s of a hub: restore to another directory with --data-dir, or move this one away first",
 			ErrHoldsData, d.root, found)
 	}
-	return atomicfile.Write(d.mark(), []byte("A backup is being restored to this directory.\n"))
+	return atomicfile.Write(d.restoringMark(), []byte("A backup is being restored to this directory.\n"))
 }
 
 // Restored lets control planes start on the directory. All that was written is on disk before.
@@ -64,7 +64,7 @@ func (d *Dir) Restored() error {
 			return err
 		}
 	}
-	if err := os.Remove(d.mark()); err != nil {
+	if err := os.Remove(d.restoringMark()); err != nil {
 		return fmt.Errorf("finishing the restore: %w", err)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (d *Dir) Clear() error {
 	if err := d.clear(); err != nil {
 		return err
 	}
-	return os.Remove(d.mark())
+	return os.Remove(d.restoringMark())
 }
 
 func (d *Dir) clear() error {
@@ -84,16 +84,16 @@ func (d *Dir) clear() error {
 			return fmt.Errorf("clearing what was restored: %w", err)
 		}
 	}
-	return errors.Join(private(d.Etcd()), private(d.PKI()), private(d.Encryption()))
+	return errors.Join(makePrivate(d.Etcd()), makePrivate(d.PKI()), makePrivate(d.Encryption()))
 }
 
-func (d *Dir) unfinished() bool {
-	_, err := os.Stat(d.mark())
+func (d *Dir) isRestoring() bool {
+	_, err := os.Stat(d.restoringMark())
 	return err == nil
 }
 
-// holds names the first thing of a control plane that is in the directory; "" if there is none.
-func (d *Dir) holds() (string, error) {
+// firstContent names the first thing of a control plane that is in the directory; "" if there is none.
+func (d *Dir) firstContent() (string, error) {
 	for what, path := range map[string]string{"the database": d.Etcd(), "the keys": d.PKI(), "keys of encryption": d.Encryption()} {
 		entries, err := os.ReadDir(path)
 		if err != nil {

@@ -33,19 +33,19 @@ type Counts struct {
 	Foreign int `json:"foreign"`
 }
 
-// Get calls yield with each value of the database below a prefix, until that fails.
-type Get func(ctx context.Context, prefix string, yield func(key string, value []byte) error) error
+// EachValue calls yield with each value of the database below a prefix, until that fails.
+type EachValue func(ctx context.Context, prefix string, yield func(key string, value []byte) error) error
 
 // Check decrypts each value of Resources with the keys of a directory, or finds out that one of the foreign providers encrypted it. A hub of
 // before it encrypted anything has no keys.
-func Check(ctx context.Context, dir string, foreign []string, get Get) (Counts, error) {
+func Check(ctx context.Context, dir string, foreign []string, get EachValue) (Counts, error) {
 	var counts Counts
 	transformers, err := ownTransformers(ctx, dir)
 	if err != nil {
 		return counts, err
 	}
 	for _, resource := range Resources() {
-		err := get(ctx, below(args.DefaultEtcdPrefix, resource), func(key string, data []byte) error {
+		err := get(ctx, resourcePrefix(args.DefaultEtcdPrefix, resource), func(key string, data []byte) error {
 			switch {
 			case !bytes.HasPrefix(data, []byte(encryptedPrefix)):
 				counts.Plain++
@@ -78,7 +78,7 @@ func ownTransformers(ctx context.Context, dir string) (value.ResourceTransformer
 	if err != nil {
 		return nil, err
 	}
-	config, err := Own(keys)
+	config, err := OwnConfig(keys)
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +95,9 @@ func ownTransformers(ctx context.Context, dir string) (value.ResourceTransformer
 	return encryptionconfig.StaticTransformers(loaded.Transformers), nil
 }
 
-// Foreign returns how values begin that providers of the operator's own encrypt, whose keys the hub does not have, by the
+// ForeignPrefixes returns how values begin that providers of the operator's own encrypt, whose keys the hub does not have, by the
 // configuration that a directory goes by.
-func Foreign(dir string) ([]string, error) {
+func ForeignPrefixes(dir string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(dir, configName)) //nolint:gosec // a name of ours
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

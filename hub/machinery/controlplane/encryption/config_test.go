@@ -70,13 +70,13 @@ func TestWhatEncryptsWhat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config, err := Own(keys)
+			config, err := OwnConfig(keys)
 			if tc.given != "" {
 				path := filepath.Join(t.TempDir(), "given.yaml")
 				if err := os.WriteFile(path, []byte(tc.given), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				config, err = With(path, keys)
+				config, err = OperatorConfig(path, keys)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -40,7 +40,7 @@ func Rewrite(ctx context.Context, client *clientv3.Client, configPath, prefix st
 	transformers := encryptionconfig.StaticTransformers(config.Transformers)
 	written := 0
 	for _, resource := range Resources() {
-		r := rewriter{client: client, transformer: transformers.TransformerForResource(resource), resource: resource, prefix: below(prefix, resource)}
+		r := rewriter{client: client, transformer: transformers.TransformerForResource(resource), resource: resource, prefix: resourcePrefix(prefix, resource)}
 		if len(config.HealthChecks) > 0 {
 			r.timeout = providerTimeout // a provider outside this process may be starting yet
 		}
@@ -52,8 +52,8 @@ func Rewrite(ctx context.Context, client *clientv3.Client, configPath, prefix st
 	return written, nil
 }
 
-// below is below what key kube-apiserver keeps a resource.
-func below(prefix string, resource schema.GroupResource) string {
+// resourcePrefix is below what key kube-apiserver keeps a resource.
+func resourcePrefix(prefix string, resource schema.GroupResource) string {
 	if resource.Group == "" {
 		return prefix + "/" + resource.Resource + "/"
 	}

@@ -9,11 +9,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// apart has next answer in a goroutine of its own, and returns when next has taken the connection over, or has answered. Next
+// serveDetached has next answer in a goroutine of its own, and returns when next has taken the connection over, or has answered. Next
 // must not look at the request or its context for anything once it has the connection, which is all that is left of them then.
-func apart(next http.Handler, w http.ResponseWriter, req *http.Request) {
-	ctx := newForgetting(req.Context())
-	own := &taking{to: w, forget: ctx.forget, taken: make(chan struct{})}
+func serveDetached(next http.Handler, w http.ResponseWriter, req *http.Request) {
+	ctx := newForgettableContext(req.Context())
+	own := &takeoverWriter{to: w, forget: ctx.forget, taken: make(chan struct{})}
 	ended := make(chan any, 1)
 	go func() {
 		defer func() {
@@ -34,14 +34,14 @@ func apart(next http.Handler, w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// taking is an answer that lets go of what it is written to when the connection is taken over. One goroutine may use it.
-type taking struct {
+// takeoverWriter is an answer that lets go of what it is written to when the connection is taken over. One goroutine may use it.
+type takeoverWriter struct {
 	to     http.ResponseWriter
 	forget func()
 	taken  chan struct{} // closed when it is
 }
 
-func (t *taking) isTaken() bool {
+func (t *takeoverWriter) isTaken() bool {
 	select {
 	case <-t.taken:
 		return true
@@ -51,7 +51,7 @@ func (t *taking) isTaken() bool {
 }
 
 // Header implements http.ResponseWriter.
-func (t *taking) Header() http.Header {
+func (t *takeoverWriter) Header() http.Header {
 	if t.isTaken() {
 		return http.Header{}
 	}
@@ -59,7 +59,7 @@ func (t *taking) Header() http.Header {
 }
 
 // Write implements http.ResponseWriter.
-func (t *taking) Write(p []byte) (int, error) {
+func (t *takeoverWriter) Write(p []byte) (int, error) {
 	if t.isTaken() {
 		return 0, http.ErrHijacked
 	}
@@ -67,14 +67,14 @@ func (t *taking) Write(p []byte) (int, error) {
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (t *taking) WriteHeader(code int) {
+func (t *takeoverWriter) WriteHeader(code int) {
 	if !t.isTaken() {
 		t.to.WriteHeader(code)
 	}
 }
 
 // Hijack implements http.Hijacker.
-func (t *taking) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (t *takeoverWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if t.isTaken() {
 		return nil, nil, http.ErrHijacked
 	}

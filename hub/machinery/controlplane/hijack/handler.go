@@ -17,7 +17,7 @@ func Handler(next http.Handler, lasts func(*http.Request) bool) http.Handler {
 		case req.Header.Get("Upgrade") == "":
 			next.ServeHTTP(w, req)
 		case lasts(req):
-			apart(next, w, req)
+			serveDetached(next, w, req)
 		default:
 			next.ServeHTTP(responsewriter.WrapForHTTP1Or2(writer{w}), req)
 		}

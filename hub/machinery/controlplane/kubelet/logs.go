@@ -41,7 +41,7 @@ func (p *pods) serveLogs(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = file.Close() }()
 	log := &logReader{file: file, times: p.timesOf(c), options: options}
 	if options.tail != nil {
-		if log.offset, err = beforeLast(file, *options.tail); err != nil {
+		if log.offset, err = offsetOfLast(file, *options.tail); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
@@ -52,11 +52,11 @@ func (p *pods) serveLogs(w http.ResponseWriter, r *http.Request) {
 	if err := log.copy(out); err != nil || !options.follow {
 		return
 	}
-	p.everySoOften(r.Context(), func() error { return log.copy(out) })
+	p.repeat(r.Context(), func() error { return log.copy(out) })
 }
 
-// everySoOften calls f until it fails or the context ends.
-func (p *pods) everySoOften(ctx context.Context, f func() error) {
+// repeat calls f until it fails or the context ends.
+func (p *pods) repeat(ctx context.Context, f func() error) {
 	ticker := p.clock.NewTicker(followPeriod)
 	defer ticker.Stop()
 	for {
@@ -73,7 +73,7 @@ func (p *pods) everySoOften(ctx context.Context, f func() error) {
 
 // follow copies what is written from now on, until the context or the reader ends.
 func (p *pods) follow(ctx context.Context, to io.Writer, log io.Reader) {
-	p.everySoOften(ctx, func() error {
+	p.repeat(ctx, func() error {
 		_, err := io.Copy(to, log)
 		return err
 	})
@@ -150,8 +150,8 @@ func (l *logReader) write(to io.Writer, b []byte) error {
 	return errors.Join(err, over)
 }
 
-// beforeLast is where so many lines of a file begin that are its last.
-func beforeLast(file io.ReadSeeker, lines int64) (int64, error) {
+// offsetOfLast is where so many lines of a file begin that are its last.
+func offsetOfLast(file io.ReadSeeker, lines int64) (int64, error) {
 	var total, offset int64
 	_, err := eachLine(file, func(int64) bool { total++; return true })
 	if err != nil || total <= lines {

@@ -41,9 +41,9 @@ func (p *pods) PortForward(ctx context.Context, pod, _ string, port int32, strea
 
 // serveHTTP answers requests that come by one connection with the name of the pod.
 func serveHTTP(ctx context.Context, stream io.ReadWriteCloser, pod *corev1.Pod) error {
-	l := &single{conn: make(chan net.Conn, 1), done: make(chan struct{})}
+	l := &singleListener{conn: make(chan net.Conn, 1), done: make(chan struct{})}
 	near, far := net.Pipe()
-	l.conn <- &reported{Conn: near, closed: sync.OnceFunc(func() { close(l.done) })}
+	l.conn <- &notifyingConn{Conn: near, closed: sync.OnceFunc(func() { close(l.done) })}
 	server := &http.Server{ReadHeaderTimeout: headerTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s/%s\n", pod.Namespace, pod.Name)
 	})}
@@ -71,13 +71,13 @@ func serveHTTP(ctx context.Context, stream io.ReadWriteCloser, pod *corev1.Pod) 
 	return nil
 }
 
-// single accepts one connection, and ends with it.
-type single struct {
+// singleListener accepts one connection, and ends with it.
+type singleListener struct {
 	conn chan net.Conn
 	done chan struct{}
 }
 
-func (s *single) Accept() (net.Conn, error) {
+func (s *singleListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.conn:
 		return c, nil
@@ -86,16 +86,16 @@ func (s *single) Accept() (net.Conn, error) {
 	}
 }
 
-func (s *single) Close() error   { return nil }
-func (s *single) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+func (s *singleListener) Close() error   { return nil }
+func (s *singleListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// reported tells that it was closed.
-type reported struct {
+// notifyingConn tells that it was closed.
+type notifyingConn struct {
 	net.Conn
 	closed func()
 }
 
-func (r *reported) Close() error {
+func (r *notifyingConn) Close() error {
 	r.closed()
 	return r.Conn.Close()
 }

@@ -135,32 +135,32 @@ func Decide(hub Peer, found Found) error {
 		return nil
 	case found.Recorded == nil && !hub.Authority.Known():
 		return fmt.Errorf("%w: it has objects of a Kubernetes API, and no hub has used it: name another --etcd-prefix, or, if they are those of a hub that was restored, "+
-			"bring that hub's authority here: %s", ErrAuthority, fetch(hub))
+			"bring that hub's authority here: %s", ErrAuthority, importAdvice(hub))
 	case found.Recorded == nil:
 		return decideRestored(hub, found)
 	case !hub.Authority.Known() && hub.HasFiles:
-		return fmt.Errorf("%w: hubs have used that etcd, and %s has only a part of an authority. %s", ErrAuthority, hub.DataDir, fetch(hub))
+		return fmt.Errorf("%w: hubs have used that etcd, and %s has only a part of an authority. %s", ErrAuthority, hub.DataDir, importAdvice(hub))
 	case !hub.Authority.Known():
-		return fmt.Errorf("%w: other hubs have used that etcd, and %s has no authority yet. %s", ErrAuthority, hub.DataDir, fetch(hub))
+		return fmt.Errorf("%w: other hubs have used that etcd, and %s has no authority yet. %s", ErrAuthority, hub.DataDir, importAdvice(hub))
 	}
 	if slices.Contains(found.Recorded.GivenUp, hub.Authority.Trusted[0]) {
 		return fmt.Errorf("%w: its certificates would be of authority %s, which was given up while it was away, and agents do not trust it any more. %s",
-			ErrAuthority, hub.Authority.Trusted[0], fetch(hub))
+			ErrAuthority, hub.Authority.Trusted[0], importAdvice(hub))
 	}
-	if why := compare(hub.Authority, found.Recorded.Authority); why != "" {
-		return fmt.Errorf("%w: %s. %s", ErrAuthority, why, fetch(hub))
+	if why := difference(hub.Authority, found.Recorded.Authority); why != "" {
+		return fmt.Errorf("%w: %s. %s", ErrAuthority, why, importAdvice(hub))
 	}
 	for _, other := range found.Running {
 		if hub.isSame(other) {
 			continue
 		}
-		why := compare(hub.Authority, other.Authority)
-		if why == "" && compare(other.Authority, hub.Authority) != "" {
+		why := difference(hub.Authority, other.Authority)
+		if why == "" && difference(other.Authority, hub.Authority) != "" {
 			return fmt.Errorf("%w: the hub on %s, which runs, does not know what this one goes by. Stop it, bring what this one has there "+
 				"(`hub ca export` here, `hub ca import --replace` there), and start both. One that was killed counts for half a minute", ErrAuthority, other)
 		}
 		if why != "" {
-			return fmt.Errorf("%w: the hub on %s runs, and %s. %s", ErrAuthority, other, why, fetch(hub))
+			return fmt.Errorf("%w: the hub on %s runs, and %s. %s", ErrAuthority, other, why, importAdvice(hub))
 		}
 	}
 	return nil
@@ -179,7 +179,7 @@ func decideRestored(hub Peer, found Found) error {
 		return fmt.Errorf("%w: it has objects of a Kubernetes API that is not that of a hub: name another --etcd-prefix", ErrAuthority)
 	case isSealed && !hub.Authority.encrypts(sealed):
 		name, _, _ := strings.Cut(sealed, ":")
-		return fmt.Errorf("%w: the database is encrypted with key %s, which is not here. %s", ErrAuthority, name, fetch(hub))
+		return fmt.Errorf("%w: the database is encrypted with key %s, which is not here. %s", ErrAuthority, name, importAdvice(hub))
 	}
 	return nil
 }
@@ -192,8 +192,8 @@ func (a Authority) encrypts(value string) bool {
 	})
 }
 
-// compare says what of another hub's work this one would not accept; empty if nothing.
-func compare(own, other Authority) string {
+// difference says what of another hub's work this one would not accept; empty if nothing.
+func difference(own, other Authority) string {
 	switch {
 	case own.ServiceAccount != other.ServiceAccount:
 		return "its key of service accounts is another"
@@ -208,8 +208,8 @@ func compare(own, other Authority) string {
 	}
 }
 
-// fetch says how to bring the authority to a hub.
-func fetch(hub Peer) string {
+// importAdvice says how to bring the authority to a hub.
+func importAdvice(hub Peer) string {
 	replacing := ""
 	if hub.Authority.Known() || hub.HasFiles {
 		replacing = " --replace"

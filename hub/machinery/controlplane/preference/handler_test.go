@@ -132,7 +132,7 @@ func BenchmarkAnswer(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if cut(whole.Bytes()) == nil {
+		if trimMetadata(whole.Bytes()) == nil {
 			b.Fatal("it is not cut")
 		}
 	}

@@ -88,7 +88,7 @@ func (g *Group) Start(c Component) error {
 		return err
 	}
 	g.children = append(g.children, ch)
-	go g.keep(ch)
+	go g.supervise(ch)
 	return nil
 }
 
@@ -123,8 +123,8 @@ func environment(env []string) []string {
 	return slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "ETCD_") })
 }
 
-// keep waits for the process of a component, over and over.
-func (g *Group) keep(c *child) {
+// supervise waits for the process of a component, over and over.
+func (g *Group) supervise(c *child) {
 	defer close(c.done)
 	defer func() { _ = c.log.Close() }()
 	backoff := firstBackoff

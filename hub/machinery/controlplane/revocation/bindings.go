@@ -12,7 +12,7 @@ import (
 // Follow has requests end when the rights behind them are taken away.
 func (r *Requests) Follow(rights rbacinformers.Interface) error {
 	handler := cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(before, after any) { r.End(left(subjectsOf(before), subjectsOf(after))) },
+		UpdateFunc: func(before, after any) { r.End(removed(subjectsOf(before), subjectsOf(after))) },
 		DeleteFunc: func(gone any) {
 			if tombstone, ok := gone.(cache.DeletedFinalStateUnknown); ok {
 				gone = tombstone.Obj
@@ -39,7 +39,7 @@ func subjectsOf(binding any) []rbacv1.Subject {
 	}
 }
 
-// left returns who was in a binding and is no more.
-func left(before, after []rbacv1.Subject) []rbacv1.Subject {
+// removed returns who was in a binding and is no more.
+func removed(before, after []rbacv1.Subject) []rbacv1.Subject {
 	return slices.DeleteFunc(slices.Clone(before), func(s rbacv1.Subject) bool { return slices.Contains(after, s) })
 }

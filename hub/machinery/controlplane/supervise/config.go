@@ -117,7 +117,7 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 		c.DatabaseQuota = args.DefaultDatabaseQuota
 	}
 	if c.UpkeepInterval == 0 {
-		c.UpkeepInterval = upkeepInterval
+		c.UpkeepInterval = maintenanceInterval
 	}
 	if c.AdvertiseHost == "" {
 		c.AdvertiseHost = args.Input{BindAddress: bind.String()}.LocalHost()

@@ -11,17 +11,17 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
-// ErrLost says that a data directory has only a part of what a control plane had in it.
-var ErrLost = errors.New("a part of this data directory is lost")
+// ErrIncomplete says that a data directory has only a part of what a control plane had in it.
+var ErrIncomplete = errors.New("a part of this data directory is lost")
 
-// lost says what of a control plane with a database of its own is not there any more, or nil. A start would make it anew in silence: other
+// checkComplete says what of a control plane with a database of its own is not there any more, or nil. A start would make it anew in silence: other
 // keys, which no agent trusts, or an empty database, which knows no cluster.
 //
 // A first start writes the lasting keys, then has etcd make the database, then notes that it is encrypted. So wherever it is killed, a
 // database has keys beside it, and a note has a database.
-func lost(dir *datadir.Dir, isNew bool) error {
+func checkComplete(dir *datadir.Dir, isNew bool) error {
 	if isNew {
-		return lostDatabase(dir)
+		return checkNoLostDatabase(dir)
 	}
 	missing, err := pki.Missing(dir.PKI())
 	if err != nil {
@@ -32,16 +32,16 @@ func lost(dir *datadir.Dir, isNew bool) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the database is there, and %s has no %s, without which nobody who was joined trusts this hub: bring it back from a backup, "+
-		"which `hub restore` unpacks to another --data-dir (see manifests/install/disaster.md)", ErrLost, dir.PKI(), strings.Join(missing, ", "))
+		"which `hub restore` unpacks to another --data-dir (see manifests/install/disaster.md)", ErrIncomplete, dir.PKI(), strings.Join(missing, ", "))
 }
 
-// lostDatabase says that there was a database once, which now there is not, or nil.
-func lostDatabase(dir *datadir.Dir) error {
-	sealed, err := encryption.HasSealed(dir.Encryption())
+// checkNoLostDatabase says that there was a database once, which now there is not, or nil.
+func checkNoLostDatabase(dir *datadir.Dir) error {
+	sealed, err := encryption.WasEncrypted(dir.Encryption())
 	if err != nil || !sealed {
 		return err
 	}
 	return fmt.Errorf("%w: %s has no database, and %s is of a hub that had one: if it is on another disk, mount that; else move %s away and run "+
 		"`hub restore` (see manifests/install/disaster.md); to begin a new hub, which every cluster has to join anew, remove %s and %s",
-		ErrLost, dir.Etcd(), dir.Encryption(), dir.Root(), dir.PKI(), dir.Encryption())
+		ErrIncomplete, dir.Etcd(), dir.Encryption(), dir.Root(), dir.PKI(), dir.Encryption())
 }

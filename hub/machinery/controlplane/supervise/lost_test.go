@@ -21,7 +21,7 @@ func looked(t *testing.T, dir *datadir.Dir) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lost(dir, isNew)
+	return checkComplete(dir, isNew)
 }
 
 // firstStart makes what a first start does, and looks after each step as if it had been killed there.
@@ -71,7 +71,7 @@ func TestAHubThatLostAKeyIsRefused(t *testing.T) {
 			}
 		}
 		err := looked(t, dir)
-		if !errors.Is(err, ErrLost) {
+		if !errors.Is(err, ErrIncomplete) {
 			t.Errorf("without %q: %v, want ErrLost", gone, err)
 			continue
 		}
@@ -120,7 +120,7 @@ func TestAHubThatLostItsDatabaseIsRefused(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir.Etcd(), "member")); err != nil {
 		t.Fatal(err)
 	}
-	if err := looked(t, dir); !errors.Is(err, ErrLost) {
+	if err := looked(t, dir); !errors.Is(err, ErrIncomplete) {
 		t.Errorf("without a database: %v, want ErrLost", err)
 	}
 	for _, left := range []string{dir.PKI(), dir.Encryption()} { // as the error says

@@ -26,7 +26,7 @@ type world struct {
 	*testing.T
 	dir    *datadir.Dir
 	client *clientv3.Client
-	room   *room
+	room   *spaceReclaimer
 	told   []string
 	// admitted is how often everybody was let in.
 	admitted int
@@ -45,7 +45,7 @@ func newWorld(t *testing.T, change ...func(*etcdtest.Options)) *world {
 	}
 	_, client := etcdtest.Start(t, o)
 	w := &world{T: t, dir: dir, client: client}
-	w.room = &room{
+	w.room = &spaceReclaimer{
 		dir:    dir,
 		report: func(format string, values ...any) { w.told = append(w.told, fmt.Sprintf(format, values...)) },
 		admit:  func() error { w.admitted++; return nil },
@@ -57,7 +57,7 @@ func newWorld(t *testing.T, change ...func(*etcdtest.Options)) *world {
 func (w *world) keep(starting bool) (string, database.Space) {
 	w.Helper()
 	w.told = nil
-	if err := w.room.keep(w.Context(), starting); err != nil {
+	if err := w.room.check(w.Context(), starting); err != nil {
 		w.Fatal(err)
 	}
 	return strings.Join(w.told, "\n"), w.space()
@@ -124,7 +124,7 @@ func TestHowFullTheDatabaseIsIsWrittenDown(t *testing.T) {
 	if fullest.InUse != 3 {
 		t.Errorf("%+v is the fullest", fullest)
 	}
-	w.room.note(database.Space{})
+	w.room.writeSpaceFile(database.Space{})
 	if _, err := os.Stat(filepath.Join(w.dir.Run(), "database.json")); !os.IsNotExist(err) {
 		t.Errorf("what is not known any more is still told: %v", err)
 	}
@@ -139,7 +139,7 @@ func TestWhatPeopleDoInAFullDatabase(t *testing.T) {
 			told, _ = w.keep(true)
 		}
 	}
-	if w.admitted == 0 || !w.room.full {
+	if w.admitted == 0 || !w.room.isFull {
 		t.Fatal("nobody is let in who can delete something")
 	}
 	if told, _ := w.keep(false); told != "" {
@@ -165,7 +165,7 @@ func TestWhatPeopleDoInAFullDatabase(t *testing.T) {
 			t.Fatalf("%+v has enough room: %s", now, told)
 		}
 	}
-	if again == 0 && removed > 0 || w.room.full { // how the pages lie may let one that is removed be enough
+	if again == 0 && removed > 0 || w.room.isFull { // how the pages lie may let one that is removed be enough
 		t.Errorf("told %d times what is left to do, after %d were removed in vain", again, removed)
 	}
 	if !w.put("more", 1) {
@@ -231,7 +231,7 @@ func TestNoMarkIsLeftOfWhatWasNotBegun(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		defer cancel()
-		if _, err := w.room.makeRoom(ctx, w.client, short, true); err == nil || ctx.Err() == nil {
+		if _, err := w.room.reclaim(ctx, w.client, short, true); err == nil || ctx.Err() == nil {
 			t.Errorf("%s: it went on: %v", name, err)
 		}
 		if w.dir.IsShrinking() {
@@ -248,7 +248,7 @@ func TestAHubThatRunsDropsOldRevisionsOnceAfterATryThatDidNotEnd(t *testing.T) {
 	if err := w.dir.BeginShrinking(); err != nil { // and the hub is killed
 		t.Fatal(err)
 	}
-	w.room.seen = w.space().Revision
+	w.room.lastRevision = w.space().Revision
 	told, after := w.keep(false)
 	if after.Full || !strings.Contains(told, "Remove "+w.dir.ShrinkingMark()) {
 		t.Errorf("told %q, %+v", told, after)

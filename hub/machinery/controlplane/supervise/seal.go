@@ -29,7 +29,7 @@ func (r run) encrypt(ctx context.Context) error {
 	if r.Etcd.Used() {
 		return r.encryptExternal(ctx)
 	}
-	if r.upkeep.room.full {
+	if r.maintenance.space.isFull {
 		r.report("what is to be encrypted anew is read with the keys of before until the next start: the database is full")
 		return nil
 	}
@@ -45,7 +45,7 @@ func (r run) encrypt(ctx context.Context) error {
 	r.report("encrypted %d objects in the database", written)
 	// The database works with what is left in it of before, so a disk without room for a second one is no reason not to start.
 	if err := r.rebuild(ctx, client); err != nil {
-		if ctx.Err() != nil || errors.Is(err, errHalfway) {
+		if ctx.Err() != nil || errors.Is(err, errReplacing) {
 			return err
 		}
 		r.report("copies of before the encryption are left in the database: %v; make room, they are removed at the next start", err)
@@ -65,8 +65,8 @@ func (r run) finishNew() error {
 	return r.encryption.Finish()
 }
 
-// rewrites is how often a database is looked through into which other hubs write meanwhile.
-const rewrites = 20
+// maxRewrites is how often a database is looked through into which other hubs write meanwhile.
+const maxRewrites = 20
 
 // encryptExternal has all encrypted in a database of somebody else's. Other hubs write to it, whose keys this one knows; old revisions
 // go when they compact it, and freed pages when its operator defragments it.
@@ -75,7 +75,7 @@ func (r run) encryptExternal(ctx context.Context) error {
 	for try := 1; ; try++ {
 		some, err := encryption.Rewrite(ctx, r.store.client, r.encryption.Path(), r.Etcd.Prefix)
 		written += some
-		if errors.Is(err, encryption.ErrChanged) && try < rewrites {
+		if errors.Is(err, encryption.ErrChanged) && try < maxRewrites {
 			continue
 		}
 		if err != nil {
@@ -89,8 +89,8 @@ func (r run) encryptExternal(ctx context.Context) error {
 	return r.encryption.Finish()
 }
 
-// errHalfway says that the database is not there while the next start puts one in its place.
-var errHalfway = errors.New("replacing the database")
+// errReplacing says that the database is not there while the next start puts one in its place.
+var errReplacing = errors.New("replacing the database")
 
 // rebuild makes a new database of what is in this one now. Pages that were freed, old revisions and logs of writes keep what was
 // there before.
@@ -100,7 +100,7 @@ func (r run) rebuild(ctx context.Context, client *clientv3.Client) error {
 		return fmt.Errorf("asking the database for its revision: %w", err)
 	}
 	// Copying without room would end etcd, and with it the hub.
-	if err := datadir.HasRoom(r.runDir, 2*status.DbSize+datadir.NewDatabase); err != nil {
+	if err := datadir.CheckFreeSpace(r.runDir, 2*status.DbSize+datadir.NewDatabase); err != nil {
 		return err
 	}
 	// Whoever was killed after that has compacted it already.
@@ -125,10 +125,10 @@ func (r run) rebuild(ctx context.Context, client *clientv3.Client) error {
 	}
 	r.group.End(etcdName)
 	if err := r.dir.Replace(); err != nil {
-		return fmt.Errorf("%w: %w", errHalfway, err)
+		return fmt.Errorf("%w: %w", errReplacing, err)
 	}
 	if err := r.startEtcd(ctx); err != nil {
-		return fmt.Errorf("%w: %w", errHalfway, err)
+		return fmt.Errorf("%w: %w", errReplacing, err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (x *Index) PutCluster(c *clusterv1alpha1.Cluster, now time.Time) {
 	}
 	x.heard[c.Name] = heard
 	if !known {
-		x.lookAgain(c.Name, now)
+		x.rebuildCluster(c.Name, now)
 	}
 }
 
@@ -43,11 +43,11 @@ func (x *Index) DropCluster(name string, now time.Time) {
 	}
 	delete(x.clusters, name)
 	delete(x.heard, name)
-	x.lookAgain(name, now)
+	x.rebuildCluster(name, now)
 }
 
-// lookAgain makes anew what is in a cluster, since what it reported is believed otherwise.
-func (x *Index) lookAgain(cluster string, now time.Time) {
+// rebuildCluster makes anew what is in a cluster, since what it reported is believed otherwise.
+func (x *Index) rebuildCluster(cluster string, now time.Time) {
 	for key := range x.at[cluster] {
 		x.put(key, x.bindings[key], now)
 	}

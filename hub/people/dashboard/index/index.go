@@ -166,8 +166,8 @@ func (x *Index) Application(key Key) *applications.Application {
 	return x.apps[key]
 }
 
-// In returns the applications of a cluster, by namespace, kind and name.
-func (x *Index) In(cluster string) []*applications.Application {
+// InCluster returns the applications of a cluster, by namespace, kind and name.
+func (x *Index) InCluster(cluster string) []*applications.Application {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	out := make([]*applications.Application, 0, len(x.at[cluster]))

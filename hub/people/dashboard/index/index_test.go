@@ -83,8 +83,8 @@ func TestWhatIsInAClusterIsCounted(t *testing.T) {
 	x.DropBinding(index.Key{Namespace: "shop", Name: "web"}, now)
 	row, _ = x.Cluster("a", now, all)
 	g.Expect(*row.Works).To(Equal(clusters.Works{}))
-	g.Expect(x.In("a")).To(BeEmpty())
-	g.Expect(x.In("b")).To(HaveLen(1))
+	g.Expect(x.InCluster("a")).To(BeEmpty())
+	g.Expect(x.InCluster("b")).To(HaveLen(1))
 	x.PutLease("a", nil)
 	g.Expect(x.Clusters(now, all)[0].Lag).To(BeNil())
 }

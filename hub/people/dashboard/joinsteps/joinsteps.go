@@ -70,8 +70,8 @@ type Progress struct {
 	Hidden string
 }
 
-// Of returns how far a member is with joining.
-func Of(in Input) Progress {
+// Decide returns how far a member is with joining.
+func Decide(in Input) Progress {
 	joined := in.Record != nil && in.Record.Spec.ID != ""
 	last := latest(in.Requests)
 	steps := []Step{

@@ -94,7 +94,7 @@ func TestOf(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			tc.in.Cluster, tc.in.Now = "oslo", at
-			p := joinsteps.Of(tc.in)
+			p := joinsteps.Decide(tc.in)
 			var states []joinsteps.State
 			for _, s := range p.Steps {
 				states = append(states, s.State)

@@ -18,7 +18,7 @@ import (
 // placement that it still has.
 func (c *converter) binding(d conversion.Document, find finder) {
 	b, err := bindingOf(d.Object)
-	withhold := func() { c.withhold(d.Object) }
+	withhold := func() { c.omitBound(d.Object) }
 	switch {
 	case err != nil:
 		withhold()
@@ -56,7 +56,7 @@ func (c *converter) binding(d conversion.Document, find finder) {
 func (c *converter) targetsOf(b *workv1alpha2.ResourceBinding) (clusters []any, left []string) {
 	clusters = []any{}
 	for _, t := range b.Spec.Clusters {
-		if !c.comes(t.Name) {
+		if !c.isIncluded(t.Name) {
 			left = append(left, t.Name)
 			continue
 		}

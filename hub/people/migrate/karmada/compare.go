@@ -48,7 +48,7 @@ func Compare(documents []conversion.Document, converted conversion.Result, o Opt
 	for _, d := range documents {
 		h.remember(d.Object)
 	}
-	wanted := (&converter{options: o}).comes
+	wanted := (&converter{options: o}).isIncluded
 	var out []Change
 	sentTo := map[string]bool{}
 	for _, d := range documents {

@@ -80,7 +80,7 @@ func (c *converter) convert(d conversion.Document) {
 		return
 	}
 	if files := c.files[identity(d.Object)]; len(files) > 1 {
-		c.twice(d, kind)
+		c.omitDuplicate(d, kind)
 		other := files[0]
 		if at := slices.IndexFunc(files, func(file string) bool { return file != d.File }); at >= 0 {
 			other = files[at]
@@ -109,11 +109,11 @@ func identity(obj *unstructured.Unstructured) string {
 	return obj.GroupVersionKind().GroupKind().String() + " " + conversion.NameOf(obj)
 }
 
-// twice leaves out an object of which nobody knows what it is, with its binding or what it binds.
-func (c *converter) twice(d conversion.Document, kind role) {
+// omitDuplicate leaves out an object of which nobody knows what it is, with its binding or what it binds.
+func (c *converter) omitDuplicate(d conversion.Document, kind role) {
 	switch kind {
 	case binding:
-		c.withhold(d.Object)
+		c.omitBound(d.Object)
 	case cluster:
 		c.clusters = append(c.clusters, d.Object.GetName())
 	default:
@@ -121,8 +121,8 @@ func (c *converter) twice(d conversion.Document, kind role) {
 	}
 }
 
-// withhold leaves out what a binding binds, with it.
-func (c *converter) withhold(b *unstructured.Unstructured) {
+// omitBound leaves out what a binding binds, with it.
+func (c *converter) omitBound(b *unstructured.Unstructured) {
 	of, _, _ := unstructured.NestedStringMap(b.Object, "spec", "resource")
 	c.withheld[key(of["kind"], of["namespace"], of["name"])] = true
 }
@@ -172,8 +172,8 @@ func written(key string) bool {
 	return strings.HasPrefix(key, contract.DependedByLabelPrefix)
 }
 
-// comes says whether a cluster comes along.
-func (c *converter) comes(name string) bool {
+// isIncluded says whether a cluster comes along.
+func (c *converter) isIncluded(name string) bool {
 	return len(c.options.Clusters) == 0 || slices.Contains(c.options.Clusters, name)
 }
 
@@ -188,7 +188,7 @@ func (c *converter) cluster(d conversion.Document, find finder) {
 		return
 	}
 	c.clusters = append(c.clusters, of.Name)
-	if !c.comes(of.Name) {
+	if !c.isIncluded(of.Name) {
 		return
 	}
 	if of.Spec.SyncMode == "Push" {

@@ -43,16 +43,16 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 		preferences: map[preferenceKey]*item{}, names: map[string]int{}, needed: map[string]bool{},
 	}
 	byPlace := c.sorted(conversion.Flatten(documents))
-	for _, kind := range []func(*item) bool{c.config, c.typeConfig, c.cluster, c.bookkeeping} {
+	for _, kind := range []func(*item) bool{c.config, c.typeConfig, c.cluster, c.isInternal} {
 		byPlace = slices.DeleteFunc(byPlace, kind)
 	}
-	c.conclude()
+	c.finish()
 	byPlace = slices.DeleteFunc(byPlace, c.preference)
 	for _, i := range byPlace {
 		c.namespace(i)
 	}
 	for _, i := range byPlace {
-		c.other(i)
+		c.convertItem(i)
 	}
 	return c.result()
 }
@@ -99,8 +99,8 @@ func (c *converter) sorted(documents []conversion.Document) []*item {
 	return slices.Clone(c.items)
 }
 
-// other converts what is federated, and says what becomes of everything else.
-func (c *converter) other(i *item) {
+// convertItem converts what is federated, and says what becomes of everything else.
+func (c *converter) convertItem(i *item) {
 	gvk := i.Object.GroupVersionKind()
 	t, known := c.target(i)
 	_, template, _ := unstructured.NestedFieldNoCopy(i.Object.Object, "spec", "template")
@@ -142,8 +142,8 @@ func (c *converter) target(i *item) (target, bool) {
 
 func compareKinds(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }
 
-// bookkeeping says whether an object is only KubeFed's own memory, which nobody needs.
-func (c *converter) bookkeeping(i *item) bool {
+// isInternal says whether an object is only KubeFed's own memory, which nobody needs.
+func (c *converter) isInternal(i *item) bool {
 	gvk := i.Object.GroupVersionKind()
 	_, configured := c.types[gvk.GroupKind()]
 	switch {
@@ -168,7 +168,7 @@ func (c *converter) result() conversion.Result {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.needed)) {
-		if _, federated := c.reaches[name]; (!federated || untouched(name)) && !everyServerHas(name) {
+		if _, federated := c.reaches[name]; (!federated || isReservedNamespace(name)) && !everyServerHas(name) {
 			c.namespaced = append(c.namespaced, object("v1", "Namespace", "", name))
 		}
 	}

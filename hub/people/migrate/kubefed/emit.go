@@ -98,7 +98,7 @@ func (i *item) retain(obj *unstructured.Unstructured, t target, own reach, found
 
 // emit writes down what became of an object.
 func (c *converter) emit(i *item, obj *unstructured.Unstructured, t target, where reach, found differences, spec policyv1alpha1.PropagationSpec) {
-	if t.isNamespace() && untouched(obj.GetName()) {
+	if t.isNamespace() && isReservedNamespace(obj.GetName()) {
 		i.tell("", "left out: KubeFed leaves this namespace alone, and so does this hub; it bounds what is in it")
 		return
 	}

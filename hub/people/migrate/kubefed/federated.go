@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/common/prune"
 )
 
-// untouched are the namespaces that KubeFed leaves alone as such.
-func untouched(namespace string) bool {
+// isReservedNamespace are the namespaces that KubeFed leaves alone as such.
+func isReservedNamespace(namespace string) bool {
 	return slices.Contains([]string{"kube-system", "kube-public", "default", "kube-federation-system"}, namespace)
 }
 
@@ -167,21 +167,21 @@ func (i *item) template(f *federated, t target) *unstructured.Unstructured {
 	if len(labels) > 0 {
 		obj.SetLabels(labels)
 	}
-	i.unsent(obj)
+	i.tellUnsent(obj)
 	return obj
 }
 
-// unsent tells which fields of a template the hub keeps from the members. KubeFed sends them.
-func (i *item) unsent(obj *unstructured.Unstructured) {
+// tellUnsent tells which fields of a template the hub keeps from the members. KubeFed sends them.
+func (i *item) tellUnsent(obj *unstructured.Unstructured) {
 	sent := obj.DeepCopy()
 	prune.Object(sent)
-	for _, field := range pruned("spec.template", obj.Object, sent.Object) {
+	for _, field := range missingPaths("spec.template", obj.Object, sent.Object) {
 		i.tell(field, "not sent to the members: it is of one object in one cluster, and filled in there; this hub keeps it on the template")
 	}
 }
 
-// pruned returns the paths of what is in one object and not in the other.
-func pruned(at string, whole, rest map[string]any) []string {
+// missingPaths returns the paths of what is in one object and not in the other.
+func missingPaths(at string, whole, rest map[string]any) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(whole)) {
 		left, has := rest[key]
@@ -191,7 +191,7 @@ func pruned(at string, whole, rest map[string]any) []string {
 		case !has:
 			out = append(out, at+"."+key)
 		case isMap && stillMap:
-			out = append(out, pruned(at+"."+key, below, leftBelow)...)
+			out = append(out, missingPaths(at+"."+key, below, leftBelow)...)
 		}
 	}
 	return out

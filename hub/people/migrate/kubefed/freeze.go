@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/common/division"
 )
 
-// freeze divides so that every cluster keeps what it has: what KubeFed wrote into the object, or
+// keepShares divides so that every cluster keeps what it has: what KubeFed wrote into the object, or
 // else what it would come to.
-func (s *sharing) freeze(f *federated, d differences, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) reach {
+func (s *replicaDivision) keepShares(f *federated, d differences, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) reach {
 	shares := written(f, d)
 	if len(shares) > 0 {
 		s.own = reach{} // where it runs is where it is to run
@@ -61,7 +61,7 @@ func (s *sharing) freeze(f *federated, d differences, spec *policyv1alpha1.Propa
 }
 
 // without tells of the clusters that have no share, which the policy therefore does not name.
-func (s *sharing) without(shares map[string]int64, within func(string) bool) {
+func (s *replicaDivision) without(shares map[string]int64, within func(string) bool) {
 	var none []string
 	for _, name := range slices.Sorted(maps.Keys(shares)) {
 		if shares[name] < 1 && within(name) {
@@ -91,7 +91,7 @@ func written(f *federated, d differences) map[string]int64 {
 }
 
 // frozenBounds are the bounds of clusters, as far as what they have now is within.
-func (s *sharing) frozenBounds(shares map[string]int64, total int32) []policyv1alpha1.ClusterReplicaBounds {
+func (s *replicaDivision) frozenBounds(shares map[string]int64, total int32) []policyv1alpha1.ClusterReplicaBounds {
 	var parties []division.Party
 	var limits []division.Bounds
 	var out []policyv1alpha1.ClusterReplicaBounds

@@ -79,7 +79,7 @@ func (i *item) overrides(f *federated, obj *unstructured.Unstructured, t target)
 				continue
 			}
 			paths[change.Path] = true
-			if wrong := cannot(change.Path, obj.GetNamespace() != ""); wrong != "" {
+			if wrong := whyNotOverridable(change.Path, obj.GetNamespace() != ""); wrong != "" {
 				i.refuse(at+".path", "%s %s", change.Path, wrong)
 				continue
 			}
@@ -108,8 +108,8 @@ func (i *item) refuseWholeSpec(f *federated, d differences, pref *item) {
 	}
 }
 
-// cannot says why a path cannot be overridden; empty if it can.
-func cannot(path string, namespaced bool) string {
+// whyNotOverridable says why a path cannot be overridden; empty if it can.
+func whyNotOverridable(path string, namespaced bool) string {
 	if !regexp.MustCompile(`^(/([^~/]|~[01])*)+$`).MatchString(path) {
 		return "is no JSON pointer, such as /spec/replicas"
 	}

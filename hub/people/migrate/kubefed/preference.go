@@ -42,13 +42,13 @@ func (c *converter) preference(i *item) bool {
 	}
 	c.preferences[preferenceKey{kind: p.Spec.TargetKind, namespace: i.Object.GetNamespace(), name: i.Object.GetName()}] = i
 	if len(c.hints) == 0 {
-		c.hints = rehoming()
+		c.hints = rescheduling()
 	}
 	return true
 }
 
-// rehoming are the lines about what KubeFed does at once when a cluster is not ready.
-func rehoming() []string {
+// rescheduling are the lines about what KubeFed does at once when a cluster is not ready.
+func rescheduling() []string {
 	return []string{
 		"KubeFed divides replicas among ready clusters only, anew as soon as one is not. Here they move",
 		"where a policy has spec.failover, when the cluster is tainted by:",
@@ -65,7 +65,7 @@ func rehoming() []string {
 // prefer divides the replicas of an object as a preference says, and returns where it is.
 func (c *converter) prefer(i, by *item, f *federated, d differences, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) reach {
 	var p replicaPreference
-	if !by.decode(&p) || by.refused || c.wrong(by, &p) {
+	if !by.decode(&p) || by.refused || c.refuseInvalid(by, &p) {
 		i.refuse("", "its %s is refused", by.name)
 		return reach{}
 	}
@@ -73,8 +73,8 @@ func (c *converter) prefer(i, by *item, f *federated, d differences, spec *polic
 		i.refuse("spec.template.spec.replicas", "%v", err)
 		return reach{}
 	}
-	c.unequalled(by, &p)
-	s := sharing{converter: c, item: i, by: by, preference: &p, clusters: p.Spec.Clusters}
+	c.tellUnsupported(by, &p)
+	s := replicaDivision{converter: c, item: i, by: by, preference: &p, clusters: p.Spec.Clusters}
 	if len(s.clusters) == 0 {
 		s.clusters = map[string]clusterPreference{everyOther: {Weight: 1}}
 	}
@@ -82,11 +82,11 @@ func (c *converter) prefer(i, by *item, f *federated, d differences, spec *polic
 	if c.options.Replicas == Weights || p.Spec.TotalReplicas == 0 {
 		return s.weights(spec, obj)
 	}
-	return s.freeze(f, d, spec, obj)
+	return s.keepShares(f, d, spec, obj)
 }
 
-// wrong refuses what of a preference has no meaning.
-func (c *converter) wrong(by *item, p *replicaPreference) bool {
+// refuseInvalid refuses what of a preference has no meaning.
+func (c *converter) refuseInvalid(by *item, p *replicaPreference) bool {
 	if p.Spec.TotalReplicas < 0 {
 		by.refuse("spec.totalReplicas", "it is negative")
 	}
@@ -111,8 +111,8 @@ func (c *converter) wrong(by *item, p *replicaPreference) bool {
 	return by.refused
 }
 
-// unequalled says what of a preference nothing here does.
-func (c *converter) unequalled(by *item, p *replicaPreference) {
+// tellUnsupported says what of a preference nothing here does.
+func (c *converter) tellUnsupported(by *item, p *replicaPreference) {
 	by.tell("spec.totalReplicas", "the replicas of the template")
 	if p.Spec.Rebalance {
 		by.tell("spec.rebalance", "nothing moves replicas that cannot be scheduled away from a cluster by itself: use dynamicWeight in the policy, or a WorkloadRebalancer once")
@@ -121,8 +121,8 @@ func (c *converter) unequalled(by *item, p *replicaPreference) {
 	}
 }
 
-// sharing is the division of the replicas of one object, on its way.
-type sharing struct {
+// replicaDivision is the division of the replicas of one object, on its way.
+type replicaDivision struct {
 	converter  *converter
 	item, by   *item
 	preference *replicaPreference
@@ -134,7 +134,7 @@ type sharing struct {
 
 // ask reads where the object may be at all. Of its own placement the preference respects only
 // the selector: it is the preference that names clusters there.
-func (s *sharing) ask(f *federated) {
+func (s *replicaDivision) ask(f *federated) {
 	if s.preference.Spec.IntersectWithClusterSelector {
 		s.by.tell("spec.intersectWithClusterSelector", "the policy has the object's selector too")
 		s.own = reachOf(placement{ClusterSelector: f.Spec.Placement.ClusterSelector})
@@ -144,7 +144,7 @@ func (s *sharing) ask(f *federated) {
 
 // known says whether it can be told which clusters there are. It need not if all that matter are
 // named.
-func (s *sharing) known(named bool) bool {
+func (s *replicaDivision) known(named bool) bool {
 	_, star := s.clusters[everyOther]
 	named = (named || !star) && s.own.selector == nil && s.bound.selector == nil
 	return named || len(s.converter.clusters) > 0
@@ -152,7 +152,7 @@ func (s *sharing) known(named bool) bool {
 
 // members are the names of the ready clusters that KubeFed divides among, and all that are in the
 // object's reach afterwards.
-func (s *sharing) members() (among []string, within func(string) bool) {
+func (s *replicaDivision) members() (among []string, within func(string) bool) {
 	of := map[string]map[string]string{}
 	for _, m := range s.converter.clusters {
 		of[m.name] = m.labels

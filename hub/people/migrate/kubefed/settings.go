@@ -52,12 +52,12 @@ func (c *converter) config(i *item) bool {
 	default:
 		i.refuse("spec.syncController.adoptResources", "%q is neither Enabled nor Disabled", spec.SyncController.AdoptResources)
 	}
-	c.instead(i, k)
+	c.replaceConfig(i, k)
 	return true
 }
 
-// instead names what stands for the rest of the configuration.
-func (c *converter) instead(i *item, k kubeFedConfig) {
+// replaceConfig names what stands for the rest of the configuration.
+func (c *converter) replaceConfig(i *item, k kubeFedConfig) {
 	spec := &k.Spec
 	health := "the hub waits for the lease of each agent instead, see `hub serve --help`"
 	for _, f := range []struct {
@@ -204,7 +204,7 @@ func (c *converter) cluster(i *item) bool {
 	return true
 }
 
-// conclude says what follows from all settings together.
-func (c *converter) conclude() {
+// finish says what follows from all settings together.
+func (c *converter) finish() {
 	slices.SortFunc(c.clusters, func(a, b member) int { return strings.Compare(a.name, b.name) })
 }

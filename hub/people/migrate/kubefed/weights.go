@@ -13,7 +13,7 @@ import (
 )
 
 // weights divides by the weights of the preference.
-func (s *sharing) weights(spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) reach {
+func (s *replicaDivision) weights(spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) reach {
 	named := slices.DeleteFunc(slices.Sorted(maps.Keys(s.clusters)), func(name string) bool { return name == everyOther })
 	where, list, bounds := reach{}, []policyv1alpha1.StaticClusterWeight{}, []policyv1alpha1.ClusterReplicaBounds{}
 	add := func(name string, affinity policyv1alpha1.ClusterAffinity) bool {
@@ -61,7 +61,7 @@ func (s *sharing) weights(spec *policyv1alpha1.PropagationSpec, obj *unstructure
 }
 
 // compare says which clusters have more or fewer replicas afterwards.
-func (s *sharing) compare() {
+func (s *replicaDivision) compare() {
 	if !s.known(false) {
 		s.by.tell("spec.clusters", "divided by the weights. Add the KubeFedClusters to the files to be told which clusters have more or fewer replicas afterwards")
 		return

@@ -49,7 +49,7 @@ func Decide(in Input) Decision {
 func countPassed(waves []Wave) {
 	for i := range waves {
 		for j := range waves[i].Members {
-			if m := &waves[i].Members[j]; m.State == Lost && begun(waves[i+1:], m.attempt) {
+			if m := &waves[i].Members[j]; m.State == Lost && hasBegun(waves[i+1:], m.attempt) {
 				m.State, m.Message = Upgraded, ""
 			}
 		}
@@ -91,7 +91,7 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, index int, out *Decision) boo
 		has += len(names[Lost]) // nothing is to be proved any more
 	}
 	if has < need {
-		out.Stopped = fmt.Sprintf("wave %s is to have %d upgraded and has %d; silent are %s", w.Name, need, has, listed(append(names[Silent], names[Lost]...)))
+		out.Stopped = fmt.Sprintf("wave %s is to have %d upgraded and has %d; silent are %s", w.Name, need, has, firstNames(append(names[Silent], names[Lost]...)))
 		return false
 	}
 	if asked == 0 {
@@ -102,7 +102,7 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, index int, out *Decision) boo
 		return false
 	}
 	until, attempt := soaksUntil(w, spec.Soak.Duration)
-	if in.Now.Before(until) && !begun(out.Waves[index+1:], attempt) {
+	if in.Now.Before(until) && !hasBegun(out.Waves[index+1:], attempt) {
 		out.Soaking, out.Until = w.Name, until
 		return false
 	}
@@ -127,10 +127,10 @@ func tooMany(in Input, spec *fairleadv1alpha1.Wave, w *Wave, names map[State][]s
 	}
 	var what []string
 	if failed > 0 {
-		what = append(what, "the upgrade failed in "+listed(names[Failed]))
+		what = append(what, "the upgrade failed in "+firstNames(names[Failed]))
 	}
 	if lost > 0 {
-		what = append(what, "nothing is heard since the upgrade of "+listed(names[Lost]))
+		what = append(what, "nothing is heard since the upgrade of "+firstNames(names[Lost]))
 	}
 	return fmt.Sprintf("in wave %s %s, and %d may fail; --retry tries them again", w.Name, strings.Join(what, " and "), most), true
 }
@@ -164,9 +164,9 @@ func soaksUntil(w *Wave, length time.Duration) (until time.Time, attempt int64) 
 	return until, attempt
 }
 
-// begun says that one of some later waves was asked after an attempt, so the wave of that has passed. Who was asked before it, alone for a
+// hasBegun says that one of some later waves was asked after an attempt, so the wave of that has passed. Who was asked before it, alone for a
 // try, says nothing. Attempts of hubs of before they were times are all the same.
-func begun(later []Wave, attempt int64) bool {
+func hasBegun(later []Wave, attempt int64) bool {
 	for _, w := range later {
 		for _, m := range w.Members {
 			if m.asked && m.attempt >= attempt {
@@ -177,8 +177,8 @@ func begun(later []Wave, attempt int64) bool {
 	return false
 }
 
-// listed names the first of some clusters.
-func listed(names []string) string {
+// firstNames names the first of some clusters.
+func firstNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

@@ -48,9 +48,9 @@ func memberOf(in Input, c *clusterv1alpha1.Cluster) Member {
 	switch {
 	case silent && (!out.asked || !upgrading):
 		out.State = Silent
-	case out.asked && upgrading && !about && endsStill(in, report):
+	case out.asked && upgrading && !about && mayBeUnderWay(in, report):
 		out.State, out.Ends, out.Message = InFlight, report.Image, "it ends its upgrade to "+report.Image+" first"
-	case out.asked && known && in.Now.Sub(since) > within(wanted)+grace:
+	case out.asked && known && in.Now.Sub(since) > reportTimeout(wanted)+grace:
 		out.State, out.Message = Failed, noAnswer(out.Message, report, upgrading && !about)
 	case out.asked:
 		out.State = InFlight
@@ -86,13 +86,13 @@ func upgradedSince(in Input, name string, report *clusterv1alpha1.AgentUpgrade) 
 	return seen
 }
 
-// endsStill says whether an upgrade that is not the wanted one may be under way still: who hangs says nothing until its guard has gone back.
-func endsStill(in Input, report *clusterv1alpha1.AgentUpgrade) bool {
+// mayBeUnderWay says whether an upgrade that is not the wanted one may be under way still: who hangs says nothing until its guard has gone back.
+func mayBeUnderWay(in Input, report *clusterv1alpha1.AgentUpgrade) bool {
 	age := in.Now.Sub(report.Time.Time) // by two clocks
 	return age > -grace && age <= longest+grace
 }
 
-func within(wanted *clusterv1alpha1.WantedAgent) time.Duration {
+func reportTimeout(wanted *clusterv1alpha1.WantedAgent) time.Duration {
 	if wanted.ReportWithin == nil {
 		return 5 * time.Minute
 	}

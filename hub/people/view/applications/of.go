@@ -31,7 +31,7 @@ func Of(b workv1alpha2.Binding, clusters Clusters) Application {
 		a.Follows = append(a.Follows, s.Namespace+"/"+s.Name)
 	}
 	a.Counts = count(a.Places)
-	a.State, a.Why = judge(b, &a)
+	a.State, a.Why = worstState(b, &a)
 	return a
 }
 
@@ -56,25 +56,25 @@ func count(places []Place) Counts {
 			continue
 		}
 		n.Wanted++
-		n.Ready += one(p.Applied && p.Health == healthy && !p.Stale)
-		n.Applied += one(p.Applied)
-		n.Healthy += one(p.Health == healthy)
-		n.Unhealthy += one(p.Health == unhealthy)
-		n.Failing += one(p.refused())
-		n.Stale += one(p.Stale)
+		n.Ready += countIf(p.Applied && p.Health == healthy && !p.Stale)
+		n.Applied += countIf(p.Applied)
+		n.Healthy += countIf(p.Health == healthy)
+		n.Unhealthy += countIf(p.Health == unhealthy)
+		n.Failing += countIf(p.refused())
+		n.Stale += countIf(p.Stale)
 	}
 	return n
 }
 
-func one(is bool) int {
+func countIf(is bool) int {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-// judge returns the worst that there is to say, and a sentence about it.
-func judge(b workv1alpha2.Binding, a *Application) (State, string) {
+// worstState returns the worst that there is to say, and a sentence about it.
+func worstState(b workv1alpha2.Binding, a *Application) (State, string) {
 	if b.GetDeletionTimestamp() != nil {
 		return Deleting, "It is being removed from its clusters."
 	}
@@ -103,15 +103,15 @@ func judge(b workv1alpha2.Binding, a *Application) (State, string) {
 		return RollingOut, rolling.Message
 	}
 	for _, state := range States() {
-		if first, others := find(a.Places, state); first != nil {
+		if first, others := firstIn(a.Places, state); first != nil {
 			return state, sentence(first, others)
 		}
 	}
 	return Healthy, ""
 }
 
-// find returns the first place that is in a state worth telling of, and how many others are.
-func find(places []Place, state State) (first *Place, others int) {
+// firstIn returns the first place that is in a state worth telling of, and how many others are.
+func firstIn(places []Place, state State) (first *Place, others int) {
 	if state == Healthy {
 		return nil, 0
 	}
@@ -140,8 +140,8 @@ func Compare(a, b Application) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// Worse orders applications by what is to be looked at first, and else as Compare does.
-func Worse(a, b Application) int {
+// CompareBySeverity orders applications by what is to be looked at first, and else as Compare does.
+func CompareBySeverity(a, b Application) int {
 	all := States()
 	return cmp.Or(cmp.Compare(slices.Index(all, a.State), slices.Index(all, b.State)), Compare(a, b))
 }

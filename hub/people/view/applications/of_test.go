@@ -248,6 +248,6 @@ func TestOrder(t *testing.T) {
 	a := Application{Template: Template{Namespace: "a", Kind: "A", Name: "x"}, State: Healthy}
 	b := Application{Template: Template{Namespace: "b", Kind: "A", Name: "x"}, State: Failing}
 	g.Expect(Compare(a, b)).To(BeNumerically("<", 0))
-	g.Expect(Worse(b, a)).To(BeNumerically("<", 0))
+	g.Expect(CompareBySeverity(b, a)).To(BeNumerically("<", 0))
 	g.Expect(States()[0]).To(Equal(Failing))
 }

@@ -38,7 +38,7 @@ func places(b workv1alpha2.Binding, clusters Clusters) []Place {
 		reported[items[i].ClusterName] = &items[i]
 	}
 	for i := range spec.GracefulEvictionTasks {
-		leave(spec.GracefulEvictionTasks[i].FromCluster, leaving(&spec.GracefulEvictionTasks[i]))
+		leave(spec.GracefulEvictionTasks[i].FromCluster, leavingSentence(&spec.GracefulEvictionTasks[i]))
 	}
 	for cluster := range reported {
 		leave(cluster, "It is being removed from there.")
@@ -52,8 +52,8 @@ func places(b workv1alpha2.Binding, clusters Clusters) []Place {
 	return out
 }
 
-// leaving says why a cluster is left.
-func leaving(task *workv1alpha2.GracefulEvictionTask) string {
+// leavingSentence says why a cluster is left.
+func leavingSentence(task *workv1alpha2.GracefulEvictionTask) string {
 	why := "It leaves for " + task.Reason
 	if task.Message != "" {
 		why += ": " + task.Message
@@ -88,9 +88,9 @@ func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters,
 	case !known:
 		p.State, p.Why = Stale, "The hub has no such cluster any more."
 	case p.Health == unhealthy:
-		p.State, p.Why = Unhealthy, ill(item.Status, p.Replicas, item.PodReasons)
+		p.State, p.Why = Unhealthy, unhealthySentence(item.Status, p.Replicas, item.PodReasons)
 	case p.Stale:
-		p.State, p.Why = Stale, stale(p.StaleSince)
+		p.State, p.Why = Stale, staleSentence(p.StaleSince)
 	case suspended:
 		p.State, p.Why = Suspended, "Delivery is suspended."
 	case !p.Applied:
@@ -119,7 +119,7 @@ func whyRefused(message string) string { return oneOfOne.ReplaceAllString(messag
 // refused says whether the cluster said that it does not take the object.
 func (p *Place) refused() bool { return p.State == Failing }
 
-func stale(since *time.Time) string {
+func staleSentence(since *time.Time) string {
 	if since == nil {
 		return "The cluster was never heard from."
 	}

@@ -77,10 +77,10 @@ func fields(raw []byte) string {
 	return strings.Join(out[:min(len(out), maxFields)], ", ")
 }
 
-// ill says why an object that is applied is not healthy. Share is how many replicas its
+// unhealthySentence says why an object that is applied is not healthy. Share is how many replicas its
 // cluster is to have: a quota there may keep it from making them all, and then the status
 // counts only those that there are.
-func ill(status *runtime.RawExtension, share int32, reasons []workv1alpha1.PodReason) string {
+func unhealthySentence(status *runtime.RawExtension, share int32, reasons []workv1alpha1.PodReason) string {
 	says, pods := strings.TrimSuffix(Summary(status), "."), unready(reasons)
 	switch {
 	case says == "" && pods == "":

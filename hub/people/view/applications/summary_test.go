@@ -52,7 +52,7 @@ func TestIll(t *testing.T) {
 			if tt.status != "" {
 				status = &runtime.RawExtension{Raw: []byte(tt.status)}
 			}
-			NewWithT(t).Expect(ill(status, tt.share, nil)).To(Equal(tt.want))
+			NewWithT(t).Expect(unhealthySentence(status, tt.share, nil)).To(Equal(tt.want))
 		})
 	}
 }

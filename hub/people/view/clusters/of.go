@@ -228,8 +228,8 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 	return out
 }
 
-// Worse orders clusters by what is to be looked at first, and else by name.
-func Worse(a, b Cluster) int {
+// CompareBySeverity orders clusters by what is to be looked at first, and else by name.
+func CompareBySeverity(a, b Cluster) int {
 	all := States()
 	return cmp.Or(cmp.Compare(slices.Index(all, a.State), slices.Index(all, b.State)), cmp.Compare(a.Name, b.Name))
 }

@@ -204,7 +204,7 @@ func TestTally(t *testing.T) {
 func TestWorse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(Worse(Cluster{Name: "b", State: Silent}, Cluster{Name: "a", State: Ready})).To(BeNumerically("<", 0))
-	g.Expect(Worse(Cluster{Name: "a", State: Ready}, Cluster{Name: "b", State: Ready})).To(BeNumerically("<", 0))
+	g.Expect(CompareBySeverity(Cluster{Name: "b", State: Silent}, Cluster{Name: "a", State: Ready})).To(BeNumerically("<", 0))
+	g.Expect(CompareBySeverity(Cluster{Name: "a", State: Ready}, Cluster{Name: "b", State: Ready})).To(BeNumerically("<", 0))
 	g.Expect(States()).To(HaveLen(7))
 }

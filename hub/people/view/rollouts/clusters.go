@@ -108,7 +108,7 @@ func Clusters(status *fairleadv1alpha1.StagedRolloutStatus, targets []string, wo
 			c.State = fairleadv1alpha1.ClusterHeld // those that have exactly Stable are not named
 		}
 		want := plan.Wanted(name, sent.ID)
-		c.Why = why(status, c, word, want != sent.ID && want.Hash == sent.ID.Hash)
+		c.Why = reasonSentence(status, c, word, want != sent.ID && want.Hash == sent.ID.Hash)
 		if c.Why != "" && len(sent.PodReasons) > 0 {
 			c.Why += " " + applications.Unready(&sent.PodReasons[0]) + "."
 		}
@@ -125,9 +125,9 @@ func setOf(all []string) map[string]bool {
 	return out
 }
 
-// why says in a sentence why a cluster is in its state. What it has may be the same as what it is to
+// reasonSentence says in a sentence why a cluster is in its state. What it has may be the same as what it is to
 // have under another number: then nothing was sent.
-func why(status *fairleadv1alpha1.StagedRolloutStatus, c Cluster, word string, same bool) string {
+func reasonSentence(status *fairleadv1alpha1.StagedRolloutStatus, c Cluster, word string, same bool) string {
 	said := ""
 	switch c.State {
 	case fairleadv1alpha1.ClusterFailed:
@@ -145,7 +145,7 @@ func why(status *fairleadv1alpha1.StagedRolloutStatus, c Cluster, word string, s
 	case fairleadv1alpha1.ClusterSkipped:
 		said = fmt.Sprintf("A person left it out of r%d", status.Revision)
 	case fairleadv1alpha1.ClusterHeld:
-		said = "It waits for its turn with " + kept(c.Has)
+		said = "It waits for its turn with " + revisionName(c.Has)
 	case fairleadv1alpha1.ClusterHealthy:
 	case ClusterStable:
 		if c.Wanted > c.Has {
@@ -164,8 +164,8 @@ func why(status *fairleadv1alpha1.StagedRolloutStatus, c Cluster, word string, s
 	return said
 }
 
-// kept names what a cluster has.
-func kept(number int64) string {
+// revisionName names what a cluster has.
+func revisionName(number int64) string {
 	if number == 0 {
 		return "what it has"
 	}

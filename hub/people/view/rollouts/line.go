@@ -78,8 +78,8 @@ func reason(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	return ""
 }
 
-// waits says what is waited for; empty if that is nothing.
-func waits(status *fairleadv1alpha1.StagedRolloutStatus) string {
+// waitingFor says what is waited for; empty if that is nothing.
+func waitingFor(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	for _, kind := range []string{fairleadv1alpha1.RolloutConditionHalted, fairleadv1alpha1.RolloutConditionProgressing} {
 		c := meta.FindStatusCondition(status.Conditions, kind)
 		switch {

@@ -76,7 +76,7 @@ func Of(ro fairleadv1alpha1.Rollout, of applications.Template, now time.Time) Ro
 	if behind != nil && behind.Status == metav1.ConditionFalse {
 		out.Behind = behind.Message
 	}
-	out.Waits = waits(status)
+	out.Waits = waitingFor(status)
 	out.Line = out.line(now)
 	out.Next = next(&out, status)
 	return out

@@ -10,10 +10,10 @@ import (
 // serviceAccountToken is what a pod shows to the API server of its cluster.
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// direct has a pod reach the API server of its cluster without a proxy. The one that an agent is told of is the way out to its hub, and
+// bypassProxy has a pod reach the API server of its cluster without a proxy. The one that an agent is told of is the way out to its hub, and
 // knows no address in the cluster. What a kubeconfig names may be anywhere, and goes as it and the environment say. A configuration
 // that nothing would lead through a proxy is left as it is: its connections are shared.
-func direct(config *rest.Config) *rest.Config {
+func bypassProxy(config *rest.Config) *rest.Config {
 	if config.BearerTokenFile != serviceAccountToken || config.Proxy != nil || len(proxySettings()) == 0 {
 		return config
 	}

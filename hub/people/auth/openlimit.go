@@ -9,8 +9,8 @@ import (
 // as many as they like.
 const partOfNamespace = 4
 
-// Places count what people have open, so that nobody takes the places of all. They may be used from many goroutines.
-type Places struct {
+// OpenLimit count what people have open, so that nobody takes the places of all. They may be used from many goroutines.
+type OpenLimit struct {
 	// most is how many there are, ofOne how many of them one user may have, in however many sessions.
 	most, ofOne int
 
@@ -19,13 +19,13 @@ type Places struct {
 	taken map[string]int
 }
 
-// NewPlaces returns places of which none is taken.
-func NewPlaces(most, ofOne int) *Places {
-	return &Places{most: most, ofOne: ofOne, taken: map[string]int{}}
+// NewOpenLimit returns places of which none is taken.
+func NewOpenLimit(most, ofOne int) *OpenLimit {
+	return &OpenLimit{most: most, ofOne: ofOne, taken: map[string]int{}}
 }
 
-// Enter takes a place for a user, and says whether there is one; leave is called once when it is free again.
-func (p *Places) Enter(u *User) (leave func(), ok bool) {
+// Acquire takes a place for a user, and says whether there is one; leave is called once when it is free again.
+func (p *OpenLimit) Acquire(u *User) (leave func(), ok bool) {
 	bounds := map[string]int{"user/" + u.Name: p.ofOne}
 	if namespace := u.namespace(); namespace != "" {
 		bounds["namespace/"+namespace] = p.most / partOfNamespace

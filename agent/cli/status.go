@@ -52,7 +52,7 @@ func newStatus() *cobra.Command {
 				return fmt.Errorf("--output is %q; it is %s or %s", output, outputText, outputJSON)
 			}
 			now := clock.RealClock{}.Now()
-			s, err := stand(cmd, stateDir)
+			s, err := readStatus(cmd, stateDir)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func newStatus() *cobra.Command {
 			} else {
 				err = s.print(cmd.OutOrStdout(), now)
 			}
-			if err == nil && !s.well(now) {
+			if err == nil && !s.isHealthy(now) {
 				err = errUnhealthy
 			}
 			return err
@@ -74,8 +74,8 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
-// stand gathers what is known.
-func stand(cmd *cobra.Command, stateDir string) (statusReport, error) {
+// readStatus gathers what is known.
+func readStatus(cmd *cobra.Command, stateDir string) (statusReport, error) {
 	config, err := registration.Load(stateDir, "")
 	if err != nil {
 		return statusReport{}, err
@@ -101,8 +101,8 @@ func stand(cmd *cobra.Command, stateDir string) (statusReport, error) {
 	return s, nil
 }
 
-// well says whether all is as it should be.
-func (s statusReport) well(now time.Time) bool {
+// isHealthy says whether all is as it should be.
+func (s statusReport) isHealthy(now time.Time) bool {
 	return s.Running && s.Report.Silence == "" && s.Report.Refused.IsZero() && s.Report.Ready && s.Report.Works.Failing == 0 && s.Report.Held == "" && now.Before(s.Expires)
 }
 
@@ -144,7 +144,7 @@ func (s statusReport) print(out io.Writer, now time.Time) error {
 				"or another agent has this cluster: stop this one"})
 		}
 		if r.Line != nil {
-			lines = append(lines, [2]string{"Line", lineOf(*r.Line, ago)})
+			lines = append(lines, [2]string{"Line", lineSentence(*r.Line, ago)})
 		}
 		if r.Held != "" {
 			lines = append(lines, [2]string{"Deletions", "held: " + r.Held})
@@ -161,8 +161,8 @@ func (s statusReport) print(out io.Writer, now time.Time) error {
 	return nil
 }
 
-// lineOf says how the line to the hub is, which operators need and nothing else does.
-func lineOf(r setup.LineReport, ago func(time.Time) string) string {
+// lineSentence says how the line to the hub is, which operators need and nothing else does.
+func lineSentence(r setup.LineReport, ago func(time.Time) string) string {
 	out := "none yet"
 	switch {
 	case r.Up:

@@ -17,15 +17,15 @@ const placesEvery = 5 * time.Second
 // theHub is who says in which clusters an application is, in what is told to people.
 const theHub = "the hub"
 
-// places are the clusters of an application whose logs are followed. It is safe for use by many goroutines.
-type places struct {
+// followedClusters are the clusters of an application whose logs are followed. It is safe for use by many goroutines.
+type followedClusters struct {
 	mu sync.Mutex
 	// followed are the clusters that are followed.
-	followed map[string]*place
+	followed map[string]*followedCluster
 }
 
-// place is a cluster that is followed.
-type place struct {
+// followedCluster is a cluster that is followed.
+type followedCluster struct {
 	// there says whether the application is to be there still.
 	there bool
 	// left gets something when it is not any more.
@@ -35,18 +35,18 @@ type place struct {
 }
 
 // add says that a cluster is to be followed, and whether it was not.
-func (p *places) add(cluster string) bool {
+func (p *followedClusters) add(cluster string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.followed[cluster] != nil {
 		return false
 	}
-	p.followed[cluster] = &place{there: true, left: make(chan struct{}, 1)}
+	p.followed[cluster] = &followedCluster{there: true, left: make(chan struct{}, 1)}
 	return true
 }
 
-// are says where the application is now.
-func (p *places) are(clusters []string) {
+// set says where the application is now.
+func (p *followedClusters) set(clusters []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, one := range p.followed {
@@ -62,15 +62,15 @@ func (p *places) are(clusters []string) {
 	}
 }
 
-// leaves is told when the application is not to be in a cluster any more that is followed.
-func (p *places) leaves(cluster string) <-chan struct{} {
+// leaving is told when the application is not to be in a cluster any more that is followed.
+func (p *followedClusters) leaving(cluster string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.followed[cluster].left
 }
 
-// leave says whether the application has left a cluster, which is not followed any more then.
-func (p *places) leave(cluster string) bool {
+// hasLeft says whether the application has left a cluster, which is not followed any more then.
+func (p *followedClusters) hasLeft(cluster string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.followed[cluster].there {
@@ -81,14 +81,14 @@ func (p *places) leave(cluster string) bool {
 }
 
 // refuse says that a cluster is not followed any more since that was refused; it is not begun again.
-func (p *places) refuse(cluster string) {
+func (p *followedClusters) refuse(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.followed[cluster].refused = true
 }
 
 // refusals is how many clusters are not followed since that was refused, and whether there is no other.
-func (p *places) refusals() (refused int, all bool) {
+func (p *followedClusters) refusals() (refused int, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.followed {
@@ -102,7 +102,7 @@ func (p *places) refusals() (refused int, all bool) {
 // followAll follows the logs of these clusters, and of those to which the application comes later, until the context ends or all of
 // them refuse. It returns how many did.
 func (l *Logs) followAll(ctx context.Context, clusters []string) (refused int, err error) {
-	l.places = &places{followed: map[string]*place{}}
+	l.places = &followedClusters{followed: map[string]*followedCluster{}}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	g, gctx := errgroup.WithContext(ctx)
@@ -124,7 +124,7 @@ func (l *Logs) followAll(ctx context.Context, clusters []string) (refused int, e
 	if l.Places != nil {
 		g.Go(func() error {
 			if err := l.followPlaces(gctx, func(name string) { begin(name, true) }); err != nil {
-				l.say(theHub, Sentence(err)+"; the logs are not followed any more")
+				l.note(theHub, ErrorSentence(err)+"; the logs are not followed any more")
 				stop()
 			}
 			return nil
@@ -153,33 +153,33 @@ func (l *Logs) followPlaces(ctx context.Context, begin func(cluster string)) err
 				return err
 			}
 			if !unknown {
-				l.say(theHub, Sentence(err)+"; clusters to which the application comes are not followed until this is known again")
+				l.note(theHub, ErrorSentence(err)+"; clusters to which the application comes are not followed until this is known again")
 			}
 			unknown = true
 			continue
 		}
 		if unknown {
-			l.say(theHub, "it is known again in which clusters the application is")
+			l.note(theHub, "it is known again in which clusters the application is")
 		}
 		unknown, refusals = false, 0
-		l.places.are(now)
+		l.places.set(now)
 		for _, name := range now {
 			if l.places.add(name) {
-				l.say(name, "the application has come to it; its logs are followed too")
+				l.note(name, "the application has come to it; its logs are followed too")
 				begin(name)
 			}
 		}
 	}
 }
 
-// left says whether a cluster has nothing of the application any more because that has left it, and tells people. As long as
+// hasLeft says whether a cluster has nothing of the application any more because that has left it, and tells people. As long as
 // there are pods they are followed, as are those of a cluster that does not answer: nobody knows what is there.
-func (f *follower) left(found *Found, err error) bool {
+func (f *follower) hasLeft(found *Found, err error) bool {
 	nothing := err == nil && len(found.Pods) == 0 || apierrors.IsNotFound(err)
-	if !nothing || f.anyActive() || !f.places.leave(f.cluster) {
+	if !nothing || f.anyActive() || !f.places.hasLeft(f.cluster) {
 		return false
 	}
-	f.say(f.cluster, "the application has left it; its logs are not followed any more")
+	f.note(f.cluster, "the application has left it; its logs are not followed any more")
 	return true
 }
 

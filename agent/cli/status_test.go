@@ -62,7 +62,7 @@ func TestStatusSaysWhatIsNotAsItShouldBe(t *testing.T) {
 			for _, want := range tc.want {
 				g.Expect(out.String()).To(ContainSubstring(want))
 			}
-			g.Expect(tc.is.well(now)).To(Equal(tc.well))
+			g.Expect(tc.is.isHealthy(now)).To(Equal(tc.well))
 		})
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"filippo.io/age"
 )
 
-// Seal says for whom backups are sealed: whoever has the secret key of one of the recipients can read them, and nobody else, the hub
+// Recipients says for whom backups are sealed: whoever has the secret key of one of the recipients can read them, and nobody else, the hub
 // included. The zero value seals nothing.
-type Seal struct {
+type Recipients struct {
 	recipients []age.Recipient
 	// hybrid says that the keys also withstand quantum computers; age does not mix them with others.
 	hybrid bool
 }
 
-// ParseSeal reads public keys, as `hub backup keygen` and age-keygen print them.
-func ParseSeal(keys []string) (Seal, error) {
-	var s Seal
+// ParseRecipients reads public keys, as `hub backup keygen` and age-keygen print them.
+func ParseRecipients(keys []string) (Recipients, error) {
+	var s Recipients
 	for _, key := range keys {
 		switch {
 		case strings.HasPrefix(key, "AGE-SECRET-KEY-"):
@@ -53,11 +53,11 @@ func ParseSeal(keys []string) (Seal, error) {
 type Keys []age.Identity
 
 // IsSealed says whether there is anybody for whom to seal.
-func (s Seal) IsSealed() bool { return len(s.recipients) > 0 }
+func (s Recipients) IsSealed() bool { return len(s.recipients) > 0 }
 
 // verificationKey returns a key that is in no file and ends with this process, and a Seal for it as well: what is sealed can be opened once more, by
 // whoever has just sealed it, to see that it can be restored.
-func (s Seal) verificationKey() (Seal, age.Identity, error) {
+func (s Recipients) verificationKey() (Recipients, age.Identity, error) {
 	if s.hybrid {
 		key, err := age.GenerateHybridIdentity()
 		if err != nil {
@@ -72,12 +72,12 @@ func (s Seal) verificationKey() (Seal, age.Identity, error) {
 	return s.with(key.Recipient()), key, nil
 }
 
-func (s Seal) with(recipient age.Recipient) Seal {
-	return Seal{recipients: append([]age.Recipient{recipient}, s.recipients...), hybrid: s.hybrid}
+func (s Recipients) with(recipient age.Recipient) Recipients {
+	return Recipients{recipients: append([]age.Recipient{recipient}, s.recipients...), hybrid: s.hybrid}
 }
 
 // write returns what seals, all of it once it is closed.
-func (s Seal) write(out io.Writer) (io.WriteCloser, error) {
+func (s Recipients) write(out io.Writer) (io.WriteCloser, error) {
 	if !s.IsSealed() {
 		return nopCloser{out}, nil
 	}
