@@ -13,19 +13,19 @@ import (
 // discoveryFailed is the reason of kube-apiserver for what it does not reach.
 const discoveryFailed = "FailedDiscoveryCheck"
 
-// keepFound has an API server that does not reach the hub of its machine, as while that one starts, leave the API of lines as the other
+// keepLinesAvailable has an API server that does not reach the hub of its machine, as while that one starts, leave the API of lines as the other
 // machines have found it. APIs that share an etcd share the condition, by which each of them refuses requests: they would contradict one
 // another as fast as they can write, and half of the requests to hubs that work would be refused.
-func keepFound(config *app.Config) {
+func keepLinesAvailable(config *app.Config) {
 	front := config.Aggregator.GenericConfig
-	front.AdmissionControl = admission.NewChainHandler(front.AdmissionControl, keepAvailable{admission.NewHandler(admission.Update)})
+	front.AdmissionControl = admission.NewChainHandler(front.AdmissionControl, availabilityGuard{admission.NewHandler(admission.Update)})
 }
 
-// keepAvailable refuses what an API server would say of lines that it had found, when it finds them no more. It tries again, more and more rarely.
-type keepAvailable struct{ *admission.Handler }
+// availabilityGuard refuses what an API server would say of lines that it had found, when it finds them no more. It tries again, more and more rarely.
+type availabilityGuard struct{ *admission.Handler }
 
 // Validate implements admission.ValidationInterface.
-func (keepAvailable) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (availabilityGuard) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "status" || a.GetUserInfo().GetName() != user.APIServerUser {
 		return nil
 	}

@@ -25,8 +25,8 @@ const (
 	openAnyway = 5 * time.Minute
 )
 
-// private says that what runs beside the API server has an address of its own.
-type private struct {
+// privateAddress says that what runs beside the API server has an address of its own.
+type privateAddress struct {
 	// socket is the number of the open file that listens at that address; 0 if there is none.
 	socket uint
 	// open is the file whose presence says that everybody may come.
@@ -34,7 +34,7 @@ type private struct {
 }
 
 // listen has the options listen at both addresses; nil if there is only one.
-func (p private) listen(ctx context.Context, o *options.ServerRunOptions) (*listener.Listener, error) {
+func (p privateAddress) listen(ctx context.Context, o *options.ServerRunOptions) (*listener.Listener, error) {
 	if p.socket == 0 {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (p private) listen(ctx context.Context, o *options.ServerRunOptions) (*list
 }
 
 // opened returns what is closed when everybody may come.
-func (p private) opened(ctx context.Context) <-chan struct{} {
+func (p privateAddress) opened(ctx context.Context) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
 		err := wait.PollUntilContextTimeout(ctx, openPoll, openAnyway, true, func(context.Context) (bool, error) {

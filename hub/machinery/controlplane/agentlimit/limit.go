@@ -32,7 +32,8 @@ const (
 	perSecond       = 1 << 20
 	stored          = 256 << 20
 	storedPerSecond = 2 << 20
-	// record is what a write of a status or a finalizer counts besides these: its key, and what is sent to those who watch.
+	// record is the number of bytes that each write of a status or a finalizer counts beside its content: for its key, and for what is sent
+	// to watchers.
 	record = 512
 	// sweep is how often the map is cleared of agents that have all of it left.
 	sweep = time.Minute
@@ -44,12 +45,12 @@ type Limit struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// left is what each agent has left, by its name: of those that wrote lately. There is one for each cluster.
+	// left has, by the name of each agent that wrote lately, its remaining budget. There is one agent for each cluster.
 	left  map[string]budget
 	swept time.Time
 }
 
-// budget is what an agent may send, and what may be stored for it.
+// budget limits how many bytes an agent may send, and how many may be stored for it.
 type budget struct{ sent, stored *rate.Limiter }
 
 // New returns the chain behind the limits.

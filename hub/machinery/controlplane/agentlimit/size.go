@@ -4,7 +4,7 @@ package agentlimit
 const (
 	number = 20
 	word   = 5
-	// around is what stands around a string, or between two values.
+	// around is the number of bytes around a string, or between two values.
 	around = 2
 	// escaped is how much longer than one byte what has to be escaped is at most.
 	escaped = 5

@@ -63,7 +63,7 @@ type Audit struct {
 	WebhookConfigFile string
 }
 
-// Input is what the command lines depend on.
+// Input has the values from which the command lines of the components are made.
 type Input struct {
 	Profile      Profile
 	EtcdDir      string

@@ -24,11 +24,11 @@ const (
 // New returns an authenticator that knows by a certificate what next found out a moment ago. Proxied is the header by which a proxy says for
 // whom it asks: such a request is not the bearer's of the certificate, and next is asked about each. It may be used concurrently.
 func New(next authenticator.Request, proxied string, clk clock.Clock) authenticator.Request {
-	return &remembering{next: next, proxied: proxied, clock: clk, known: utilcache.NewExpiringWithClock(clk)}
+	return &cachingAuthenticator{next: next, proxied: proxied, clock: clk, known: utilcache.NewExpiringWithClock(clk)}
 }
 
-// remembering implements authenticator.Request.
-type remembering struct {
+// cachingAuthenticator implements authenticator.Request.
+type cachingAuthenticator struct {
 	next    authenticator.Request
 	proxied string
 	clock   clock.Clock
@@ -37,7 +37,7 @@ type remembering struct {
 }
 
 // AuthenticateRequest implements authenticator.Request.
-func (r *remembering) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
+func (r *cachingAuthenticator) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	if req.TLS == nil || len(req.TLS.PeerCertificates) == 0 || len(req.Header.Values(r.proxied)) > 0 {
 		return r.next.AuthenticateRequest(req) //nolint:wrapcheck // It is the answer.
 	}
@@ -49,7 +49,7 @@ func (r *remembering) AuthenticateRequest(req *http.Request) (*authenticator.Res
 		}
 	}
 	response, ok, err := r.next.AuthenticateRequest(req)
-	if err != nil || !ok || !isBy(response, presented[0]) {
+	if err != nil || !ok || !isAuthenticatedBy(response, presented[0]) {
 		return response, ok, err //nolint:wrapcheck // It is the answer.
 	}
 	rest := keep
@@ -62,8 +62,8 @@ func (r *remembering) AuthenticateRequest(req *http.Request) (*authenticator.Res
 	return response, true, nil
 }
 
-// isBy says whether somebody is known by a certificate, and not by a token that came with it.
-func isBy(response *authenticator.Response, cert *x509.Certificate) bool {
+// isAuthenticatedBy says whether somebody is known by a certificate, and not by a token that came with it.
+func isAuthenticatedBy(response *authenticator.Response, cert *x509.Certificate) bool {
 	hash := sha256.Sum256(cert.Raw)
 	return slices.Equal(response.User.GetExtra()[user.CredentialIDKey], []string{credentialPrefix + hex.EncodeToString(hash[:])})
 }

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/encryption"
 )
 
-// Source is what is backed up.
+// Source is the control plane to back up.
 type Source struct {
 	// DataDir belongs to a control plane that is running.
 	DataDir string

@@ -32,7 +32,7 @@ type Verified struct {
 	Version string `json:"version"`
 	// Objects is how many are in the database.
 	Objects int `json:"objects"`
-	// Providers are those whose keys a hub needs beside the backup, if Foreign is not 0.
+	// Providers are the encryption providers of the operator's own whose keys a hub needs beside the backup, if Foreign is not 0.
 	Providers []string `json:"providers,omitempty"`
 }
 

@@ -49,7 +49,7 @@ func (b *budget) giveBack(user string) {
 	}
 }
 
-// history is what a watch sent last. Its owner and a timer use it.
+// history keeps what a watch sent last, against which the next event is compressed. The watch and a timer use it.
 type history struct {
 	budget *budget
 	user   string

@@ -105,7 +105,7 @@ func explain(ctx context.Context, client *clientv3.Client, config *tls.Config, e
 	var lines []string
 	what := ErrNotLetIn
 	for _, server := range e.Servers {
-		err := reach(ctx, server, config)
+		err := checkMember(ctx, server, config)
 		if err == nil {
 			err = status(ctx, client, server)
 		}
@@ -123,11 +123,11 @@ func explain(ctx context.Context, client *clientv3.Client, config *tls.Config, e
 
 // reachable says whether there is a member that lets in whoever calls.
 func reachable(ctx context.Context, e args.ExternalEtcd, config *tls.Config) bool {
-	return slices.ContainsFunc(e.Servers, func(server string) bool { return reach(ctx, server, config) == nil })
+	return slices.ContainsFunc(e.Servers, func(server string) bool { return checkMember(ctx, server, config) == nil })
 }
 
-// reach connects to one member; the client of etcd does not tell why it cannot.
-func reach(ctx context.Context, server string, config *tls.Config) error {
+// checkMember connects to one member; the client of etcd does not tell why it cannot.
+func checkMember(ctx context.Context, server string, config *tls.Config) error {
 	u, err := url.Parse(server)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func LookAtSpace(ctx context.Context, client *clientv3.Client, member string) (S
 	return Space{Size: status.DbSize, InUse: status.DbSizeInUse, Quota: status.DbSizeQuota, Revision: status.Header.Revision, Full: len(full) > 0}, err
 }
 
-// fullMembers are those that have said so.
+// fullMembers returns the members that have raised etcd's NOSPACE alarm.
 func fullMembers(ctx context.Context, client *clientv3.Client) ([]*clientv3.AlarmMember, error) {
 	all, err := client.AlarmList(ctx)
 	if err != nil {

@@ -61,8 +61,8 @@ func TestOldRevisionsMakeRoom(t *testing.T) {
 		t.Fatalf("got %+v, %v", space, err)
 	}
 	// Without room on the disk nothing is promised.
-	noRoom := func(int64) error { return datadir.ErrNoRoom }
-	if space, err = makeRoom(t, client, noRoom); !errors.Is(err, datadir.ErrNoRoom) || !space.Full {
+	noRoom := func(int64) error { return datadir.ErrDiskFull }
+	if space, err = makeRoom(t, client, noRoom); !errors.Is(err, datadir.ErrDiskFull) || !space.Full {
 		t.Fatalf("got %+v, %v", space, err)
 	}
 	if _, err := client.Put(t.Context(), "key", "value"); !errors.Is(err, rpctypes.ErrNoSpace) {
@@ -110,7 +110,7 @@ func TestPagesThatWereReadMeanwhileAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if space, err = settled(t.Context(), client, client.Endpoints()[0]); err != nil || !space.shrinks() {
+	if space, err = spaceAfterCompaction(t.Context(), client, client.Endpoints()[0]); err != nil || !space.shrinks() {
 		t.Fatalf("got %+v, %v", space, err)
 	}
 }

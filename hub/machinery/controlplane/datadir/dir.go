@@ -29,18 +29,18 @@ type Dir struct {
 // Open creates the data directory where it does not exist, and locks it. The error is ErrInUse when another process
 // has it, and ErrUnfinished when only a part of a backup was restored to it.
 func Open(path string) (*Dir, error) {
-	d, err := hold(path)
+	d, err := lockDir(path)
 	if err != nil {
 		return nil, err
 	}
-	if d.unfinished() {
+	if d.isRestoring() {
 		_ = d.Close()
 		return nil, fmt.Errorf("%w: restore the backup to %q again", ErrUnfinished, d.root)
 	}
 	return d, nil
 }
 
-func hold(path string) (*Dir, error) {
+func lockDir(path string) (*Dir, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("resolving data directory %q: %w", path, err)
@@ -58,7 +58,7 @@ func hold(path string) (*Dir, error) {
 		return nil, err
 	}
 	for _, sub := range []string{d.PKI(), d.Logs(), d.Run(), d.Etcd(), d.Encryption(), d.Audit(), filepath.Dir(d.Kubeconfig(""))} {
-		if err := private(sub); err != nil {
+		if err := makePrivate(sub); err != nil {
 			_ = d.Close()
 			return nil, err
 		}
@@ -96,9 +96,9 @@ func acquire(path string) (*os.File, error) {
 	return f, nil
 }
 
-// private makes a directory that only its owner may enter, also when it was there with a wider mode: keys and the
+// makePrivate makes a directory that only its owner may enter, also when it was there with a wider mode: keys and the
 // unauthenticated sockets of etcd rely on it.
-func private(path string) error {
+func makePrivate(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("creating %q: %w", path, err)
 	}

@@ -35,9 +35,9 @@ func (d *Dir) External() (args.ExternalEtcd, error) {
 	return out, nil
 }
 
-// Accept says why the data directory cannot be used with a database, or nil. A control plane that was started beside its database
+// CheckDatabase says why the data directory cannot be used with a database, or nil. A control plane that was started beside its database
 // would find nothing of what it has, and begin a new one.
-func (d *Dir) Accept(wanted args.ExternalEtcd) error {
+func (d *Dir) CheckDatabase(wanted args.ExternalEtcd) error {
 	isNew, err := d.IsNew()
 	if err != nil {
 		return err

@@ -18,17 +18,17 @@ func TestADataDirectoryKeepsToItsDatabase(t *testing.T) {
 	}
 	defer func() { _ = d.Close() }()
 	for _, wanted := range []args.ExternalEtcd{{}, external} {
-		if err := d.Accept(wanted); err != nil {
+		if err := d.CheckDatabase(wanted); err != nil {
 			t.Errorf("a new directory is refused: %v", err)
 		}
 	}
 	if err := d.UseExternal(external); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Accept(external); err != nil {
+	if err := d.CheckDatabase(external); err != nil {
 		t.Errorf("the etcd of the last start is refused: %v", err)
 	}
-	if err := d.Accept(args.ExternalEtcd{}); !errors.Is(err, ErrOtherDatabase) {
+	if err := d.CheckDatabase(args.ExternalEtcd{}); !errors.Is(err, ErrOtherDatabase) {
 		t.Errorf("a new database is begun beside the one that there is: %v", err)
 	}
 
@@ -40,7 +40,7 @@ func TestADataDirectoryKeepsToItsDatabase(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(own.Etcd(), "member"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := own.Accept(external); !errors.Is(err, ErrOtherDatabase) {
+	if err := own.CheckDatabase(external); !errors.Is(err, ErrOtherDatabase) {
 		t.Errorf("another database is used than the one that there is: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func Resources() []schema.GroupResource {
 	}
 }
 
-// Config is what kube-apiserver reads.
+// Config is an encryption configuration as kube-apiserver reads it.
 type Config struct {
 	// Data is the file.
 	Data []byte
@@ -37,14 +37,14 @@ type Config struct {
 	Digest string
 }
 
-// Own renders the configuration for the keys of the hub alone.
-func Own(keys Keys) (Config, error) {
+// OwnConfig renders the configuration for the keys of the hub alone.
+func OwnConfig(keys Keys) (Config, error) {
 	return render(&apiserverv1.EncryptionConfiguration{}, keys)
 }
 
-// With renders the configuration that an operator gave, with the keys of the hub to read what these encrypted, and to encrypt what
+// OperatorConfig renders the configuration that an operator gave, with the keys of the hub to read what these encrypted, and to encrypt what
 // the operator's does not name.
-func With(path string, keys Keys) (Config, error) {
+func OperatorConfig(path string, keys Keys) (Config, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the operator's own file
 	if err != nil {
 		return Config{}, fmt.Errorf("--encryption-provider-config: %w", err)

@@ -85,7 +85,7 @@ func EnsureKeys(dir string, now time.Time) (Keys, error) {
 	if !errors.Is(err, ErrNoKeys) {
 		return keys, err
 	}
-	if sealed, err := readSealed(dir); err != nil || sealed.Key != "" {
+	if sealed, err := readDone(dir); err != nil || sealed.Key != "" {
 		return nil, errors.Join(fmt.Errorf("%s is missing, and the database is encrypted with it (key %s): bring it back from a backup of the hub",
 			filepath.Join(dir, KeysName), sealed.Key), err)
 	}

@@ -42,9 +42,9 @@ func Open(dir, given string, now time.Time) (*State, error) {
 // look renders the configuration, writes it, and finds out whether all is encrypted by it.
 func (s *State) look() (err error) {
 	if s.given == "" {
-		s.Config, err = Own(s.keys)
+		s.Config, err = OwnConfig(s.keys)
 	} else {
-		s.Config, err = With(s.given, s.keys)
+		s.Config, err = OperatorConfig(s.given, s.keys)
 	}
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *State) look() (err error) {
 	if err := atomicfile.Write(s.Path(), s.Config.Data); err != nil {
 		return err
 	}
-	note, err := readSealed(s.dir)
+	note, err := readDone(s.dir)
 	s.Done = err == nil && note.Digest == s.Config.Digest
 	return err
 }
@@ -76,13 +76,13 @@ func (s *State) Finish() (err error) {
 	return atomicfile.Write(filepath.Join(s.dir, sealedName), data)
 }
 
-// HasSealed says that there was a database once that was encrypted by the keys of a directory.
-func HasSealed(dir string) (bool, error) {
-	note, err := readSealed(dir)
+// WasEncrypted says that there was a database once that was encrypted by the keys of a directory.
+func WasEncrypted(dir string) (bool, error) {
+	note, err := readDone(dir)
 	return note.Key != "", err
 }
 
-func readSealed(dir string) (sealed, error) {
+func readDone(dir string) (sealed, error) {
 	data, err := os.ReadFile(filepath.Join(dir, sealedName)) //nolint:gosec // a name of ours
 	if errors.Is(err, fs.ErrNotExist) {
 		return sealed{}, nil
@@ -102,7 +102,7 @@ func Describe(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	note, err := readSealed(dir)
+	note, err := readDone(dir)
 	if err != nil {
 		return "", err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// least is what Go does by itself: it collects when the heap has doubled.
+	// least is Go's own default for GOGC: it collects when the heap has doubled.
 	least = 100
 	// most is where more memory saves next to nothing.
 	most = 400

@@ -25,7 +25,7 @@ func copyAll(to io.Writer, from io.Reader) (int64, error) {
 		total += int64(n)
 		if n == len(waiting) && err == nil {
 			var more int64
-			more, err = copyMuch(to, from)
+			more, err = copyWithLargeBuffer(to, from)
 			total += more
 		}
 		if errors.Is(err, io.EOF) {
@@ -37,8 +37,8 @@ func copyAll(to io.Writer, from io.Reader) (int64, error) {
 	}
 }
 
-// copyMuch copies until little comes, or an error.
-func copyMuch(to io.Writer, from io.Reader) (int64, error) {
+// copyWithLargeBuffer copies until little comes, or an error.
+func copyWithLargeBuffer(to io.Writer, from io.Reader) (int64, error) {
 	buffer := passing.Get().(*[passingSize]byte) //nolint:errcheck,forcetypeassert // The pool has nothing else.
 	defer passing.Put(buffer)
 	var total int64

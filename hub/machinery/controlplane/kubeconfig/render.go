@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// User is what a kubeconfig says of one cluster: where it is, and as whom to come.
+// User is the content of a kubeconfig: one cluster, and one user.
 type User struct {
 	// Name is the name of the cluster, the user and the context alike.
 	Name      string

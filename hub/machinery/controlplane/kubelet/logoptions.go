@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// logOptions are what is asked of a log, in the words of PodLogOptions.
+// logOptions are the options of a request for logs, named as in PodLogOptions.
 type logOptions struct {
 	follow, previous, timestamps bool
 	// stdout says that what containers write is wanted: they have no other stream.

@@ -13,17 +13,17 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/process"
 )
 
-// pods are those that seem to run on the nodes.
+// pods are the pods that this stand-in for kubelets pretends to run.
 type pods struct {
 	dir    string
 	api    kubernetes.Interface
 	clock  clock.WithTicker
 	forker process.Forker
-	// times are those of logs, by their paths.
+	// times has the times of the lines of each log, by the log's path.
 	times sync.Map
 }
 
-// container is what there is of a container: files.
+// container is the directory that stands for a container.
 type container struct {
 	// dir is where exec starts programs, log what the container wrote.
 	dir, log string

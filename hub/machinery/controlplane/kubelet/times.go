@@ -20,13 +20,13 @@ type times struct {
 	entries []entry
 }
 
-// entry is what was found at one look: the log up to an offset, from where the entry before ends.
+// entry is one observation of a log: the lines up to an offset, which begin where the entry before ends.
 type entry struct {
 	end int64
 	at  time.Time
 }
 
-// timesOf are those of the log of a container, one for all who read it.
+// timesOf returns the times of the lines of a container's log, shared by everybody who reads it.
 func (p *pods) timesOf(c container) *times {
 	known, _ := p.times.LoadOrStore(c.log, &times{log: c.log, path: c.dir + ".times"})
 	return known.(*times) //nolint:forcetypeassert // nothing else is stored

@@ -24,7 +24,7 @@ type Nodes struct {
 	// Region and Zones become topology labels; the zones are dealt out in turn. Empty ones set no label.
 	Region string
 	Zones  []string
-	// Version is what the kubelets pretend to be.
+	// Version is the kubelet version that the nodes report.
 	Version string
 }
 

@@ -25,7 +25,7 @@ type Listener struct {
 	closed bool
 }
 
-// accepted is what came of waiting for a connection.
+// accepted is the result of an Accept on the socket.
 type accepted struct {
 	conn net.Conn
 	err  error

@@ -213,7 +213,7 @@ func (q *queue) close() {
 type queued struct {
 	net.Conn
 
-	// hello is what the client said and the server has not read yet, since when.
+	// hello has the bytes of the client's hello that the server has not read yet, and since when.
 	hello []byte
 	since time.Time
 	// release is called as soon as the server answers, waits for more, or closes the connection. It may be called often.

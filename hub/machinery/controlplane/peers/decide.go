@@ -32,7 +32,7 @@ type Record struct {
 	// Signed are the certificate authorities of which hubs of this etcd have had their certificates; none in the record of an
 	// earlier version.
 	Signed []string `json:"signed,omitempty"`
-	// GivenUp are those of them that hubs of this etcd have dropped since. An earlier version also put such there as were only trusted.
+	// GivenUp are hashes from Signed that hubs of this etcd have dropped since. An earlier version also recorded authorities there that never signed.
 	GivenUp []string `json:"givenUp,omitempty"`
 }
 
@@ -49,7 +49,7 @@ func (r *Record) after(own Authority) Record {
 	return out
 }
 
-// signed are those that are known to have signed.
+// signed returns the hashes of the authorities that are known to have signed.
 func (r *Record) signed() []string {
 	if len(r.Signed) == 0 && r.Known() {
 		return []string{r.Trusted[0]}
@@ -57,8 +57,9 @@ func (r *Record) signed() []string {
 	return slices.Clone(r.Signed)
 }
 
-// givenUp are those that are given up once a hub with an authority has started. Of a record of an earlier version nobody knows which of
-// its authorities have signed, so those that are dropped are given up, and one that is trusted again without signing is to come.
+// givenUp returns the hashes of the authorities that count as dropped once a hub with its own authority has started. A record of an earlier
+// version does not tell which of its authorities have signed, so each one that this hub lacks counts as dropped, and one that is trusted
+// again without having signed counts as new.
 func (r *Record) givenUp(own Authority) []string {
 	candidates := r.Signed
 	if len(candidates) == 0 {
@@ -108,7 +109,7 @@ func (p Peer) isSame(other Peer) bool { return p.Host == other.Host && p.DataDir
 
 func (p Peer) String() string { return fmt.Sprintf("%s (%s)", p.Host, p.DataDir) }
 
-// Found is what an etcd has of hubs.
+// Found is the state of the hubs in an etcd.
 type Found struct {
 	// Recorded is the authority of the etcd; nil if no hub has used it.
 	Recorded *Record

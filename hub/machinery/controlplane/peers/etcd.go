@@ -39,14 +39,14 @@ func (e Etcd) String() string {
 func (e Etcd) authority() string { return e.Prefix + "/fairlead-hub/authority" }
 func (e Etcd) running() string   { return e.Prefix + "/fairlead-hub/running/" }
 
-// Look returns what there is of hubs.
-func (e Etcd) Look(ctx context.Context) (Found, error) {
-	found, _, err := e.look(ctx)
+// Read returns what there is of hubs.
+func (e Etcd) Read(ctx context.Context) (Found, error) {
+	found, _, err := e.read(ctx)
 	return found, err
 }
 
-// look also returns of which revision the record of the authority is; 0 if there is none.
-func (e Etcd) look(ctx context.Context) (found Found, revision int64, err error) {
+// read also returns of which revision the record of the authority is; 0 if there is none.
+func (e Etcd) read(ctx context.Context) (found Found, revision int64, err error) {
 	got, err := e.Client.Get(ctx, e.authority())
 	if err != nil {
 		return found, 0, fmt.Errorf("reading by what authority hubs of this etcd go: %w", err)
@@ -135,7 +135,7 @@ func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, err
 		if err != nil {
 			return nil, err
 		}
-		found, revision, err := e.look(ctx)
+		found, revision, err := e.read(ctx)
 		if err == nil {
 			err = Decide(hub, found)
 		}
@@ -148,7 +148,7 @@ func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, err
 			hub.Before = e.String() // from here on
 			entry := &Entry{etcd: e, hub: hub, clock: clk, cancel: cancel, refused: make(chan error, 1), kept: make(chan struct{})}
 			entry.session.Store(session)
-			go entry.keep(keeping)
+			go entry.keepAnnounced(keeping)
 			return entry, nil
 		}
 		_ = session.Close()
@@ -194,8 +194,8 @@ func (e Etcd) announce(ctx context.Context, hub Peer) (*concurrency.Session, err
 	return session, nil
 }
 
-// keep announces the hub again whenever etcd was away for longer than it remembers, and looks whether it may go on.
-func (e *Entry) keep(ctx context.Context) {
+// keepAnnounced announces the hub again whenever etcd was away for longer than it remembers, and looks whether it may go on.
+func (e *Entry) keepAnnounced(ctx context.Context) {
 	defer close(e.kept)
 	for {
 		select {
@@ -204,7 +204,7 @@ func (e *Entry) keep(ctx context.Context) {
 		case <-e.session.Load().Done():
 		}
 		for {
-			err := e.again(ctx)
+			err := e.reannounce(ctx)
 			if err == nil {
 				break
 			}
@@ -221,13 +221,13 @@ func (e *Entry) keep(ctx context.Context) {
 	}
 }
 
-// again announces the hub once more.
-func (e *Entry) again(ctx context.Context) error {
+// reannounce announces the hub once more.
+func (e *Entry) reannounce(ctx context.Context) error {
 	session, err := e.etcd.announce(ctx, e.hub)
 	if err != nil {
 		return err
 	}
-	found, err := e.etcd.Look(ctx)
+	found, err := e.etcd.Read(ctx)
 	if err == nil {
 		err = Decide(e.hub, found)
 	}

@@ -26,7 +26,7 @@ func startEtcd(t *testing.T) Etcd {
 
 func running(t *testing.T, e Etcd) string {
 	t.Helper()
-	found, err := e.Look(t.Context())
+	found, err := e.Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestAHubWhoseEtcdIsEmptiedEnds(t *testing.T) {
 // revision is that of the record.
 func revision(t *testing.T, e Etcd) int64 {
 	t.Helper()
-	_, revision, err := e.look(t.Context())
+	_, revision, err := e.read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ type Pair struct {
 	Cert, Key []byte
 }
 
-// Subject is what a leaf certificate is issued for.
+// Subject is the subject of a leaf certificate.
 type Subject struct {
 	Name   string
 	Groups []string

@@ -18,7 +18,7 @@ import (
 // Bundle is where the components find their files, and what their kubeconfigs are made of.
 type Bundle struct {
 	dir string
-	// CA is what clients trust: the certificate of the cluster authority, and while it is exchanged that of the other.
+	// CA is the PEM bundle that clients trust: the certificate of the cluster authority, and during an exchange also that of the other authority.
 	CA []byte
 	// Clients holds a client certificate for each name that Ensure was asked for.
 	Clients map[string]Pair
@@ -177,8 +177,8 @@ type Hashes struct {
 	FrontProxy, ServiceAccount string
 }
 
-// Look returns the hashes of a directory; none unless all is there, as where the first Ensure has not been, or was killed.
-func Look(dir string) (Hashes, error) {
+// HashesOf returns the hashes of a directory; none unless all is there, as where the first Ensure has not been, or was killed.
+func HashesOf(dir string) (Hashes, error) {
 	b := &Bundle{dir: dir}
 	for _, path := range []string{b.CAFile(), b.FrontProxyCAFile(), b.ServiceAccountKeyFile()} {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -306,12 +306,12 @@ func TestAFirstStartThatWasKilledIsFinishedByTheNext(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		hashes, err := Look(dir)
+		hashes, err := HashesOf(dir)
 		if isWhole := n > slices.Index(written, serviceAccountKey); err != nil || isWhole != (len(hashes.Trusted) > 0) {
 			t.Errorf("killed after %d files: Look() = %+v, %v", n, hashes, err)
 		}
 		ensure(t, dir, now, "localhost")
-		if hashes, err := Look(dir); err != nil || len(hashes.Trusted) == 0 || hashes.ServiceAccount == "" {
+		if hashes, err := HashesOf(dir); err != nil || len(hashes.Trusted) == 0 || hashes.ServiceAccount == "" {
 			t.Errorf("after the next start: Look() = %+v, %v", hashes, err)
 		}
 	}

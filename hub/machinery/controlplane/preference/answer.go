@@ -84,7 +84,7 @@ func (a *answer) finish() {
 	if a.passing || a.status == 0 {
 		return
 	}
-	if short := cut(a.kept.Bytes()); short != nil {
+	if short := trimMetadata(a.kept.Bytes()); short != nil {
 		a.kept = *bytes.NewBuffer(short)
 		a.Header().Set(appliedHeader, minimal)
 		a.Header().Del("Content-Length")
@@ -100,8 +100,8 @@ var serializer = func() *protobuf.Serializer { //nolint:gochecknoglobals // It i
 	return protobuf.NewSerializer(scheme, scheme)
 }()
 
-// cut returns metadata of which the version is left, and nil if it is something else.
-func cut(encoded []byte) []byte {
+// trimMetadata returns metadata of which the version is left, and nil if it is something else.
+func trimMetadata(encoded []byte) []byte {
 	object, _, err := serializer.Decode(encoded, &schema.GroupVersionKind{}, nil)
 	if err != nil {
 		return nil

@@ -75,7 +75,7 @@ func withoutObservedSpec(event []byte) []byte {
 	at := len(modified)
 	from, to := 0, 0
 	for {
-		key, value, end := member(event, at)
+		key, value, end := memberBounds(event, at)
 		if end < 0 {
 			return nil
 		}
@@ -110,19 +110,19 @@ func withoutObservedSpec(event []byte) []byte {
 	return append(append(make([]byte, 0, len(event)-to+from), event[:from]...), event[to:]...)
 }
 
-// member returns where the key of a member of an object ends, where its value begins, and where that ends; -1 if it does not.
-func member(text []byte, at int) (key, value, end int) {
+// memberBounds returns where the key of a member of an object ends, where its value begins, and where that ends; -1 if it does not.
+func memberBounds(text []byte, at int) (key, value, end int) {
 	if at >= len(text) || text[at] != '"' {
 		return -1, -1, -1
 	}
-	if key = skip(text, at); key < 0 || key >= len(text) || text[key] != ':' {
+	if key = endOfValue(text, at); key < 0 || key >= len(text) || text[key] != ':' {
 		return -1, -1, -1
 	}
-	return key, key + 1, skip(text, key+1)
+	return key, key + 1, endOfValue(text, key+1)
 }
 
-// skip returns where a value of JSON ends that has no space around it and was encoded by a library; -1 if it does not end.
-func skip(text []byte, at int) int {
+// endOfValue returns where a value of JSON ends that has no space around it and was encoded by a library; -1 if it does not end.
+func endOfValue(text []byte, at int) int {
 	depth := 0
 	for ; at < len(text); at++ {
 		switch text[at] {

@@ -32,7 +32,7 @@ func Handler(next http.Handler) http.Handler {
 	})
 }
 
-// verbOf is what a request does with resources; empty if it is about something else.
+// verbOf returns the verb of a request for resources; empty for any other request.
 func verbOf(req *http.Request) string {
 	info, known := request.RequestInfoFrom(req.Context())
 	if !known || !info.IsResourceRequest {

@@ -36,7 +36,7 @@ type Component struct {
 	Grace time.Duration
 }
 
-// Config is what a group needs.
+// Config has the dependencies of a Group.
 type Config struct {
 	Executable string
 	// Dir is the working directory of the components.

@@ -81,14 +81,14 @@ func (r *Requests) End(subjects []rbacv1.Subject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for o := range r.open {
-		if slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return names(s, o.user) }) {
+		if slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return matchesUser(s, o.user) }) {
 			o.end()
 		}
 	}
 }
 
-// names says whether a subject of a binding is a user, or a group that the user is in.
-func names(subject rbacv1.Subject, who user.Info) bool {
+// matchesUser says whether a subject of a binding is a user, or a group that the user is in.
+func matchesUser(subject rbacv1.Subject, who user.Info) bool {
 	switch subject.Kind {
 	case rbacv1.UserKind:
 		return who.GetName() == subject.Name

@@ -15,11 +15,11 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/kwok"
 )
 
-// Config is what the user decides.
+// Config has the user's choices for a control plane.
 type Config struct {
 	Profile args.Profile
 	DataDir string
-	// Nodes are those of a cluster; a hub has none.
+	// Nodes are the simulated nodes of a cluster; a hub has none.
 	Nodes       kwok.Nodes
 	BindAddress string
 	// SecurePort is 0 to take the port of the last start, or a free one.
@@ -117,7 +117,7 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 		c.DatabaseQuota = args.DefaultDatabaseQuota
 	}
 	if c.UpkeepInterval == 0 {
-		c.UpkeepInterval = maintenanceInterval
+		c.UpkeepInterval = upkeepInterval
 	}
 	if c.AdvertiseHost == "" {
 		c.AdvertiseHost = args.Input{BindAddress: bind.String()}.LocalHost()

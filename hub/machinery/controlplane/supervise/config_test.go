@@ -97,10 +97,10 @@ func TestServingHosts(t *testing.T) {
 
 func TestOnlyWhatRunsGetsACertificate(t *testing.T) {
 	t.Parallel()
-	if got, want := keys(clients(args.Hub)), []string{"kube-controller-manager", "admin", "hub"}; !slices.Equal(got, want) {
+	if got, want := clientKeys(clients(args.Hub)), []string{"kube-controller-manager", "admin", "hub"}; !slices.Equal(got, want) {
 		t.Errorf("clients of a hub = %q, want %q", got, want)
 	}
-	if got := keys(clients(args.Cluster)); !slices.Contains(got, "kwok") || !slices.Contains(got, "kube-scheduler") {
+	if got := clientKeys(clients(args.Cluster)); !slices.Contains(got, "kwok") || !slices.Contains(got, "kube-scheduler") {
 		t.Errorf("clients of a cluster = %q, without those of its components", got)
 	}
 	dir, err := datadir.Open(t.TempDir())

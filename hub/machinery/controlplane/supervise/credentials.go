@@ -18,8 +18,8 @@ import (
 
 const adminKey = "admin"
 
-// clients are the identities that get a certificate: those of the components that the profile runs, the
-// hub whose API it is, and the administrator. The first two names are those to which the API server binds its built-in roles.
+// clients are the identities that get a certificate: the components that the profile runs, the hub, and the administrator. The API server
+// binds its built-in roles to the first two names.
 func clients(profile args.Profile) []pki.Client {
 	out := []pki.Client{
 		{Key: "kube-controller-manager", Subject: pki.Subject{Name: "system:kube-controller-manager"}},
@@ -38,11 +38,11 @@ func clients(profile args.Profile) []pki.Client {
 	return out
 }
 
-// dropUnused removes what an earlier version kept of identities that the profile has no use for.
+// dropUnused removes the files that an earlier version wrote for identities which the profile does not use any more.
 func dropUnused(profile args.Profile, dir *datadir.Dir) error {
 	used := clients(profile)
 	for _, c := range clients(args.Cluster) {
-		if slices.Contains(keys(used), c.Key) {
+		if slices.Contains(clientKeys(used), c.Key) {
 			continue
 		}
 		for _, file := range []string{dir.Kubeconfig(c.Key), dir.ClientPair(c.Key)} {
@@ -54,7 +54,7 @@ func dropUnused(profile args.Profile, dir *datadir.Dir) error {
 	return nil
 }
 
-func keys(clients []pki.Client) []string {
+func clientKeys(clients []pki.Client) []string {
 	out := make([]string, 0, len(clients))
 	for _, c := range clients {
 		out = append(out, c.Key)
@@ -62,8 +62,7 @@ func keys(clients []pki.Client) []string {
 	return out
 }
 
-// makeCredentials makes all certificates, then the kubeconfigs of the components and of the user. It returns the kubeconfig that the
-// supervisor itself uses.
+// makeCredentials makes all certificates, then the kubeconfigs of the components and of the user. It returns the supervisor's own kubeconfig.
 func makeCredentials(cfg Config, dir *datadir.Dir, in *args.Input, hosts []string, now time.Time) ([]byte, error) {
 	leaves := pki.Leaves{Hosts: hosts, Clients: clients(cfg.Profile), Validity: cfg.CertificateValidity}
 	if cfg.UnsafeExec {
@@ -88,8 +87,8 @@ func makeCredentials(cfg Config, dir *datadir.Dir, in *args.Input, hosts []strin
 	return kubeconfig.Render(kubeconfig.User{Name: cfg.Context, Server: in.LocalURL(), CA: in.PKI.CA, Cert: admin.Cert, Key: admin.Key})
 }
 
-// writeCredentials writes the kubeconfigs. Those of what runs name files, which are read again for each connection, so that a certificate can
-// be replaced while it is used; that of the administrator can be handed around.
+// writeCredentials writes the kubeconfigs. Those of processes name certificate files, which are read again for each connection, so that a
+// certificate can be replaced while they run; the administrator's has its certificate inside, and can be copied.
 func writeCredentials(cfg Config, dir *datadir.Dir, in args.Input) error {
 	for key, pair := range in.PKI.Clients {
 		if key == adminKey {

@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/process"
 )
 
-// inputOf is what the arguments of the components are made of, as far as the user and the data directory say it.
+// inputOf returns the input for the components' command lines, as far as the user and the data directory determine it.
 func inputOf(cfg Config, dir *datadir.Dir, cidr netip.Prefix) args.Input {
 	return args.Input{
 		Profile:       cfg.Profile,
@@ -38,8 +38,8 @@ func inputOf(cfg Config, dir *datadir.Dir, cidr netip.Prefix) args.Input {
 	}
 }
 
-// secure says how a hub encrypts what it keeps, whom it believes, and what it logs of requests. The state is nil for a cluster, which
-// does none of that.
+// secure returns the state of the hub's encryption, and sets up authentication and the audit log. The state is nil for a cluster, which has
+// none of these.
 func secure(cfg Config, dir *datadir.Dir, in *args.Input, now time.Time) (*encryption.State, error) {
 	if cfg.Profile != args.Hub {
 		return nil, nil //nolint:nilnil // A cluster encrypts nothing.
@@ -56,8 +56,8 @@ func secure(cfg Config, dir *datadir.Dir, in *args.Input, now time.Time) (*encry
 	return state, nil
 }
 
-// identify writes the certificates and kubeconfigs, enters this hub with its keys among those of the etcd, and returns a client for
-// the API server to come.
+// identify writes the certificates and kubeconfigs, records this hub among those of the etcd, and returns a client for the API server that
+// is to start.
 func identify(ctx context.Context, cfg Config, dir *datadir.Dir, s *store, in *args.Input, now time.Time) (*kubernetes.Clientset, error) {
 	credentials, err := makeCredentials(cfg, dir, in, servingHosts(cfg, *in, ownName(), ownAddresses()), now)
 	if err != nil {
@@ -69,7 +69,7 @@ func identify(ctx context.Context, cfg Config, dir *datadir.Dir, s *store, in *a
 	return connect(credentials)
 }
 
-// newGroup runs components from this program.
+// newGroup returns the group of processes, each of which is this same program with other arguments.
 func newGroup(dir *datadir.Dir, clk clock.Clock, report Report) (*process.Group, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -80,7 +80,7 @@ func newGroup(dir *datadir.Dir, clk clock.Clock, report Report) (*process.Group,
 	}), nil
 }
 
-// auditOf completes what the user says of the audit log.
+// auditOf completes the user's options for the audit log.
 func auditOf(cfg Config, dir *datadir.Dir) (args.Audit, error) {
 	a := cfg.Audit
 	if a.PolicyFile == "" {

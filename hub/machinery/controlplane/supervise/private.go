@@ -13,18 +13,18 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
 
-// private is where kube-apiserver listens for what runs beside it, if it has an address of its own for that. A port is taken here, for the
-// components are told of it before kube-apiserver runs.
-type private struct {
+// privateListener is the address at which kube-apiserver serves the components beside it, if it has one for them. The port is opened here,
+// since the components' command lines need it before kube-apiserver runs.
+type privateListener struct {
 	socket *os.File
-	// open is the file that lets everybody in.
+	// open is the path of a file. Once the file exists, kube-apiserver lets everybody in.
 	open string
 }
 
-// listenPrivately takes the private port where others wait for the hub, and has them wait.
-func listenPrivately(ctx context.Context, cfg Config, dir *datadir.Dir, in *args.Input) (*private, error) {
+// listenPrivately opens the private port for a control plane that lets nobody else in before the hub is ready.
+func listenPrivately(ctx context.Context, cfg Config, dir *datadir.Dir, in *args.Input) (*privateListener, error) {
 	if !cfg.WaitForHub {
-		return &private{}, nil
+		return &privateListener{}, nil
 	}
 	open := filepath.Join(dir.Run(), args.OpenFile)
 	if err := os.Remove(open); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -43,11 +43,11 @@ func listenPrivately(ctx context.Context, cfg Config, dir *datadir.Dir, in *args
 		return nil, fmt.Errorf("taking a port for what runs beside kube-apiserver: %w", err)
 	}
 	in.PrivatePort = address.Port
-	return &private{socket: socket, open: open}, nil
+	return &privateListener{socket: socket, open: open}, nil
 }
 
-// admit lets everybody in, whether the hub is ready or not.
-func (p *private) admit() error {
+// admit opens the API to everybody, whether the hub is ready or not.
+func (p *privateListener) admit() error {
 	if p.open == "" {
 		return nil // nobody waits
 	}
@@ -57,16 +57,16 @@ func (p *private) admit() error {
 	return nil
 }
 
-// files are what kube-apiserver is given.
-func (p *private) files() []*os.File {
+// files returns the open files that kube-apiserver inherits.
+func (p *privateListener) files() []*os.File {
 	if p.socket == nil {
 		return nil
 	}
 	return []*os.File{p.socket}
 }
 
-// close gives up what is held of it here. It may be called again.
-func (p *private) close() {
+// close closes this process's copy of the socket. It may be called again.
+func (p *privateListener) close() {
 	if p.socket != nil {
 		_ = p.socket.Close() // nothing was written
 	}

@@ -33,11 +33,10 @@ const (
 	etcdGrace       = 2 * time.Second
 )
 
-// Report prints one line for the person who watches.
+// Report prints one line for the user.
 type Report func(format string, args ...any)
 
-// Run runs a control plane until the context ends, which is no error, or until a component fails that the others
-// cannot do without.
+// Run runs a control plane until the context ends, which is no error, or until an essential component fails.
 func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error {
 	began := clk.Now()
 	cfg, cidr, err := cfg.complete()
@@ -49,11 +48,11 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	if err := dir.Accept(cfg.Etcd); err != nil {
+	if err := dir.CheckDatabase(cfg.Etcd); err != nil {
 		return err
 	}
 
-	// 1. Where it is reached.
+	// 1. The addresses.
 	in := inputOf(cfg, dir, cidr)
 	if in.Port, err = choosePort(ctx, cfg, dir); err != nil {
 		return err
@@ -64,7 +63,7 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	}
 	defer own.close()
 
-	// 2. What there is already, before anything is written that it must agree with.
+	// 2. The database, before anything is written that has to agree with it.
 	store, err := openStore(ctx, cfg, dir, clk, report)
 	if err != nil {
 		return err
@@ -89,7 +88,7 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	looking, stop := context.WithCancel(ctx)
 	u := &upkeep{
 		clock: clk, began: clk.Now().Round(0), every: cfg.UpkeepInterval, report: report, ended: make(chan error, 1),
-		room:         &room{dir: dir, etcd: cfg.Etcd, client: store.client, report: report, admit: own.admit},
+		space:        &spaceReclaimer{dir: dir, etcd: cfg.Etcd, client: store.client, report: report, admit: own.admit},
 		certificates: in.PKI, renewed: func() error { return writeCredentials(cfg, dir, in) },
 	}
 	defer func() {
@@ -113,13 +112,13 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	return r.untilEnd(ctx)
 }
 
-// run is a control plane that is being started.
+// run is a control plane while it starts and runs.
 type run struct {
 	Config
 	upkeep       *upkeep
 	in           args.Input
 	dir          *datadir.Dir
-	private      *private
+	private      *privateListener
 	store        *store
 	encryption   *encryption.State
 	runDir, logs string
@@ -130,7 +129,7 @@ type run struct {
 	report       Report
 }
 
-// start brings up the components, each when what it needs is there, and the upkeep, for as long as its own context lasts.
+// start starts the components, each once the ones that it needs answer, and the upkeep, which ends with the context looking.
 func (r run) start(ctx, looking context.Context) error {
 	if r.Etcd.Used() {
 		r.report("starting kube-apiserver (profile %s)", r.Profile)
@@ -140,7 +139,7 @@ func (r run) start(ctx, looking context.Context) error {
 			return err
 		}
 	}
-	if err := r.lookFirst(ctx, looking); err != nil { // what follows writes
+	if err := r.runUpkeepFirst(ctx, looking); err != nil { // what follows writes
 		return err
 	}
 	if err := r.encrypt(ctx); err != nil {
@@ -178,8 +177,7 @@ func (r run) start(ctx, looking context.Context) error {
 	return kwok.EnsureStorage(ctx, r.api)
 }
 
-// untilEnd waits until the control plane is asked to stop, a component fails, other hubs do not let this one go on, or only
-// a start helps.
+// untilEnd waits until the context ends, a component fails, other hubs do not let this one go on, or only a restart helps.
 func (r run) untilEnd(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -209,7 +207,7 @@ func (r run) controllers() []process.Component {
 	return out
 }
 
-// startEtcd returns when etcd can be connected to: a kube-apiserver that comes first loses a second to its back-off.
+// startEtcd returns when etcd answers. If kube-apiserver started earlier, it would lose a second to its back-off.
 func (r run) startEtcd(ctx context.Context) error {
 	socket := filepath.Join(r.runDir, args.EtcdSocket)
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -231,7 +229,7 @@ func (r run) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// It listens before it has read its file, which takes minutes where that is large.
+	// Etcd listens before it has read its file, which takes minutes if the file is large.
 	err = r.await(ctx, "etcd to answer", func(ctx context.Context) bool {
 		client, err := database.Connect(ctx, r.dir)
 		if err != nil {
@@ -246,12 +244,12 @@ func (r run) startEtcd(ctx context.Context) error {
 	return r.dir.EndBeginning()
 }
 
-// lookFirst looks at the database, and ends if that does.
-func (r run) lookFirst(ctx, looking context.Context) error {
+// runUpkeepFirst runs the upkeep once before anything writes, and fails if etcd ends meanwhile.
+func (r run) runUpkeepFirst(ctx, looking context.Context) error {
 	looked := make(chan struct{})
 	r.upkeep.done.Go(func() {
 		defer close(looked)
-		r.upkeep.look(looking, true)
+		r.upkeep.runOnce(looking, true)
 	})
 	return r.await(ctx, "the database to be looked at", func(context.Context) bool {
 		select {
@@ -263,7 +261,7 @@ func (r run) lookFirst(ctx, looking context.Context) error {
 	})
 }
 
-// isReady returns what asks kube-apiserver whether it is ready, and tells once if a KMS is what it waits for.
+// isReady returns a function that asks kube-apiserver whether it is ready, and reports once if it waits for a KMS.
 func (r run) isReady() func(context.Context) bool {
 	told := false
 	return func(ctx context.Context) bool {
@@ -276,7 +274,7 @@ func (r run) isReady() func(context.Context) bool {
 	}
 }
 
-// await waits for a condition, as long as what could bring it about is running.
+// await polls until a condition is met, and fails if an essential component fails.
 func (r run) await(ctx context.Context, what string, met func(context.Context) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("waited %s for %s in vain; see the logs in %q", startTimeout, what, r.logs))
 	defer cancel()

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// etcdTimeout is how long an etcd of somebody else's may take to serve: machines that lost their power start together.
+	// etcdTimeout bounds how long to wait for an external etcd: machines that lost power start at the same time.
 	etcdTimeout = 30 * time.Second
 	etcdRetry   = time.Second
 )
 
-// store is the database of a control plane: one of its own, or with a client one of somebody else's.
+// store is the database of a control plane: an embedded one, or, if client is not nil, an external one.
 type store struct {
 	Config
 
-	// isNew says that it has nothing yet.
+	// isNew says that the database has no objects yet.
 	isNew  bool
 	client *clientv3.Client
 	hub    peers.Peer
@@ -38,8 +38,7 @@ type store struct {
 	clock  clock.Clock
 }
 
-// openStore finds out what there is, and says why the control plane cannot use it. No key is made yet: those of another hub may be
-// wanted.
+// openStore opens the database, or says why the control plane cannot use it. It makes no keys, since those of another hub may be needed.
 func openStore(ctx context.Context, cfg Config, dir *datadir.Dir, clk clock.Clock, report Report) (*store, error) {
 	s := &store{Config: cfg, clock: clk}
 	var err error
@@ -47,13 +46,13 @@ func openStore(ctx context.Context, cfg Config, dir *datadir.Dir, clk clock.Cloc
 		if s.isNew, err = dir.IsNew(); err != nil {
 			return nil, err
 		}
-		return s, lost(dir, s.isNew)
+		return s, checkComplete(dir, s.isNew)
 	}
 	if s.client, err = dial(ctx, cfg, clk, report); err != nil {
 		return nil, err
 	}
-	(&room{etcd: cfg.Etcd, client: s.client, report: report}).lookAtExternal(ctx) // nothing of what follows works if it is full
-	found, err := s.etcd().Look(ctx)
+	(&spaceReclaimer{etcd: cfg.Etcd, client: s.client, report: report}).checkExternal(ctx) // nothing of what follows works if it is full
+	found, err := s.etcd().Read(ctx)
 	if err == nil {
 		s.isNew = !found.Objects
 		s.hub, err = peer(dir)
@@ -68,7 +67,7 @@ func openStore(ctx context.Context, cfg Config, dir *datadir.Dir, clk clock.Cloc
 	return s, nil
 }
 
-// dial waits for the etcd, and says for what it waits.
+// dial connects to the external etcd. While it waits it reports the reason.
 func dial(ctx context.Context, cfg Config, clk clock.Clock, report Report) (*clientv3.Client, error) {
 	until, said := clk.Now().Add(etcdTimeout), ""
 	for {
@@ -89,7 +88,7 @@ func dial(ctx context.Context, cfg Config, clk clock.Clock, report Report) (*cli
 
 func (s *store) etcd() peers.Etcd { return peers.Etcd{Client: s.client, Prefix: s.Etcd.Prefix} }
 
-// enter takes the place of this hub among those of the etcd, with the keys that there are by now.
+// enter records this hub among the hubs of the etcd, with its present keys.
 func (s *store) enter(ctx context.Context, dir *datadir.Dir) (err error) {
 	if s.client == nil {
 		return nil
@@ -97,14 +96,14 @@ func (s *store) enter(ctx context.Context, dir *datadir.Dir) (err error) {
 	if s.hub, err = peer(dir); err != nil {
 		return err
 	}
-	// Not until this hub is entered there is it one that has used the etcd, so a first start that is killed before begins anew.
+	// The etcd counts as used by this hub only once the hub is recorded, so a first start that is killed before begins anew.
 	if s.entry, err = s.etcd().Enter(ctx, s.hub, s.clock); err != nil {
 		return err
 	}
 	return dir.UseExternal(s.Etcd)
 }
 
-// refused tells why other hubs do not let this one go on.
+// refused returns a channel that gets an error when other hubs do not let this one go on; nil for an embedded database.
 func (s *store) refused() <-chan error {
 	if s.entry == nil {
 		return nil
@@ -112,7 +111,7 @@ func (s *store) refused() <-chan error {
 	return s.entry.Refused()
 }
 
-// close must come after the end of all that writes to the database.
+// close must be called after the end of everything that writes to the database.
 func (s *store) close() {
 	if s.entry != nil {
 		s.entry.Leave()
@@ -122,9 +121,9 @@ func (s *store) close() {
 	}
 }
 
-// peer is what other hubs are told of this one.
+// peer returns the description of this hub that other hubs of the etcd read.
 func peer(dir *datadir.Dir) (peers.Peer, error) {
-	hashes, err := pki.Look(dir.PKI())
+	hashes, err := pki.HashesOf(dir.PKI())
 	if err != nil {
 		return peers.Peer{}, err
 	}

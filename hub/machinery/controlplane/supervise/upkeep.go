@@ -12,35 +12,35 @@ import (
 )
 
 const (
-	// upkeepInterval is how often it is looked whether the database has room. A hub that is written to as fast as it can be takes minutes to
-	// fill what is left when it is short of room.
+	// upkeepInterval is the default time between two rounds of upkeep. Between the warning that the database is nearly full and a full
+	// database there are minutes even at the fastest rate of writes.
 	upkeepInterval = time.Minute
-	// mostBack is how far the clock may be put back. The certificate by which kube-apiserver reaches itself is good from an hour before its
-	// start on, and longest is less than it lasts: three years.
-	mostBack = 50 * time.Minute
-	longest  = 2 * 365 * 24 * time.Hour
+	// maxClockBack bounds how far the machine's clock may be set back: the certificate by which kube-apiserver connects to itself is valid
+	// from one hour before its start. It is valid for three years, which maxRuntime stays below.
+	maxClockBack = 50 * time.Minute
+	maxRuntime   = 2 * 365 * 24 * time.Hour
 )
 
-// upkeep is what a control plane does now and then for itself as long as it runs.
+// upkeep is the periodic maintenance of a running control plane: database space and certificates.
 type upkeep struct {
 	clock  clock.Clock
 	began  time.Time
 	every  time.Duration
 	report Report
-	room   *room
-	// certificates are issued anew when that is due, and renewed writes what is made of them.
+	space  *spaceReclaimer
+	// certificates issues the certificates anew before they expire, and renewed then writes the kubeconfigs that contain them.
 	certificates *pki.Bundle
 	renewed      func() error
-	// unwritten says that this has failed.
+	// unwritten says that the last call of renewed failed.
 	unwritten bool
-	// failed are the last errors, by what failed.
+	// failed has the message of the last error of each task, so that it is reported once.
 	failed map[string]string
-	// ended tells why the control plane must be started anew.
+	// ended gets the error because of which the control plane has to be restarted.
 	ended chan error
 	done  sync.WaitGroup
 }
 
-// start looks again and again until the context ends.
+// start runs the upkeep at each interval until the context ends.
 func (u *upkeep) start(ctx context.Context) {
 	u.done.Go(func() {
 		for {
@@ -49,35 +49,36 @@ func (u *upkeep) start(ctx context.Context) {
 				return
 			case <-u.clock.After(u.every):
 			}
-			if err := tooOld(u.began, u.clock.Now()); err != nil {
+			if err := checkRuntime(u.began, u.clock.Now()); err != nil {
 				u.ended <- err
 				return
 			}
-			u.look(ctx, false)
+			u.runOnce(ctx, false)
 		}
 	})
 }
 
-// tooOld says why no certificate that is renewed keeps a control plane going, by the clock that people see.
-func tooOld(began, now time.Time) error {
+// checkRuntime returns an error if only a restart helps, by the wall clock: the certificates in kube-apiserver's memory are not valid yet
+// or expire soon, and renewing the files does not replace them.
+func checkRuntime(began, now time.Time) error {
 	switch {
-	case now.Before(began.Add(-mostBack)):
+	case now.Before(began.Add(-maxClockBack)):
 		return fmt.Errorf("the clock of this machine was at %s when this hub started, and is at %s now: the certificates in its memory are not good yet, so it ends, and has to be started again",
 			began.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
-	case now.After(began.Add(longest)):
+	case now.After(began.Add(maxRuntime)):
 		return fmt.Errorf("this hub has run since %s, and the certificates in its memory end: it ends, and has to be started again", began.UTC().Format(time.RFC3339))
 	default:
 		return nil
 	}
 }
 
-// look does all of it once. What fails is told once, and tried again the next time.
-func (u *upkeep) look(ctx context.Context, starting bool) {
-	u.note(ctx, "looking whether the database has room", u.room.keep(ctx, starting))
-	u.note(ctx, "issuing certificates anew", u.renew())
+// runOnce runs all tasks. A failure is reported once, and the task is tried again in the next round.
+func (u *upkeep) runOnce(ctx context.Context, starting bool) {
+	u.reportFailure(ctx, "looking whether the database has room", u.space.check(ctx, starting))
+	u.reportFailure(ctx, "issuing certificates anew", u.renew())
 }
 
-// renew issues certificates anew if that is due. Whoever uses them reads them again by itself.
+// renew issues certificates anew if they expire soon. The components reload the files by themselves.
 func (u *upkeep) renew() error {
 	now := u.clock.Now()
 	if u.certificates.IsDue(now) {
@@ -97,7 +98,7 @@ func (u *upkeep) renew() error {
 	return err
 }
 
-func (u *upkeep) note(ctx context.Context, what string, err error) {
+func (u *upkeep) reportFailure(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}

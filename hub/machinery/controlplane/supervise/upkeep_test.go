@@ -26,7 +26,7 @@ func TestWhenOnlyAStartHelps(t *testing.T) {
 		"a clock that was a day ahead":  {began.AddDate(0, 0, -1), true},
 		"two years later and some days": {began.AddDate(2, 0, 9), true},
 	} {
-		if err := tooOld(began, tc.at); (err != nil) != tc.want {
+		if err := checkRuntime(began, tc.at); (err != nil) != tc.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -35,11 +35,11 @@ func TestWhenOnlyAStartHelps(t *testing.T) {
 func TestRoomIsNotMadeTwiceOfTheSame(t *testing.T) {
 	t.Parallel()
 	full := database.Space{Size: 95, InUse: 92, Quota: 100}
-	m := room{}
+	m := spaceReclaimer{}
 	if m.hasTried(full) {
 		t.Error("it was not tried yet")
 	}
-	m.left = 92
+	m.inUseAfterReclaim = 92
 	if !m.hasTried(full) {
 		t.Error("nothing more would come of it")
 	}

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/encryption"
 )
 
-// encrypt has all that is secret in the database encrypted as its state says, before kube-apiserver starts. In a new database there is
-// nothing yet.
+// encrypt encrypts the secret objects that the database already has, with the present configuration, before kube-apiserver starts. A new
+// database has none.
 func (r run) encrypt(ctx context.Context) error {
 	if r.encryption == nil || r.encryption.Done {
 		return nil
@@ -29,7 +29,7 @@ func (r run) encrypt(ctx context.Context) error {
 	if r.Etcd.Used() {
 		return r.encryptExternal(ctx)
 	}
-	if r.maintenance.space.isFull {
+	if r.upkeep.space.isFull {
 		r.report("what is to be encrypted anew is read with the keys of before until the next start: the database is full")
 		return nil
 	}
@@ -43,7 +43,7 @@ func (r run) encrypt(ctx context.Context) error {
 		return err
 	}
 	r.report("encrypted %d objects in the database", written)
-	// The database works with what is left in it of before, so a disk without room for a second one is no reason not to start.
+	// Without the rebuild the database works, and only keeps old copies: a disk with too little space for it is no reason not to start.
 	if err := r.rebuild(ctx, client); err != nil {
 		if ctx.Err() != nil || errors.Is(err, errReplacing) {
 			return err
@@ -54,8 +54,8 @@ func (r run) encrypt(ctx context.Context) error {
 	return r.encryption.Finish()
 }
 
-// finishNew notes that a new database is encrypted. The note says to the next start that there is one, so this has to outlast a loss of power
-// as well.
+// finishNew notes that a new database is encrypted. For the next start the note proves that there was a database, so the database has to be
+// synced to the disk before.
 func (r run) finishNew() error {
 	if !r.Etcd.Used() {
 		if err := atomicfile.SyncDir(r.dir.Etcd()); err != nil {
@@ -65,11 +65,11 @@ func (r run) finishNew() error {
 	return r.encryption.Finish()
 }
 
-// maxRewrites is how often a database is looked through into which other hubs write meanwhile.
+// maxRewrites bounds how often an external database is rewritten again because other hubs changed it meanwhile.
 const maxRewrites = 20
 
-// encryptExternal has all encrypted in a database of somebody else's. Other hubs write to it, whose keys this one knows; old revisions
-// go when they compact it, and freed pages when its operator defragments it.
+// encryptExternal encrypts the objects of an external database. Other hubs, whose keys this hub knows, write to it at the same time. Old
+// revisions disappear with a hub's next compaction, and freed pages when the operator defragments the database.
 func (r run) encryptExternal(ctx context.Context) error {
 	written := 0
 	for try := 1; ; try++ {
@@ -89,21 +89,21 @@ func (r run) encryptExternal(ctx context.Context) error {
 	return r.encryption.Finish()
 }
 
-// errReplacing says that the database is not there while the next start puts one in its place.
+// errReplacing says that the database could not be replaced, which the next start completes.
 var errReplacing = errors.New("replacing the database")
 
-// rebuild makes a new database of what is in this one now. Pages that were freed, old revisions and logs of writes keep what was
-// there before.
+// rebuild copies the objects to a new database and replaces the old one, whose free pages, old revisions and write-ahead log still have
+// copies from before the encryption.
 func (r run) rebuild(ctx context.Context, client *clientv3.Client) error {
 	status, err := client.Status(ctx, client.Endpoints()[0])
 	if err != nil {
 		return fmt.Errorf("asking the database for its revision: %w", err)
 	}
-	// Copying without room would end etcd, and with it the hub.
+	// On a full disk etcd would end, and with it the hub.
 	if err := datadir.CheckFreeSpace(r.runDir, 2*status.DbSize+datadir.NewDatabase); err != nil {
 		return err
 	}
-	// Whoever was killed after that has compacted it already.
+	// The revision is already compacted if an earlier rebuild was killed after this step.
 	if _, err := client.Compact(ctx, status.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("dropping old revisions: %w", err)
 	}

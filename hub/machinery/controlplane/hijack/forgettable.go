@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// forgetting is a context that knows the values of another until it forgets them, and ends with it.
-type forgetting struct {
+// forgettableContext is a context that knows the values of another until it forgets them, and ends with it.
+type forgettableContext struct {
 	done <-chan struct{}
 	of   atomic.Pointer[context.Context]
 }
 
-func newForgetting(of context.Context) *forgetting {
-	f := &forgetting{done: of.Done()}
+func newForgettableContext(of context.Context) *forgettableContext {
+	f := &forgettableContext{done: of.Done()}
 	f.of.Store(&of)
 	return f
 }
 
-func (f *forgetting) forget() { f.of.Store(nil) }
+func (f *forgettableContext) forget() { f.of.Store(nil) }
 
 // Deadline implements context.Context.
-func (f *forgetting) Deadline() (time.Time, bool) {
+func (f *forgettableContext) Deadline() (time.Time, bool) {
 	if of := f.of.Load(); of != nil {
 		return (*of).Deadline()
 	}
@@ -29,10 +29,10 @@ func (f *forgetting) Deadline() (time.Time, bool) {
 }
 
 // Done implements context.Context.
-func (f *forgetting) Done() <-chan struct{} { return f.done }
+func (f *forgettableContext) Done() <-chan struct{} { return f.done }
 
 // Err implements context.Context.
-func (f *forgetting) Err() error {
+func (f *forgettableContext) Err() error {
 	if of := f.of.Load(); of != nil {
 		return (*of).Err()
 	}
@@ -45,7 +45,7 @@ func (f *forgetting) Err() error {
 }
 
 // Value implements context.Context.
-func (f *forgetting) Value(key any) any {
+func (f *forgettableContext) Value(key any) any {
 	if of := f.of.Load(); of != nil {
 		return (*of).Value(key)
 	}

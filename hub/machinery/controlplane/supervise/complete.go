@@ -11,14 +11,14 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
-// ErrIncomplete says that a data directory has only a part of what a control plane had in it.
+// ErrIncomplete says that a data directory has lost a part of its control plane.
 var ErrIncomplete = errors.New("a part of this data directory is lost")
 
-// checkComplete says what of a control plane with a database of its own is not there any more, or nil. A start would make it anew in silence: other
-// keys, which no agent trusts, or an empty database, which knows no cluster.
+// checkComplete returns an error if a data directory with an embedded database has lost keys or the database. A start would silently make
+// new ones: keys that no agent trusts, or an empty database without clusters.
 //
-// A first start writes the lasting keys, then has etcd make the database, then notes that it is encrypted. So wherever it is killed, a
-// database has keys beside it, and a note has a database.
+// A first start writes the lasting keys, then has etcd make the database, then notes that the database is encrypted. So even if it is
+// killed in between, a database has its keys beside it, and the note has its database.
 func checkComplete(dir *datadir.Dir, isNew bool) error {
 	if isNew {
 		return checkNoLostDatabase(dir)
@@ -35,7 +35,7 @@ func checkComplete(dir *datadir.Dir, isNew bool) error {
 		"which `hub restore` unpacks to another --data-dir (see manifests/install/disaster.md)", ErrIncomplete, dir.PKI(), strings.Join(missing, ", "))
 }
 
-// checkNoLostDatabase says that there was a database once, which now there is not, or nil.
+// checkNoLostDatabase returns an error if there is no database although the note of its encryption says that there was one.
 func checkNoLostDatabase(dir *datadir.Dir) error {
 	sealed, err := encryption.WasEncrypted(dir.Encryption())
 	if err != nil || !sealed {

@@ -16,46 +16,49 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
 
-// spaceReclaimer has the database take writes. An etcd that has reached its quota refuses them until somebody says that there is room again, even
-// after a restart, and kube-apiserver, which drops old revisions every few minutes, writes first.
+// spaceReclaimer keeps etcd's database below its quota: it compacts old revisions, defragments the file, and disarms the NOSPACE alarm. An
+// etcd that has reached its quota refuses writes until the alarm is disarmed, even after a restart. kube-apiserver's own compaction, every
+// few minutes, does not help then, since it begins with a write.
 type spaceReclaimer struct {
 	dir    *datadir.Dir
 	etcd   args.ExternalEtcd
-	client *clientv3.Client // of an etcd of somebody else's
+	client *clientv3.Client // nil unless the etcd is external
 	report Report
-	// admit lets everybody in though the hub is not ready: it writes before it is, and in a full database only people can make room.
+	// admit opens the API to everybody before the hub is ready. The hub has to write before it is ready, and only people can free space in a
+	// full database.
 	admit func() error
-	// lastFormat is what was told last: the same again, with other numbers, is no news.
+	// lastFormat is the format of the last report. A report of the same format with other numbers is not repeated.
 	lastFormat string
-	// lastRevision is the revision of the last look, left what was in use after room was made last, and told what was in use when it was told last
-	// that the database is full.
+	// lastRevision is etcd's revision at the last check. inUseAfterReclaim and inUseAtReport are bytes in use: after space was last
+	// reclaimed, and when people were last told that the database is full.
 	lastRevision, inUseAfterReclaim, inUseAtReport int64
-	// isFull says that the last look found, or left, a database to which nothing is written.
+	// isFull says that the database took no writes at the end of the last check.
 	isFull bool
 }
 
-// keepTimeout bounds one look: a database that does not answer is no reason never to look again.
+// keepTimeout bounds one check, so that a database that does not answer does not keep later checks from happening.
 const keepTimeout = 10 * time.Minute
 
-// hasTried says that room was made already of what there is now: nothing more would come of it.
+// hasTried says whether space was already reclaimed from a database that was as large: doing it again would gain nothing.
 func (m *spaceReclaimer) hasTried(now database.Space) bool {
 	return m.inUseAfterReclaim > 0 && difference(now.InUse, m.inUseAfterReclaim) < now.Quota/20
 }
 
 func difference(a, b int64) int64 { return max(a-b, b-a) }
 
-// errUnfinished says that the empty pages of a database that takes writes stay: dropping them did not end before, and might never.
+// errUnfinished says that a database which still takes writes is not defragmented: an earlier defragmentation did not end, and another
+// might not either.
 var errUnfinished = errors.New("dropping its empty pages did not end before")
 
-// memberTimeout is how long a member of an etcd may take to say how much it has.
+// memberTimeout bounds a request for the size of one member's database.
 const memberTimeout = 2 * time.Second
 
-// deleteSomething is what people can do.
+// deleteSomething tells people how to free space in the database.
 const deleteSomething = "delete what nobody needs, most of all large ConfigMaps, Secrets and other templates; " +
 	"`kubectl get --raw /metrics | grep ^apiserver_resource` counts the objects of each kind"
 
-// check looks at the database and makes room if it is short of it. At a start it also does so for pages that are merely empty; an etcd of
-// somebody else's was looked at then when it was connected to.
+// check looks how full the database is, and reclaims space if it is nearly full; at a start also if its file is mostly empty pages. An
+// external etcd is skipped at a start, since openStore has just checked it.
 func (m *spaceReclaimer) check(ctx context.Context, starting bool) error {
 	if m.etcd.Used() {
 		if !starting {
@@ -88,7 +91,8 @@ func (m *spaceReclaimer) check(ctx context.Context, starting bool) error {
 	return err
 }
 
-// reclaim makes room if the database is short of it, or, at a start, if its file is wasteful.
+// reclaim compacts and defragments the database if it is nearly full, or, at a start, if its file is mostly empty pages. It returns the
+// space afterwards.
 func (m *spaceReclaimer) reclaim(ctx context.Context, client *clientv3.Client, before database.Space, starting bool) (database.Space, error) {
 	since := m.lastRevision
 	m.lastRevision = before.Revision
@@ -122,7 +126,7 @@ func (m *spaceReclaimer) reclaim(ctx context.Context, client *clientv3.Client, b
 	return m.noteReclaimed(after, err)
 }
 
-// noteReclaimed notes how much is in use once room was made, though nothing may have come of it: then nothing would the next time.
+// noteReclaimed records how much is in use after an attempt, even one that gained nothing, so that hasTried can tell that another would not either.
 func (m *spaceReclaimer) noteReclaimed(after database.Space, err error) (database.Space, error) {
 	if err == nil || errors.Is(err, errUnfinished) {
 		m.inUseAfterReclaim = after.InUse
@@ -130,7 +134,7 @@ func (m *spaceReclaimer) noteReclaimed(after database.Space, err error) (databas
 	return after, err
 }
 
-// reportOutcome tells what people have to know, and returns what failed.
+// reportOutcome reports the result to people, and returns an error if the check itself failed.
 func (m *spaceReclaimer) reportOutcome(before, after database.Space, err error) error {
 	switch {
 	case errors.Is(err, datadir.ErrDiskFull):
@@ -160,8 +164,8 @@ func (m *spaceReclaimer) reportOutcome(before, after database.Space, err error) 
 	return nil
 }
 
-// checkExternal says what its operator has to do, who may have other things in that etcd than a hub. An etcd that does not let the hub ask
-// is left alone, and nobody waits for a member that is down.
+// checkExternal tells the operator of an external etcd when it is full or nearly full. It frees nothing there, since the etcd may also
+// serve others. Members that refuse the request or do not answer are skipped.
 func (m *spaceReclaimer) checkExternal(ctx context.Context) {
 	var fullest database.Space
 	defer func() { m.writeSpaceFile(fullest) }()
@@ -186,8 +190,8 @@ func (m *spaceReclaimer) checkExternal(ctx context.Context) {
 	m.lastFormat = ""
 }
 
-// writeSpaceFile writes down how full the database is, for the hub. What cannot be written is a number that Prometheus misses; of a database that
-// does not say how much it may have there is none.
+// writeSpaceFile writes the state of the database to a file that the hub's metrics are read from; it removes the file if the quota is
+// unknown. A failure to write only loses a metric, so it is ignored.
 func (m *spaceReclaimer) writeSpaceFile(space database.Space) {
 	if m.dir == nil {
 		return // at a start, when there is no hub yet
