@@ -78,7 +78,7 @@ func New(ctx context.Context, o Options) (*Handler, error) {
 // maxSummary bounds Summary, in bytes.
 const maxSummary = 200
 
-// Summary is what the owner allows in a few words: "off", or "read, exec in shop for group:ops".
+// Summary describes the owner's rules in a few words, such as "off" or "read, exec in shop for group:ops".
 func (h *Handler) Summary(ctx context.Context) string {
 	now, err := h.settings.current(ctx, freshFor)
 	if err != nil {

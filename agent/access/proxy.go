@@ -34,7 +34,7 @@ const (
 	idleTimeout     = 90 * time.Second
 )
 
-// passing is what a request takes on its way through the proxy.
+// passing is the state of one request on its way through the proxy.
 type passing struct {
 	request rules.Request
 	as      rules.Operator
@@ -183,7 +183,7 @@ func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// buffers are those in which answers are copied.
+// buffers is a pool of the buffers that answers are copied with.
 type buffers struct{ pool sync.Pool }
 
 // Get implements httputil.BufferPool.

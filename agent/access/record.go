@@ -50,7 +50,7 @@ type entry struct {
 	AuditID string   `json:"auditID,omitempty"`
 	User    string   `json:"user"`
 	Groups  []string `json:"groups,omitempty"`
-	// As is who that is in the member.
+	// As is the identity that the operator has in the member, as the member's API server sees it.
 	As      string `json:"as,omitempty"`
 	Verb    string `json:"verb,omitempty"`
 	Upgrade bool   `json:"upgrade,omitempty"`

@@ -12,7 +12,7 @@ import (
 // tokenLife is how long a token is asked for, in seconds.
 const tokenLife int64 = 3600
 
-// tokens are those of the ServiceAccount that may only impersonate. They are asked for when needed and kept in memory.
+// tokens caches the tokens of the ServiceAccount whose only right is to impersonate. A token is requested when it is needed, and kept in memory only.
 type tokens struct {
 	issue func(context.Context) (*authenticationv1.TokenRequest, error)
 	clock clock.PassiveClock

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serviceAccountToken is what a pod shows to the API server of its cluster.
+// serviceAccountToken is the file of the token with which a pod authenticates to the API server of its own cluster.
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // bypassProxy has a pod reach the API server of its cluster without a proxy. The one that an agent is told of is the way out to its hub, and

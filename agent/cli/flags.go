@@ -155,7 +155,7 @@ func (f *joinFlags) validateOnRetire() error {
 	return nil
 }
 
-// options are those of a join, but for the token.
+// options returns the options of a join, without its token.
 func (f *joinFlags) options(hub string, member memberFlags, config *rest.Config, progress func(string)) (registration.Options, error) {
 	if f.timeout <= 0 {
 		return registration.Options{}, errors.New("--discovery-timeout must be positive")

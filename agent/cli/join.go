@@ -33,7 +33,7 @@ const (
 	printValues    = "values"
 )
 
-// joinCommand is what `agent join` was told.
+// joinCommand holds the flags and arguments of `agent join`.
 type joinCommand struct {
 	member  memberFlags
 	join    joinFlags
@@ -286,7 +286,7 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	return nil
 }
 
-// typed is what `agent run` is to be told besides where its state is.
+// typed returns the flags that `agent run` needs beside --state-dir.
 func (f *joinCommand) typed() string {
 	out := f.join.typed()
 	if f.journalKey != "" {

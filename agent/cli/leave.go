@@ -122,7 +122,7 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	return f.forget(credentials.Cluster(), tell)
 }
 
-// options are those of the agent that leaves.
+// options returns the setup options of the agent that leaves.
 func (f *leaveFlags) options(ctx context.Context, credentials *registration.Credentials) (setup.Options, error) {
 	o := setup.Options{Hub: credentials.Config(), Cluster: credentials.Cluster(), StateDir: cmp.Or(f.recordDir, f.stateDir), Clock: clock.RealClock{}}
 	var err error

@@ -72,7 +72,7 @@ func (f *operatorFlags) wanted(ctx context.Context, installer *install.Installer
 	return out, nil
 }
 
-// operatorsCommand is what `agent operators` was told.
+// operatorsCommand holds the flags of `agent operators`.
 type operatorsCommand struct {
 	member    memberFlags
 	operators operatorFlags

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Environment is what a command has of its process.
+// Environment has the output streams and the logger of the process.
 type Environment struct {
 	// Out is for results; Err for errors and the log.
 	Out, Err io.Writer

@@ -28,7 +28,7 @@ const (
 // is was printed.
 var errUnhealthy = errors.New("something is not as it should be; see above")
 
-// statusReport is what `agent status` knows.
+// statusReport is the output of `agent status`.
 type statusReport struct {
 	Cluster string `json:"cluster"`
 	// Running says whether an agent runs with the state directory; Report is what it says.

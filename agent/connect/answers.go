@@ -38,7 +38,7 @@ const (
 	maxReason = 300
 )
 
-// terms are what the hub said when it opened a line.
+// terms are the conditions on which the hub opened a line, from the headers of its answer.
 type terms struct {
 	replica    string
 	isPresence bool

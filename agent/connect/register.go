@@ -20,7 +20,7 @@ import (
 // sessionLength is how many characters of randomness tell the agents of one member apart.
 const sessionLength = 8
 
-// Deps are what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
 	// Cluster is the name of the member.
 	Cluster string

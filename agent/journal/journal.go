@@ -68,7 +68,7 @@ type Journal struct {
 	writing sync.RWMutex
 
 	mu sync.Mutex
-	// kept is what of each Work is on disk, and sizes is how long its file is.
+	// kept has, by the name of each Work, the version that is on disk, and sizes the length of its file in bytes.
 	kept  map[string]version
 	sizes map[string]int
 	// unwritten are the Works of which the disk does not have what it should.
@@ -77,7 +77,7 @@ type Journal struct {
 	outdated map[string]struct{}
 	// dirUnsynced says that names changed since the directory was last synced.
 	dirUnsynced bool
-	// rules is what is known of the file that says what kinds mean.
+	// rules is the state of the file of the interpreter's customizations.
 	rules rules
 	// memberUnwritten says that the file that tells whose journal it is has to be written.
 	memberUnwritten bool

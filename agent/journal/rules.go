@@ -19,14 +19,14 @@ const (
 	maxRules = 4 << 20
 )
 
-// rules is what is known of the file that says what kinds mean.
+// rules is the state of the file of the interpreter's customizations.
 type rules struct {
-	// found is what was there at the start; nil if nothing was that can be used.
+	// found are the customizations that the file held when the journal was opened; nil if there was no usable file.
 	found *entry.Rules
 	// kept is the digest of what is on disk, if something is.
 	kept   [sha256.Size]byte
 	onDisk bool
-	// unwritten is what the disk ought to have; nil if it has it.
+	// unwritten are customizations that could not be written to the disk yet; nil if the disk is up to date.
 	unwritten *entry.Rules
 }
 

@@ -39,7 +39,7 @@ const sessionLength = 8
 
 // Trust is which certificate authorities an agent goes by, told by their hashes.
 type Trust struct {
-	// Authorities are those that it trusts.
+	// Authorities are the hashes of the certificate authorities that the agent trusts.
 	Authorities []string
 	// Issuer is the one of its own certificate; empty if that is none of these.
 	Issuer string
@@ -300,7 +300,7 @@ func (r *leaseRenewer) patch(ctx context.Context, spec coordinationv1.LeaseSpec,
 	return lease, r.hubClient.Patch(ctx, lease, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
 }
 
-// pendingAnnotations is what the Lease does not say of the agent yet.
+// pendingAnnotations returns the annotations that have to change on the Lease.
 func (r *leaseRenewer) pendingAnnotations() map[string]string {
 	annotations := map[string]string{contract.SessionAnnotation: r.session}
 	if r.refused > 0 && r.clock.Since(r.refusedAt) >= refusedFor {

@@ -17,7 +17,7 @@ const (
 	lineLostGrace = 500 * time.Millisecond
 )
 
-// Line is what is known of the line of this agent, the connection through which the hub sends requests.
+// Line is the state of this agent's line, the connection through which the hub sends requests.
 type Line struct {
 	// Up says that it is open.
 	Up bool

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Deps are what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
 	// Cluster is the name of the member.
 	Cluster string

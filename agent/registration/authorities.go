@@ -70,7 +70,7 @@ func (c *Credentials) isTrustCurrent(ctx context.Context, j *joining, now creden
 	return true, c.learnServers(ctx, discovery.Servers(seen.data))
 }
 
-// discoveryParameters are those of a discovery that asks one hub after the other, since any may be away.
+// discoveryParameters returns parameters for a discovery that asks one hub after the other, since any of them may be down.
 func (c *Credentials) discoveryParameters() discovery.Parameters {
 	all := c.servers.list()
 	return discovery.Parameters{Server: all[0], Host: all[0], Servers: all, Cluster: c.who.Cluster}

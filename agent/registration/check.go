@@ -26,13 +26,13 @@ const (
 	tolerableSkew = 5 * time.Minute
 )
 
-// Finding is what came of one check.
+// Finding is the result of one check.
 type Finding struct {
-	// Check is what was looked at, in a word.
+	// Check names the thing that was checked, in a word.
 	Check string
-	// Is is what was found, or what is wrong.
+	// Is says what the check found: the value if all is well, or else the problem.
 	Is string
-	// Advice is what to do about it; empty if nothing is wrong.
+	// Advice says how to solve the problem; empty if all is well.
 	Advice string
 	// Skipped says that it could not be looked at, because of what was found before.
 	Skipped bool
@@ -58,7 +58,7 @@ func Check(ctx context.Context, o Options, tell func(Finding)) error {
 	return nil
 }
 
-// checks are those of one join.
+// checks runs the checks before one join.
 type checks struct {
 	*joining
 

@@ -30,7 +30,7 @@ type Right struct {
 	Namespace string
 	// Name is of which object; empty is any.
 	Name string
-	// Verbs are what to do with it.
+	// Verbs are the verbs that the agent needs on the resource.
 	Verbs []string
 }
 
@@ -201,9 +201,9 @@ func (c *checks) askDecision(ctx context.Context) error {
 	return err
 }
 
-// RightsToApply are what an agent needs that applies whatever is propagated, or only to some
-// namespaces, or only some kinds, each as RESOURCE or RESOURCE.GROUP. With an account it acts as
-// that in namespaces, where it watches then and no more; if it has no others, it writes nothing.
+// RightsToApply returns the rights that an agent needs in its member. Namespaces and kinds, each as RESOURCE or RESOURCE.GROUP, limit them
+// if they are not empty. With an account the agent impersonates that ServiceAccount in namespaces, so its own rights there are to watch; if
+// it has no namespaces, it writes nothing itself.
 func RightsToApply(namespaces, kinds []string, account string) []Right {
 	read := []string{"get", "list", "watch"}
 	out := []Right{

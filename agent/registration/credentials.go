@@ -23,7 +23,8 @@ type KeepOptions struct {
 	StateDir string
 	// Cluster is the name under which the member joined; empty if any will do.
 	Cluster string
-	// OnRetire is what becomes of the objects if the hub forgets this member: Keep or Remove; empty is what was said before, or Keep.
+	// OnRetire says what happens to the objects in the member if the hub forgets it: Keep or Remove. Empty leaves the earlier choice, which
+	// is Keep by default.
 	OnRetire string
 	// Clock is the clock of this machine.
 	Clock clock.Clock
@@ -38,10 +39,9 @@ type KeepOptions struct {
 	token string
 }
 
-// Credentials are what the agent is on the hub. They change while it runs. A request that
-// begins after a change is made with the new ones, on a connection of their own; what goes
-// on over the connection before, such as a watch, ends there when it ends by itself. So
-// nothing is cut off.
+// Credentials are the agent's certificate, key and trusted authorities at the hub. They change while the agent runs. A request that begins
+// after a change uses the new ones, on a new connection. A request that is under way, such as a watch, goes on over the old connection
+// until it ends by itself, so that no change cuts anything off.
 type Credentials struct {
 	state       state
 	who         identity
@@ -71,7 +71,7 @@ type Credentials struct {
 	persisted credentialSet
 }
 
-// credentialSet is what the agent has at a time.
+// credentialSet is an immutable snapshot of the credentials.
 type credentialSet struct {
 	// ca are the authorities that it trusts, in PEM.
 	ca        []byte

@@ -66,11 +66,11 @@ func (j *joining) fetch(ctx context.Context, config *tls.Config) (map[string]str
 	return seen.data, err
 }
 
-// publicInfo is what the hub shows to everybody.
+// publicInfo is a ConfigMap that the hub shows without authentication, and the certificates of the server that showed it.
 type publicInfo struct {
 	// data is that of the ConfigMap.
 	data map[string]string
-	// certificates are those by which the hub shows who it is.
+	// certificates are the certificates with which the server authenticated itself.
 	certificates []*x509.Certificate
 	// date is the hub's time, as it says; empty if it does not.
 	date string

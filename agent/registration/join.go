@@ -32,10 +32,10 @@ type Options struct {
 	StateDir string
 	// Member is the member's own API.
 	Member *rest.Config
-	// OnRetire is what becomes of the objects if the hub forgets this member: Keep or Remove;
-	// empty is what was said before, or Keep.
+	// OnRetire says what happens to the objects in the member if the hub forgets it: Keep or Remove. Empty leaves the earlier choice, which
+	// is Keep by default.
 	OnRetire string
-	// Rights are what the agent needs in the member, for Check to look at.
+	// Rights are the rights that the agent needs in the member; Check looks whether it has them.
 	Rights []Right
 	// Deadline is how long to try; 0 means the default.
 	Deadline time.Duration

@@ -53,7 +53,7 @@ type rotator struct {
 	earliest time.Time
 	// asked is when the hub was last asked what the agent is to it.
 	asked time.Time
-	// lastLogged is what the log said last, so that it is said once.
+	// lastLogged is the last message in the log, which is not repeated.
 	lastLogged string
 	// isForbidden says that the hub gave the agent no rights when it was last asked what the agent is to it.
 	isForbidden bool

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// keyType is what a key is in PEM.
+// keyType is the type of the PEM block of a private key.
 const keyType = "EC PRIVATE KEY"
 
 // key returns the key of a join or a renewal that was begun, or makes one and keeps it.

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// membership is what an agent is to the hub.
+// membership says whether the hub accepts this agent as one of its members.
 type membership int
 
 const (

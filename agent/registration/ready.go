@@ -24,7 +24,7 @@ type progress struct {
 	placed string
 	// heard says that the agent renewed its lease since we look.
 	heard bool
-	// ready is what the agent reported of the member; nil if it has not.
+	// ready is the Ready condition of the Cluster as the agent reported it; nil if it has not.
 	ready   *metav1.Condition
 	version string
 	// trouble is why the hub does not say.

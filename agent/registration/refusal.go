@@ -30,9 +30,9 @@ const (
 	protobufMagic = "k8s\x00"
 )
 
-// refusalTracker are what the hub says to whoever reads the Cluster of the agent, by which it knows what it is to the hub (see ask). Other requests
-// say less: a hub that lost the namespace of the Works refuses to list them, and one of another version something that it does not know.
-// They may be used from many goroutines.
+// refusalTracker records how long the hub has refused the agent's reads of its own Cluster, which tell whether it is still a member (see
+// ask). Other requests say less: a hub that lost the namespace of the Works refuses to list them, and a hub of another version refuses
+// resources that it does not know. It is safe for use by many goroutines.
 type refusalTracker struct {
 	mu sync.Mutex
 	// first is when the hub refused the agent since it let it in last, zero if it did not, and last the same for the last time.

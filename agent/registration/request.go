@@ -210,7 +210,7 @@ func (j *joining) undecidedError(name string) error {
 	return fmt.Errorf("%w: request %s is neither granted nor refused; look whether `hub serve` runs, then run the same command again", ErrDeadline, name)
 }
 
-// tokenUsed is what the hub says of a token that is used up, where its API is faster to say so.
+// tokenUsed returns the error for a token that has no uses left. The hub's API may refuse such a token before the hub itself can.
 func (j *joining) tokenUsed() error {
 	return &DeniedError{
 		Reason: contract.ReasonTokenUsed,

@@ -9,8 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// OnRetire is what becomes of the objects if the hub forgets this member, as it was told at
-// join: Keep or Remove.
+// OnRetire returns the choice that was made when the member joined: Keep or Remove the objects if the hub forgets the member.
 func (c *Credentials) OnRetire() string {
 	if c.who.OnRetire == Remove {
 		return Remove

@@ -24,7 +24,8 @@ import (
 type SecretStore struct {
 	memberClient client.Client
 	key          types.NamespacedName
-	// saved is what the Secret has, as of version. Without a version it is what the Secret had when it was seen last; nil if it never was.
+	// saved is the content of the Secret at resourceVersion version. If version is empty, it is the content that was seen last, of a Secret
+	// that has changed since; nil if it was never seen.
 	saved   map[string][]byte
 	version string
 }

@@ -40,7 +40,7 @@ type identity struct {
 	MemberID string `json:"memberID"`
 	// Servers are the URLs of all hubs of the API, with commas between; empty if there is one.
 	Servers string `json:"servers,omitempty"`
-	// OnRetire is what becomes of the objects if the hub forgets the member; empty is Keep.
+	// OnRetire says what happens to the objects in the member if the hub forgets it; empty is Keep.
 	OnRetire string `json:"onRetire,omitempty"`
 	// Pins are the hashes with which it joined, with commas between. The same again ask for
 	// nothing new, whomever the hub had it trust since.

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/common/interpreter/store"
 )
 
-// Deps are what is needed.
+// Deps are the dependencies of the package.
 type Deps struct {
 	// Store has the rules, and follows them.
 	Store *store.Store

@@ -24,7 +24,7 @@ type facts struct {
 	conditions []metav1.Condition
 	manifests  []workv1alpha1.ResourceIdentifier
 	objects    map[workv1alpha1.ResourceIdentifier]*observation
-	// drift is what is new of drift, the oldest first.
+	// drift are the corrected changes that were not reported yet, the oldest first.
 	drift []workv1alpha1.Drift
 	// changed says that something is new since the last write.
 	changed bool
@@ -32,7 +32,7 @@ type facts struct {
 	unsentSince time.Time
 	// unseen is since when a change in the member waits to be written; zero if none does.
 	unseen time.Time
-	// written is what the hub has from us, as far as we know.
+	// written is the status that the agent wrote to the hub last.
 	written struct {
 		status          workv1alpha1.WorkStatus
 		resourceVersion string
@@ -40,13 +40,13 @@ type facts struct {
 		// inRow is how many writes were made in a row before the last.
 		inRow int
 	}
-	// sending is what is on its way to the hub.
+	// sending is the status of the write that is under way; nil if none is.
 	sending *workv1alpha1.WorkStatus
-	// lastNotes are what the events last said, by what they are about.
+	// lastNotes has the notes of the last events, by the object and reason that they are about.
 	lastNotes map[string]string
 }
 
-// observation is what was seen of one object.
+// observation is one object as it was observed in the member.
 type observation struct {
 	uid             types.UID
 	resourceVersion string

@@ -51,7 +51,7 @@ const (
 	lastRetry     = time.Minute
 )
 
-// Deps are what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
 	// Namespace is the execution namespace, on the hub.
 	Namespace string

@@ -32,7 +32,7 @@ const (
 	mostMessage = 1024
 )
 
-// Self is what an agent knows of how it runs.
+// Self describes how this agent runs.
 type Self struct {
 	// Deployment runs it, as NAMESPACE/NAME, and has a guard; empty if it may not be upgraded, or
 	// does not run in a pod.

@@ -39,8 +39,7 @@ func Fingerprint(template metav1.Object) string {
 	return hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// MadeOf is what a binding says that it was made of: a template, and the version of the rules by which the
-// template was read.
+// MadeOf returns a fingerprint of a binding's sources: the version of the template, and of the interpreter's rules by which the template was read.
 func MadeOf(template metav1.Object, rules string) string {
 	if rules == "" {
 		return Fingerprint(template)

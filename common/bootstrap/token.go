@@ -54,7 +54,7 @@ type Token struct {
 	Accepted []Acceptance
 }
 
-// ClusterDefaults are what a Cluster gets when it joins.
+// ClusterDefaults are labels and other settings that a Cluster gets when it joins.
 type ClusterDefaults struct {
 	Labels   map[string]string `json:"labels,omitempty"`
 	Region   string            `json:"region,omitempty"`

@@ -25,7 +25,7 @@ type LRU struct {
 	uses uint64
 }
 
-// use is what is known of a connection.
+// use is the state of one connection.
 type use struct {
 	from netip.Prefix
 	// last is the number of its last use.

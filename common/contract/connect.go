@@ -15,7 +15,7 @@ const (
 	// ProxySubresource of one may send requests to its API.
 	ConnectClustersResource = "clusters"
 	ProxySubresource        = "proxy"
-	// LineProtocol is what the request that opens a line upgrades to.
+	// LineProtocol is the protocol to which the request that opens a line upgrades.
 	LineProtocol = "fairlead-line/1"
 )
 
@@ -51,7 +51,7 @@ const (
 const (
 	// LineMethodHeader is the method that such a request has in truth.
 	LineMethodHeader = "Fairlead-Method"
-	// LineUpgradeHeader is what it upgrades to, and in the answer what was agreed on.
+	// LineUpgradeHeader is the protocol that the request upgrades to, and in the answer the one that was agreed on.
 	LineUpgradeHeader = "Fairlead-Upgrade"
 	// LineStatusHeader is the status that its answer has in truth, if that is 101.
 	LineStatusHeader = "Fairlead-Status"

@@ -20,7 +20,8 @@ const (
 	// what it was told at join once it hears that it was retired. Agents of before do not know the word, and keep what
 	// is there as well.
 	DeletionClusterLeft = "cluster-left"
-	// deletionClusterRemoved is what hubs of before said instead. Their agents took it for an intent like the others.
+	// deletionClusterRemoved is the intent that earlier hubs wrote instead of DeletionClusterLeft. Their agents treated it as an intent
+	// like the others.
 	deletionClusterRemoved = "cluster-removed"
 )
 

@@ -11,7 +11,7 @@ const (
 	// names its certificate signing request: by this the hub goes on with a join that it
 	// had begun.
 	TokenUsedAnnotation = "fairlead.dev/used"
-	// TokenGivesAnnotation is what the Cluster gets that joins with the token, as JSON.
+	// TokenGivesAnnotation has, on the Secret of a token and as JSON, the settings for the Cluster that joins with the token.
 	TokenGivesAnnotation = "fairlead.dev/gives"
 	// TokenApprovalAnnotation is "manual" if an operator is to accept each join.
 	TokenApprovalAnnotation = "fairlead.dev/approval"

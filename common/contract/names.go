@@ -82,6 +82,6 @@ const (
 	// RetiredAtKey is when it was forgotten (RFC 3339), RetiredByKey by whom.
 	RetiredAtKey = "at"
 	RetiredByKey = "by"
-	// RetiredCertificateKey is what was known of the agent's last certificate, as JSON.
+	// RetiredCertificateKey has, as JSON, the facts about the agent's last certificate.
 	RetiredCertificateKey = "certificate"
 )

@@ -11,8 +11,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Watch is what a stage has seen of the clusters since it began to follow them. It is in memory only: a stage that starts
-// goes by what the clusters say. It is safe for use by many goroutines.
+// Watch records since when a stage has heard from each cluster. It is kept in memory only: a stage that starts goes by the Clusters'
+// conditions. It is safe for use by many goroutines.
 type Watch struct {
 	mu    sync.Mutex
 	began time.Time
@@ -125,7 +125,7 @@ func (h heard) is(uid types.UID, ready *metav1.Condition) bool {
 	return h.uid == uid && h.status == ready.Status && h.at.Equal(ready.LastTransitionTime.Time)
 }
 
-// next is what is known after another look.
+// next returns the record after another look at the Cluster.
 func (h heard) next(c *clusterv1alpha1.Cluster, silence time.Duration, now time.Time) heard {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 	switch {

@@ -11,7 +11,7 @@ import (
 type Party struct {
 	// Name is unique among the parties.
 	Name string
-	// Weight is what the share is in proportion to. A negative one counts as 0.
+	// Weight determines the share, which is proportional to it. A negative weight counts as 0.
 	Weight int64
 	// Share is the result; what it is before does not matter.
 	Share int32

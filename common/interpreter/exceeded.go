@@ -2,7 +2,7 @@ package interpreter
 
 import "errors"
 
-// errExceeded is what Exceeded marks errors with.
+// errExceeded marks the errors that Exceeded returns.
 var errExceeded = errors.New("a rule uses too much")
 
 // exceededError is an error that says so, in the words of another.

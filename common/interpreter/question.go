@@ -20,7 +20,7 @@ type Question struct {
 	Live *unstructured.Unstructured
 	// Replicas is the number of replicas to set (ReviseReplica).
 	Replicas int32
-	// Items are what the members reported (AggregateStatus).
+	// Items are the reports of the members (AggregateStatus).
 	Items []workv1alpha2.AggregatedStatusItem
 }
 

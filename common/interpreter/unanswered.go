@@ -2,7 +2,7 @@ package interpreter
 
 import "errors"
 
-// errUnanswered is what Unanswered marks errors with.
+// errUnanswered marks the errors that Unanswered returns.
 var errUnanswered = errors.New("there is no answer")
 
 // unansweredError is an error that says so, in the words of another.

@@ -16,8 +16,7 @@ type Binding interface {
 	workv1alpha2.Binding
 }
 
-// BindingKind is what differs between the two kinds of bindings, so that a stage has
-// one implementation for both.
+// BindingKind abstracts over the two kinds of bindings, so that a stage has one implementation for both.
 type BindingKind struct {
 	// Kind is the name of the kind.
 	Kind string
@@ -59,8 +58,7 @@ func BindingsIn(namespace string) BindingKind {
 	return ResourceBindings()
 }
 
-// List returns the bindings of the kind, to be read and not to be changed: those of a
-// cache are what everybody else reads as well.
+// List returns the bindings of the kind. They must not be changed: a cache returns the objects that everybody else reads as well.
 func (k BindingKind) List(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {
 	out, err := k.list(ctx, r, opts...)
 	if err != nil {

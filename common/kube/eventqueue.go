@@ -74,7 +74,7 @@ func (q *eventQueue) run(ctx context.Context) error {
 	return nil
 }
 
-// seriesKey is what events have in common of which only the first is written.
+// seriesKey identifies events that are the same in everything but time. Only the first of them is written.
 type seriesKey struct {
 	kind, action, reason, controller, instance string
 	regarding, related                         corev1.ObjectReference

@@ -13,16 +13,15 @@ type Event struct {
 	// Regarding is the object; its kind must be set or known to the scheme. A
 	// *corev1.ObjectReference serves too.
 	Regarding runtime.Object
-	// Related is what the note is about as well: the cluster that is left, or the object that
-	// holds the decision; nil if there is none. Of events that differ in nothing but the note,
-	// the second within six minutes is only counted, with the words of the first: this, with
-	// its version, tells them apart.
+	// Related is a second object that the event is about, such as the cluster that is left, or the object that holds the decision; nil if
+	// there is none. Of events that differ in nothing but the note, the API counts the second within six minutes as a repetition and keeps
+	// the first note; a Related object of another version tells them apart.
 	Related runtime.Object
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
 	// Reason is one word in UpperCamel, a constant.
 	Reason string
-	// Action is what was being done, one word in UpperCamel.
+	// Action is the action in progress, one word in UpperCamel.
 	Action string
 	// Note is the sentence.
 	Note string

@@ -25,7 +25,7 @@ type Paced struct {
 	waiting []reconcile.Request
 	// writes has how many writes a turn is for at the most, of those that wait and of turn.
 	writes map[reconcile.Request]int
-	// turn is whose turn it is; nil while it is nobody's.
+	// turn is the object whose turn it is; nil between turns.
 	turn *reconcile.Request
 	// pause is how long the others wait after the turn that was taken last.
 	pause time.Duration
@@ -64,8 +64,8 @@ func (p *Paced) Take(req reconcile.Request) bool {
 	return true
 }
 
-// Source is what has the controller look. Nobody has a turn before the one before has taken it: should the controller be late, turns
-// do not pile up.
+// Source returns the source that makes the controller look at the objects. A turn begins only after the one before was taken, so that turns
+// do not pile up if the controller is late.
 func (p *Paced) Source() source.Source {
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		go p.run(ctx, q)

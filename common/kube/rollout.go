@@ -15,8 +15,7 @@ type Rollout interface {
 	fairleadv1alpha1.Rollout
 }
 
-// RolloutKind is what differs between the two kinds of rollouts, so that who works with them has
-// one implementation for both.
+// RolloutKind abstracts over the two kinds of rollouts, so that a stage has one implementation for both.
 type RolloutKind struct {
 	// Kind is the name of the kind, Resource that of its resource in URLs and rights.
 	Kind, Resource string

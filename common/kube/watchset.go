@@ -25,7 +25,7 @@ const (
 	lastLook  = 10 * time.Second
 )
 
-// WatchSetDeps is what a WatchSet needs.
+// WatchSetDeps are the dependencies of a WatchSet.
 type WatchSetDeps struct {
 	// Informers are the informers of the manager's cache.
 	Informers *MetadataInformers
@@ -221,7 +221,7 @@ func (w *WatchSet) LookAgain(kind schema.GroupVersionKind) time.Duration {
 // longer.
 func LookAgain(waited time.Duration) time.Duration { return min(max(waited/8, firstLook), lastLook) }
 
-// Listing is what can be said of a kind from the cache.
+// Listing says whether the cache has the objects of a kind.
 type Listing int
 
 // Listings.

@@ -150,7 +150,7 @@ func (u *upgrader) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // smallBuffer is the size of the buffers that go with a hijacked connection, which most use for the head of the answer only.
 const smallBuffer = 512
 
-// hijacked is what a handler took over: it writes the head of an answer of HTTP/1.1 and then bytes.
+// hijacked is a connection that a handler took over: the handler writes the head of an HTTP/1.1 answer to it, and then bytes.
 type hijacked struct {
 	writer  http.ResponseWriter
 	control *http.ResponseController

@@ -22,7 +22,7 @@ const noTemplate = "no pod template"
 type Applied struct {
 	// PolicyName is the name of its policy.
 	PolicyName string `json:"policyName"`
-	// Overriders are those of the rule.
+	// Overriders are the changes that the rule makes.
 	Overriders policyv1alpha1.Overriders `json:"overriders"`
 	// WithoutEffect are clauses that say which of them found nothing in the object that they could
 	// change, and why. What sets a value that is there already has its effect.

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Result is what one cluster gets, and why.
+// Result is the object for one cluster, and the policies that shaped it.
 type Result struct {
 	// Object is the object with all that applies.
 	Object *unstructured.Unstructured

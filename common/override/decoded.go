@@ -12,9 +12,9 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// decoded is what of a rule is the same for every cluster. Nothing of it is to be changed.
+// decoded is the part of a rule that is the same for every cluster. It must not be changed.
 type decoded struct {
-	// values are those of plaintext, of which each cluster gets a copy.
+	// values are the decoded values of plaintext, of which each cluster gets a copy.
 	values []any
 	// texts return the patches of fieldOverrider, each decoded when it was paid for first.
 	texts []func() (textPatch, error)

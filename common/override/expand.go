@@ -14,7 +14,7 @@ import (
 const (
 	// maxText is how many bytes it may have, with what aliases in it stand for, and when it is changed.
 	maxText = 2 << 20
-	// nodeSize is what a value takes in it beside its own characters.
+	// nodeSize is the size of a value, in bytes, beside its own characters.
 	nodeSize = 4
 	// maxDirectives is how many names for tags it may declare. Each tag is looked up in all of them.
 	maxDirectives = 100
@@ -55,7 +55,7 @@ func flat(document []byte) error {
 	return nil
 }
 
-// sizes are those of the anchors of a document that were measured.
+// sizes has the measured sizes of a document's anchors, in bytes.
 type sizes map[*yaml.Node]int
 
 // of returns how large what a node stands for is; what is larger than maxText counts as little more.

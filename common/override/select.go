@@ -17,9 +17,8 @@ type Policies struct {
 	Namespaced []policyv1alpha1.OverridePolicy
 }
 
-// Plan is what the policies say about one template, for any cluster, in the order in
-// which it is applied. The zero value changes nothing. It is safe for use by many
-// goroutines as long as nobody changes the policies.
+// Plan has the rules of the policies for one template, for any cluster, in the order in which they apply. The zero value changes nothing.
+// It is safe for use by many goroutines as long as nobody changes the policies.
 type Plan struct {
 	cluster    []step
 	namespaced []step
@@ -38,7 +37,7 @@ type step struct {
 	decoded func() (*decoded, error)
 }
 
-// policy is what both kinds have in common.
+// policy has the fields that OverridePolicy and ClusterOverridePolicy share.
 type policy struct {
 	kind      string
 	namespace string

@@ -96,7 +96,7 @@ func visible(r rune) bool {
 		unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
 }
 
-// writer is what NewWriter returns.
+// writer is the io.Writer that NewWriter returns.
 type writer struct {
 	to    io.Writer
 	codes []string

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Account is what the bindings of one namespace use together, brought up to date one binding at a time. Who has one
-// need not add up all bindings for each decision on one of them. The zero value is empty.
+// Account is the sum of what the bindings of one namespace use, updated one binding at a time, so that a decision about one binding need
+// not add up all others. The zero value is empty.
 type Account struct {
 	of  map[string]corev1.ResourceList
 	sum corev1.ResourceList

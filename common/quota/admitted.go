@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// admitted is what the annotation contract.AdmittedRequestsAnnotation holds.
+// admitted is the content of the annotation contract.AdmittedRequestsAnnotation.
 type admitted struct {
 	Requests   corev1.ResourceList `json:"requests,omitempty"`
 	Components []component         `json:"components,omitempty"`

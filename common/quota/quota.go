@@ -23,7 +23,7 @@ type Quota struct {
 	Namespace, Name string
 	// Overall is the sum that the quota allows.
 	Overall corev1.ResourceList
-	// UsedByOthers is what other bindings use.
+	// UsedByOthers is the sum of what other bindings use.
 	UsedByOthers corev1.ResourceList
 }
 

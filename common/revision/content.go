@@ -18,8 +18,7 @@ import (
 	"fairlead.dev/common/prune"
 )
 
-// Content is what a revision consists of. Nothing of it is to be changed once it is made: it is
-// shared.
+// Content is the content of a revision. It is shared, and must not be changed once it is made.
 type Content struct {
 	// Main is the template of the binding that the rollout is of.
 	Main Part `json:"main"`
@@ -43,8 +42,7 @@ type Part struct {
 	Origin Origin `json:"origin"`
 }
 
-// Origin is what is remembered of a template beside the content of a part: it may differ between
-// parts that are the same.
+// Origin has facts about a template that are not part of its content: they may differ between parts that count as the same.
 type Origin struct {
 	UID             types.UID `json:"uid,omitempty"`
 	Generation      int64     `json:"generation,omitempty"`
@@ -56,7 +54,7 @@ type Origin struct {
 // Revise returns the object with another number of replicas, and changes nothing.
 type Revise func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error)
 
-// Source is what a part is made of. Nothing of it is changed.
+// Source has the sources of a part. None of them is changed.
 type Source struct {
 	// Template as it was read.
 	Template *unstructured.Unstructured

@@ -33,8 +33,7 @@ func RulesName(rollout metav1.Object, number int64) string {
 	return "rollout-rules-" + string(rollout.GetUID()) + "-r" + strconv.FormatInt(number, 10)
 }
 
-// RulesOf is what a Secret of rules says of the rollout that it belongs to, by which the hub finds what is
-// left over of rollouts that are gone.
+// RulesOf names the rollout that a Secret of rules belongs to, so that the hub can find the Secrets of rollouts that are gone.
 type RulesOf struct {
 	// Rollout is its namespace and name, and UID which one of that name.
 	Rollout types.NamespacedName

@@ -26,7 +26,7 @@ const (
 	MatchName
 )
 
-// Target is what selectors look at in a template.
+// Target has the fields of a template that selectors look at.
 type Target struct {
 	APIVersion string
 	Kind       string

@@ -57,7 +57,7 @@ func TaintPolicyVersions(list []policyv1alpha1.ClusterTaintPolicy) string {
 	return strings.Join(versions, " ")
 }
 
-// TaintChange is what a ClusterTaintPolicy does to a cluster.
+// TaintChange is the effect of a ClusterTaintPolicy on a cluster.
 type TaintChange int
 
 // All changes.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Build is what a program was built from.
+// Build describes the source that a program was built from.
 type Build struct {
 	// Version is the version of the module: a tag, or a version made of a commit.
 	Version string `json:"version"`

@@ -54,7 +54,7 @@ func newClusters(env Environment) *cobra.Command {
 	return cmd
 }
 
-// fleetReport is what `hub clusters` prints for programs.
+// fleetReport is the output of `hub clusters` for programs.
 type fleetReport struct {
 	items[clusters.Cluster]
 	// Asking are the members that wait to be accepted.
@@ -169,7 +169,7 @@ func clusterTable(fleet []clusters.Cluster, now time.Time) *table.Table {
 	return t
 }
 
-// remark is what an operator should know of a cluster first.
+// remark returns the most urgent problem of a cluster, for operators; empty if there is none.
 func remark(c *clusters.Cluster) string {
 	parts := slices.Clone(c.Remarks)
 	if c.Why != "" {

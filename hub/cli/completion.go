@@ -11,8 +11,7 @@ import (
 // completionTimeout bounds how long a shell waits for suggestions.
 const completionTimeout = 3 * time.Second
 
-// completing is what completes arguments: it asks the hub, and suggests nothing if the hub
-// does not answer soon.
+// completing returns a completion function that asks the hub, and suggests nothing if the hub does not answer soon.
 func completing(env Environment, hub *hubFlags, suggest func(ctx context.Context, o *opened) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		o, err := hub.open(env)

@@ -22,7 +22,7 @@ const (
 	ExitTimeout = 3
 )
 
-// exitHelp is what the program's help says of them.
+// exitHelp describes the exit statuses in the help of the program.
 const exitHelp = "Exit status: 0 it was done, or the answer is yes; 1 it failed; 2 the answer is no (`diff` found a\n" +
 	"difference, `get --check` an application that is not ready, `rollout status` a rollout that is not over, `migrate` what it\n" +
 	"refuses); 3 `wait` or `rollout status --watch` ran out of time."

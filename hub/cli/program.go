@@ -35,7 +35,7 @@ func (f *storeFlags) addProgram(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.controlplane, "controlplane-binary", "", "the program that is the embedded API (default: controlplane beside this program, or else on $PATH)")
 }
 
-// stream is what goes in and comes out; nil is nothing.
+// stream has the input and output of a program; nil stands for none.
 type stream struct {
 	in  io.Reader
 	out io.Writer

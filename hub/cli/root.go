@@ -14,9 +14,9 @@ import (
 	"fairlead.dev/hub/cli/table"
 )
 
-// Environment is what the subcommands have of the outside world.
+// Environment is everything outside of the process that the subcommands use.
 type Environment struct {
-	// In is what the program is given; nil is nothing.
+	// In is the standard input; nil if there is none.
 	In io.Reader
 	// Out is for results, Err for everything else.
 	Out, Err io.Writer

@@ -147,7 +147,7 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 // errStopped says that the embedded API ended before the hub did.
 var errStopped = errors.New("the embedded API stopped")
 
-// tokenFlags are what `hub token create` must be given to find this hub.
+// tokenFlags returns the flags with which `hub token create` finds this hub.
 func (f serveFlags) tokenFlags(env Environment) string {
 	switch {
 	case f.adminKubeconfig == adminKubeconfig(defaultDataDir) && env.Getenv(kubeconfigEnv) == "":
@@ -157,7 +157,7 @@ func (f serveFlags) tokenFlags(env Environment) string {
 	}
 }
 
-// clusterInfo is what agents are told of a hub that is reached at a URL, and of the others of its API.
+// clusterInfo returns the information for agents about a hub at a URL, and about the other hubs of its API.
 func (f serveFlags) clusterInfo(server string, ca []byte) *apiserver.ClusterInfo {
 	if len(f.addresses) > 0 {
 		return &apiserver.ClusterInfo{Servers: f.addresses, CA: ca}
@@ -249,7 +249,7 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 	return nil
 }
 
-// leaderElectionLost is what package controller-runtime says without a type.
+// leaderElectionLost is the message of an error of controller-runtime that has no type.
 const leaderElectionLost = "leader election lost"
 
 // stopped says why a hub ended by itself.

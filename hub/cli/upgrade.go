@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/hub/people/operate/agents"
 )
 
-// byHand is what somebody in a member does whose agent runs as a process. Nothing of it is what the
-// agent said: whoever reads it pastes it into a shell.
+// byHand is the command for upgrading an agent that runs as a process, for somebody in the member. It contains no text from the agent,
+// since people paste it into a shell.
 const byHand = "install -m 0755 ./agent \"$(readlink -f /proc/$(systemctl show -p MainPID --value fairlead-agent)/exe)\" && systemctl restart fairlead-agent"
 
 func newUpgrade(env Environment) *cobra.Command {
@@ -122,7 +122,7 @@ func newUpgradeStatus(env Environment) *cobra.Command {
 	return cmd
 }
 
-// upgradeRow is what is said of one cluster.
+// upgradeRow is the output for one cluster.
 type upgradeRow struct {
 	Cluster string                            `json:"cluster"`
 	Wanted  string                            `json:"wanted"`

@@ -59,7 +59,7 @@ func newWait(env Environment) *cobra.Command {
 	return cmd
 }
 
-// progress is what a look found.
+// progress is the result of one look at the objects that are waited for.
 type progress struct {
 	done bool
 	// said is how far it is, for people.

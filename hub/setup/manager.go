@@ -53,7 +53,7 @@ type Options struct {
 	// EvictionGrace is how long an old copy waits for the new one where nothing else is
 	// said.
 	EvictionGrace time.Duration
-	// EvictionPurgeMode is what becomes of the old copy where nothing else is said.
+	// EvictionPurgeMode is the default for how an evicted copy is removed, where the policy does not say it.
 	EvictionPurgeMode policyv1alpha1.PurgeMode
 	// NamespaceStorage is how many bytes of the database the Works of one namespace's templates may take; 0 for any number.
 	NamespaceStorage int64

@@ -157,7 +157,7 @@ func dropUnserved(ctx context.Context, mgr manager.Manager, informers *kube.Meta
 	}
 }
 
-// interpreters is what knows what kinds mean.
+// interpreters answers what kinds mean: the store of customizations, and the compiler and the failures of their scripts.
 type interpreters struct {
 	kinds    *store.Store
 	compiler *lua.Compiler

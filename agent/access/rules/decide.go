@@ -29,13 +29,13 @@ func isName(name string) bool {
 	return name != "" && len(name) <= maxName && name == strings.TrimSpace(name) && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// Operator is who asks, as the hub says it.
+// Operator is the person or program that sends the request, as the hub authenticated it.
 type Operator struct {
 	User   string
 	Groups []string
 }
 
-// Input is what it takes to decide.
+// Input holds everything that a decision depends on: the rules, the operator and the request.
 type Input struct {
 	// Cluster is the name of the member at the hub, for sentences.
 	Cluster  string
@@ -47,7 +47,8 @@ type Input struct {
 // Decision says whether a request goes through, and as whom.
 type Decision struct {
 	Allowed bool
-	// As is who asks in the member. The groups of a ServiceAccount are left to the API server.
+	// As is the identity with which the request is sent to the member's API server. The groups of a ServiceAccount are left out: that API
+	// server adds them.
 	As Operator
 	// Reason is a sentence why not.
 	Reason string

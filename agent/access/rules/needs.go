@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CoreResources are those of the group "" that operators may see; Secrets are a permission of their own.
+// CoreResources are the resources of the core API group that operators may see. Secrets are missing: they need a permission of their own.
 var CoreResources = []string{ //nolint:gochecknoglobals // A constant list.
 	"componentstatuses", "configmaps", "endpoints", "events", "limitranges", "namespaces", "nodes", "persistentvolumeclaims",
 	"persistentvolumes", "pods", "podtemplates", "replicationcontrollers", "resourcequotas", "serviceaccounts", "services",
@@ -19,14 +19,14 @@ var Groups = []string{ //nolint:gochecknoglobals // A constant list.
 	"resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io",
 }
 
-// Paths are those about no object that operators may read, to know what the API has. One that ends with a star is
-// all that begins so.
+// Paths are the paths outside of resources that operators may read, to discover the API. A path that ends with a star stands for every path
+// with that prefix.
 var Paths = []string{ //nolint:gochecknoglobals // A constant list.
 	"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/healthz/*", "/livez", "/livez/*", "/openapi/v2", "/openapi/v3", "/openapi/v3/*",
 	"/readyz", "/readyz/*", "/version",
 }
 
-// selfReviews are what anybody may ask about themselves.
+// selfReviews are the reviews by which anybody may ask about their own identity and rights, by API group.
 var selfReviews = map[string][]string{ //nolint:gochecknoglobals // A constant list.
 	"authorization.k8s.io":  {"selfsubjectaccessreviews", "selfsubjectrulesreviews"},
 	"authentication.k8s.io": {"selfsubjectreviews"},

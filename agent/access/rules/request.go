@@ -23,7 +23,7 @@ const (
 	verbDeleteCollection = "deletecollection"
 )
 
-// Request is what a request asks for, as the API server understands it.
+// Request is a request in the terms in which an API server authorizes it: verb, resource, namespace and name.
 type Request struct {
 	// Verb is that of RBAC. A request that upgrades has the verb of its method and Upgrade beside it.
 	Verb string

@@ -50,17 +50,17 @@ const (
 	Same Identity = "same"
 )
 
-// Rules are what the owner of a member allows. Without Users and Groups nobody is let in.
+// Rules are the permissions that the owner of a member gives to operators of the hub. Without Users and Groups nobody is let in.
 type Rules struct {
 	// Users and Groups are names at the hub.
 	Users, Groups []string
-	// May is what they may do beside reading.
+	// May lists the permissions beyond reading.
 	May []Permission
 	// Namespaces are where; none is everywhere, and what is in no namespace.
 	Namespaces []string
-	// Identity is who they are in the member.
+	// Identity says as whom operators act in the member.
 	Identity Identity
-	// APIGroups are those of which they may see objects, beside the groups of Kubernetes itself.
+	// APIGroups are API groups of custom resources whose objects operators may see, beside the groups of Kubernetes itself.
 	APIGroups []string
 	// Overwritten says of rules that let nobody in that others are kept, which are not what the owner said last.
 	Overwritten bool
@@ -199,7 +199,7 @@ func (r Rules) Lists() Lists {
 	return out
 }
 
-// Summary is what the owner allows, in a few words: "off", or "read, exec in shop for group:ops".
+// Summary describes the rules in a few words, such as "off" or "read, exec in shop for group:ops".
 func (r Rules) Summary() string {
 	if r.IsOff() {
 		return Off

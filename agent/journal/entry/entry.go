@@ -77,7 +77,7 @@ func otherKey(line string, key Key) error {
 	return fmt.Errorf("%w, of the fingerprint %s: %s", ErrKey, of, given)
 }
 
-// Member is whose journal it is.
+// Member identifies the member that a journal belongs to.
 type Member struct {
 	// Cluster is the name of the member on the hub.
 	Cluster string `json:"cluster"`
@@ -85,7 +85,7 @@ type Member struct {
 	Namespace string `json:"namespace"`
 }
 
-// Record is what is kept of a Work.
+// Record is the journal's entry for one Work.
 type Record struct {
 	// Work is the Work as it was last seen.
 	Work *workv1alpha1.Work `json:"work"`

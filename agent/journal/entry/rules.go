@@ -6,7 +6,7 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// Rules are what the hub said last that kinds mean.
+// Rules are the customizations of the interpreter that the hub sent last.
 type Rules struct {
 	// Customizations and Webhooks are sorted by name.
 	Customizations []configv1alpha1.ResourceInterpreterCustomization        `json:"customizations,omitempty"`

@@ -16,9 +16,9 @@ import (
 // It is neither a timeout nor the end of a connection to those who ask: clients of Kubernetes take these, in a watch, for one that has ended well,
 // and list everything anew though the watch could go on.
 type NoConnectionError struct {
-	// Host is whom it could not connect to.
+	// Host is the host that could not be connected to.
 	Host string
-	// Err is what happened. It is not wrapped.
+	// Err is the cause. It is not wrapped, so errors.Is does not find it.
 	Err error
 }
 

@@ -6,14 +6,14 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Request is what the agent asks its guard for.
+// Request is the upgrade that an agent asks its guard for.
 type Request struct {
 	Image        string        `json:"image"`
 	Attempt      int64         `json:"attempt,omitempty"`
 	ReportWithin time.Duration `json:"reportWithin"`
 }
 
-// Record is what the guard knows of the last upgrade.
+// Record is the guard's memory of the last upgrade.
 type Record struct {
 	Image   string                            `json:"image"`
 	Attempt int64                             `json:"attempt,omitempty"`
@@ -21,7 +21,7 @@ type Record struct {
 	Message string                            `json:"message,omitempty"`
 	// Previous is the image before.
 	Previous string `json:"previous,omitempty"`
-	// Start is what the new agent is to name when the hub has heard it.
+	// Start identifies the first start of the new image. The new agent reports it once it has reached the hub.
 	Start string `json:"start,omitempty"`
 	// Deadline is until when it may.
 	Deadline time.Time `json:"deadline,omitzero"`
@@ -38,11 +38,11 @@ func (r *Record) About(image string, attempt int64) bool {
 // wanted then.
 func (r *Record) After(attempt int64) bool { return r != nil && r.Attempt > attempt }
 
-// Input is what a guard decides by.
+// Input holds everything that a guard's decision depends on.
 type Input struct {
-	// Request is what the agent asks for; nil if nothing.
+	// Request is the agent's request; nil if there is none.
 	Request *Request
-	// Record is what is known of the last upgrade; nil if there was none.
+	// Record is the memory of the last upgrade; nil if there was none.
 	Record *Record
 	// Image is that of the agent's Deployment.
 	Image string
@@ -50,13 +50,13 @@ type Input struct {
 	Reported string
 	// Allowed are the repositories from which images may come, see Allows.
 	Allowed []string
-	// Trouble is what is in the way of the agent's pod, for people; empty if nothing is.
+	// Trouble says, for people, why the agent's pod does not start; empty if it does.
 	Trouble string
-	// Now is what time it is.
+	// Now is the current time.
 	Now time.Time
 }
 
-// Step is what a guard does next.
+// Step is the next action of a guard.
 type Step struct {
 	// Record is to be written; nil if it stays.
 	Record *Record

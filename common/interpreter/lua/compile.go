@@ -25,7 +25,7 @@ type Compiler struct {
 	last map[source]compiled
 }
 
-// source is what a script is made of.
+// source is the text of a script, and where it comes from.
 type source struct {
 	text, function string
 }
@@ -132,7 +132,7 @@ type Problem struct {
 	Rule Rule
 	// Line of the script, from 1; 0 if it is not known, or not of a line.
 	Line int
-	// Message is what is wrong with it; empty if it is shadowed.
+	// Message describes the error in the script; empty if the script is only shadowed by another.
 	Message string
 	// ShadowedBy is the customization that answers in its place.
 	ShadowedBy string

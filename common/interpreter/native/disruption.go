@@ -2,7 +2,7 @@ package native
 
 import autoscalingv2 "k8s.io/api/autoscaling/v2"
 
-// reasonScalingDisabled is what an autoscaler says of a target with 0 replicas.
+// reasonScalingDisabled is the reason in the condition of an autoscaler whose target has 0 replicas.
 const reasonScalingDisabled = "ScalingDisabled"
 
 func podDisruptionBudget() rules {

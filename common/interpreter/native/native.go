@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// rules are what one kind means. A rule that is nil does not exist. Objects are given
-// as their content; a rule changes only what its comment says.
+// rules are the operations of one kind; nil for an operation without a rule. They get the content of objects, and change only what their
+// comments say.
 type rules struct {
 	// replicas returns how many replicas a template asks for, and what one needs.
 	replicas func(template content) (int32, *workv1alpha2.ReplicaRequirements, error)
@@ -41,7 +41,7 @@ type rules struct {
 	healthy func(live content) bool
 }
 
-// item is what one cluster reported.
+// item is the report of one cluster.
 type item struct {
 	cluster string
 	// status is nil if the cluster reported none.

@@ -64,7 +64,7 @@ func hasAddress(live content) bool {
 	return false
 }
 
-// address is what makes an entry of a load balancer's status one of its own.
+// address identifies an entry in the status of a load balancer.
 type address struct{ hostname, ip, mode string }
 
 // aggregateLoadBalancer lists the addresses of all clusters, each once, those with a

@@ -31,7 +31,7 @@ type Options struct {
 	NoWebhooks bool
 	// BuiltIn are the layers below, which do not change.
 	BuiltIn []interpreter.Interpreter
-	// Kept is what was read before this process started, for as long as nothing is read; nil if that is not known.
+	// Kept are the sources that an earlier process read, which are used until the first read succeeds; nil if there are none.
 	Kept *Sources
 	// Keep is told what was read before that is used; nil tells nobody. It is called by one at a time.
 	Keep func(Sources)
@@ -51,12 +51,12 @@ type Store struct {
 	subscribers []func(affects func(schema.GroupVersionKind) bool)
 }
 
-// table is what the layers are made of, and the layers.
+// table has the sources, and the layers that were made of them.
 type table struct {
 	sources Sources
 	hooks   *webhook.Interpreter
 	declare *lua.Interpreter
-	// versions are what the version of a kind is made of.
+	// versions has the parts from which the version of a kind is computed.
 	versions []version
 	kinds    interpreter.Interpreter
 }

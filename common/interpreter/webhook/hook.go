@@ -118,7 +118,7 @@ func (h *hook) address(w configv1alpha1.ResourceInterpreterWebhook, transport *h
 
 func (h *hook) close() { h.http.CloseIdleConnections() }
 
-// question is what a webhook is asked.
+// question is a request to a webhook.
 type question struct {
 	op               interpreter.Operation
 	object, observed *unstructured.Unstructured

@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Caller is who sends a request, as it is told to the agent.
+// Caller is the operator who sends a request, as the agent is told.
 type Caller struct {
 	User   string
 	Groups []string

@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Tone is what a cell is to be felt as.
+// Tone is the meaning of a cell, which is shown by its colour.
 type Tone int
 
 // Tones.

@@ -29,7 +29,7 @@ const (
 	defaultWorkers = 8
 )
 
-// Deps are what the stage is given.
+// Deps are the dependencies of the stage.
 type Deps struct {
 	// ExecutionNamespacePrefix is followed by the name of the cluster.
 	ExecutionNamespacePrefix string

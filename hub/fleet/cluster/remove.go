@@ -27,7 +27,7 @@ const (
 	removalWarnAfter = 10 * time.Second
 )
 
-// waitReason is what a removal waits for.
+// waitReason says, for people, why a removal is not finished yet.
 type waitReason string
 
 const (

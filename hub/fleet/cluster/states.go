@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/hub/fleet/cluster/health"
 )
 
-// clusterStates is what this process knows of each Cluster beyond what is written down.
+// clusterStates holds the state of each Cluster that this process keeps in memory, beyond the Cluster's own status.
 type clusterStates struct {
 	sync.Mutex
 	clusters map[string]clusterState

@@ -173,7 +173,7 @@ func surplusLines(all []*lines.Line) []*lines.Line {
 	return out
 }
 
-// admissionFacts is what a Cluster says of itself.
+// admissionFacts returns the part of a Cluster by which agents are let in.
 func admissionFacts(cluster *clusterv1alpha1.Cluster) admit.Cluster {
 	return admit.Cluster{Found: cluster.UID != "", Deleting: !cluster.DeletionTimestamp.IsZero(), Annotations: cluster.Annotations}
 }
@@ -194,7 +194,7 @@ func pingTimeoutOf(ping time.Duration) time.Duration {
 	return min(max(ping/2, line.DefaultPingTimeout), slowestPing)
 }
 
-// displayText is what an agent says, as it may be shown, cut to a bearable length.
+// displayText returns text from an agent in a form that is safe to show: printable, on one line, and at most maxTold bytes long.
 func displayText(value string) string {
 	value = prose.OneLine(strings.ReplaceAll(value, "\uFFFD", ""))
 	return strings.ToValidUTF8(value[:min(len(value), maxTold)], "")

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// metrics are what Prometheus sees of lines.
+// metrics are the metrics of lines and of the requests through them.
 type metrics struct {
 	opened  prometheus.Counter
 	refused *prometheus.CounterVec

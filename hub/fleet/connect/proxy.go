@@ -238,7 +238,7 @@ func staysOpen(r *http.Request) bool {
 	return is("watch") || is("follow")
 }
 
-// verbOf is what a request does, as the rights are named.
+// verbOf returns the verb on the resource clusters/proxy that a request with this method needs.
 func verbOf(method string) string {
 	switch method {
 	case http.MethodPost:

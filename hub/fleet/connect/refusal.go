@@ -17,7 +17,7 @@ import (
 type refusal struct {
 	reason  metav1.StatusReason
 	message string
-	// cluster is whom the request was for; it may be empty.
+	// cluster is the name of the requested cluster; it may be empty.
 	cluster string
 	// retry is after how long it is worth another try; 0 is not said.
 	retry time.Duration

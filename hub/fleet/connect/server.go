@@ -25,7 +25,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/route"
 )
 
-// Deps are what the server needs.
+// Deps are the dependencies of the server.
 type Deps struct {
 	// Clusters reads Clusters from a cache, and HubReader live.
 	Clusters, HubReader client.Reader

@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// Deps is what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
 	// Events gets what people are told.
 	Events kube.EventSink

@@ -9,7 +9,7 @@ import (
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
 )
 
-// prescription is what is to be done about a cluster.
+// prescription are the actions that the Remedies ask for about one cluster.
 type prescription struct {
 	// Actions, each once, sorted.
 	Actions []string

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// ClusterInfo is what an agent is told that knows nothing of the hub but its address.
+// ClusterInfo is the information that the hub shows without authentication to an agent that joins and knows no more than the hub's address.
 type ClusterInfo struct {
 	// Servers are the URLs by which members reach the hub's API, the one to try first at the beginning.
 	Servers []string

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// errorFull is what etcd says when it has no room, which the API server passes on as it is.
+// errorFull is etcd's error message when its database is full, which the API server passes on unchanged.
 const errorFull = "database space exceeded"
 
-// makeRoom is what people can do about it.
+// makeRoom tells people how to free space in the database.
 const makeRoom = "the database of the API is full: delete what nobody needs, most of all large ConfigMaps, Secrets and other templates, which works all the while"
 
 // isFull says that nothing can be written until somebody deletes something.

@@ -27,7 +27,7 @@ import (
 
 // Options say what else is installed beside the manifests.
 type Options struct {
-	// ClusterInfo is what agents that join are told. Nothing is told if it is nil.
+	// ClusterInfo is published for agents that join. Nil publishes nothing.
 	ClusterInfo *ClusterInfo
 	// AdoptClusterInfo writes ClusterInfo over one that somebody else wrote. Without it
 	// theirs is left alone: a cluster of kubeadm has its own.

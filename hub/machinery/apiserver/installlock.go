@@ -94,7 +94,7 @@ func runLocked(ctx context.Context, lock *recordingLock, install func(context.Co
 type recordingLock struct {
 	resourcelock.Interface
 
-	// record is what was read last.
+	// record is the lock's record that was read last.
 	record []byte
 	failed *failure
 }

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
 
-// stateCollector is what Prometheus is told of an embedded API: how full its database is, and for how long its authorities hold. It is read from the data
-// directory when Prometheus asks; what cannot be read is missing.
+// stateCollector collects the metrics of an embedded API: how full its database is, and when its authorities expire. It reads the data
+// directory at each scrape; a value that cannot be read is left out.
 type stateCollector struct {
 	dataDir                               string
 	clock                                 clock.PassiveClock

@@ -31,7 +31,7 @@ const (
 	readyTimeout = 10 * time.Minute // where thousands of agents come back at once
 	readyPoll    = 50 * time.Millisecond
 	openTimeout  = time.Minute
-	// orphanTimeout is what the embedded API of a hub that was killed needs to stop.
+	// orphanTimeout is how long to wait until the embedded API of a hub that was killed has stopped.
 	orphanTimeout = 20 * time.Second
 	// stopGrace is the time between asking it to stop and killing it.
 	stopGrace = 20 * time.Second
@@ -223,8 +223,7 @@ func (p *Process) awaitReady(ctx context.Context) error {
 	return err
 }
 
-// startError is what the program says of why it cannot start: the port is taken, for
-// instance.
+// startError returns the reason for which the program could not start, from the last line of its log: the port is in use, for instance.
 func (p *Process) startError() error {
 	if words, err := p.lastMessage(); err == nil && words != "" {
 		if strings.Contains(words, "unknown flag") {

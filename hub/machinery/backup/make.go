@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/machinery/backup/retention"
 )
 
-// Database is what is backed up, by the program that knows it.
+// Database is the database to back up, and the program that reads it.
 type Database struct {
 	// Take writes a backup that is not sealed.
 	Take func(ctx context.Context, out io.Writer) error

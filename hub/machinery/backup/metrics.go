@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what Prometheus sees of scheduled backups.
+// metrics are the metrics of scheduled backups.
 type metrics struct {
 	lastSuccess, interval, size, duration, kept prometheus.Gauge
 	failures                                    prometheus.Counter

@@ -45,7 +45,7 @@ type ScheduledBackup struct {
 	At metav1.Time `json:"at"`
 	// Sealed says that it is sealed.
 	Sealed bool `json:"sealed"`
-	// Verified is what was found in it.
+	// Verified is the result of verifying the backup.
 	Verified Verified `json:"verified"`
 }
 

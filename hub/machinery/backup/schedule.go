@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/hub/machinery/backup/retention"
 )
 
-// Deps is what a Schedule needs.
+// Deps are the dependencies of a Schedule.
 type Deps struct {
 	// Maker makes the backups.
 	Maker Maker

@@ -28,10 +28,10 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// action is what the events of the stage are about.
+// action is the action in the events of this stage.
 const action = "Interpret"
 
-// Deps is what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
 	// Compiler is the compiler of the hub's interpreter.
 	Compiler *lua.Compiler

@@ -29,7 +29,7 @@ func (a Access) String() string {
 	return out
 }
 
-// granted is what the API server said, and when.
+// granted is an answer of the API server about a right, and the time of the answer.
 type granted struct {
 	yes bool
 	at  time.Time

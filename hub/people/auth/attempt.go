@@ -23,7 +23,7 @@ const (
 	attemptNameLength = 8
 )
 
-// attempt is what a browser keeps of an attempt.
+// attempt is the content of the cookie that a browser keeps while somebody signs in at the issuer.
 type attempt struct {
 	issuer.Attempt
 
@@ -31,7 +31,7 @@ type attempt struct {
 	To string
 }
 
-// attemptPrefix is what the names of the cookies of attempts begin with.
+// attemptPrefix returns the prefix of the names of such cookies.
 func attemptPrefix(secure bool) string { return CookieName(secure) + "-login-" }
 
 // attemptName names the cookie of the attempt to sign in that has a state.

@@ -18,7 +18,7 @@ const (
 	maxRefusals = 3
 )
 
-// credential is what is known of whether the API accepts that of a user.
+// credential tracks whether the API still accepts the credential of a user.
 type credential struct {
 	mu sync.Mutex
 	// asking says that it is being asked, next when it is to be asked.

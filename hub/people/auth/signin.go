@@ -56,13 +56,13 @@ func NewSignIn(a *Authenticator, c clock.PassiveClock, o Options) *SignIn {
 	}
 }
 
-// Page is what the page to sign in shows.
+// Page is the data of the page to sign in.
 type Page struct {
 	// To is where the person wanted to go.
 	To string
-	// Message is what became of the last try.
+	// Message says why the last attempt failed; empty at first.
 	Message string
-	// Certificate is whom the browser's certificate names; empty if it shows none.
+	// Certificate is the user that the browser's certificate names; empty if the browser shows none.
 	Certificate  string
 	Certificates bool
 	Local        bool

@@ -30,7 +30,7 @@ type User struct {
 	certificate [sha256.Size]byte
 	// idToken is the token of somebody who signed in at the issuer; nil for others.
 	idToken *idToken
-	// credential is what the API said of it since.
+	// credential tracks whether the API still accepts the user's credential.
 	credential credential
 
 	clock  clock.PassiveClock

@@ -36,7 +36,7 @@ func listsClusterPolicies() Access {
 	return Access{Verb: "list", Group: policyv1alpha1.GroupVersion.Group, Resource: "clusterpropagationpolicies"}
 }
 
-// Visibility is what a user may see in lists.
+// Visibility says which objects a user may see in lists.
 type Visibility struct {
 	Clusters bool
 	// Leases says whether heartbeats may be seen.

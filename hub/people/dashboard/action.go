@@ -13,7 +13,7 @@ const (
 	noticeLife = 2 * time.Minute
 )
 
-// question is what a person is asked before something is done.
+// question is the form by which a person confirms an action.
 type question struct {
 	// Title says what is to be done, Text what that means, Points the details.
 	Title, Text string

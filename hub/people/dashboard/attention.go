@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// overviewAttention is what is wrong, the worst first.
+// overviewAttention is the overview's list of problems, the worst first.
 type overviewAttention struct {
 	Applications []*applications.Application
 	MoreApps     int

@@ -36,7 +36,7 @@ type clusterFacts struct {
 	Line *pods.LineState
 }
 
-// clusterCapacity is what a cluster has and had.
+// clusterCapacity is the capacity of a cluster, with its history.
 type clusterCapacity struct {
 	Resources []resourceUse
 	Nodes     *clusters.Nodes

@@ -17,7 +17,7 @@ import (
 // rowsPerPage is how many rows a page of a list has.
 const rowsPerPage = 50
 
-// clusterList is what the page of clusters shows.
+// clusterList is the data of the page of clusters.
 type clusterList struct {
 	Rows    []clusterRow
 	Columns []column
@@ -45,7 +45,7 @@ type column struct {
 	Wide bool
 }
 
-// filterBar is what a list can be filtered by.
+// filterBar has the filters of a list.
 type filterBar struct {
 	Action, Query, Placeholder string
 	// Sort is kept when the filter changes.

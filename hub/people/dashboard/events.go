@@ -16,7 +16,7 @@ import (
 // object names what events are about.
 type object struct{ kind, name string }
 
-// eventList is what the events of an object tell.
+// eventList is the data of the list of an object's events.
 type eventList struct {
 	Events []corev1.Event
 	// Denied says what the person may not read, Missing what was not read.

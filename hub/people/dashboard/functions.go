@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// functions are what templates call.
+// functions returns the functions that the templates call.
 func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset":       s.assetPath,

@@ -43,7 +43,7 @@ type joinForm struct {
 	CSRF    string
 	Hours   int
 	Allowed bool
-	// Waiting are those who ask to join.
+	// Waiting are the requests to join that wait for an operator.
 	Waiting []operate.Request
 	Denied  string
 }
@@ -255,7 +255,7 @@ func (s *Server) doApprove(ctx context.Context, v *visit) (string, string, error
 	return fmt.Sprintf("You accepted cluster %s; the hub goes on with it.", name), joinPath(name), nil
 }
 
-// makesTokens is what letting a cluster join needs.
+// makesTokens returns the right that a person needs to invite a cluster: to create Secrets of tokens.
 func makesTokens() auth.Access {
 	return auth.Access{Verb: "create", Resource: "secrets", Namespace: "kube-system"}
 }

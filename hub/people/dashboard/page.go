@@ -27,7 +27,7 @@ type visit struct {
 	query   url.Values
 }
 
-// page is what is shown: its fragments, from top to bottom.
+// page is one page: its fragments, from top to bottom.
 type page struct {
 	// title is the title of the window, nav the entry of the navigation that it is under.
 	title, nav string
@@ -47,7 +47,7 @@ type heading struct {
 	// Kind is said before the title; Trail are the pages above this one.
 	Kind  string
 	Trail []link
-	// Actions are what the person may do here.
+	// Actions are links to the actions that the person may take here.
 	Actions []link
 }
 
@@ -70,7 +70,7 @@ type fragment struct {
 // pageFunc makes a page for a visit.
 type pageFunc func(ctx context.Context, v *visit) (*page, error)
 
-// frame is what the templates of the layout know.
+// frame is the data of the layout's templates.
 type frame struct {
 	Title, Nav string
 	Heading    heading

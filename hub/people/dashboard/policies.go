@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// policyList is what the page of policies shows.
+// policyList is the data of the page of policies.
 type policyList struct {
 	Rows     []policyRow
 	Paging   paging

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// policyFacts is what the page of a policy shows of it.
+// policyFacts is the data of the page of a policy.
 type policyFacts struct {
 	policyRow
 	Preemption, Placement, Conflict string

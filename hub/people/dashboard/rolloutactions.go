@@ -20,7 +20,7 @@ import (
 // rolloutEvery is how often the page of a rollout that goes on is made again though nothing changed.
 const rolloutEvery = 10 * time.Second
 
-// rolloutActions are what a person may do with a rollout as it is now.
+// rolloutActions returns links to the actions that a person may take on a rollout in its present state.
 func rolloutActions(r *rollouts.Rollout, status *fairleadv1alpha1.StagedRolloutStatus, approves bool) []link {
 	path := rolloutPath(r.Namespace, r.Binding)
 	var out []link

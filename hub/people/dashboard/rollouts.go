@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// rolloutList is what the page of rollouts shows.
+// rolloutList is the data of the page of rollouts.
 type rolloutList struct {
 	Rows     []rolloutRow
 	Paging   paging

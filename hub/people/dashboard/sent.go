@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/people/view/diff"
 )
 
-// sentManifest is what one cluster was sent.
+// sentManifest is the manifest that one cluster was sent, and its difference from another.
 type sentManifest struct {
 	Cluster string
 	// Text is the manifest, Diff how it differs from the template or from what another

@@ -35,14 +35,14 @@ import (
 //go:embed templates/*.html static/*
 var files embed.FS
 
-// Deps is what the dashboard needs.
+// Deps are the dependencies of the dashboard.
 type Deps struct {
 	// Config is the way to the hub's API. Its rights are used to impersonate those who
 	// show a certificate and, with Local, as those of the one who opens the page; never else.
 	Config *rest.Config
 	// Mapper knows the kinds of the hub's API.
 	Mapper meta.RESTMapper
-	// Cache is what the index is made from.
+	// Cache is the cache that feeds the index.
 	Cache cache.Cache
 	// Namespace is the namespace that Cache is limited to; empty if it is not.
 	Namespace string

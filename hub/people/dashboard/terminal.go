@@ -21,7 +21,7 @@ type terminalView struct {
 	Back                    string
 }
 
-// commandByDefault is what is run if a person does not say otherwise, and maxCommand how long what they say may be.
+// commandByDefault is the command of a terminal for which the person named none, and maxCommand the maximum length of a command in bytes.
 const (
 	commandByDefault = "sh"
 	maxCommand       = 2000

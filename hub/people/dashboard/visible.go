@@ -13,7 +13,7 @@ func (s *Server) visibility(ctx context.Context, u *auth.User) (auth.Visibility,
 	return u.Visibility(ctx, s.index.Namespaces())
 }
 
-// clusterDetails is what the user may see of clusters beside themselves.
+// clusterDetails says which details of clusters the user may see.
 func clusterDetails(visible auth.Visibility) index.ClusterDetails {
 	return index.ClusterDetails{Leases: visible.Leases, Works: visible.AllApplications()}
 }

@@ -103,7 +103,7 @@ type badRequestError struct{ what string }
 
 func (e badRequestError) Error() string { return e.what }
 
-// errorPage is what the page of an error shows.
+// errorPage is the data of the page for an error.
 type errorPage struct {
 	Code              int
 	Title, Text, Next string

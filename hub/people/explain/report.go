@@ -16,7 +16,7 @@ type Report struct {
 	State []string `json:"state,omitempty"`
 	// Policies that select it, the one that has it first.
 	Policies []Policy `json:"policies"`
-	// Scheduled is what the scheduler says of the binding; nil if there is none.
+	// Scheduled is the scheduler's condition of the binding; nil if there is none.
 	Scheduled *Scheduled `json:"scheduled,omitempty"`
 	// Attempts are the groups of clusters that were tried, in order. There is one
 	// without a name if the policy has no groups.
@@ -33,7 +33,7 @@ type Report struct {
 	Rollout *rollouts.Rollout `json:"rollout,omitempty"`
 	// Members are the clusters that have it, or should.
 	Members []Member `json:"members,omitempty"`
-	// Advice is what to do next; empty if all is well.
+	// Advice tells people what to do next; empty if all is well.
 	Advice string `json:"advice,omitempty"`
 }
 
@@ -42,7 +42,7 @@ type Policy struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Priority is what its author gave it, Selects how precisely it names the template.
+	// Priority is the policy's own priority, Selects how precisely it names the template.
 	Priority int32  `json:"priority"`
 	Selects  string `json:"selects"`
 	// Has says that it has the template, Why is the reason for or against.
@@ -67,7 +67,7 @@ type Attempt struct {
 	Clusters []Verdict `json:"clusters"`
 }
 
-// Verdict is what is decided about one cluster.
+// Verdict is the decision about one cluster.
 type Verdict struct {
 	Cluster string `json:"cluster"`
 	// Chosen, and with how many replicas; Assigned is what it has at present, if it is
@@ -85,7 +85,7 @@ type Verdict struct {
 	// not needed.
 	Fits          *int32 `json:"fits,omitempty"`
 	CapacityLimit string `json:"capacityLimit,omitempty"`
-	// Limit is what kept its share from being larger.
+	// Limit says why the cluster's share is not larger.
 	Limit string `json:"limit,omitempty"`
 }
 
@@ -104,7 +104,7 @@ type Move struct {
 	How     string       `json:"how,omitempty"`
 }
 
-// Member is what came of it in one cluster.
+// Member is the state of the object in one cluster.
 type Member struct {
 	Cluster string `json:"cluster"`
 	// Ready is the status of the cluster's condition.

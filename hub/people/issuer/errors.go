@@ -53,7 +53,7 @@ func (i *Issuer) explain(doing string, err error) error {
 // maxReason bounds what is repeated of what others wrote.
 const maxReason = 500
 
-// reason is what the issuer, or who pretends to be it, says of an error.
+// reason returns the text of an error from the issuer, cut and printable, since anybody may have written it.
 func reason(code, description string) string {
 	text := code
 	if description != "" {

@@ -25,7 +25,7 @@ import (
 type Options struct {
 	// URL is the URL of the issuer, as its tokens name it.
 	URL string
-	// ClientID is whom its tokens are for.
+	// ClientID is the client that the issuer's tokens must be meant for.
 	ClientID string
 	// ClientSecretFile holds the secret of that client, and is read whenever it is needed; empty for a public client.
 	ClientSecretFile string
@@ -47,14 +47,14 @@ type Issuer struct {
 	looking singleflight.Group
 
 	mu sync.Mutex
-	// found is what was discovered last; nil before that succeeded once.
+	// found is the result of the last successful discovery; nil before the first.
 	found *endpoints
 	// failed is why looking failed last, at the time tried; nil if it did not.
 	failed error
 	tried  time.Time
 }
 
-// endpoints are what an issuer announces of itself.
+// endpoints are the issuer's endpoints and keys, from its discovery document.
 type endpoints struct {
 	provider *oidc.Provider
 	keys     oidc.KeySet

@@ -22,7 +22,7 @@ type Attempt struct {
 	RedirectURL string
 }
 
-// Tokens are what the issuer gives for a person.
+// Tokens are the tokens that the issuer gives out when a person signs in.
 type Tokens struct {
 	// ID is the ID token, Expiry when it ends, Subject whose it is.
 	ID      string

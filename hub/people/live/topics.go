@@ -56,13 +56,13 @@ func (t *Topics) Publish(one Topic) {
 	}
 }
 
-// subscription is what one stream waits for.
+// subscription collects the changes that one stream has to show.
 type subscription struct {
 	mu      sync.Mutex
 	follows func(Topic) bool
 	// changed and renewed are what was told since the last look.
 	changed, renewed bool
-	// all is what happened before follows was known.
+	// all says that something changed before follows was set.
 	all bool
 }
 

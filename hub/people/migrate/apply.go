@@ -27,7 +27,7 @@ const (
 	servedTimeout = time.Minute
 )
 
-// Outcome is what became of an object that a hub is given.
+// Outcome says how writing an object to a hub ended.
 type Outcome string
 
 // Outcomes.
@@ -40,7 +40,7 @@ const (
 	Refused Outcome = "refused"
 )
 
-// Step is what became of one object.
+// Step is the outcome for one object.
 type Step struct {
 	// Object by kind and name.
 	Object  string
@@ -188,8 +188,8 @@ func (a *applier) compare(ctx context.Context, obj, live *unstructured.Unstructu
 	return []string{invalid.Error()}, nil // it names the fields
 }
 
-// dryRun is what an API server would make of an update. The hub may write on the live object at the
-// same time, which is read again then.
+// dryRun returns the object that an API server would make of an update, by a dry run. The hub may write to the live object at the same
+// time; then the live object is read again.
 func (a *applier) dryRun(
 	ctx context.Context, obj, live *unstructured.Unstructured, written func(wanted, live *unstructured.Unstructured) *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {

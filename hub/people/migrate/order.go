@@ -76,8 +76,8 @@ func byCluster(value any) any {
 	return out
 }
 
-// replaced is what is live with the content of what is wanted: what it would be if it were written
-// over. Labels and annotations that are only on the live one are of others, and stay.
+// replaced returns the live object with its content replaced by that of the wanted object. Labels and annotations that only the live object
+// has belong to others, and stay.
 func replaced(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := wanted.DeepCopy()
 	for _, field := range []string{"metadata", "status"} {
@@ -90,8 +90,8 @@ func replaced(wanted, live *unstructured.Unstructured) *unstructured.Unstructure
 	return out
 }
 
-// merged is what is live with every field of what is wanted. What an API server generates and lets
-// nobody remove, such as the selector of a Job, stays.
+// merged returns the live object with every field of the wanted object set. Fields that an API server generates and lets nobody remove,
+// such as the selector of a Job, stay.
 func merged(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	for field, value := range wanted.DeepCopy().Object {

@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// Deps is what the package needs.
+// Deps are the dependencies of the package.
 type Deps struct {
 	// Registry gets the metrics.
 	Registry metrics.RegistererGatherer
@@ -43,9 +43,9 @@ type Monitor struct {
 	changes *series.Tracker[types.NamespacedName]
 	// heard is when the lease of a cluster was seen to be renewed.
 	heard map[string]heartbeat
-	// memo is what was said of bindings when that was counted last.
+	// memo caches the state of each application between two scrapes.
 	memo memo
-	// last is what was counted last, and when.
+	// last has the metrics of the last count, and the time of that count.
 	last   []prometheus.Metric
 	lastAt time.Time
 }
@@ -106,7 +106,7 @@ func (m *Monitor) run(ctx context.Context, mgr manager.Manager, registry metrics
 	return stop()
 }
 
-// kinds are what is watched for what takes time.
+// kinds are the kinds that are watched to measure how long changes take.
 func kinds() []client.Object {
 	return []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}, &coordinationv1.Lease{}}
 }

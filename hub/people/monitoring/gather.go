@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// snapshot is what is counted.
+// snapshot is the state of the fleet that one scrape reports.
 type snapshot struct {
 	apps []*applications.Application
 	// namespaces are the namespaces of their bindings, in the same order.
@@ -72,7 +72,7 @@ func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 	return out, err
 }
 
-// notedConditions are those of a Cluster that a person has to look at though it is Ready.
+// notedConditions are the conditions of a Cluster that need a person's attention although the Cluster is Ready.
 func notedConditions() []string {
 	return []string{clusterv1alpha1.ClusterSeveralAgents, clusterv1alpha1.ClusterRightsWithheld, clusterv1alpha1.ClusterCapacityJumped}
 }

@@ -12,9 +12,9 @@ import (
 // memo remembers what is to be said of bindings: most of them are what they were when Prometheus asked last. It is not safe
 // for use by several goroutines.
 type memo struct {
-	// known is what was known of clusters then.
+	// known is the state of the clusters at the last scrape.
 	known applications.Clusters
-	// judged is what was said of each binding, by its address: the cache never changes a binding, it has another one instead.
+	// judged has the application of each binding, by the binding's address: the cache replaces a binding that changes, and never modifies it.
 	judged map[kube.Binding]judged
 	// round counts the questions.
 	round int

@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/hub/people/pods/owned"
 )
 
-// Command is what is run in a container.
+// Command is a command to run in a container.
 type Command struct {
 	Cluster, Namespace, Pod, Container string
 	// Words are the program and its arguments.

@@ -37,7 +37,7 @@ type Application struct {
 	Namespace, Name string
 }
 
-// Found is what a cluster has of an application.
+// Found has the pods of an application in one cluster.
 type Found struct {
 	Cluster string      `json:"cluster"`
 	Pods    []owned.Pod `json:"pods"`

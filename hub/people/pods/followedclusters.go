@@ -14,7 +14,7 @@ import (
 // placesEvery is how often it is asked in which clusters an application is whose logs are followed.
 const placesEvery = 5 * time.Second
 
-// theHub is who says in which clusters an application is, in what is told to people.
+// theHub names the hub as the source of messages about which clusters have an application.
 const theHub = "the hub"
 
 // followedClusters are the clusters of an application whose logs are followed. It is safe for use by many goroutines.

@@ -124,10 +124,10 @@ const (
 	asMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// OperatorsOff is what is said of a member whose owner lets no operators in.
+// OperatorsOff is LineStatus.Operators of a member whose owner lets no operators in.
 const OperatorsOff = "off"
 
-// Line is what the hub says of the line of a cluster.
+// Line is the line of a cluster as the hub's API shows it.
 type Line struct {
 	Up bool `json:"up"`
 	// Since and Lost are times, as the hub writes them.

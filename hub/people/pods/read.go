@@ -37,7 +37,7 @@ var errLargeObject = fmt.Errorf("an object in it is larger than %d MiB, and no A
 // isTooMuch says whether an answer was not read to its end since it holds too much.
 func isTooMuch(err error) bool { return errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) }
 
-// allowance is what may still be read of the answers to one question, and of the object that is read now.
+// allowance is the remainder that may be read: bytes and values of all answers to one question, and bytes of the current object.
 type allowance struct{ bytes, values, object int64 }
 
 func (m *Members) allowance() *allowance {

@@ -28,7 +28,7 @@ type search struct {
 	more     bool
 }
 
-// workload is what is read of an object of any kind.
+// workload has the fields that are read of an object of any kind.
 type workload struct {
 	Metadata struct {
 		UID types.UID `json:"uid"`

@@ -30,7 +30,7 @@ const (
 	maxSide      = 1000
 )
 
-// Ends are what a command is given of a terminal.
+// Ends are the command's ends of a terminal.
 type Ends struct {
 	In    io.Reader
 	Out   io.Writer
@@ -91,7 +91,7 @@ type terminal struct {
 	writing sync.Mutex
 }
 
-// size is what the browser says when its terminal has another size.
+// size is the browser's message about a new size of its terminal.
 type size struct {
 	Columns uint16 `json:"columns"`
 	Rows    uint16 `json:"rows"`

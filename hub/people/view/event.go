@@ -15,7 +15,7 @@ type Event struct {
 	At time.Time `json:"at"`
 	// Warning says that somebody should look at it.
 	Warning bool `json:"warning"`
-	// Object is what it happened to.
+	// Object is the object that the event is about.
 	Object Object `json:"object"`
 	// Cluster it is about; empty if it is about none or all.
 	Cluster string `json:"cluster,omitempty"`
@@ -23,7 +23,7 @@ type Event struct {
 	Message string `json:"message"`
 	// Count is how often it happened up to then.
 	Count int32 `json:"count"`
-	// By is who told.
+	// By is the controller that reported the event.
 	By string `json:"by,omitempty"`
 }
 

@@ -93,7 +93,7 @@ func (r *Reader) stagedIn(
 	return out, nil
 }
 
-// summedUp is what a binding says of whether the object is applied in a cluster.
+// summedUp returns, from a binding, whether the object is applied in a cluster.
 func summedUp(item workv1alpha2.AggregatedStatusItem) metav1.ConditionStatus {
 	if item.Applied {
 		return metav1.ConditionTrue
@@ -134,8 +134,8 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 	return m
 }
 
-// notWatched is what the agent says of a watch that the member refuses; empty if nothing. An agent of before the condition, to which a cluster
-// went back, never takes it away, so what was said with an older report of Applied is not believed.
+// notWatched returns the agent's message about a watch that the member refuses; empty if there is none. After a cluster went back to an
+// agent that does not know the condition, nobody removes it, so a condition that is older than the last report of Applied is ignored.
 func notWatched(work *workv1alpha1.Work, applied *metav1.Condition) string {
 	c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkNotWatched)
 	if c == nil || c.Status != metav1.ConditionTrue || applied == nil || c.ObservedGeneration != applied.ObservedGeneration {

@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/hub/flow/binding/render"
 )
 
-// Rendered is what one cluster is to get, beside what it was sent.
+// Rendered has the Work that one cluster should get, beside the Work that it has.
 type Rendered struct {
 	Cluster string
 	// Desired is the Work as it would be rendered now; nil if it cannot be, and then Failed
@@ -99,7 +99,7 @@ func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 	return out, nil
 }
 
-// renderer is what renders a template.
+// renderer renders one template.
 type renderer struct {
 	overrides override.Plan
 	revise    render.Revise

@@ -41,11 +41,11 @@ type Revision struct {
 	Note string `json:"note,omitempty"`
 	// Objects are the template and what it needs, with what is secret masked.
 	Objects []map[string]any `json:"objects"`
-	// Rules are what override policies change of each, in their order.
+	// Rules are the changes by override policies, object by object.
 	Rules []Rules `json:"overrides,omitempty"`
 }
 
-// Rules are what override policies change of one object.
+// Rules are the changes that override policies make to one object.
 type Rules struct {
 	Object string          `json:"object"`
 	Rules  []override.Rule `json:"rules"`

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Source is who has conditions of an object: a cluster, or a part of what it reports.
+// Source is the origin of conditions: a cluster, or a part of its report.
 type Source struct {
 	Cluster string
 	// Conditions is the list of its conditions.
@@ -28,7 +28,7 @@ func rank(status any) int {
 	}
 }
 
-// statement is what one source says of one type.
+// statement is one source's condition of one type.
 type statement struct {
 	source    int
 	condition map[string]any

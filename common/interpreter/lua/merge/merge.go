@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Item is what one cluster reports, as unstructured values that are not changed.
+// Item is the report of one cluster, as unstructured values that are not changed.
 type Item struct {
 	Cluster string
 	// Status is nil if the cluster reported none.

@@ -13,7 +13,7 @@ const (
 	most = 50
 )
 
-// texts are what a message says.
+// texts collects the sentences of a message.
 type texts struct {
 	said   []string
 	length int

@@ -11,8 +11,7 @@ import (
 // look is after how many steps the clock is read.
 const look = 128
 
-// budget is what is left to a call. It is the context that gopher-lua asks before each
-// instruction whether it may go on.
+// budget is the remaining time and memory of a call. It is the context that gopher-lua checks before each instruction.
 type budget struct {
 	limiter *Limiter
 	// ended says why the call may not go on; nil while it may.
@@ -23,8 +22,8 @@ type budget struct {
 	cpu   time.Duration // of the thread when the call began
 	bytes int
 	steps int
-	// exhausted is what the script is told from then on, whatever it catches. It has nothing measured in it: whoever writes down that a
-	// call failed writes again when the next one fails in other words.
+	// exhausted is the error that every instruction gets once the budget is used up, even if the script catches it. Its text contains no
+	// measured numbers: a condition that shows it would otherwise change with each failing call.
 	exhausted string
 	// exceeded says that it was the script which used too much, and not the caller who had it stopped.
 	exceeded bool

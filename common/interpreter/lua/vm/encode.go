@@ -14,11 +14,11 @@ const deepest = 200
 // encoder makes tables of objects.
 type encoder struct {
 	l *lua.LState
-	// memory is what is remembered of the objects; nil if nothing needs to be. With it, the
-	// tables of objects are made, but not filled before the script looks at them.
+	// memory remembers the objects, for decoding; nil if that is not needed. With it, the tables of objects are filled only when the script
+	// looks at them.
 	memory *memory
 	depth  int
-	// cost is what the tables take, by the meter's reckoning.
+	// cost is the memory that the tables take, in the meter's units.
 	cost int
 }
 

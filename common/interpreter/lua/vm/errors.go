@@ -14,17 +14,17 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Error is what is wrong with a script, or went wrong when it ran.
+// Error is an error in a script, at compile time or at run time.
 type Error struct {
 	// Line of the script, from 1; 0 if it is not known.
 	Line int
-	// Message is what Lua says, without the line.
+	// Message is Lua's message, without the line number.
 	Message string
 	// exceeded says that it used more than it may.
 	exceeded bool
 }
 
-// ErrExceeded is what an Error is if the script used more time or memory than it may.
+// ErrExceeded is matched by an Error of a script that used more time or memory than it may.
 var ErrExceeded = errors.New("a script uses too much")
 
 // Is says whether it is ErrExceeded.

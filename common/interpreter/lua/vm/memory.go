@@ -17,13 +17,12 @@ type place struct {
 	index int
 }
 
-// memory is what is known of the objects that went in. Most scripts look at a few fields of
-// a large object; the tables of the rest wait to be filled, and are what they were when they
-// come out. Of those that are filled it has what Lua cannot keep: which empty tables are
-// objects and which are lists, and whole numbers beyond 2^53. Nothing is made before it is
-// needed.
+// memory remembers the objects that were given to a script, so that its results can be decoded. Most scripts look at a few fields of a
+// large object: the tables of the rest are filled only when they are read, and otherwise decode to the original value. For filled tables it
+// keeps facts that Lua loses: which empty tables are objects and which are lists, and whole numbers beyond 2^53. Each of its maps is made
+// when it is first needed.
 type memory struct {
-	// args are what went in.
+	// args are the arguments of the call.
 	args []any
 	// waiting are the tables that are not filled yet, and with what.
 	waiting map[*lua.LTable]map[string]any

@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Results are what a function returned. They are valid until the reader returns.
+// Results are the return values of a function. They are valid until the reader returns.
 type Results struct {
 	values []lua.LValue
 	memory memory

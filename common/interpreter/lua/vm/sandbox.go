@@ -33,7 +33,7 @@ type sandbox struct {
 	// fallback is the metatable of environments: what a script did not define itself is
 	// found among the globals. It goes once a script assigns to one of these; see own.
 	fallback *lua.LTable
-	// modules are what was required already.
+	// modules has the modules that the script has already required, by name.
 	modules map[string]lua.LValue
 	// memory is the memory of the call, and lazy the metatable of tables that wait there.
 	memory *memory

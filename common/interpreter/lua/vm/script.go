@@ -48,7 +48,7 @@ type Options struct {
 	// Modules are scripts that return a table, by the name under which they are
 	// required. They cannot be changed by who requires them.
 	Modules map[string]string
-	// Limiter is what scripts share with those of other engines; nil for one of their own.
+	// Limiter is shared with the scripts of other engines; nil gives this engine one of its own.
 	Limiter *Limiter
 	// Print is given what scripts print; nil drops it. It is called by the goroutine
 	// that called the script.

@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// state is what runs a script, for one call at a time.
+// state is a Lua state that runs one call of a script at a time.
 type state struct {
 	l       *lua.LState
 	budget  *budget

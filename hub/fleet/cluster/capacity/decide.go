@@ -38,22 +38,21 @@ func Read(annotation string) *Baseline {
 	return usual
 }
 
-// Input is what is known of one cluster.
+// Input is everything that a decision about one cluster depends on.
 type Input struct {
 	// Now is the hub's time.
 	Now time.Time
 	// Cluster is its name.
 	Cluster string
-	// Usual is what was noted; nil if nothing was.
+	// Usual is the stored baseline; nil if there is none.
 	Usual *Baseline
-	// Believed is what is believed of the allocatable amounts of the last report; empty if there
-	// was none.
+	// Believed are the allocatable amounts that the hub accepted from the last report; empty if there was no report.
 	Believed corev1.ResourceList
 }
 
-// Decision is what follows.
+// Decision is the result of comparing a report with its baseline.
 type Decision struct {
-	// Usual is what is to be noted; nil to leave what is.
+	// Usual is the baseline to store; nil to keep the stored one.
 	Usual *Baseline
 	// Jumped says whether more than twice the usual capacity is reported, and Message which.
 	Jumped  bool

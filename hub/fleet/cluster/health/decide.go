@@ -50,7 +50,7 @@ const (
 // mostPatience bounds how long an agent may have the hub bear its silence.
 const mostPatience = contract.RestingLease
 
-// Memory is what the hub remembers of one cluster between two looks.
+// Memory is the state of one cluster that the hub keeps in memory between two decisions.
 type Memory struct {
 	// Heard is when the hub last saw a sign of life.
 	Heard time.Time
@@ -73,14 +73,14 @@ type Memory struct {
 	lost, warned time.Time
 }
 
-// report is what makes one Ready condition another one.
+// report is the part of a Ready condition that distinguishes it from another one.
 type report struct {
 	status          metav1.ConditionStatus
 	reason, message string
 	since           int64
 }
 
-// Input is what is known of one cluster.
+// Input is everything that a decision about one cluster depends on.
 type Input struct {
 	// Now is the hub's time.
 	Now time.Time
@@ -92,11 +92,11 @@ type Input struct {
 	Renewed time.Time
 	// Patience is how long the lease says that a renewal holds without a line; 0 if it does not say.
 	Patience time.Duration
-	// Line is what is known of the line of the agent.
+	// Line is the state of the agent's line.
 	Line Line
 	// Suspect says that the line was lost together with most others: see LineLosses.
 	Suspect bool
-	// Memory is what the last decision left; nil at the first look of this process.
+	// Memory is the memory of the last decision; nil at the first one of this process.
 	Memory *Memory
 	// Awake is since when the hub has run without a stop: see Watchdog.
 	Awake time.Time
@@ -104,11 +104,11 @@ type Input struct {
 	Options Options
 }
 
-// Decision is what follows.
+// Decision is the result of Decide.
 type Decision struct {
-	// Memory is what to remember.
+	// Memory is to be kept for the next decision.
 	Memory Memory
-	// Ready is what the condition must become; nil to leave it.
+	// Ready is the Ready condition to write; nil to leave the written one.
 	Ready *metav1.Condition
 	// Settling says that the member is heard from again, but fell silent too often of
 	// late to be believed yet: what its silence brought about is to stay.

@@ -2,7 +2,7 @@ package health
 
 import "time"
 
-// LineReport is what the program that holds the lines says of those of one cluster.
+// LineReport is a report, by the server that holds the lines, about the lines of one cluster.
 type LineReport struct {
 	// Up says that there is one, and Since tells that line from others: since when, by whosever clock.
 	Up    bool

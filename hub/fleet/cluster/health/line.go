@@ -17,7 +17,7 @@ const (
 	tooManyLosses = 5
 )
 
-// Line is what the hub knows of the line of one agent, by the hub's own clock.
+// Line is the state of one agent's line, with times by the hub's own clock.
 type Line struct {
 	// Known says that this process, or a replica that tells it, has had a line of the cluster. All else is zero if not.
 	Known bool

@@ -20,13 +20,13 @@ type Refusal struct {
 	Message string
 }
 
-// Agent is who asks for a line.
+// Agent is the agent that asks for a line.
 type Agent struct {
 	User   string
 	Groups []string
 }
 
-// Cluster is what is known of the cluster whose line it is.
+// Cluster is the part of the agent's Cluster that the decision depends on.
 type Cluster struct {
 	// Found says that there is such a cluster.
 	Found bool
@@ -61,7 +61,7 @@ func Open(name string, agent Agent, cluster Cluster) *Refusal {
 	return nil
 }
 
-// Lifetime is what bounds how long a line may stay.
+// Lifetime has the facts that limit how long a line may stay open.
 type Lifetime struct {
 	// Opened is when it was opened, MaxAge is for how long an agent may keep it.
 	Opened time.Time

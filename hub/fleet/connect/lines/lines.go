@@ -21,7 +21,7 @@ type Client interface {
 	Streams() int
 }
 
-// Info is what an agent said when it opened a line.
+// Info is the agent's description of itself when it opened a line.
 type Info struct {
 	// Session tells the processes of agents apart that have the same certificate: it is a hash of what the agent said. Empty is not
 	// known, as of a replica of before this was told.
@@ -35,7 +35,7 @@ type Info struct {
 // Line is one open line of a cluster.
 type Line struct {
 	Info
-	// Cluster is whose line it is.
+	// Cluster is the name of the cluster that the line leads to.
 	Cluster string
 	// Client sends requests through the line.
 	Client Client
@@ -43,10 +43,10 @@ type Line struct {
 	Opened time.Time
 }
 
-// State is what is known of the lines of a cluster.
+// State summarizes the lines of a cluster.
 type State struct {
 	Info
-	// Cluster is whose lines these are.
+	// Cluster is the name of the cluster.
 	Cluster string
 	// Up says that the cluster has an open line.
 	Up bool
@@ -68,7 +68,7 @@ type Registry struct {
 	next     int
 }
 
-// entry is what is known of one cluster. The last of the open lines is the newest.
+// entry holds the lines of one cluster. The last of the open lines is the newest.
 type entry struct {
 	state State
 	open  []*Line

@@ -29,13 +29,13 @@ const (
 	maxPeers = 32
 )
 
-// leases is what one replica remembers of the Leases.
+// leases is one replica's memory of the Leases of all replicas.
 type leases struct {
 	own     Record
 	renewed time.Time
 	// seen is since when each record has its version.
 	seen map[string]leaseVersion
-	// failing is what went wrong last time, so that it is logged once.
+	// failing is the error of the last try, which is logged only when it changes.
 	failing string
 }
 

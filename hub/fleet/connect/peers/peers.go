@@ -75,7 +75,7 @@ type Peers struct {
 	mu sync.Mutex
 	// known are the replicas that have a record, by their names.
 	known map[string]*peer
-	// heard is what each replica said, also of those that have gone.
+	// heard has the lines of each replica as that replica reported them, including replicas that have gone.
 	heard map[string]*view.Replica
 	// leaderHeard is when the leader last said that it has the lines of this replica.
 	leaderHeard time.Time

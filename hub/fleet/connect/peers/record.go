@@ -7,7 +7,7 @@ import (
 	"regexp"
 )
 
-// Record is what a replica's Lease says.
+// Record is the content of a replica's Lease.
 type Record struct {
 	// ID is the name of the replica.
 	ID string

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Kind is what a request is for.
+// Kind classifies the paths of requests.
 type Kind string
 
 // Kinds of requests.
@@ -31,12 +31,12 @@ const (
 	Proxy Kind = "Proxy"
 )
 
-// Target is what a request is for.
+// Target is the parsed path of a request.
 type Target struct {
 	Kind Kind
 	// Cluster is the cluster of a Line, Attach or Proxy.
 	Cluster string
-	// Rest is what of the path is left, with its escapes.
+	// Rest is the remainder of the path, still escaped.
 	Rest string
 }
 

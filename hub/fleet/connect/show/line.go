@@ -21,7 +21,7 @@ const (
 	KindLineList = "LineList"
 )
 
-// Line is what is known of the line of a cluster, as GET lines/NAME answers it.
+// Line is the API object for the line of a cluster, the answer to GET lines/NAME.
 type Line struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

@@ -41,7 +41,7 @@ type Waiting struct {
 	Cluster, Why string
 }
 
-// Input is what a step depends on.
+// Input is everything that the decision about a step depends on.
 type Input struct {
 	Step Step
 	// Bundle is on disk, Served what the hub that runs goes by; nil if that is not known.
@@ -78,7 +78,7 @@ func Decide(in Input) Decision {
 	return d
 }
 
-// missing is what an agent needs before a step; empty if nothing.
+// missing says what an agent has to do before a step can be taken; empty if it is ready.
 func missing(in Input, agent Agent) string {
 	next := Hash(in.Bundle.New())
 	switch {

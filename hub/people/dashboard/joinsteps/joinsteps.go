@@ -44,7 +44,7 @@ type Step struct {
 	Request types.UID
 }
 
-// Input is what the hub knows. Nothing of it is changed.
+// Input has the objects that the progress of a join is read from. None of them is changed.
 type Input struct {
 	Cluster string
 	// Tokens are the tokens that admit the cluster.

@@ -14,7 +14,7 @@ type Document struct {
 	Object *unstructured.Unstructured
 }
 
-// Finding is what there is to tell about an object of the other system.
+// Finding is a remark about the conversion of one object of the other system.
 type Finding struct {
 	// Refused says that the object cannot be converted; else it was, and somebody should know
 	// what became of the field.
@@ -32,7 +32,7 @@ func (f Finding) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Result is what a conversion comes to. The same documents, in any order, come to the same.
+// Result is the result of a conversion. It does not depend on the order of the documents.
 type Result struct {
 	// Commands are lines of a shell script that bring the clusters along.
 	Commands []string

@@ -24,11 +24,11 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// Change is what becomes of one object of a member.
+// Change is the effect of the migration on one object of a member.
 type Change struct {
 	Cluster, Object string
-	// Sent is what the old control plane sent; nil if it sent nothing. Desired is what this hub would send; nil if it
-	// would send nothing, and then the object stays in the member as it is.
+	// Sent is the object that the old control plane sent; nil if it sent none. Desired is the object that this hub would send; nil if it
+	// would send none, and then the object stays in the member as it is.
 	Sent, Desired *unstructured.Unstructured
 	// Failed says why nobody can tell; empty if it can be told.
 	Failed string
@@ -85,7 +85,7 @@ func Compare(documents []conversion.Document, converted conversion.Result, o Opt
 	return out
 }
 
-// hub is what this hub would know.
+// hub stands for this hub after the migration: the objects that it would have.
 type hub struct {
 	revise    Revise
 	templates map[string]*unstructured.Unstructured

@@ -12,13 +12,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// role is what an object is to the conversion.
+// role classifies the objects of the old control plane.
 type role int
 
 // Roles, in the order in which objects are applied. What differs is there before what it is
 // about, and what it is about before its binding; policies come last and set all in motion.
 const (
-	// machinery is what the old control plane keeps for itself; it is left out.
+	// machinery marks internal objects of the old control plane, which are left out.
 	machinery role = iota
 	namespace
 	definition
@@ -28,7 +28,7 @@ const (
 	policy
 	// cluster is a member, which joins anew.
 	cluster
-	// work is what was sent to a member.
+	// work marks Works: objects that were sent to members.
 	work
 	// once is a request that was carried out.
 	once

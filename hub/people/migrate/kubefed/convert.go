@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// Replicas is what becomes of the replicas that KubeFed divides.
+// Replicas says how to convert replicas that KubeFed divides.
 type Replicas string
 
 // Values of Replicas.
@@ -63,8 +63,7 @@ type converter struct {
 	conflict policyv1alpha1.ConflictResolution
 
 	items []*item
-	// types are what federated kinds stand for, clusters all that there are, by name, if any is
-	// known.
+	// types has, by federated kind, the kind that it distributes; clusters has all clusters, by name, and is empty if none is known.
 	types    map[schema.GroupKind]target
 	clusters []member
 	// namespaces are the FederatedNamespaces, and reaches where they are, by name.
@@ -120,8 +119,8 @@ func (c *converter) convertItem(i *item) {
 	}
 }
 
-// target is what the kind of an object stands for, by its FederatedTypeConfig or else because it is
-// of Kubernetes, and whether it stands for anything.
+// target returns the kind that a federated object distributes, from its FederatedTypeConfig or else from the kinds of Kubernetes; false if
+// that cannot be told.
 func (c *converter) target(i *item) (target, bool) {
 	kind := i.Object.GroupVersionKind().GroupKind()
 	if t, known := c.types[kind]; known {

@@ -73,8 +73,7 @@ func (s *replicaDivision) without(shares map[string]int64, within func(string) b
 	}
 }
 
-// written is what KubeFed wrote into an object when it divided last: a number for each cluster
-// that it placed the object in. Nothing if it did not.
+// written returns the replicas that KubeFed wrote into an object when it last divided them, by cluster; none if it never did.
 func written(f *federated, d differences) map[string]int64 {
 	if f.Spec.Placement.Clusters == nil {
 		return nil

@@ -91,7 +91,7 @@ func divideRest(out map[string]int64, rest int64, parties []party) {
 	}
 }
 
-// share is what a weight makes of a number, rounded up. Nothing overflows, whatever was written.
+// share returns of * weight / weights, rounded up. No value overflows.
 func share(of, weight int64, weights *big.Int) int64 {
 	n := new(big.Int).Mul(big.NewInt(of), big.NewInt(weight))
 	n.Add(n, weights).Sub(n, big.NewInt(1))

@@ -127,8 +127,7 @@ type replicaDivision struct {
 	item, by   *item
 	preference *replicaPreference
 	clusters   map[string]clusterPreference
-	// own is what the object's selector picks, if the preference asks for that, and bound what
-	// the namespace does.
+	// own has the clusters that the object's own selector matches, if the preference respects it, and bound those to which the namespace goes.
 	own, bound reach
 }
 

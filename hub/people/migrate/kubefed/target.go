@@ -12,7 +12,7 @@ import (
 // otherwise.
 const federatedPrefix = "Federated"
 
-// target is what a federated kind stands for.
+// target is the kind that a federated kind distributes.
 type target struct {
 	gvk schema.GroupVersionKind
 	// suspended says that nothing of the kind is sent anywhere.
@@ -53,7 +53,7 @@ func (t target) isNamespace() bool {
 	return t.gvk.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
-// builtin is what a kind of Kubernetes is, for federated ones without a FederatedTypeConfig.
+// builtin returns the target for a kind of Kubernetes whose federated kind has no FederatedTypeConfig.
 func builtin(kind string) (target, bool) {
 	group := map[string]string{
 		"ConfigMap": "", "LimitRange": "", "Namespace": "", "PersistentVolume": "", "PersistentVolumeClaim": "", "Pod": "",

@@ -20,7 +20,7 @@ const (
 
 // The types below are all fields that KubeFed knows, so that any other is a mistake to be named.
 
-// meta is what every object has.
+// meta has the fields that every object has.
 type meta struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

@@ -20,8 +20,8 @@ func Reasons() []string {
 	return []string{UnknownKind, MissingNamespace, Conflict, Forbidden, Invalid, Denied, QuotaExceeded, Unanswered, Other}
 }
 
-// words are what a message of a reason contains, in lower case. The first that fits counts:
-// a quota that is exceeded, say, is also forbidden.
+// words are lower-case words in the messages that have a reason. The first entry that matches counts: a quota that is exceeded, for
+// example, is also forbidden.
 type words struct {
 	reason string
 	any    []string

@@ -5,7 +5,7 @@ import "time"
 // renderTime is how long the Works of a binding may take to show a change of it.
 const renderTime = 10 * time.Second
 
-// Delivery is what is seen of a binding at some time.
+// Delivery is the state of a binding's delivery to its clusters at one moment.
 type Delivery struct {
 	// Generation of what is asked of the clusters.
 	Generation int64

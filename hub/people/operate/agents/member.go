@@ -72,8 +72,8 @@ func ended(in Input, out *Member, report *clusterv1alpha1.AgentUpgrade) {
 	}
 }
 
-// upgradedSince is what an agent says, whose clock is not the hub's: no agent has a wave soak for as long as it likes, nor, where it was
-// seen under way, for less than the strategy says.
+// upgradedSince returns the time at which an agent finished its upgrade. The agent reports it by its own clock, so the time is bounded: an
+// agent cannot prolong the soak of its wave, nor, if the hub saw the upgrade under way, make it shorter than the strategy says.
 func upgradedSince(in Input, name string, report *clusterv1alpha1.AgentUpgrade) time.Time {
 	seen, known := in.Seen[name]
 	if !known {

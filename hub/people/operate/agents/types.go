@@ -52,7 +52,7 @@ type Wave struct {
 	Members []Member
 }
 
-// Input is what is decided by.
+// Input is everything that a decision depends on.
 type Input struct {
 	// Wanted is the agent that the clusters are to run.
 	Wanted clusterv1alpha1.WantedAgent
@@ -71,11 +71,11 @@ type Input struct {
 	Back map[string]time.Time
 	// Seen is since when clusters are known to be upgraded. One that is not there is so since Now.
 	Seen map[string]time.Time
-	// Now is what time it is.
+	// Now is the current time.
 	Now time.Time
 }
 
-// Decision is what is to be done.
+// Decision is the next step of an upgrade of all agents, with its reasons.
 type Decision struct {
 	// Ask are the clusters to be asked now.
 	Ask []string

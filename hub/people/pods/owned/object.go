@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is what of a pod is decoded. It is no corev1.Pod, since a member can have one of a few bytes become large.
+// Object has the fields of a pod that are decoded. It is no corev1.Pod, since a member could make a few bytes decode into a large one.
 type Object struct {
 	Meta   `json:"metadata"`
 	Spec   Spec   `json:"spec"`
 	Status Status `json:"status"`
 }
 
-// Meta is what is read of the metadata.
+// Meta has the decoded fields of metadata.
 type Meta struct {
 	Namespace         string                  `json:"namespace"`
 	Name              string                  `json:"name"`
@@ -25,7 +25,7 @@ type Meta struct {
 	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-// Spec is what is read of what a pod is to be.
+// Spec has the decoded fields of a pod's spec.
 type Spec struct {
 	NodeName            string          `json:"nodeName"`
 	InitContainers      []ContainerSpec `json:"initContainers"`
@@ -33,13 +33,13 @@ type Spec struct {
 	EphemeralContainers []ContainerSpec `json:"ephemeralContainers"`
 }
 
-// ContainerSpec is what is read of what a container is to be.
+// ContainerSpec has the decoded fields of a container's spec.
 type ContainerSpec struct {
 	Name          string                         `json:"name"`
 	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy"`
 }
 
-// Status is what is read of how a pod is.
+// Status has the decoded fields of a pod's status.
 type Status struct {
 	Phase                      corev1.PodPhase   `json:"phase"`
 	Reason                     string            `json:"reason"`
@@ -50,13 +50,13 @@ type Status struct {
 	EphemeralContainerStatuses []ContainerStatus `json:"ephemeralContainerStatuses"`
 }
 
-// Condition is what is read of a condition.
+// Condition has the decoded fields of a condition.
 type Condition struct {
 	Type   corev1.PodConditionType `json:"type"`
 	Reason string                  `json:"reason"`
 }
 
-// ContainerStatus is what is read of how a container is.
+// ContainerStatus has the decoded fields of a container's status.
 type ContainerStatus struct {
 	Name                 string                `json:"name"`
 	Ready                bool                  `json:"ready"`

@@ -14,7 +14,7 @@ type Pod struct {
 	UID       string `json:"uid"`
 	// Ready is how many of its Containers are ready; containers that run before the others do not count.
 	Ready int `json:"ready"`
-	// State is what kubectl shows as STATUS: a phase, or the reason why it is stuck.
+	// State is the text that kubectl shows as STATUS: the phase, or the reason why the pod is stuck.
 	State string `json:"state"`
 	// Whole says that all of its containers are ready, or that it has done its work.
 	Whole    bool   `json:"whole"`

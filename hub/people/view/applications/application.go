@@ -104,12 +104,11 @@ type Place struct {
 	Cluster string `json:"cluster"`
 	// State is one of Failing, Unhealthy, Stale, Waiting, Suspended, Moving and Healthy.
 	State State `json:"state"`
-	// Why is what the cluster says, or a sentence about it; empty if all is well.
+	// Why explains the state, in the cluster's own words where it gave any; empty if all is well.
 	Why string `json:"why,omitempty"`
 	// Replicas that the cluster is to run; 0 for what has none.
 	Replicas int32 `json:"replicas,omitempty"`
-	// Applied says that the cluster has the object as asked for, and Health how it fares;
-	// both are what was reported last.
+	// Applied says that the cluster has the object as asked for, and Health how the object fares, both by the cluster's last report.
 	Applied bool   `json:"applied"`
 	Health  string `json:"health,omitempty"`
 	// Stale says that the cluster is not heard from, since StaleSince if that is known.

@@ -102,7 +102,7 @@ func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters,
 	}
 }
 
-// heardBy is what the hub noted on a binding of when the cluster was heard from.
+// heardBy returns when the cluster was last heard from, as the hub noted it on a binding.
 func heardBy(item *workv1alpha2.AggregatedStatusItem) Freshness {
 	if item == nil || item.StaleSince == nil {
 		return Freshness{Fresh: true}
@@ -110,10 +110,10 @@ func heardBy(item *workv1alpha2.AggregatedStatusItem) Freshness {
 	return Freshness{Since: item.StaleSince.Time}
 }
 
-// oneOfOne is what agents write before the reason when the only manifest of a Work is refused.
+// oneOfOne matches the prefix with which agents report that the only manifest of a Work was refused.
 var oneOfOne = regexp.MustCompile(`^Failed to apply all manifests \(0/1\): `)
 
-// whyRefused is what an agent says of what is not applied; of a single object the reason only.
+// whyRefused returns an agent's message about manifests that were not applied, without its prefix if there is only one.
 func whyRefused(message string) string { return oneOfOne.ReplaceAllString(message, "") }
 
 // refused says whether the cluster said that it does not take the object.

@@ -13,12 +13,12 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// Policy is what is shown of a PropagationPolicy or ClusterPropagationPolicy.
+// Policy is a PropagationPolicy or ClusterPropagationPolicy as it is shown to people.
 type Policy struct {
 	PolicyKey
 	// Selects says in words what it selects, an entry for each selector.
 	Selects []string `json:"selects"`
-	// Priority is what its author gave it.
+	// Priority is the policy's spec.priority.
 	Priority int32 `json:"priority"`
 	// Has is how many applications it has, and States counts them by state.
 	Has    int           `json:"has"`

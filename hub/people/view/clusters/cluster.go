@@ -35,7 +35,7 @@ func States() []State {
 	return []State{Silent, NotReady, Joining, Forgotten, Removing, Cordoned, Ready}
 }
 
-// Cluster is what is shown of a member.
+// Cluster is a member as it is shown to people.
 type Cluster struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
@@ -72,7 +72,7 @@ type Cluster struct {
 	// DeletionsHeld says why the agent holds back deletions, and how they are let go; empty if
 	// it does not.
 	DeletionsHeld string `json:"deletionsHeld,omitempty"`
-	// Report is what the agent counts of itself; nil if it told nothing of that.
+	// Report has the agent's counts of its own work; nil if it reported none.
 	Report *clusterv1alpha1.AgentReport `json:"agentReport,omitempty"`
 	// Certificate is the last that the agent was given; nil if the hub gave none.
 	Certificate *Certificate `json:"certificate,omitempty"`
@@ -92,8 +92,8 @@ type Nodes struct {
 
 // Usage is of one resource.
 type Usage struct {
-	// Total is what the nodes offer to pods, Used what pods on nodes ask for, Pending what
-	// pods without a node ask for, and Free what is left for more.
+	// Total is the allocatable amount of the nodes, Used the requests of pods on nodes, Pending the requests of pods without a node, and
+	// Free the remainder.
 	Total   resource.Quantity `json:"total"`
 	Used    resource.Quantity `json:"used"`
 	Pending resource.Quantity `json:"pending"`

@@ -30,7 +30,7 @@ const (
 	soon = 3 * 24 * time.Hour
 )
 
-// Input is what is known of a cluster. Nothing of it is changed.
+// Input has the objects about one cluster. None of them is changed.
 type Input struct {
 	Cluster *clusterv1alpha1.Cluster
 	// Lease of its agent; nil if there is none, or it may not be read.

@@ -31,7 +31,7 @@ func Objects(fromName, toName string, from, to any) (string, error) {
 	return text, nil
 }
 
-// Content is what of a Work its cluster acts on.
+// Content is the part of a Work that its cluster acts on.
 type Content struct {
 	Manifests []map[string]any `json:"manifests"`
 	Suspended bool             `json:"suspendDispatching,omitempty"`

@@ -58,7 +58,7 @@ func names(groups []Group, state fairleadv1alpha1.ClusterState) []string {
 	return out
 }
 
-// Sent is what the Work of a cluster says of its revision.
+// Sent is the revision that the Work of a cluster was rendered from.
 type Sent struct {
 	// ID is the revision that it was rendered from, since Since; none if that is not known.
 	ID    revision.ID

@@ -36,7 +36,7 @@ type Rollout struct {
 	// is nothing and nobody.
 	Waits  string `json:"waits,omitempty"`
 	Behind string `json:"behind,omitempty"`
-	// Next is what a person can do now; empty if there is nothing to do.
+	// Next names the commands that a person can run now; empty if there are none.
 	Next string `json:"next,omitempty"`
 	// Wave is the wave that is going on; empty if none is.
 	Wave  string `json:"wave,omitempty"`
@@ -54,7 +54,7 @@ type Revision struct {
 	Hash   string `json:"hash"`
 	// Cause says why there is this revision, in words.
 	Cause string `json:"cause"`
-	// TemplateGeneration is what the template had.
+	// TemplateGeneration is the metadata.generation of the template at the time.
 	TemplateGeneration int64     `json:"templateGeneration,omitempty"`
 	CreatedAt          time.Time `json:"createdAt"`
 	// Clusters is how many have it; nil if that is not known.

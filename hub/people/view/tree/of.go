@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Input is what is known of an application. Nothing of it is changed.
+// Input has the objects of one application. None of them is changed.
 type Input struct {
 	App     applications.Application
 	Binding workv1alpha2.Binding

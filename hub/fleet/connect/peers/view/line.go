@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// Line is what a replica says of the line of a cluster.
+// Line is one replica's report on the line of a cluster.
 type Line struct {
 	lines.State
 

@@ -22,7 +22,7 @@ const keepLost = 10 * time.Minute
 // ErrTooMany says that a replica tells of more lines than it can hold.
 var ErrTooMany = errors.New("another replica tells of too many lines")
 
-// Replica is what one other replica said of its lines. The zero value is one that was not heard of.
+// Replica holds the lines that one other replica reported. The zero value is a replica that has reported nothing yet.
 type Replica struct {
 	// ID is the name of that replica.
 	ID string

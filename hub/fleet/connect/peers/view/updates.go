@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
-// Updates is what another replica was told of the lines of this one.
+// Updates remembers which states of this replica's lines another replica was sent.
 type Updates struct{ states map[string]lines.State }
 
 // Next returns the messages by which the other knows all lines as they are now, and remembers that it does.

@@ -32,7 +32,7 @@ const (
 // ErrMalformed says that a replica sent what no replica sends.
 var ErrMalformed = errors.New("the message is malformed")
 
-// Message is what one replica tells another.
+// Message is one message from one replica to another.
 type Message struct {
 	// Heartbeat says how the sender is; nil in messages that say something else only.
 	Heartbeat *Heartbeat `json:"beat,omitempty"`
@@ -52,7 +52,7 @@ type Heartbeat struct {
 	Hears bool `json:"hears,omitempty"`
 }
 
-// Line is what a replica has to say of the line of a cluster.
+// Line is one replica's report on the line of a cluster.
 type Line struct {
 	Cluster string `json:"cluster"`
 	// Up says that requests can be sent through it. Otherwise it was lost.
@@ -65,7 +65,7 @@ type Line struct {
 	Goodbye bool `json:"goodbye,omitempty"`
 	// Presence is by what the agent was asked to show that the member is there: line or lease.
 	Presence string `json:"presence,omitempty"`
-	// Operators is what the owner of the member lets operators do, in words.
+	// Operators summarizes the permissions that the owner of the member gives to operators.
 	Operators string `json:"operators,omitempty"`
 	// Session is a hash of what tells the processes of agents apart that have the same certificate. Replicas of before do not tell it.
 	Session string `json:"session,omitempty"`
