@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -14,16 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
-
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
-	"fairlead.dev/common/interpreter/lua/vm"
-	"fairlead.dev/common/interpreter/store"
 )
 
 // Values of --print.
@@ -154,25 +148,6 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 	return f.joinHere(ctx, options, tell)
 }
 
-// checkJoin prints what would be in the way of a join, and fails if anything is.
-func checkJoin(ctx context.Context, options registration.Options, out io.Writer) error {
-	// A script that keeps only the diagnosis is to know the reasons too.
-	var reasons []string
-	err := registration.Check(ctx, options, func(finding registration.Finding) {
-		printFinding(out, finding)
-		if finding.Failed() {
-			reasons = append(reasons, finding.Check+": "+finding.Is)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	if len(reasons) > 0 {
-		return fmt.Errorf("the join would fail: %s", strings.Join(reasons, "; "))
-	}
-	return nil
-}
-
 func (f *joinCommand) validate(args []string) error {
 	switch {
 	case f.print != "" && f.print != printSystemd && f.print != printManifests && f.print != printValues:
@@ -213,100 +188,4 @@ func (f *joinCommand) validateValues(args []string) error {
 		return fmt.Errorf("--print %s prints the agent that is installed, as it is: leave out %s, and change the values that are printed", printValues, strings.Join(ignored, ", "))
 	}
 	return nil
-}
-
-// printFinding prints a line for a check, and one with what to do if it failed.
-func printFinding(out io.Writer, f registration.Finding) {
-	word := "ok"
-	switch {
-	case f.Skipped:
-		word = "-"
-	case f.Failed():
-		word = "FAIL"
-	}
-	_, _ = fmt.Fprintf(out, "%-5s %-7s %s\n", word, f.Check, f.Is)
-	if f.Failed() {
-		_, _ = fmt.Fprintf(out, "%-13s -> %s\n", "", f.Advice)
-	}
-}
-
-// join joins, and opens the credentials that it wrote to the state directory.
-func join(ctx context.Context, options registration.Options) (*registration.Credentials, error) {
-	if _, err := registration.Join(ctx, options); err != nil {
-		return nil, err
-	}
-	return registration.OpenCredentials(registration.KeepOptions{
-		StateDir: options.StateDir, Cluster: options.Cluster, Clock: clock.RealClock{}, Random: rand.Float64,
-	})
-}
-
-// joinHere joins, and runs the agent in this process until the hub reports the cluster Ready.
-func (f *joinCommand) joinHere(ctx context.Context, options registration.Options, tell func(string)) error {
-	locked, err := registration.Lock(options.StateDir)
-	if err != nil {
-		return err
-	}
-	defer locked.Close() //nolint:errcheck // the process ends
-	o := setup.Options{
-		Member: options.Member, Cluster: options.Cluster, StateDir: options.StateDir, Account: f.join.account, NoWebhooks: !f.webhooks,
-		Clock: clock.RealClock{}, StatusFrequency: setup.DefaultStatusFrequency,
-		LeaseDuration: setup.DefaultLeaseDuration, LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
-	}
-	if o.JournalSecret, err = journalSecret(f.journalKey); err != nil {
-		return err
-	}
-	if err := checkRecord(ctx, o); err != nil {
-		return err
-	}
-	credentials, err := join(ctx, options)
-	if err != nil {
-		return err
-	}
-	o.Hub, o.Cluster = credentials.Config(), credentials.Cluster()
-	if o.Interpreter, err = store.BuiltIn(vm.Options{}); err != nil {
-		return err
-	}
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- serve(running, credentials, o) }()
-	waiting, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
-	err = credentials.AwaitReady(waiting, tell)
-	stop()
-	if err = errors.Join(err, <-ended); err != nil {
-		return err
-	}
-	if f.operators.given() {
-		if err := f.admitOperators(ctx, options.Member, tell); err != nil {
-			return err
-		}
-	}
-	tell(fmt.Sprintf("Now run the agent, and keep it running:\n\n  agent run%s --state-dir %s%s\n\n`agent join --print systemd` prints a unit that does.",
-		f.member.typed(), options.StateDir, f.typed()))
-	return nil
-}
-
-// typed returns the flags that `agent run` needs beside --state-dir.
-func (f *joinCommand) typed() string {
-	out := f.join.typed()
-	if f.journalKey != "" {
-		out += " --journal-key-file " + f.journalKey
-	}
-	if !f.webhooks {
-		out += " --interpreter-webhooks=false"
-	}
-	return out
-}
-
-// admitOperators lets operators in, for an agent that runs as a process.
-func (f *joinCommand) admitOperators(ctx context.Context, member *rest.Config, tell func(string)) error {
-	wanted, err := f.operators.rules()
-	if err != nil {
-		return err
-	}
-	installer, err := newInstaller(member)
-	if err != nil {
-		return err
-	}
-	return admitOperators(ctx, installer, wanted, tell)
 }

@@ -17,22 +17,21 @@ const (
 	directoryMode = 0o700
 	// suffix ends the names of files that hold Works.
 	suffix = ".work"
-	// aside is where files go that cannot be used.
+	// aside is the directory for files that cannot be used.
 	aside = "set-aside"
-	// maxAside is how many of them are kept.
+	// maxAside bounds how many of them are kept.
 	maxAside = 10
-	// readableName is how much of the name of a Work is in that of its file.
+	// readableName is how many characters of the name of a Work are in the name of its file.
 	readableName = 100
 )
 
-// fileOf returns the name of the file of a Work: as much of the Work's name as fits, for
-// people, and what makes it unique.
+// fileOf returns the name of the file of a Work: the beginning of the Work's name, for people, and a hash that makes it unique.
 func fileOf(work string) string {
 	sum := sha256.Sum256([]byte(work))
 	return work[:min(len(work), readableName)] + "-" + hex.EncodeToString(sum[:8]) + suffix
 }
 
-// setAside moves a file out of the way, and drops the oldest of those that went before.
+// setAside moves an unusable file to the directory aside, and removes the oldest files there.
 func setAside(directory, name string) error {
 	place := filepath.Join(directory, aside)
 	if err := os.MkdirAll(place, directoryMode); err != nil {

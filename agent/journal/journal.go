@@ -1,16 +1,11 @@
 package journal
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -82,36 +77,6 @@ type Journal struct {
 	// memberUnwritten says that the file that tells whose journal it is has to be written.
 	memberUnwritten bool
 	failing         bool
-}
-
-// version tells two versions of a Work apart, as far as the journal is concerned.
-type version struct {
-	uid        types.UID
-	generation int64
-	deleting   bool
-	absent     bool
-	// annotations is a digest: a change of them is no other generation.
-	annotations [sha256.Size]byte
-	// content is a digest of what the Work asks for: a hub that was restored from a backup gives a generation out a second time.
-	content [sha256.Size]byte
-}
-
-func versionOf(r entry.Record) version {
-	return version{
-		uid: r.Work.UID, generation: r.Work.Generation, deleting: !r.Work.DeletionTimestamp.IsZero(), absent: r.Absent,
-		annotations: sha256.Sum256(fmt.Append(nil, entry.Annotations(r.Work))), // maps are printed in order
-		content:     digestOf(r.Work.Spec),
-	}
-}
-
-// digestOf returns the same for a Work as it is read from a file as for the one that was written there, for which it goes by the same
-// encoding. What cannot be encoded is in no file.
-func digestOf(spec workv1alpha1.WorkSpec) [sha256.Size]byte {
-	text, err := json.Marshal(spec)
-	if err != nil {
-		return [sha256.Size]byte{}
-	}
-	return sha256.Sum256(text)
 }
 
 // Put keeps a Work as it is now, and says whether the disk has this version or none. If it does not, it has an older one that
@@ -225,99 +190,4 @@ func (j *Journal) Erase() error {
 		return fmt.Errorf("removing the journal: %w", err)
 	}
 	return nil
-}
-
-// Start writes and removes what could not be before, as soon as it can, until the context
-// ends.
-func (j *Journal) Start(ctx context.Context) error {
-	retry := j.clock.Now().Add(retryEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			j.syncNames()
-			return nil
-		case <-j.clock.After(syncEvery):
-		}
-		j.syncNames()
-		if now := j.clock.Now(); !now.Before(retry) {
-			retry = now.Add(retryEvery)
-			j.retryUnwritten()
-		}
-	}
-}
-
-// retryUnwritten removes what could not be removed before, and writes what could not be written.
-func (j *Journal) retryUnwritten() {
-	j.writing.Lock()
-	defer j.writing.Unlock()
-	j.mu.Lock()
-	unwritten := make([]entry.Record, 0, len(j.unwritten))
-	for _, r := range j.unwritten {
-		unwritten = append(unwritten, r)
-	}
-	outdated := slices.Collect(maps.Keys(j.outdated))
-	failing := j.failing
-	j.mu.Unlock()
-	for _, work := range outdated {
-		_ = j.removeFile(work) // what is still there is replaced, or counted below
-	}
-	if err := errors.Join(j.writeMember(), j.retryRules()); err != nil {
-		j.reportFailure(err)
-		return
-	}
-	for _, r := range unwritten {
-		if err := j.write(r); err != nil {
-			j.reportFailure(err)
-			return
-		}
-		j.mu.Lock()
-		delete(j.unwritten, r.Work.Name)
-		j.mu.Unlock()
-	}
-	if !failing || !j.syncNames() || j.isOutdated() {
-		return
-	}
-	j.mu.Lock()
-	j.failing = false
-	j.mu.Unlock()
-	j.metrics.failing.Set(0)
-	j.log.Info("Writing the journal again", "works", len(unwritten))
-}
-
-// isOutdated says whether the disk has older versions of Works.
-func (j *Journal) isOutdated() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return len(j.outdated) > 0
-}
-
-// syncNames has what was renamed and removed outlast a loss of power. It says whether it does.
-func (j *Journal) syncNames() bool {
-	j.mu.Lock()
-	needed := j.dirUnsynced
-	j.dirUnsynced = false // what changes from here on needs another sync
-	j.mu.Unlock()
-	if !needed {
-		return true
-	}
-	if err := j.syncDir(j.directory); err != nil {
-		j.mu.Lock()
-		j.dirUnsynced = true
-		j.mu.Unlock()
-		j.reportFailure(err)
-		return false
-	}
-	return true
-}
-
-// reportFailure says, once until it works again, that the disk does not do as it should.
-func (j *Journal) reportFailure(err error) {
-	j.mu.Lock()
-	fresh := !j.failing
-	j.failing = true
-	j.mu.Unlock()
-	j.metrics.failing.Set(1)
-	if fresh {
-		j.log.Error(err, "The journal cannot be written; without it, an agent that starts while the hub is away leaves these Works alone; free space or mend the directory, and it is tried again")
-	}
 }

@@ -12,9 +12,8 @@ import (
 	"fairlead.dev/common/atomicfile"
 )
 
-// Open opens the journal of a member, and returns what is in it: where the Works of the
-// member are (empty if that is not known), and the Works. It warns of what it cannot use,
-// and of a disk that does not work; neither is an error.
+// Open opens the journal of a member. It returns the execution namespace of the Works, empty if that is not known, and the Works. It logs
+// files that it cannot use and a disk that fails, and returns no error for them.
 func Open(o Options) (*Journal, string, []entry.Record) {
 	j := &Journal{
 		directory: o.Directory,
@@ -55,7 +54,7 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 	return j, member.Namespace, j.load()
 }
 
-// CheckSeal returns an error if there is a journal of which the key is another one than that of the options. Open would set it aside.
+// CheckSeal returns an error if the existing journal is sealed with another key than that of the options. Open would set such a journal aside.
 func CheckSeal(o Options) error {
 	j := &Journal{directory: o.Directory, key: o.Key}
 	_, err := j.read(memberFile, &entry.Member{})
@@ -65,8 +64,7 @@ func CheckSeal(o Options) error {
 	return nil
 }
 
-// Begin says where the Works of the member are. A journal of Works from elsewhere is set
-// aside.
+// Begin sets the execution namespace of the Works. Files of another namespace are set aside.
 func (j *Journal) Begin(namespace string) {
 	if j.member.Namespace == namespace {
 		return
@@ -89,8 +87,7 @@ func (j *Journal) Begin(namespace string) {
 	j.syncNames()
 }
 
-// writeMember writes whose journal it is, if that is not on disk. Without it nothing else of
-// the journal can be used.
+// writeMember writes the file that identifies the member, unless it is on disk. Without that file the rest of the journal cannot be used.
 func (j *Journal) writeMember() error {
 	j.mu.Lock()
 	needed := j.memberUnwritten
@@ -135,8 +132,7 @@ func (j *Journal) load() []entry.Record {
 	return out
 }
 
-// files returns the names of the files that ought to be Works, and removes what was left
-// half written.
+// files returns the names of the files that should be Works, and removes temporary files.
 func (j *Journal) files() []string {
 	entries, err := os.ReadDir(j.directory)
 	if err != nil {
@@ -155,7 +151,7 @@ func (j *Journal) files() []string {
 	return out
 }
 
-// read reads a file, and says how long it is.
+// read reads a file, and returns its length in bytes.
 func (j *Journal) read(name string, value any) (int, error) {
 	text, err := os.ReadFile(filepath.Join(j.directory, name)) //nolint:gosec // It is one of ours.
 	if err != nil {

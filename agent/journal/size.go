@@ -1,15 +1,15 @@
 package journal
 
-// Size is how much a journal holds.
+// Size describes the content of a journal.
 type Size struct {
-	// Works counts those on disk, and Bytes is how long their files are together.
+	// Works is the number of Works on disk, and Bytes the sum of the lengths of their files.
 	Works int
 	Bytes int64
-	// Failing says that it cannot be written.
+	// Failing says that the journal cannot be written at present.
 	Failing bool
 }
 
-// Size returns how much there is now.
+// Size returns the present size.
 func (j *Journal) Size() Size {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -7,47 +7,43 @@ import (
 )
 
 const (
-	// restEvery is how often the lease is renewed while the line is the sign of life: for the restore check, and for
-	// what the lease tells besides.
+	// restEvery is the interval of renewals while the line is the heartbeat: they check whether the hub was restored, and write the annotations.
 	restEvery = contract.RestingLease
-	// askEvery is how often the API of the hub is asked meanwhile whether it answers.
+	// askEvery is the interval at which the agent then checks that the hub's API answers.
 	askEvery = time.Minute
-	// lineLostGrace is how soon after the line was lost the lease is renewed if there is no other line by then, at most
-	// three times that. The hub gives up an agent three seconds after its line was lost.
+	// lineLostGrace is the shortest delay of the renewal after the line was lost, if there is no other line by then; the longest is three
+	// times that. The hub counts an agent as lost three seconds after its line was lost.
 	lineLostGrace = 500 * time.Millisecond
 )
 
 // Line is the state of this agent's line, the connection through which the hub sends requests.
 type Line struct {
-	// Up says that it is open.
+	// Up says that the line is open.
 	Up bool
-	// Presence is contract.LineIsPresence if the hub takes the line for the sign of life, and contract.LeaseIsPresence or
-	// empty if not.
+	// Presence is contract.LineIsPresence if the hub takes the line as the heartbeat, and contract.LeaseIsPresence or empty if it does not.
 	Presence string
-	// Opened is when the line was opened that is open, or was last; zero if none ever was. Lost is when the last one was
-	// lost; zero while there is one.
+	// Opened is when the newest line was opened; zero if there never was one. Lost is when it was lost; zero while it is open.
 	Opened, Lost time.Time
 }
 
-// renewsRarely says whether the lease need be renewed rarely.
+// renewsRarely says whether the line is the heartbeat, so that the lease is renewed every restEvery only.
 func (l Line) renewsRarely() bool { return l.Up && l.Presence == contract.LineIsPresence }
 
-// pace is how often the lease is renewed.
+// pace decides when the lease is due.
 type pace struct {
-	// interval is how often the lease is renewed without a line, and grace how soon it is after the line was lost.
+	// interval is the interval of renewals without a line, and grace the delay of the renewal after a line was lost.
 	interval, grace time.Duration
-	// renewed is when a renewal was last tried; zero if none was yet. Opened is when the line was opened that there was then.
+	// renewed is when the last renewal was tried; zero if none was. opened is the Line.Opened of that time.
 	renewed, opened time.Time
-	// retry is after how long a renewal that failed is tried again; 0 if the last one did not fail.
+	// retry is the delay after which a failed renewal is tried again; 0 if the last one succeeded.
 	retry time.Duration
-	// back is closed when the hub answers another connection, after which the renewal is tried again at once; nil if the last one did
-	// not fail.
+	// back is closed when the hub answers on another connection; then a failed renewal is tried again at once. It is nil if the last
+	// renewal succeeded.
 	back <-chan struct{}
 }
 
-// due is when the lease is to be renewed: at once after a line was opened, by which is found out whether the hub is the
-// one that the agent knows; soon after the line was lost; and else at the usual interval, which is long while the line
-// is the sign of life.
+// due returns when the lease is to be renewed: at once after a line was opened, to find out whether the hub was restored meanwhile; soon
+// after the line was lost; and otherwise at the usual interval, which is long while the line is the heartbeat.
 func (p pace) due(l Line) time.Time {
 	switch {
 	case p.renewed.IsZero(), l.Up && !l.Opened.Equal(p.opened):

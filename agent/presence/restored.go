@@ -16,14 +16,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// RestoredError says that the hub or the member was restored from an older snapshot of its
-// data. What this process knows of it, and its watches, are of a time that never was:
-// watches would wait for changes with numbers that are given out again. It has to start
-// anew.
+// RestoredError says that the hub or the member was restored from an older snapshot. This process's caches and watches then refer to a
+// history that does not exist any more: a watch would wait for resourceVersions that are given out again. The process has to restart.
 type RestoredError struct {
-	// Whose data were restored: "hub" or "member".
+	// Whose names the API whose data were restored: "hub" or "member".
 	Whose string
-	// Left is the resourceVersion that was seen last, Found the one of now.
+	// Left is the resourceVersion that was seen last, Found the present one.
 	Left, Found string
 }
 
@@ -32,36 +30,35 @@ func (e *RestoredError) Error() string {
 	return fmt.Sprintf("the %s was restored from an older snapshot: it is at version %s, and was at version %s before", e.Whose, e.Found, e.Left)
 }
 
-// Seen is an object of the member as it was seen last.
+// Seen is an object of the member with the resourceVersion that the agent saw last.
 type Seen struct {
 	Kind            schema.GroupVersionKind
 	Name            types.NamespacedName
 	ResourceVersion string
 }
 
-// Watch is how far a watch of the member has come.
+// Watch is a watch of the member with the resourceVersion that it has reached.
 type Watch struct {
 	Kind schema.GroupVersionKind
-	// Namespace is the one that is watched; empty if all are.
+	// Namespace is the watched namespace; empty for all.
 	Namespace       string
 	ResourceVersion string
 }
 
-// restoreDetector asks the member now and then for the object that changed last, and how far it
-// is. If either has a lower resourceVersion than last seen, the member was restored. An object alone
-// does not tell: a watch goes on with the changes of others, and would be deaf until the member has come
-// as far again, while what changed last is as it was in the snapshot. The lease tells of the hub.
+// restoreDetector regularly asks the member for the object that changed last, and for its latest resourceVersion. If either is lower than
+// last seen, the member was restored. The object alone is not enough: it may be in the snapshot as it is now, while a watch has gone on to
+// later resourceVersions and would receive nothing until the member reaches them again. The leaseRenewer does the same for the hub.
 type restoreDetector struct {
 	reader   client.Reader
 	newest   func() (Seen, bool)
 	furthest func() (Watch, bool)
 	interval time.Duration
 	clock    clock.Clock
-	// missing is the object that the last answer did not have: somebody may have just deleted it.
+	// missing is the object that was not found last time; it may just have been deleted.
 	missing Seen
 }
 
-// Start asks until the context ends, or the member turns out to be restored.
+// Start checks the member until the context ends, or returns a RestoredError.
 func (d *restoreDetector) Start(ctx context.Context) error {
 	for {
 		if seen, ok := d.newest(); ok {
@@ -82,8 +79,7 @@ func (d *restoreDetector) Start(ctx context.Context) error {
 	}
 }
 
-// compare returns an error if an object is older than it was. That the member does not
-// answer is the probe's to tell.
+// compare returns an error if an object is older than it was. Other failures are ignored: the health probe reports a member that does not answer.
 func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
 	ctx, cancel := context.WithTimeout(ctx, d.interval)
 	defer cancel()
@@ -103,8 +99,7 @@ func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
 	return nil
 }
 
-// compareWatch returns an error if the member is not as far as a watch of it has come. A list for which no version is named
-// is of now.
+// compareWatch returns an error if the member's resourceVersion is lower than that of a watch. A list without a resourceVersion returns the latest.
 func (d *restoreDetector) compareWatch(ctx context.Context, watch Watch) error {
 	ctx, cancel := context.WithTimeout(ctx, d.interval)
 	defer cancel()

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"fairlead.dev/agent/registration"
+)
+
+// checkJoin prints what would be in the way of a join, and fails if anything is.
+func checkJoin(ctx context.Context, options registration.Options, out io.Writer) error {
+	// A script that keeps only the diagnosis is to know the reasons too.
+	var reasons []string
+	err := registration.Check(ctx, options, func(finding registration.Finding) {
+		printFinding(out, finding)
+		if finding.Failed() {
+			reasons = append(reasons, finding.Check+": "+finding.Is)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(reasons) > 0 {
+		return fmt.Errorf("the join would fail: %s", strings.Join(reasons, "; "))
+	}
+	return nil
+}
+
+// printFinding prints a line for a check, and one with what to do if it failed.
+func printFinding(out io.Writer, f registration.Finding) {
+	word := "ok"
+	switch {
+	case f.Skipped:
+		word = "-"
+	case f.Failed():
+		word = "FAIL"
+	}
+	_, _ = fmt.Fprintf(out, "%-5s %-7s %s\n", word, f.Check, f.Is)
+	if f.Failed() {
+		_, _ = fmt.Fprintf(out, "%-13s -> %s\n", "", f.Advice)
+	}
+}
