@@ -1,6 +1,10 @@
 package prose
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
 
 // How many bytes a text may have.
 const (
@@ -22,4 +26,12 @@ func Cut(text string, most int) string {
 		cut--
 	}
 	return text[:cut] + more
+}
+
+// Names lists names, of which it writes out so many at most: "a, b and 3 more". It returns an empty text for no names.
+func Names(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

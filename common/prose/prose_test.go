@@ -20,3 +20,11 @@ func TestCut(t *testing.T) {
 		g.Expect(len(euros)).To(And(BeNumerically("<=", most), BeNumerically(">", most-3)))
 	}
 }
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(prose.Names(nil, 2)).To(BeEmpty())
+	g.Expect(prose.Names([]string{"a", "b"}, 2)).To(Equal("a, b"))
+	g.Expect(prose.Names([]string{"a", "b", "c", "d"}, 2)).To(Equal("a, b and 2 more"))
+}

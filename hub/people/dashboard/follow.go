@@ -7,6 +7,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -107,45 +108,50 @@ func (s *Server) dropLease(obj any) {
 	}
 }
 
+// publish tells the open pages that an object of a kind of topic has changed.
+func (s *Server) publish(kind string, obj metav1.Object) {
+	s.topics.Publish(live.Topic{Kind: kind, Key: obj.GetNamespace() + "/" + obj.GetName()})
+}
+
 func (s *Server) putBinding(obj any) {
 	if b, ok := obj.(workv1alpha2.Binding); ok {
 		s.index.PutBinding(b, s.clock.Now())
-		s.topics.Publish(live.Topic{Kind: live.Application, Key: b.GetNamespace() + "/" + b.GetName()})
+		s.publish(live.Application, b)
 	}
 }
 
 func (s *Server) dropBinding(obj any) {
 	if b, ok := obj.(workv1alpha2.Binding); ok {
 		s.index.DropBinding(index.Key{Namespace: b.GetNamespace(), Name: b.GetName()}, s.clock.Now())
-		s.topics.Publish(live.Topic{Kind: live.Application, Key: b.GetNamespace() + "/" + b.GetName()})
+		s.publish(live.Application, b)
 	}
 }
 
 func (s *Server) putRollout(obj any) {
 	if ro, ok := obj.(fairleadv1alpha1.Rollout); ok {
 		s.index.PutRollout(ro)
-		s.topics.Publish(live.Topic{Kind: live.Rollout, Key: ro.GetNamespace() + "/" + ro.GetName()})
+		s.publish(live.Rollout, ro)
 	}
 }
 
 func (s *Server) dropRollout(obj any) {
 	if ro, ok := obj.(fairleadv1alpha1.Rollout); ok {
 		s.index.DropRollout(index.Key{Namespace: ro.GetNamespace(), Name: ro.GetName()})
-		s.topics.Publish(live.Topic{Kind: live.Rollout, Key: ro.GetNamespace() + "/" + ro.GetName()})
+		s.publish(live.Rollout, ro)
 	}
 }
 
 func (s *Server) putPolicy(obj any) {
 	if p, ok := obj.(policyv1alpha1.Policy); ok {
 		s.index.PutPolicy(p)
-		s.topics.Publish(live.Topic{Kind: live.Policy, Key: p.GetNamespace() + "/" + p.GetName()})
+		s.publish(live.Policy, p)
 	}
 }
 
 func (s *Server) dropPolicy(obj any) {
 	if p, ok := obj.(policyv1alpha1.Policy); ok {
 		s.index.DropPolicy(p)
-		s.topics.Publish(live.Topic{Kind: live.Policy, Key: p.GetNamespace() + "/" + p.GetName()})
+		s.publish(live.Policy, p)
 	}
 }
 

@@ -89,18 +89,23 @@ func (s *Server) clusterTile(visible auth.Visibility, fleet []clusters.Cluster, 
 	}
 	t.Good = of[clusters.Ready] + of[clusters.Cordoned]
 	t.Says = "ready"
-	var shares []chart.Share
-	for _, state := range slices.Backward(clusters.States()) {
-		shares = append(shares, chart.Share{Class: stateClass(state), Count: of[state]})
-		if of[state] > 0 {
-			t.Breakdown = append(t.Breakdown, stateCount{string(state), of[state], "/clusters?state=" + string(state)})
-		}
-	}
-	t.Shares = template.HTML(chart.Shares(fmt.Sprintf("%d of %d clusters are ready", t.Good, t.All), shares)) //nolint:gosec // plot escapes.
+	setStates(&t, clusters.States(), of, fmt.Sprintf("%d of %d clusters are ready", t.Good, t.All))
 	t.Plot = s.fleetPlot("Clusters that were ready in the last hour", now, float64(len(fleet)),
 		chart.Line{Class: "all", Samples: s.history.Samples(seriesClusters)}, chart.Line{Class: "ok", Samples: s.history.Samples(seriesReady)})
 	t.PlotSays = "ready, last hour"
 	return t
+}
+
+// setStates sets the counts of a tile by state, the last of the states first, as a list of links and as a bar, which label describes.
+func setStates[S ~string](t *tile, states []S, of map[S]int, label string) {
+	var shares []chart.Share
+	for _, state := range slices.Backward(states) {
+		shares = append(shares, chart.Share{Class: stateClass(state), Count: of[state]})
+		if of[state] > 0 {
+			t.Breakdown = append(t.Breakdown, stateCount{string(state), of[state], t.To + "?state=" + string(state)})
+		}
+	}
+	t.Shares = template.HTML(chart.Shares(label, shares)) //nolint:gosec // Shares escapes.
 }
 
 func (s *Server) applicationTile(visible auth.Visibility, apps []*applications.Application, now time.Time) tile {
@@ -110,15 +115,8 @@ func (s *Server) applicationTile(visible auth.Visibility, apps []*applications.A
 	}
 	of := statesOf(apps)
 	t.Good = of[applications.Healthy]
-	var shares []chart.Share
-	for _, state := range slices.Backward(applications.States()) {
-		shares = append(shares, chart.Share{Class: stateClass(state), Count: of[state]})
-		if of[state] > 0 {
-			t.Breakdown = append(t.Breakdown, stateCount{string(state), of[state], "/applications?state=" + string(state)})
-		}
-	}
-	t.Shares = template.HTML(chart.Shares(fmt.Sprintf("%d of %d applications are healthy", t.Good, t.All), shares)) //nolint:gosec // plot escapes.
-	if visible.AllApplications() {                                                                                  // the series count all
+	setStates(&t, applications.States(), of, fmt.Sprintf("%d of %d applications are healthy", t.Good, t.All))
+	if visible.AllApplications() { // the series count all
 		t.Plot = s.fleetPlot("Applications that were not healthy in the last hour", now, 1, chart.Line{Class: "bad", Samples: s.history.Samples(seriesFailing)})
 		t.PlotSays = "not healthy, last hour"
 	}

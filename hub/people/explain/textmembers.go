@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// maxClusters is how many clusters are named of those of which the same is to be said.
+// maxClusters bounds how many clusters are named in one sentence.
 const maxClusters = 3
 
 func (p *printer) members(r *Report) {
@@ -48,11 +49,7 @@ func (p *printer) withoutEffect(r *Report) {
 	p.line("")
 	p.line("Overriders without effect:")
 	for _, why := range said {
-		clusters, more := in[why], ""
-		if n := len(clusters) - maxClusters; n > 0 {
-			clusters, more = clusters[:maxClusters], fmt.Sprintf(" and %d more", n)
-		}
-		p.line("  %s (in %s%s)", why, strings.Join(clusters, ", "), more)
+		p.line("  %s (in %s)", why, prose.Names(in[why], maxClusters))
 	}
 }
 

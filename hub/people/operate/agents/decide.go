@@ -7,6 +7,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
@@ -182,9 +183,5 @@ func firstNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
-	out := strings.Join(names[:min(namedClusters, len(names))], ", ")
-	if more := len(names) - namedClusters; more > 0 {
-		out += fmt.Sprintf(" and %d more", more)
-	}
-	return out
+	return prose.Names(names, namedClusters)
 }

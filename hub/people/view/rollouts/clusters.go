@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/people/view/applications"
 )
@@ -172,12 +172,9 @@ func revisionName(number int64) string {
 	return fmt.Sprintf("r%d", number)
 }
 
-// Names lists the clusters of a group, so many of them at most.
+// Names lists the clusters of a group, and writes out so many of them at most.
 func (g Group) Names(most int) string {
-	if len(g.Clusters) <= most {
-		return strings.Join(g.Clusters, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(g.Clusters[:most], ", "), len(g.Clusters)-most)
+	return prose.Names(g.Clusters, most)
 }
 
 // StateText is a state in words.
