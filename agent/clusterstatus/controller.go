@@ -202,11 +202,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.next()}, nil
 }
 
-// setHeld puts into the status of the Cluster what is to be said of deletions.
+// setHeld puts into the status of the Cluster what is to be said of deletions. Since when they are held names the hold, so that
+// one that follows upon another has a time of its own, though the condition was True before.
 func (r *Reconciler) setHeld(cluster *clusterv1alpha1.Cluster) {
-	if held, ok := r.held(); ok {
-		held.ObservedGeneration = cluster.Generation
-		meta.SetStatusCondition(&cluster.Status.Conditions, held)
+	held, ok := r.held()
+	if !ok {
+		return
+	}
+	held.ObservedGeneration = cluster.Generation
+	meta.SetStatusCondition(&cluster.Status.Conditions, held)
+	if held.Status == metav1.ConditionTrue {
+		meta.FindStatusCondition(cluster.Status.Conditions, held.Type).LastTransitionTime = held.LastTransitionTime
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -91,8 +90,7 @@ func (b *brake) Pass(work *workv1alpha1.Work, takes int, works func() ([]workv1a
 	going, all := b.count(list, now)
 	going += takes
 	if plan.Brakes(b.limit, going, all) {
-		since := metav1.NewTime(now).Rfc3339Copy()
-		b.held = &hold{since: since, message: heldMessage(since, going, all, b.limit)}
+		b.held = newHold(now, b.word, going, all, b.limit)
 		b.waiting[name] = struct{}{}
 		return false, nil
 	}
@@ -167,7 +165,8 @@ func (b *brake) count(works []workv1alpha1.Work, now time.Time) (going, all int)
 }
 
 // Observe takes over what the Cluster says, nil if there is none, and returns the Works to
-// look at again.
+// look at again. By the word of an operator nothing goes before the Cluster says that the hold has ended: an agent that is
+// killed after that would take the same word for what is held by then.
 func (b *brake) Observe(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,15 +175,17 @@ func (b *brake) Observe(cluster *clusterv1alpha1.Cluster) []types.NamespacedName
 	b.limit, b.word = plan.Limit(nil), ""
 	if cluster != nil {
 		b.limit, b.word = plan.Limit(cluster.Spec.DeletionBrake), cluster.Annotations[contract.DeletionsApprovedAnnotation]
-		if c := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterDeletionsHeld); first && c != nil && c.Status == metav1.ConditionTrue {
-			b.held = &hold{since: c.LastTransitionTime, message: c.Message} // by the process before this one
-		}
+	}
+	said := holdOf(cluster)
+	if first && said != nil {
+		b.held = said // by the process before this one
 	}
 	if b.held != nil {
-		if b.word != approval(b.held.since) && !plan.Off(b.limit) {
+		b.hear()
+		if !plan.Off(b.limit) && (!b.held.approved || said != nil && said.since.Equal(&b.held.since)) {
 			return nil
 		}
-		b.held, b.released, b.approving = nil, clusterv1alpha1.ReasonDeletionsApproved, true
+		b.held, b.released = nil, clusterv1alpha1.ReasonDeletionsApproved
 		clear(b.gone)
 	}
 	if plan.Off(b.limit) {
@@ -198,24 +199,39 @@ func (b *brake) Observe(cluster *clusterv1alpha1.Cluster) []types.NamespacedName
 	return waiting
 }
 
+// hear notes whether an operator says that what is held may go.
+func (b *brake) hear() {
+	switch approved := b.word == approval(b.held.since) || plan.Off(b.limit); {
+	case approved && !b.held.approved:
+		b.held.approved, b.approving = true, true
+	case !approved && b.held.approved: // the word was taken back in time
+		b.held.approved, b.approving = false, false
+		clear(b.approved)
+	}
+}
+
 // Condition returns what is to be said of it on the Cluster, and whether there is anything
 // to say.
 func (b *brake) Condition() (metav1.Condition, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	released := b.released
+	if b.held != nil && b.held.approved {
+		released = clusterv1alpha1.ReasonDeletionsApproved
+	}
 	switch {
-	case b.held != nil:
+	case b.held != nil && !b.held.approved:
 		return metav1.Condition{
 			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue,
 			Reason: clusterv1alpha1.ReasonTooManyDeletions, Message: b.held.message, LastTransitionTime: b.held.since,
 		}, true
-	case b.released != "":
+	case released != "":
 		message := "What was to be deleted was approved, or the brake was taken off"
-		if b.released == clusterv1alpha1.ReasonDeletionsWithdrawn {
+		if released == clusterv1alpha1.ReasonDeletionsWithdrawn {
 			message = "Nothing of what was to be deleted is to be deleted any more"
 		}
 		return metav1.Condition{
-			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionFalse, Reason: b.released, Message: message,
+			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionFalse, Reason: released, Message: message,
 		}, true
 	default:
 		return metav1.Condition{}, false
@@ -245,7 +261,11 @@ func (b *brake) Withdraw(works []workv1alpha1.Work) bool {
 	if b.held == nil || len(b.waiting) > 0 || slices.ContainsFunc(works, deletes) {
 		return false
 	}
-	b.held, b.released = nil, clusterv1alpha1.ReasonDeletionsWithdrawn
+	b.released = clusterv1alpha1.ReasonDeletionsWithdrawn
+	if b.held.approved {
+		b.released = clusterv1alpha1.ReasonDeletionsApproved
+	}
+	b.held = nil
 	return true
 }
 

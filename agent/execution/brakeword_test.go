@@ -58,6 +58,7 @@ func TestNobodysWordIsKeptForLater(t *testing.T) {
 		"the agent ended when all had gone": func(_ *WithT, b *brake) {
 			b.Observe(heldBefore(limited))
 			b.Approve(nil)
+			b.Observe(of(limited))
 		},
 		"the word is heard by an agent without a brake": func(_ *WithT, b *brake) {
 			b.Observe(heldBefore(&clusterv1alpha1.DeletionBrake{Percent: 100}))
@@ -118,9 +119,73 @@ func TestTheWordOfAnOperatorIsTakenWhenItIsHeard(t *testing.T) {
 	r.works.hubSynced = true
 	g.Expect(r.recount(t.Context())).To(Succeed())
 	g.Expect(r.brake.Approving()).To(BeFalse())
+	cluster.Status.Conditions = nil
+	r.brake.Observe(cluster)
 
 	later := ending("later-")
 	ok, err := r.brake.Pass(&later[0], 0, func() ([]workv1alpha1.Work, error) { return later, nil }, since.Time)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ok).To(BeFalse())
+}
+
+// TestTheWordForOneHoldLetsNoOtherGo has a second wave of deletions come right after the first was approved, and the agent start anew.
+func TestTheWordForOneHoldLetsNoOtherGo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := time.Unix(1_700_000_000, 0)
+	cluster := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{DeletionBrake: &clusterv1alpha1.DeletionBrake{Objects: 3, Percent: 20}}}
+	works := ending("first-")
+	passes := func(b *brake, work *workv1alpha1.Work) bool {
+		ok, err := b.Pass(work, 0, func() ([]workv1alpha1.Work, error) { return works, nil }, now)
+		g.Expect(err).NotTo(HaveOccurred())
+		return ok
+	}
+	tell := func(b *brake) { // as clusterstatus does
+		held, _ := b.Condition()
+		cluster.Status.Conditions = []metav1.Condition{held}
+		b.Observe(cluster)
+	}
+	b := newBrake(true)
+	b.Observe(cluster)
+	g.Expect(passes(b, &works[0])).To(BeFalse())
+	tell(b)
+	approved := approval(b.held.since)
+	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approved}
+	b.Observe(cluster)
+	b.Approve(works)
+	g.Expect(passes(b, &works[0])).To(BeFalse(), "an agent that is killed now finds the same word")
+	cluster.Annotations = nil
+	b.Observe(cluster)
+	held, _ := b.Condition()
+	g.Expect(held.Status).To(Equal(metav1.ConditionTrue), "it was taken back in time")
+	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approved}
+	b.Observe(cluster)
+	b.Approve(works)
+	tell(b)
+	g.Expect(passes(b, &works[0])).To(BeTrue())
+
+	second := ending("second-")
+	works = append(works, second...)
+	g.Expect(passes(b, &second[0])).To(BeFalse())
+	g.Expect(approval(b.held.since)).NotTo(Equal(approved), "though it is within the same second")
+	b.Observe(cluster)
+	g.Expect(passes(b, &second[0])).To(BeFalse())
+	again := newBrake(true)
+	again.Observe(cluster)
+	g.Expect(passes(again, &second[0])).To(BeFalse(), "the Cluster was not told of the second hold yet")
+
+	// An agent of before left the time of the first hold with the message of the second.
+	since := b.held.since
+	held, _ = b.Condition()
+	held.LastTransitionTime = metav1.NewTime(now)
+	cluster.Status.Conditions = []metav1.Condition{held}
+	again = newBrake(true)
+	again.Observe(cluster)
+	g.Expect(passes(again, &second[0])).To(BeFalse())
+	g.Expect(again.Approving()).To(BeFalse())
+	cluster.Annotations[contract.DeletionsApprovedAnnotation] = approval(since)
+	again.Observe(cluster)
+	again.Approve(works)
+	tell(again)
+	g.Expect(passes(again, &second[0])).To(BeTrue(), "it takes the word that it asks for")
 }

@@ -3,8 +3,10 @@ package execution
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -22,9 +24,43 @@ import (
 	"fairlead.dev/common/kube"
 )
 
+// hold is that deletions are held.
 type hold struct {
+	// since names it.
 	since   metav1.Time
 	message string
+	// approved says that an operator said that they may go. They go once the Cluster does not say any more that they are held.
+	approved bool
+}
+
+// newHold returns one that begins now. Its name is none that an operator has said already: a second one may begin within the second of the
+// first, or the clock have been put back since.
+func newHold(now time.Time, said string, going, all int, limit *clusterv1alpha1.DeletionBrake) *hold {
+	since := metav1.NewTime(now).Rfc3339Copy()
+	if approval(since) == said {
+		since = metav1.NewTime(since.Add(time.Second))
+	}
+	return &hold{since: since, message: heldMessage(since, going, all, limit)}
+}
+
+// holdOf returns the hold of which a Cluster says that it lasts; nil if it says so of none. An operator goes by the message, so that names
+// it, if it does: agents of before left the time of one hold with the message of the next.
+func holdOf(cluster *clusterv1alpha1.Cluster) *hold {
+	if cluster == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterDeletionsHeld)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	out := &hold{since: c.LastTransitionTime, message: c.Message}
+	if _, rest, ok := strings.Cut(c.Message, contract.DeletionsApprovedAnnotation+"="); ok {
+		word, _, _ := strings.Cut(rest, " ")
+		if since, err := time.Parse(time.RFC3339, word); err == nil {
+			out.since = metav1.NewTime(since)
+		}
+	}
+	return out
 }
 
 // approval is the word that lets go on what is held since a time. It names the hold, so

@@ -141,7 +141,7 @@ const (
 	LeftByAnnotation = "fairlead.dev/left-by"
 	// DeletionsApprovedAnnotation, on a Cluster, is an operator's word that what its
 	// deletion brake holds may go: the time since when it is held, as condition
-	// DeletionsHeld has it.
+	// DeletionsHeld has it. It holds once that condition is False.
 	DeletionsApprovedAnnotation = "fairlead.dev/deletions-approved"
 	// UsualCapacityAnnotation, on a Cluster, is what capacity its agent reported the day before
 	// and when that was noted, as JSON: what its reports are compared with.

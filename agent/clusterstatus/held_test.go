@@ -1,0 +1,51 @@
+package clusterstatus
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// TestASecondHoldHasATimeOfItsOwn has it follow upon the first before that was told to have ended.
+func TestASecondHoldHasATimeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cluster := &clusterv1alpha1.Cluster{}
+	for _, since := range []int64{1_700_000_000, 1_700_000_005} {
+		held := metav1.Condition{
+			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ReasonTooManyDeletions,
+			LastTransitionTime: metav1.Unix(since, 0),
+		}
+		r := &Reconciler{held: func() (metav1.Condition, bool) { return held, true }}
+		r.setHeld(cluster)
+		g.Expect(cluster.Status.Conditions).To(HaveLen(1))
+		g.Expect(cluster.Status.Conditions[0].LastTransitionTime.Unix()).To(Equal(since))
+	}
+	ended := time.Now().Truncate(time.Second)
+	r := &Reconciler{held: func() (metav1.Condition, bool) {
+		return metav1.Condition{Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionFalse}, true
+	}}
+	r.setHeld(cluster)
+	g.Expect(cluster.Status.Conditions[0].LastTransitionTime.Time).NotTo(BeTemporally("<", ended))
+}
+
+func TestTheWordOfAnOperatorAsksForAReport(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	before := &clusterv1alpha1.Cluster{}
+	before.Name = "edge"
+	before.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue}}
+	after := before.DeepCopy()
+	changes := clusterChanges("edge")
+	g.Expect(changes.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(BeFalse())
+	after.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: "2026-11-27T10:00:00Z"}
+	g.Expect(changes.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(BeTrue())
+}
