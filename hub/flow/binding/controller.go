@@ -81,7 +81,6 @@ func Register(mgr manager.Manager, deps Deps) error {
 			stored:       deps.Stored,
 			writing:      writing,
 			paced:        kube.NewPaced(deps.Clock, markEvery),
-			large:        newLargeTurns(deps.Workers),
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
 			For(kind.New(), builder.WithPredicates(bindingChanged())).
@@ -125,8 +124,6 @@ type reconciler struct {
 	writing *semaphore.Weighted
 	// paced gives bindings their turn to have outdated marks of their Works written.
 	paced *kube.Paced
-	// large are the workers that hold large bindings.
-	large *largeTurns
 }
 
 // namespaced says whether the bindings are those of namespaced templates.
@@ -143,12 +140,6 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{RequeueAfter: again}, err
 		}
 		return reconcile.Result{}, err
-	}
-	if isLarge(binding.BindingSpec()) {
-		if !r.large.begin(req.Namespace) {
-			return reconcile.Result{RequeueAfter: r.large.again()}, nil
-		}
-		defer r.large.end(req.Namespace)
 	}
 	if !binding.GetDeletionTimestamp().IsZero() {
 		return reconcile.Result{}, r.cleanUp(ctx, binding)

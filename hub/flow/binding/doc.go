@@ -30,7 +30,5 @@
 //     At most 16 MiB of manifests are being written at a time (maxWriting), 4 MiB of them of one binding; those of up to 16 KiB do not
 //     wait for that. With 12 workers for each kind of binding that is 52 MiB of manifests, some six times as much with requests and
 //     answers. The labels and annotations of all Works of a binding are held besides, as they are in the cache.
-//   - Workers: bindings to 64 clusters or more hold three quarters of the workers at the most, those of one namespace half: who has many of
-//     them keeps no small one of others waiting (largeTurns).
 //   - Next: the agent of the cluster applies what the Work carries.
 package binding

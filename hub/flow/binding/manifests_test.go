@@ -74,7 +74,6 @@ func sizedHub(tb testing.TB, create func(*workv1alpha1.Work), of ...sized) *reco
 		hubClient: hub, hubReader: hub, kind: kube.ResourceBindings(), prefix: "karmada-es-", interpreter: native.New(), events: func(kube.Event) {},
 		clock: clock.RealClock{}, contents: newContents(hub), expectations: newExpectations(clock.RealClock{}),
 		paced: kube.NewPaced(clock.RealClock{}, markEvery), writing: semaphore.NewWeighted(maxWriting),
-		large: newLargeTurns(defaultWorkers),
 	}
 }
 

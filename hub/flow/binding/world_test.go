@@ -53,9 +53,6 @@ type stage struct {
 	done []write
 	// stopped is a request before which the hub is stopped, again and again.
 	stopped []write
-	// held are the prefixes of execution namespaces in which nothing is written until the channel is closed, and holding how many requests wait.
-	held    map[string]chan struct{}
-	holding map[string]int
 }
 
 // write is a write to a Work, by the path of the request.
@@ -130,7 +127,6 @@ func (s *stage) note(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || !strings.Contains(r.URL.Path, "/"+contract.DefaultExecutionNamespacePrefix) {
 		return nil, nil
 	}
-	s.await(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writes = append(s.writes, write{method: r.Method, path: r.URL.Path})
