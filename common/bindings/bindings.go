@@ -21,21 +21,19 @@ func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil
 }
 
-// Divided says whether each cluster has a share of the replicas: also of none, of a workload
-// that is scaled to 0. Of what has several components each cluster has all.
+// Divided says whether each cluster gets a share of the replicas, also if the workload is scaled to 0. A workload of several components is
+// not divided: each cluster gets all of it.
 func Divided(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return IsWorkload(spec) && len(spec.Components) < 2 && spec.Placement != nil && spec.Placement.ReplicaScheduling != nil &&
 		spec.Placement.ReplicaScheduling.ReplicaSchedulingType != policyv1alpha1.Duplicated
 }
 
-// Bounded says whether clusters may be kept from shares of the replicas, so that some are placed
-// nowhere though the scheduler is content.
+// Bounded says whether clusters may limit their shares of the replicas, so that some replicas are placed nowhere although the scheduling succeeded.
 func Bounded(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return Divided(spec) && len(spec.Placement.ReplicaScheduling.ReplicaBounds) > 0
 }
 
-// Targets returns the clusters that get a Work: those that the scheduler chose, then those of
-// the bindings that need this one.
+// Targets returns the clusters that get a Work: those that the scheduler chose, then those of the bindings that require this one.
 func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
 	out := slices.Clone(spec.Clusters)
 	seen := make(map[string]bool, len(out))
@@ -62,8 +60,8 @@ func TargetNames(targets []workv1alpha2.TargetCluster) []string {
 	return out
 }
 
-// Places returns the names of the clusters that have the template or are to have it, sorted:
-// its targets, and those that it leaves in its own time.
+// Places returns the names of the clusters that have the template or should have it, sorted: its targets, and the clusters that it is being
+// evicted from gracefully.
 func Places(spec *workv1alpha2.ResourceBindingSpec) []string {
 	names := TargetNames(Targets(spec))
 	for i := range spec.GracefulEvictionTasks {
@@ -83,13 +81,13 @@ func IsTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	})
 }
 
-// Replacing returns those of some targets of what is not divided that take the place of copies which are being left: they had
-// none before one of these evictions, as the binding remembers them. One of which it is not known what was before counts for nothing.
+// Replacing returns the targets that replace copies which are being evicted, for a template that is not divided: targets without a copy
+// before one of these evictions, as the binding's history says. Evictions whose earlier targets are unknown do not count.
 func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
 	if len(targets) == 0 || len(spec.GracefulEvictionTasks) == 0 {
 		return nil
 	}
-	// All is how many of these evictions there are, and had before how many of them, the first ones without a gap, a cluster had a copy.
+	// all is the number of these evictions, and had, by cluster, for how many of them in a row, from the first, the cluster had a copy before.
 	had, all := map[string]int{}, 0
 	var last []workv1alpha2.TargetCluster
 	for i := range past {
@@ -117,17 +115,17 @@ func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Evict
 	return out
 }
 
-// same says whether two lists are one: many clusters that are left at once had the same targets before.
+// same says whether two lists share their memory: evictions at the same time have the same earlier targets.
 func same(a, b []workv1alpha2.TargetCluster) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// Leaving says whether a cluster is being left.
+// Leaving says whether a cluster is being evicted.
 func Leaving(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == cluster })
 }
 
-// Requirers names the bindings whose workloads need the object of a binding.
+// Requirers returns the bindings whose workloads need the object of a binding.
 func Requirers(needed workv1alpha2.Binding) []types.NamespacedName {
 	var out []types.NamespacedName
 	for _, s := range needed.BindingSpec().RequiredBy {
@@ -139,8 +137,8 @@ func Requirers(needed workv1alpha2.Binding) []types.NamespacedName {
 	return out
 }
 
-// Needs says whether the workload of a binding needs an object by what its template says now, in whatever
-// version the object is read. What it needs by labels is taken to be any of the kind, and if nothing is noted it may be anything.
+// Needs says whether the workload of a binding needs an object, in any version, by the dependencies noted on the binding. A dependency by
+// labels matches every object of its kind, and a binding without notes matches everything.
 func Needs(b workv1alpha2.Binding, obj *workv1alpha2.ObjectReference) bool {
 	var refs []configv1alpha1.DependentObjectReference
 	if err := json.Unmarshal([]byte(b.GetAnnotations()[contract.DependenciesAnnotation]), &refs); err != nil {
@@ -152,7 +150,7 @@ func Needs(b workv1alpha2.Binding, obj *workv1alpha2.ObjectReference) bool {
 	})
 }
 
-// TemplateRef refers to the template in events, which need not be read for it.
+// TemplateRef returns a reference to the template for events, without reading the template.
 func TemplateRef(b workv1alpha2.Binding) *corev1.ObjectReference {
 	r := &b.BindingSpec().Resource
 	return &corev1.ObjectReference{
@@ -160,8 +158,7 @@ func TemplateRef(b workv1alpha2.Binding) *corev1.ObjectReference {
 	}
 }
 
-// IDLabel is the label with the permanent id of a binding in a namespace, or of one that is
-// in none.
+// IDLabel returns the label of the permanent id, by whether the binding is namespaced.
 func IDLabel(namespace string) string {
 	if namespace == "" {
 		return contract.ClusterResourceBindingPermanentIDLabel
@@ -169,14 +166,13 @@ func IDLabel(namespace string) string {
 	return contract.ResourceBindingPermanentIDLabel
 }
 
-// IDOf returns the permanent id of the binding that an object carries as a label: a Work, what it carries, or the
-// binding itself. It is empty if there is none.
+// IDOf returns the permanent id in the labels of a binding or of a Work; empty if there is none.
 func IDOf(obj metav1.Object) string {
 	labels := obj.GetLabels()
 	return cmp.Or(labels[contract.ResourceBindingPermanentIDLabel], labels[contract.ClusterResourceBindingPermanentIDLabel])
 }
 
-// Finalizer names the finalizer by which the Works of a binding go with it: of one in a namespace, or of one in none.
+// Finalizer returns the finalizer by which the Works of a binding are deleted with it, by whether the binding is namespaced.
 func Finalizer(namespace string) string {
 	if namespace == "" {
 		return contract.ClusterBindingFinalizer
@@ -184,8 +180,7 @@ func Finalizer(namespace string) string {
 	return contract.BindingFinalizer
 }
 
-// KeyOf returns the binding that a Work names, and whether it names one. A cluster-scoped
-// binding has no namespace.
+// KeyOf returns the binding that a Work names; false if it names none. A ClusterResourceBinding has no namespace.
 func KeyOf(work metav1.Object) (types.NamespacedName, bool) {
 	annotations := work.GetAnnotations()
 	key := types.NamespacedName{
@@ -198,9 +193,8 @@ func KeyOf(work metav1.Object) (types.NamespacedName, bool) {
 	return key, key.Name != ""
 }
 
-// IsOwn says whether a Work that carries the permanent id of a binding is the binding's own. A binding
-// that somebody copied has the id of the first one, whose Works name the first. A Work that names
-// no binding goes by the id alone.
+// IsOwn says whether a Work with the permanent id of a binding belongs to it. A copy of a binding has the same id, but the Works name the
+// original. A Work that names no binding belongs by the id alone.
 func IsOwn(b workv1alpha2.Binding, work metav1.Object) bool {
 	key, ok := KeyOf(work)
 	return !ok || key == types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}

@@ -7,14 +7,14 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Clusters are the clusters of some targets, to be looked up by name. The zero value has none.
+// Clusters looks up targets by the name of their cluster. The zero value has none.
 type Clusters struct {
 	// byName are the targets, sorted.
 	byName []workv1alpha2.TargetCluster
 }
 
-// ClustersOf returns the clusters of targets, which are not to be changed any more. Nothing is copied if they are sorted by name, as the
-// scheduler leaves them: of thousands of clusters a decision asks for few, and a set of all would be made for each decision.
+// ClustersOf returns the clusters of targets, which must not be changed afterwards. Targets that are sorted by name, as the scheduler
+// leaves them, are not copied: a decision looks up a few of thousands of clusters, and a set of them would be made for each decision.
 func ClustersOf(targets []workv1alpha2.TargetCluster) Clusters {
 	byName := func(a, b workv1alpha2.TargetCluster) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(targets, byName) {
@@ -23,13 +23,13 @@ func ClustersOf(targets []workv1alpha2.TargetCluster) Clusters {
 	return Clusters{targets}
 }
 
-// Has says whether a cluster is one of them.
+// Has says whether a cluster is a target.
 func (c Clusters) Has(name string) bool {
 	_, found := slices.BinarySearchFunc(c.byName, name, func(t workv1alpha2.TargetCluster, name string) int { return strings.Compare(t.Name, name) })
 	return found
 }
 
-// First returns the names of the first clusters by name, so many at most.
+// First returns the first names of clusters in order, so many at most.
 func (c Clusters) First(most int) []string {
 	out := make([]string, min(most, len(c.byName)))
 	for i := range out {
@@ -38,5 +38,5 @@ func (c Clusters) First(most int) []string {
 	return out
 }
 
-// Len is how many there are.
+// Len returns the number of clusters.
 func (c Clusters) Len() int { return len(c.byName) }

@@ -11,11 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fingerprint is a short text that changes with every change of a template but one of
-// its status alone: it is made of the generation, which only a change of the spec
-// raises, and of the metadata that goes along to the members. Where the kind has no
-// generation, every change counts. It is the same of a template as it is cached, which has
-// no copy of itself from kubectl apply, and as it is read.
+// Fingerprint returns a short text that changes with every change of a template, except a change of its status alone. It consists of the
+// generation, which only a change of the spec raises, and of the metadata that is propagated. For a kind without generations every change
+// counts. The fingerprint is the same for a cached template, whose last-applied annotation is stripped, and for one that is read live.
 func Fingerprint(template metav1.Object) string {
 	h := sha256.New()
 	line := func(values ...any) {

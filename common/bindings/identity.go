@@ -11,8 +11,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// NameAfter gives a binding the name and the namespace of that of a template, and the finalizer by
-// which its Works go with it.
+// NameAfter sets the name and namespace of a template's binding, and the finalizer by which its Works are deleted with it.
 func NameAfter(b metav1.Object, kind schema.GroupVersionKind, template metav1.Object) {
 	b.SetName(contract.BindingName(kind.Kind, template.GetName()))
 	b.SetNamespace(template.GetNamespace())
@@ -31,15 +30,14 @@ func ReferTo(kind schema.GroupVersionKind, template metav1.Object) workv1alpha2.
 	}
 }
 
-// AddFinalizer gives a binding the finalizer by which its Works go with it if it does not have it.
-// Its namespace is known.
+// AddFinalizer adds the finalizer by which the Works of a binding are deleted with it. The binding's namespace must be set.
 func AddFinalizer(b metav1.Object) {
 	if finalizer := Finalizer(b.GetNamespace()); !slices.Contains(b.GetFinalizers(), finalizer) {
 		b.SetFinalizers(append(slices.Clone(b.GetFinalizers()), finalizer))
 	}
 }
 
-// Identify gives a binding its permanent id if it has none. Its namespace is known.
+// Identify gives a binding a permanent id if it has none. The binding's namespace must be set.
 func Identify(b metav1.Object, id string) {
 	label := IDLabel(b.GetNamespace())
 	if b.GetLabels()[label] != "" {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// OwnedBy has a binding go with its template.
+// OwnedBy makes the template the owner of a binding, so that the binding is deleted with it.
 func OwnedBy(b metav1.Object, kind schema.GroupVersionKind, template metav1.Object) {
 	b.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion:         kind.GroupVersion().String(),
@@ -19,7 +19,7 @@ func OwnedBy(b metav1.Object, kind schema.GroupVersionKind, template metav1.Obje
 	}})
 }
 
-// OwnedIn returns the apiVersion in which a binding names its owner; nothing if it has none.
+// OwnedIn returns the apiVersion in a binding's owner reference; empty if it has none.
 func OwnedIn(b metav1.Object) string {
 	if owner := metav1.GetControllerOf(b); owner != nil {
 		return owner.APIVersion
@@ -27,9 +27,9 @@ func OwnedIn(b metav1.Object) string {
 	return ""
 }
 
-// OwnedAs has a binding name its owner in an apiVersion in which the garbage collector knows the kind. It asks for the owner in the version
-// that it is given, and takes the answer to one that is not served any more, which is 404, for the end of the owner: the binding would go,
-// and with it what it brought to the members.
+// OwnedAs sets the apiVersion in a binding's owner reference to one that the garbage collector can read. The garbage collector reads the
+// owner in that version, and takes a 404 because the version is not served for the end of the owner: it would delete the binding, and with
+// it the objects in the members.
 func OwnedAs(b metav1.Object, apiVersion string) {
 	refs := slices.Clone(b.GetOwnerReferences())
 	for i := range refs {

@@ -10,8 +10,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Preserved says whether the object of a binding stays in a cluster when it goes from there: if the binding says so; where no
-// policy selects the object, if a workload that needs it in this cluster is preserved, or was when it left.
+// Preserved says whether the object of a binding stays in a cluster that it leaves: if the binding preserves it, or, for an object that no
+// policy selects, if a workload that needs it in that cluster is or was preserved.
 func Preserved(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	if staysEverywhere(spec) {
 		return true
@@ -24,7 +24,7 @@ func Preserved(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return false
 }
 
-// Preserving returns Preserved for whoever asks about many clusters: there may be thousands, each of which is named.
+// Preserving returns Preserved as a function, for callers that ask about many clusters.
 func Preserving(spec *workv1alpha2.ResourceBindingSpec) func(cluster string) bool {
 	if staysEverywhere(spec) {
 		return func(string) bool { return true }
@@ -32,8 +32,8 @@ func Preserving(spec *workv1alpha2.ResourceBindingSpec) func(cluster string) boo
 	return sets.New(slices.Collect(staysIn(spec))...).Has
 }
 
-// staysEverywhere says whether an object stays wherever it goes from. An older hub, or somebody who wrote only that the object
-// stays, did not say for the sake of which workload: then it is kept in too many clusters rather than in too few.
+// staysEverywhere says whether an object stays in every cluster that it leaves. An older hub, or a person who wrote it by hand, did not say
+// for which workload it is preserved: then it is kept in too many clusters rather than in too few.
 func staysEverywhere(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if !ptr.Deref(spec.PreserveResourcesOnDeletion, false) {
 		return false
@@ -49,7 +49,7 @@ func staysEverywhere(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Placement != nil || !preserves
 }
 
-// staysIn names the clusters where an object stays, if it does not everywhere.
+// staysIn returns the clusters in which an object stays, if it does not stay everywhere.
 func staysIn(spec *workv1alpha2.ResourceBindingSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, cluster := range spec.PreservedIn {

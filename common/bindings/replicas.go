@@ -9,12 +9,12 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Counts are the replicas that a cluster reports. Less than none is none.
+// Counts are the replicas that a cluster reports. Negative numbers count as 0.
 type Counts struct {
 	Replicas, Ready, Updated int32
 }
 
-// CountsOf reads the replicas that a cluster reports, and says whether it counts any.
+// CountsOf reads the replicas that a cluster reports; false if it reports none.
 func CountsOf(item *workv1alpha2.AggregatedStatusItem) (Counts, bool) {
 	if item == nil || item.Status == nil {
 		return Counts{}, false
@@ -33,16 +33,16 @@ func CountsOf(item *workv1alpha2.AggregatedStatusItem) (Counts, bool) {
 	}, true
 }
 
-// Ready returns how many replicas a cluster reports as ready, and whether it counts any.
+// Ready returns the number of ready replicas that a cluster reports; false if it reports none.
 func Ready(item *workv1alpha2.AggregatedStatusItem) (int32, bool) {
 	counts, ok := CountsOf(item)
 	return counts.Ready, ok
 }
 
-// TooLargePrefix begins the message of an item that is applied, and for whose status there is no room among those of the binding.
+// TooLargePrefix begins the message of an item whose object is applied, but whose status is too large to be kept in the binding.
 const TooLargePrefix = "It is applied, but its status of "
 
-// IsTooLarge says whether there is no room for the status of an item: what the cluster counts is not known then.
+// IsTooLarge says whether an item's status was too large for the binding, so that the cluster's replicas are unknown.
 func IsTooLarge(item *workv1alpha2.AggregatedStatusItem) bool {
 	return item != nil && item.Applied && strings.HasPrefix(item.AppliedMessage, TooLargePrefix)
 }

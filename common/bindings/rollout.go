@@ -11,8 +11,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// StrategyOf returns the name of the RolloutStrategy by which changes of a binding reach its
-// clusters; empty if they reach all of them at once.
+// StrategyOf returns the name of the RolloutStrategy of a binding; empty if changes go to all of its clusters at once.
 func StrategyOf(b metav1.Object) string {
 	if name := b.GetAnnotations()[contract.RolloutStrategyAnnotation]; name != contract.RolloutStrategyNone {
 		return name
@@ -20,16 +19,16 @@ func StrategyOf(b metav1.Object) string {
 	return ""
 }
 
-// IsStaged says whether changes of a binding reach its clusters by a strategy.
+// IsStaged says whether a binding has a RolloutStrategy.
 func IsStaged(b metav1.Object) bool { return StrategyOf(b) != "" }
 
-// Suspended says whether a person suspended dispatching to a cluster.
+// Suspended says whether a person suspended the dispatching to a cluster.
 func Suspended(s *workv1alpha2.Suspension, cluster string) bool {
 	return s != nil && (ptr.Deref(s.Dispatching, false) ||
 		s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster))
 }
 
-// Requires says whether the object of a binding is needed by that of another one.
+// Requires says whether another binding requires the object of a binding.
 func Requires(needed workv1alpha2.Binding, by types.NamespacedName) bool {
 	return slices.ContainsFunc(needed.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
 		return s.Name == by.Name && s.Namespace == by.Namespace

@@ -7,9 +7,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// IsScheduled says whether a scheduler is to find clusters for a binding: it belongs to a
-// policy, nobody suspended its scheduling, and it is not being deleted. What only follows other
-// bindings has no policy, and neither has what lost it.
+// IsScheduled says whether a scheduler should find clusters for a binding: a policy has claimed it, its scheduling is not suspended, and it
+// is not being deleted. Bindings that only follow others have no policy.
 func IsScheduled(b workv1alpha2.Binding) bool {
 	suspension := b.BindingSpec().Suspension
 	if suspension != nil && ptr.Deref(suspension.Scheduling, false) || !b.GetDeletionTimestamp().IsZero() {

@@ -14,8 +14,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Clusters returns the Clusters of a hub, to be read and not to be changed: those of a cache are
-// what everybody else reads as well.
+// Clusters returns the Clusters of a hub. They must not be changed: a cache returns the objects that everybody else reads as well.
 func Clusters(ctx context.Context, r client.Reader) ([]*clusterv1alpha1.Cluster, error) {
 	var list clusterv1alpha1.ClusterList
 	out, err := listShared(ctx, r, &list, &list.Items, func(one *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster { return one })
@@ -25,8 +24,8 @@ func Clusters(ctx context.Context, r client.Reader) ([]*clusterv1alpha1.Cluster,
 	return out, nil
 }
 
-// ClustersNamed returns those Clusters of a hub that there are of some names, likewise. From a cache that takes as long as there are
-// names, however large the fleet is.
+// ClustersNamed returns the Clusters of some names, as far as they exist; they must not be changed. From a cache this takes time by the
+// number of names, not by the size of the fleet.
 func ClustersNamed(ctx context.Context, r client.Reader, names iter.Seq[string]) (map[string]*clusterv1alpha1.Cluster, error) {
 	get := func(name string) (*clusterv1alpha1.Cluster, error) {
 		c := &clusterv1alpha1.Cluster{}
@@ -51,8 +50,8 @@ func ClustersNamed(ctx context.Context, r client.Reader, names iter.Seq[string])
 	return out, nil
 }
 
-// ClusterLeaves reads live whether a cluster leaves the fleet, or left it: before anything is taken from its member, since
-// the cache may be older than that. What is in a member that leaves stays there.
+// ClusterLeaves reads live whether a cluster is leaving or has left the fleet. Call it before taking objects from a member, since the
+// objects of a member that leaves stay there, and the cache may not show that it leaves.
 func ClusterLeaves(ctx context.Context, live client.Reader, name string) (bool, error) {
 	cluster, err := ClusterNow(ctx, live, name)
 	if err != nil {
@@ -61,7 +60,7 @@ func ClusterLeaves(ctx context.Context, live client.Reader, name string) (bool, 
 	return cluster == nil || !cluster.DeletionTimestamp.IsZero() || isRetired(cluster), nil
 }
 
-// ClusterNow reads the metadata of a cluster live; nil if there is none of that name.
+// ClusterNow reads the metadata of a Cluster live; nil if it does not exist.
 func ClusterNow(ctx context.Context, live client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
 	cluster := MetadataOf(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster))
 	err := live.Get(ctx, client.ObjectKey{Name: name}, cluster)
@@ -74,9 +73,9 @@ func ClusterNow(ctx context.Context, live client.Reader, name string) (*metav1.P
 	return cluster, nil
 }
 
-// ConfirmCluster reads a Cluster live before anything is taken away because it leaves, or given because it does not: since the cache saw it, it
-// may be gone, and its member may have joined again, by the same name or as the same Cluster. Unless it is the same, of the same join, and leaves
-// as far as it did, the answer is CacheBehind.
+// ConfirmCluster reads a Cluster live before objects are taken from a member because it leaves, or sent there because it does not. Since
+// the cache saw the Cluster, it may be gone, or its member may have joined again. ConfirmCluster returns CacheBehind unless the live
+// Cluster has the same UID, the same join, and is deleted or retired exactly if the cached one is.
 func ConfirmCluster(ctx context.Context, live client.Reader, saw *clusterv1alpha1.Cluster) error {
 	is, err := ClusterNow(ctx, live, saw.Name)
 	if err != nil {

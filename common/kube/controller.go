@@ -23,32 +23,27 @@ import (
 const (
 	// firstRetry is the delay after the first failure; it doubles from there.
 	firstRetry = 20 * time.Millisecond
-	// lastRetry bounds the delay: nobody waits longer for something that was mended.
+	// lastRetry bounds the delay, so that a cause which was removed is noticed soon.
 	lastRetry = time.Minute
-	// conflictRetry is the delay after a conflict, which is not a failure: our cache
-	// was behind, and will have caught up by then. If it has not, because the API server has
-	// too much to do, the delay doubles up to lastConflictRetry: to ask it at 100 Hz does not help.
+	// conflictRetry is the delay after a conflict, which is not a failure: the cache was behind, and will soon have caught up. If it has
+	// not, because the API server is overloaded, the delay doubles up to lastConflictRetry.
 	conflictRetry     = 10 * time.Millisecond
 	lastConflictRetry = time.Second
 )
 
-// NewController begins the definition of a controller, with what all of ours have in
-// common: its name in logs and metrics, the number of its workers and its retry
-// delays. Every controller of the hub and the agent is made here.
+// NewController begins the definition of a controller with the settings that all of ours share: the name in logs and metrics, the number of
+// workers and the delays between retries. Every controller of the hub and the agent is made here.
 func NewController(mgr manager.Manager, name string, workers int) *builder.Builder {
 	return ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(ControllerOptions(workers))
 }
 
-// ControllerOptions are the options that NewController sets, for a controller whose
-// sources come and go while it runs.
+// ControllerOptions returns the options that NewController sets, for a controller whose sources are added and removed while it runs.
 func ControllerOptions(workers int) controller.Options {
 	return typedOptions[reconcile.Request](workers)
 }
 
-// NewTypedController makes a controller whose requests are of a type of its own and
-// gives it to the manager. It has all that NewController sets, and its conflicts are
-// quiet. The function values returns what a log line says of a request, as keys and
-// values.
+// NewTypedController makes a controller with its own type of requests and adds it to the manager, with the settings of NewController.
+// Conflicts are handled by QuietConflicts. The function values returns the keys and values that describe a request in the log.
 func NewTypedController[R comparable](
 	mgr manager.Manager, name string, workers int, r reconcile.TypedReconciler[R], values func(R) []any,
 ) (controller.TypedController[R], error) {
@@ -75,16 +70,14 @@ func typedOptions[R comparable](workers int) controller.TypedOptions[R] {
 	}
 }
 
-// CacheBehind is the error of a stage that has read an object live and found it otherwise than its cache shows it. It is a conflict, upon
-// which QuietConflicts has it looked at again.
+// CacheBehind is the error for a stage that read an object live and found that its cache is older. It is a conflict, so QuietConflicts tries again.
 func CacheBehind(resource schema.GroupResource, name string) error {
 	return apierrors.NewConflict(resource, name, errors.New("the cache is behind"))
 }
 
-// QuietConflicts wraps a reconciler so that what mends itself is no error in the log. A
-// conflict (our cache was behind, another writer was first, what an Edit was about is gone)
-// is a quick second try; those after it come a little later each time. A kind that the API does not serve, yet
-// or any more, and a namespace that is about to go are looked at again later and later.
+// QuietConflicts wraps a reconciler so that errors which resolve themselves are not logged as errors. After a conflict (the cache was
+// behind, another writer was first, or the object of an Edit is gone) it retries quickly, and each further time a little later. For a kind
+// that the API does not serve, and for a namespace that is being deleted, the delay grows up to lastRetry.
 func QuietConflicts[R comparable](r reconcile.TypedReconciler[R]) reconcile.TypedReconciler[R] {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry)
 	conflicts := workqueue.NewTypedItemExponentialFailureRateLimiter[R](conflictRetry, lastConflictRetry)

@@ -12,10 +12,9 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// DeferredStatus holds what one stage has to say in the status of a binding and nobody waits
-// for. Another stage that writes the status soon takes it along, which saves a request of its
-// own. Who defers something writes it itself if nobody did, unless it can do without; what is lost with the process is
-// found missing when the binding is looked at again. It is safe for use by many goroutines.
+// DeferredStatus holds changes to the status of bindings that are not urgent, so that the next stage that writes the status includes them
+// and saves a request. A stage that defers a change writes it itself after a while, unless it can do without. Changes that are lost when
+// the process ends are found again by the next reconcile of the binding. It is safe for use by many goroutines.
 type DeferredStatus struct {
 	clock clock.PassiveClock
 
@@ -39,7 +38,7 @@ func NewDeferredStatus(c clock.PassiveClock) *DeferredStatus {
 	return &DeferredStatus{clock: c, bindings: map[types.NamespacedName]deferred{}}
 }
 
-// Defer holds what is to be said of a binding as it is now. It returns since when that waits.
+// Defer holds a change for a binding at its present version, and returns since when a change of it waits.
 func (d *DeferredStatus) Defer(b Binding, say func(*workv1alpha2.ResourceBindingStatus)) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +51,7 @@ func (d *DeferredStatus) Defer(b Binding, say func(*workv1alpha2.ResourceBinding
 	return entry.since
 }
 
-// Since returns since when something about a binding as it is waits; false if nothing does.
+// Since returns since when a change waits for a binding at its present version; false if none does.
 func (d *DeferredStatus) Since(b Binding) (time.Time, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +59,7 @@ func (d *DeferredStatus) Since(b Binding) (time.Time, bool) {
 	return entry.since, ok && entry.isOf(b)
 }
 
-// Include says in the status of a binding what waits, for who is about to write it.
+// Include applies the waiting changes to the status of a binding that the caller is about to write.
 func (d *DeferredStatus) Include(b Binding) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,7 +68,7 @@ func (d *DeferredStatus) Include(b Binding) {
 	}
 }
 
-// Drop forgets what waits for a binding: it is written, or the binding is gone.
+// Drop forgets the changes that wait for a binding, because they are written or the binding is gone.
 func (d *DeferredStatus) Drop(key types.NamespacedName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

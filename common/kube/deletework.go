@@ -13,11 +13,10 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// DeleteWork deletes a Work and writes on it first why: one of the values of
-// contract.DeletionIntentAnnotation, without which an agent takes nothing from its member.
-// Whoever is stopped between the two writes finds a Work that is as it was, but for that
-// annotation. A Work that somebody else deleted gets its intent, too. One that is gone is no
-// error; if there is another of its name, that is a conflict.
+// DeleteWork writes the reason on a Work, one of the values of contract.DeletionIntentAnnotation, and deletes the Work. Without the reason
+// an agent removes nothing from its member. If the process ends between the two writes, the Work stays, with an annotation that has no
+// effect. A Work that somebody else deleted gets the reason, too. A Work that is gone is no error; another Work of the same name is a
+// conflict.
 func DeleteWork(ctx context.Context, c client.Client, w *workv1alpha1.Work, intent, fieldManager string) error {
 	if w.Annotations[contract.DeletionIntentAnnotation] != intent {
 		if err := setIntent(ctx, c, w, intent, fieldManager); err != nil {
@@ -37,8 +36,8 @@ func DeleteWork(ctx context.Context, c client.Client, w *workv1alpha1.Work, inte
 	return nil
 }
 
-// WithdrawDeletion takes back the intent to delete a Work that is being deleted: its agent
-// lets go of it and keeps what it brought, unless that is gone already.
+// WithdrawDeletion removes the reason from a Work that is being deleted: its agent then releases the Work and keeps the objects, unless it
+// has removed them already.
 func WithdrawDeletion(ctx context.Context, c client.Client, w *workv1alpha1.Work, fieldManager string) error {
 	return client.IgnoreNotFound(setIntent(ctx, c, w, nil, fieldManager))
 }
@@ -60,7 +59,7 @@ func setIntent(ctx context.Context, c client.Client, w *workv1alpha1.Work, inten
 	return nil
 }
 
-// named returns a Work of which only is known which it is.
+// named returns a Work with only its identity set.
 func named(w *workv1alpha1.Work) *workv1alpha1.Work {
 	out := &workv1alpha1.Work{}
 	out.Namespace, out.Name, out.UID = w.Namespace, w.Name, w.UID

@@ -14,23 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Edit is a change of one object in the making. Begin remembers the object as it was
-// read; the caller changes it in place; Commit writes the difference.
+// Edit is a change to one object. Begin remembers the object as it was read, the caller changes it in place, and Commit writes the difference.
 type Edit struct {
 	obj    client.Object
 	before client.Object
-	// untracked has Commit end the record of who set which field.
+	// untracked says that the patch clears managedFields.
 	untracked bool
 }
 
-// Untracked has the patch of the object, if there is one, end the record of who set which field.
-// It is for objects that nobody but us writes, soon after they were made: the record is half of
-// such an object, and to keep it is a third of what a write of its status costs the API server.
-// It begins again only if somebody applies the object from the server's side.
+// Untracked has the patch of the object clear its managedFields, if there is a patch. It is for new objects that only Fairlead writes:
+// managedFields are half of such an object, and maintaining them is a third of the API server's cost of a status write. They stay empty
+// unless somebody uses server-side apply.
 func (e *Edit) Untracked() { e.untracked = true }
 
-// Begin remembers obj, which must be as it was read (and a copy, if it came from a
-// cache).
+// Begin remembers obj, which must be unchanged since it was read, and a copy if it came from a cache.
 func Begin(obj client.Object) (*Edit, error) {
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
@@ -39,12 +36,10 @@ func Begin(obj client.Object) (*Edit, error) {
 	return &Edit{obj: obj, before: before}, nil
 }
 
-// Commit writes what changed since Begin: at most one patch of the object and one of
-// its status, and none at all when nothing changed. Both fail with a conflict if
-// somebody else wrote the object in the meantime. It reports whether it wrote, which may be
-// so even if it fails: the object was written, and its status was not. The next try finds
-// nothing to write there, so who tells people of the change tells them now. Afterwards the
-// object is as the server returned it.
+// Commit writes the changes since Begin: at most one patch of the object and one of its status, and none if nothing changed. Both fail with
+// a conflict if somebody else wrote the object in the meantime. Commit returns whether it wrote, which may be true beside an error: then
+// the object was written and its status was not, and the caller should report the change now, since the next try finds nothing left to
+// write. Afterwards the object is as the server returned it.
 func (e *Edit) Commit(ctx context.Context, c client.Client, fieldManager string) (bool, error) {
 	spec, status, err := e.diff()
 	if err != nil {
@@ -71,9 +66,8 @@ func (e *Edit) CommitObject(ctx context.Context, c client.Client, fieldManager s
 	return spec != nil, nil
 }
 
-// CommitStatusFirst does what Commit does, the other way round: for who knows that another
-// stage waits for the change of the object, and would write at the same time as the status
-// is written. The status says for a moment what is not done yet.
+// CommitStatusFirst is Commit with the status first. It is for a change to the object that makes another stage write at once, which would
+// conflict with a later write of the status. For a moment the status is ahead of the object.
 func (e *Edit) CommitStatusFirst(ctx context.Context, c client.Client, fieldManager string) (bool, error) {
 	spec, status, err := e.diff()
 	if err != nil {
@@ -88,7 +82,7 @@ func (e *Edit) CommitStatusFirst(ctx context.Context, c client.Client, fieldMana
 	return spec != nil || status != nil, nil
 }
 
-// patch writes all but the status.
+// patch writes everything but the status.
 func (e *Edit) patch(ctx context.Context, c client.Client, spec map[string]json.RawMessage, fieldManager string) error {
 	if spec == nil {
 		return nil
@@ -117,13 +111,13 @@ func (e *Edit) patchStatus(ctx context.Context, c client.Client, status json.Raw
 	return nil
 }
 
-// goneError is the error of a patch whose object is not there any more.
+// goneError is the error of a patch whose object does not exist any more.
 type goneError struct{ error }
 
-// Unwrap lets others see what the server said.
+// Unwrap returns the server's error.
 func (e goneError) Unwrap() error { return e.error }
 
-// overtaken marks the error of a patch whose object was deleted since it was read.
+// overtaken marks the error of a patch whose object was deleted after it was read.
 func overtaken(err error) error {
 	if apierrors.IsNotFound(err) {
 		return goneError{err}
@@ -131,11 +125,10 @@ func overtaken(err error) error {
 	return err
 }
 
-// diff returns the merge patch of all but the status, and that of the status; nil
-// where nothing changed.
+// diff returns the merge patch of the object without its status, and that of the status; nil where nothing changed.
 func (e *Edit) diff() (spec map[string]json.RawMessage, status json.RawMessage, err error) {
-	// Most edits change nothing, and to see that takes no encoding. What looks different here may be
-	// the same as JSON, such as an empty list and none.
+	// Most edits change nothing, which this comparison sees without encoding. Values that differ here may still be the same in JSON, such
+	// as an empty list and a missing one.
 	if reflect.DeepEqual(e.before, e.obj) {
 		return nil, nil, nil
 	}
@@ -162,8 +155,7 @@ func (e *Edit) diff() (spec map[string]json.RawMessage, status json.RawMessage, 
 	return spec, status, nil
 }
 
-// locked adds the resourceVersion that the object has now to a patch, and that it is not to
-// be tracked any more.
+// locked adds the object's present resourceVersion to a patch, and clears managedFields if the Edit is Untracked.
 func (e *Edit) locked(patch map[string]json.RawMessage, untracked bool) (client.Patch, error) {
 	metadata := map[string]any{}
 	if raw, ok := patch["metadata"]; ok {

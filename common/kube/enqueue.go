@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// EnqueueLast adds requests behind everything that is there already: for a change
-// that concerns many objects, which must not delay what somebody just changed.
+// EnqueueLast adds requests behind all others in the queue. It is for a change that concerns many objects, which must not delay an object
+// that a person just changed.
 func EnqueueLast(q workqueue.TypedRateLimitingInterface[reconcile.Request], requests ...reconcile.Request) {
 	EnqueueLastAfter(q, 0, requests...)
 }
 
-// EnqueueLastAfter adds requests as EnqueueLast does, after some time. A request that is in the queue already is not put off.
+// EnqueueLastAfter is EnqueueLast after a delay. A request that is already in the queue is not delayed.
 func EnqueueLastAfter(q workqueue.TypedRateLimitingInterface[reconcile.Request], after time.Duration, requests ...reconcile.Request) {
 	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		pq.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority), After: after}, requests...)
@@ -33,7 +33,7 @@ func EnqueueLastAfter(q workqueue.TypedRateLimitingInterface[reconcile.Request],
 	}
 }
 
-// EnqueueBindings adds requests for those of some bindings that a change concerns, behind everything that is there already.
+// EnqueueBindings adds requests for those of the bindings that a change concerns, behind all others in the queue.
 func EnqueueBindings(q workqueue.TypedRateLimitingInterface[reconcile.Request], of []Binding, concerned func(Binding) bool) {
 	var requests []reconcile.Request
 	for _, b := range of {

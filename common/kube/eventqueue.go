@@ -22,23 +22,23 @@ import (
 )
 
 const (
-	// eventLanes is how many events are written at a time, and eventsWaiting how many may wait in each lane.
+	// eventLanes is the number of events written in parallel, and eventsWaiting the number that may wait in each lane.
 	eventLanes    = 8
 	eventsWaiting = 500
-	// seriesEnd is how long after its last event a series ends; one that goes on is told of every seriesTold.
+	// seriesEnd is the time after its last event when a series ends. The count of a series that goes on is written every seriesTold.
 	seriesEnd  = 6 * time.Minute
 	seriesTold = 30 * time.Minute
-	// seriesLook is how often that is looked at.
+	// seriesLook is the interval at which series are checked.
 	seriesLook = time.Minute
-	// mostSeries is how many events each lane has in mind, to count those that happen again.
+	// mostSeries bounds how many events each lane remembers to count repetitions.
 	mostSeries = 500
-	// How often an event is tried for which the API cannot be reached, and how long after the last time.
+	// How often an event is tried if the API cannot be reached, and the delay between tries.
 	eventTries = 12
 	eventPause = 10 * time.Second
 )
 
-// eventQueue writes events in the order of their coming, in a few lanes: those that are alike are in the same. Of these
-// the first is written, the second becomes a series, and how many more there were is told when it ends.
+// eventQueue writes events in their order, in a few lanes; equal events share a lane. The first of equal events is written, the second
+// starts a series, and the count of the series is written when it ends.
 type eventQueue struct {
 	sink    events.EventSink
 	clock   clock.WithTicker
@@ -55,7 +55,7 @@ func newEventQueue(sink events.EventSink, c clock.WithTicker) *eventQueue {
 	return q
 }
 
-// add queues an event, or drops it if there is no room.
+// add queues an event, or drops it if its lane is full.
 func (q *eventQueue) add(event *eventsv1.Event) {
 	select {
 	case q.lanes[maphash.Comparable(q.seed, seriesOf(event))%eventLanes] <- event:
@@ -90,10 +90,10 @@ func seriesOf(e *eventsv1.Event) seriesKey {
 	return out
 }
 
-// eventSeries is an event that was written, and how often it happened since.
+// eventSeries is an event that was written, and the number of its repetitions.
 type eventSeries struct {
 	event *eventsv1.Event
-	// count is how often it happened, and told what of that is written.
+	// count is the number of events in the series, and told the number that was written last.
 	count, told int32
 	last, wrote time.Time
 }
@@ -122,7 +122,7 @@ func (l *eventLane) run(ctx context.Context, from <-chan *eventsv1.Event) {
 	}
 }
 
-// tell writes an event, or counts it if one like it was written.
+// tell writes an event, or counts it as a repetition.
 func (l *eventLane) tell(ctx context.Context, event *eventsv1.Event) {
 	key, now := seriesOf(event), l.queue.clock.Now()
 	s := l.series[key]
@@ -151,7 +151,7 @@ func (l *eventLane) tell(ctx context.Context, event *eventsv1.Event) {
 	}
 }
 
-// look ends the series that nothing was added to for a time, and tells of those that go on.
+// look ends the series without new events, and writes the counts of the others.
 func (l *eventLane) look(ctx context.Context) {
 	now := l.queue.clock.Now()
 	for key, s := range l.series {
@@ -171,8 +171,7 @@ func (l *eventLane) end(ctx context.Context, key seriesKey, s *eventSeries) {
 	delete(l.series, key)
 }
 
-// count writes how often an event happened. The event itself is written again if it is gone: the API keeps events for a
-// time only.
+// count writes the count of a series. If the API has expired the event, it is written anew.
 func (l *eventLane) count(ctx context.Context, s *eventSeries) {
 	s.told, s.wrote = s.count, l.queue.clock.Now()
 	series := &eventsv1.EventSeries{Count: s.count, LastObservedTime: metav1.MicroTime{Time: s.last}}
@@ -192,7 +191,7 @@ func (l *eventLane) count(ctx context.Context, s *eventSeries) {
 	})
 }
 
-// write tries until the API has answered, a dozen times: an answer is final, whatever it is.
+// write tries to write until the API answers, a dozen times at most. Any answer is final, also a refusal.
 func (l *eventLane) write(ctx context.Context, event *eventsv1.Event, try func() error) {
 	for range eventTries {
 		err := try()

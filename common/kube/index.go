@@ -24,29 +24,27 @@ import (
 
 // Names of the indexes of a hub's cache.
 const (
-	// worksByBinding has Works by a part of the permanent id of their binding: see WorksOf.
+	// worksByBinding indexes Works by a part of the permanent id of their binding: see WorksOf.
 	worksByBinding = "binding-permanent-id"
-	// bindingsByCluster has bindings by every cluster that they name: see BindingKind.Naming.
+	// bindingsByCluster indexes bindings by every cluster that they name: see BindingKind.Naming.
 	bindingsByCluster = "clusters"
-	// bindingsByRequirer has bindings by every binding whose workload needs their object: see BindingKind.NeededBy.
+	// bindingsByRequirer indexes bindings by every binding whose workload needs their object: see BindingKind.NeededBy.
 	bindingsByRequirer = "required-by"
-	// bindingsByWait has bindings by the reason why they are not placed: see BindingKind.Waiting.
+	// bindingsByWait indexes bindings by the reason for which they are not scheduled: see BindingKind.Waiting.
 	bindingsByWait = "waits"
-	// bindingsByKind has bindings by the kind of their template, in whatever version: see BindingKind.OfKind.
+	// bindingsByKind indexes bindings by the kind of their template, in any version: see BindingKind.OfKind.
 	bindingsByKind = "template-kind"
-	// bindingsByGroup has bindings by every affinity group that they are in: see BindingKind.Peers.
+	// bindingsByGroup indexes bindings by each of their affinity groups: see BindingKind.Peers.
 	bindingsByGroup = "affinity-groups"
-	// anyReason stands there for whatever reason.
+	// anyReason is the value in bindingsByWait for every reason.
 	anyReason = "*"
 )
 
-// workShards is over how many values of its index the Works are spread. A value for each binding would be a map for each, in which
-// there is one Work: that took more memory than a third of the Work. Of a value that has some tens of Works those of a binding are
-// found as fast.
+// workShards is the number of values in the index of Works. A value for each binding would cost a map for each, with one Work in it: more
+// than a third of the memory of the Work. With some tens of Works to a value, those of one binding are found as fast.
 const workShards = 1 << 12
 
-// Index adds to a cache the indexes by which the stages of a hub find what a change concerns,
-// without looking at everything there is. It is called once, before the cache starts.
+// Index adds to a cache the indexes by which the stages of a hub find the objects that a change concerns. It is called once, before the cache starts.
 func Index(ctx context.Context, c Informed) error {
 	err := addIndex(ctx, c, &workv1alpha1.Work{}, worksByBinding, func(obj client.Object) []string {
 		if id := bindings.IDOf(obj); id != "" {
@@ -77,15 +75,15 @@ func Index(ctx context.Context, c Informed) error {
 	return nil
 }
 
-// shardOf is the value of the index for the Works of a binding.
+// shardOf returns the value in the index for the Works of a binding.
 func shardOf(id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
 	return strconv.FormatUint(uint64(h.Sum32()%workShards), 16)
 }
 
-// clustersNamed returns every cluster that a binding names: where it is to be or was required, what
-// it leaves, and what it shows a status of.
+// clustersNamed returns every cluster that a binding names: its targets, the clusters that require it, those that it is being evicted from,
+// and those in its status.
 func clustersNamed(obj client.Object) []string {
 	b, ok := obj.(Binding)
 	if !ok {
@@ -110,7 +108,7 @@ func clustersNamed(obj client.Object) []string {
 	return names.UnsortedList()
 }
 
-// requirers names the bindings whose workloads need the object of a binding.
+// requirers returns the bindings whose workloads need the object of a binding.
 func requirers(obj client.Object) []string {
 	b, ok := obj.(Binding)
 	if !ok {
@@ -123,7 +121,7 @@ func requirers(obj client.Object) []string {
 	return out
 }
 
-// waitsFor returns why the scheduler has not placed a binding, as its condition says.
+// waitsFor returns the reason of the condition for which a binding is not scheduled.
 func waitsFor(obj client.Object) []string {
 	b, ok := obj.(Binding)
 	if !ok {
@@ -136,7 +134,7 @@ func waitsFor(obj client.Object) []string {
 	return []string{c.Reason, anyReason}
 }
 
-// kindOfTemplate returns the kind of the template of a binding.
+// kindOfTemplate returns the kind of a binding's template.
 func kindOfTemplate(obj client.Object) []string {
 	b, ok := obj.(Binding)
 	if !ok {
@@ -146,8 +144,8 @@ func kindOfTemplate(obj client.Object) []string {
 	return []string{schema.FromAPIVersionAndKind(template.APIVersion, template.Kind).GroupKind().String()}
 }
 
-// groupsOf returns the affinity groups of a binding. A group is of one namespace, and one that stays together is not one that stays apart,
-// though they have the same name.
+// groupsOf returns the affinity groups of a binding, as values of the index. Groups of different namespaces differ, and so do an affinity
+// and an anti-affinity group of the same name.
 func groupsOf(obj client.Object) []string {
 	b, ok := obj.(Binding)
 	if !ok || b.BindingSpec().WorkloadAffinityGroups == nil {
@@ -164,29 +162,28 @@ func groupsOf(obj client.Object) []string {
 	return out
 }
 
-// Naming returns the bindings of the kind that name a cluster in their spec or status, to be read
-// and not to be changed. From a cache, which must have the indexes of Index, that takes as long as
-// there are such bindings; any other reader reads all of them.
+// Naming returns the bindings of the kind that name a cluster in their spec or status. They must not be changed. From a cache with the
+// indexes of Index, this takes time by the number of such bindings; from any other reader all bindings are read.
 func (k BindingKind) Naming(ctx context.Context, r client.Reader, cluster string) ([]Binding, error) {
 	return k.indexed(ctx, r, bindingsByCluster, cluster, clustersNamed)
 }
 
-// NeededBy returns the bindings of the kind, in any namespace, whose objects the workload of a binding needs, likewise.
+// NeededBy returns the bindings of the kind, in any namespace, whose objects the workload of a binding needs. See Naming for the cost.
 func (k BindingKind) NeededBy(ctx context.Context, r client.Reader, by types.NamespacedName) ([]Binding, error) {
 	return k.indexed(ctx, r, bindingsByRequirer, by.String(), requirers)
 }
 
-// Waiting returns the bindings of the kind that are shown as not placed for a reason; for any, if it is empty; likewise.
+// Waiting returns the bindings of the kind that are not scheduled for a reason; for any reason if it is empty. See Naming for the cost.
 func (k BindingKind) Waiting(ctx context.Context, r client.Reader, reason string) ([]Binding, error) {
 	return k.indexed(ctx, r, bindingsByWait, cmp.Or(reason, anyReason), waitsFor)
 }
 
-// OfKind returns the bindings of the kind whose templates are of a kind, in whatever version, likewise.
+// OfKind returns the bindings of the kind whose templates are of a kind, in any version. See Naming for the cost.
 func (k BindingKind) OfKind(ctx context.Context, r client.Reader, template schema.GroupKind) ([]Binding, error) {
 	return k.indexed(ctx, r, bindingsByKind, template.String(), kindOfTemplate)
 }
 
-// Peers returns the bindings of the kind that are in an affinity group of a binding, without itself, by name; likewise.
+// Peers returns the other bindings of the kind that share an affinity group with a binding, by name. See Naming for the cost.
 func (k BindingKind) Peers(ctx context.Context, r client.Reader, of Binding) ([]Binding, error) {
 	var out []Binding
 	for _, group := range groupsOf(of) {
@@ -201,7 +198,7 @@ func (k BindingKind) Peers(ctx context.Context, r client.Reader, of Binding) ([]
 	return slices.CompactFunc(out, func(a, b Binding) bool { return a.GetName() == b.GetName() }), nil // one may be in both groups
 }
 
-// indexed returns the bindings that have a value in an index, whose values are those of a function.
+// indexed returns the bindings that have a value in an index. Values is the function that computes the index, for readers without it.
 func (k BindingKind) indexed(ctx context.Context, r client.Reader, index, value string, values client.IndexerFunc) ([]Binding, error) {
 	if found, ok := underIndex(ctx, r, k.New(), index, value); ok {
 		out := make([]Binding, 0, len(found))

@@ -15,29 +15,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// MetadataInformers are the informers of a cache that keep the metadata of objects and
-// nothing else. Several stages share one: it runs while any of them holds it. It is
-// safe for use by many goroutines.
+// MetadataInformers are informers of a cache that keep only the metadata of objects. Several stages share the informer of a kind, which
+// runs while any of them holds it. It is safe for use by many goroutines.
 type MetadataInformers struct {
 	cache cache.Cache
 
-	// checking is held while it is asked which kinds are still served.
+	// checking is held while the API is asked which kinds it still serves.
 	checking sync.Mutex
 
 	mu    sync.Mutex
 	users map[schema.GroupVersionKind]int
-	// lose are told of kinds that are not served any more.
+	// lose are called with each kind that is not served any more.
 	lose []func(context.Context, schema.GroupVersionKind) error
 }
 
-// NewMetadataInformers returns the informers of a cache. There is one such value for
-// each cache, or they would stop each other's informers.
+// NewMetadataInformers returns the informers of a cache. A cache needs exactly one, since two would stop each other's informers.
 func NewMetadataInformers(c cache.Cache) *MetadataInformers {
 	return &MetadataInformers{cache: c, users: map[schema.GroupVersionKind]int{}}
 }
 
-// Hold starts the informer of a kind, or joins it, and returns at once: whether the first
-// list is here, HasSynced says. Whoever holds one lets it go once.
+// Hold starts the informer of a kind, or shares it, and returns at once; HasSynced says whether the first list has arrived. Each Hold needs
+// one LetGo.
 func (m *MetadataInformers) Hold(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,9 +47,8 @@ func (m *MetadataInformers) Hold(ctx context.Context, kind schema.GroupVersionKi
 	return informer, nil
 }
 
-// LetGo ends the informer of a kind when nobody else holds it. The caller has removed
-// its handlers, and reads nothing of the kind from the cache any more: a read would
-// start an informer that nobody holds.
+// LetGo releases the informer of a kind, and stops it if nobody else holds it. The caller must have removed its handlers, and must not read
+// the kind from the cache any more: a read would start an informer that nobody holds.
 func (m *MetadataInformers) LetGo(ctx context.Context, kind schema.GroupVersionKind) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,15 +63,14 @@ func (m *MetadataInformers) LetGo(ctx context.Context, kind schema.GroupVersionK
 	return nil
 }
 
-// subscribe has a function called for every kind that is not served any more, to let go of it.
+// subscribe registers a function that is called with each kind that is not served any more, and should let go of it.
 func (m *MetadataInformers) subscribe(lose func(context.Context, schema.GroupVersionKind) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lose = append(m.lose, lose)
 }
 
-// DropUnserved has the kinds let go that the API does not serve any more. A second call
-// while the first one asks does nothing.
+// DropUnserved asks the API which kinds it serves, and has the others let go. A second call does nothing while the first one is asking.
 func (m *MetadataInformers) DropUnserved(ctx context.Context, live client.Reader) error {
 	if !m.checking.TryLock() {
 		return nil
@@ -99,7 +95,7 @@ func (m *MetadataInformers) DropUnserved(ctx context.Context, live client.Reader
 	return errors.Join(failures...)
 }
 
-// MetadataOf returns an object of a kind that has room for metadata only.
+// MetadataOf returns an empty PartialObjectMetadata of a kind.
 func MetadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(kind)

@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// NamespaceNamed returns a Namespace, not to be changed; nil for no name, and for one that there is none of. One that the
-// cache does not have yet is read live: what is in a new namespace may be known before it, and where that may go is said on it.
+// NamespaceNamed returns a Namespace, which must not be changed; nil if the name is empty or the Namespace does not exist. A Namespace that
+// is not in the cache is read live: objects of a new namespace may arrive before it, and its annotations say which clusters they may use.
 func NamespaceNamed(ctx context.Context, cached, live client.Reader, name string) (*corev1.Namespace, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // There is none.
@@ -33,7 +33,7 @@ func NamespaceNamed(ctx context.Context, cached, live client.Reader, name string
 	return ns, nil
 }
 
-// AllowanceChanged says whether other clusters may be used in a namespace than before.
+// AllowanceChanged says whether a change of a Namespace changes which clusters its objects may use.
 func AllowanceChanged(before, after metav1.Object) bool {
 	was, did := before.GetAnnotations()[contract.ClustersAnnotation]
 	is, does := after.GetAnnotations()[contract.ClustersAnnotation]

@@ -19,34 +19,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// For how long is taken for true which kinds the API said that it serves, and which version of one that it does it prefers.
+// How long the API's answers about served kinds, and about the preferred version of a kind, are cached.
 const (
 	servedFor    = time.Second
 	preferredFor = 10 * time.Second
 )
 
-// ServedKinds are the kinds that an API serves. It is asked for all of them at once, and at most once in a second, however many
-// are looked for that it does not serve: the mapper of controller-runtime asks for each of these anew, and makes all of its
-// mappings anew under its lock. It is safe for use by many goroutines.
+// ServedKinds knows the kinds that an API serves. It lists them all at once, and at most once a second even if many unknown kinds are asked
+// for; the mapper of controller-runtime would ask again for each, and rebuild all of its mappings under its lock. It is safe for use by
+// many goroutines.
 type ServedKinds struct {
 	list  func(context.Context) ([]*metav1.APIResourceList, error)
 	clock clock.PassiveClock
 
-	// mu guards what is below, and is held while the API is asked.
+	// mu guards the fields below, and is held while the API is asked.
 	mu    sync.Mutex
 	asked time.Time
-	// err is why the API did not say which kinds it serves.
+	// err is the error of the last request for the kinds.
 	err   error
 	kinds map[schema.GroupVersionKind]struct{}
-	// versions has those in which each of them is served.
+	// versions has the served versions of each kind.
 	versions map[schema.GroupKind][]string
-	// spelt has how kinds are spelt by how they would be in lower case.
+	// spelt has the right spelling of each kind by its name in lower case.
 	spelt map[schema.GroupVersionKind]string
-	// silent are the groups of which the API did not say what they have: those of servers behind it that do not answer.
+	// silent are the groups whose kinds the API did not list, because the aggregated server behind them does not answer.
 	silent map[schema.GroupVersion]error
 }
 
-// ServedBy returns the kinds that the API of a manager serves.
+// ServedBy returns the kinds served by the API of a manager.
 func ServedBy(mgr manager.Manager, c clock.PassiveClock) (*ServedKinds, error) {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -55,7 +55,7 @@ func ServedBy(mgr manager.Manager, c clock.PassiveClock) (*ServedKinds, error) {
 	return ServedThrough(d, c), nil
 }
 
-// ServedThrough returns the kinds that an API serves which is asked by a discovery client.
+// ServedThrough returns the kinds served by the API of a discovery client.
 func ServedThrough(d discovery.ServerResourcesInterfaceWithContext, c clock.PassiveClock) *ServedKinds {
 	return NewServedKinds(func(ctx context.Context) ([]*metav1.APIResourceList, error) {
 		_, lists, err := d.ServerGroupsAndResourcesWithContext(ctx)
@@ -63,13 +63,13 @@ func ServedThrough(d discovery.ServerResourcesInterfaceWithContext, c clock.Pass
 	}, c)
 }
 
-// NewServedKinds returns the kinds that a function lists, as discovery clients do.
+// NewServedKinds returns the kinds that a discovery function lists.
 func NewServedKinds(list func(context.Context) ([]*metav1.APIResourceList, error), c clock.PassiveClock) *ServedKinds {
 	return &ServedKinds{list: list, clock: c}
 }
 
-// Check returns nil for a kind that the API served when it last said so. The error is IsUnserved if it did not; any other means
-// that the API does not say.
+// Check returns nil for a kind that the API served at the last answer. The error matches IsUnserved if it did not; any other error means
+// that the API did not answer.
 func (s *ServedKinds) Check(ctx context.Context, kind schema.GroupVersionKind) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func (s *ServedKinds) Check(ctx context.Context, kind schema.GroupVersionKind) e
 	return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 }
 
-// Versions returns the versions in which the API served a kind when it last said so, in no order; none of a kind that it did not
-// serve. The error means that the API does not say.
+// Versions returns the versions in which the API served a kind at the last answer, in no order; none for an unknown kind. An error means
+// that the API did not answer.
 func (s *ServedKinds) Versions(ctx context.Context, of schema.GroupKind) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,9 +102,10 @@ func (s *ServedKinds) Versions(ctx context.Context, of schema.GroupKind) ([]stri
 	return slices.Clone(s.versions[of]), nil
 }
 
-// Preferred returns the apiVersion in which an owner of a kind is named, so that the garbage collector of the API finds it: by Kubernetes'
-// order of versions, in which the newest stable one is the first, the best of those in which the kind is served. It asks at most once in ten
-// seconds for a kind of which it has heard, and once in a second for an owner that is named for the first time. What is said already, if anything is, stays if the API does not tell, and the kind's own is the last resort.
+// Preferred returns the apiVersion for an owner reference to a kind, such that the garbage collector finds the owner: the served version
+// that is first in Kubernetes' order of versions, in which the newest stable one leads. It asks the API at most once in ten seconds for a
+// known kind, and once a second for a new one. If the API does not answer, the present apiVersion of the reference stays, or else the
+// kind's own is used.
 func (s *ServedKinds) Preferred(ctx context.Context, kind schema.GroupVersionKind, said string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +123,7 @@ func (s *ServedKinds) Preferred(ctx context.Context, kind schema.GroupVersionKin
 	return kind.GroupVersion().String()
 }
 
-// isSilent says whether the API did not tell of some version of a group what it has.
+// isSilent says whether the API failed to list some version of a group.
 func (s *ServedKinds) isSilent(group string) bool {
 	for gv := range s.silent {
 		if gv.Group == group {

@@ -12,25 +12,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A list of a cache has its objects by value: what is listed is copied once even if it is not copied deeply, which are
-// megabytes for each look at thousands of clusters or tens of thousands of bindings. Who reads, and changes nothing, gets by
-// with the addresses of what is in the store of the cache.
+// A list of controller-runtime's cache holds objects by value, so even without deep copies it copies each object once: megabytes for each
+// list of thousands of clusters or tens of thousands of bindings. The functions here return pointers to the objects in the store instead,
+// for callers that change nothing.
 
-// cachedClient is a client whose cache can be asked for its informers.
+// cachedClient is a client that also gives access to the informers of its cache.
 type cachedClient struct {
 	client.Client
 
 	informers cache.Informers
 }
 
-// Informed has the informers of a cache: the cache itself, and a client that NewClient made.
+// Informed is something with informers: a cache, or a client that NewClient made.
 type Informed interface {
 	// GetInformer returns the informer of a kind.
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
-// NewClient makes the client of a manager. The functions of this package that list what nobody may change read the store
-// of its cache; any other list, and all else, is as of any client.
+// NewClient makes the client of a manager. The list functions of this package read the store of its cache; all other methods are those of a
+// usual client.
 func NewClient(cfg *rest.Config, o client.Options) (client.Client, error) {
 	c, err := client.New(cfg, o)
 	if err != nil || o.Cache == nil {
@@ -47,9 +47,8 @@ func (c *cachedClient) GetInformer(ctx context.Context, obj client.Object, opts 
 	return c.informers.GetInformer(ctx, obj, opts...)
 }
 
-// stored returns what the store of a cache has of the kind of an object: the very objects, which nobody may change. It says no if
-// it cannot tell and the reader is to be asked for a list: if that has no cache, or not all of the kind yet, or if the options
-// ask for more than a namespace and labels.
+// stored returns the objects of a kind in the store of a cache; they must not be changed. It returns false if the caller has to use List:
+// the reader has no cache, the kind has not synced, or the options select by more than namespace and labels.
 func stored[T client.Object](ctx context.Context, r client.Reader, of T, opts []client.ListOption) ([]T, bool) {
 	var o client.ListOptions
 	o.ApplyOptions(opts)
@@ -80,8 +79,7 @@ func stored[T client.Object](ctx context.Context, r client.Reader, of T, opts []
 	return out, true
 }
 
-// listShared lists what is to be read and not to be changed, as the interface that as makes of it: from the store of a cache if
-// there is one, or else into an empty list, whose items are what is returned then.
+// listShared lists objects that must not be changed, converted to an interface by as: from the store of a cache, or else by List into empty.
 func listShared[T any, P interface {
 	*T
 	client.Object
@@ -103,8 +101,8 @@ func listShared[T any, P interface {
 	return out, nil
 }
 
-// addIndex adds an index of the objects of a kind in all namespaces to a cache. One that IndexField of the cache makes has each value once
-// more for the namespace of the object, which nobody asks for: of values that few objects have that is most of the index.
+// addIndex adds to a cache an index of the objects of a kind in all namespaces. IndexField of the cache would store each value once more
+// for the object's namespace, which nobody uses: for values that few objects have, that is most of the index.
 func addIndex(ctx context.Context, c Informed, of client.Object, name string, values client.IndexerFunc) error {
 	informer, err := c.GetInformer(ctx, of, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -119,8 +117,8 @@ func addIndex(ctx context.Context, c Informed, of client.Object, name string, va
 	}})
 }
 
-// underIndex returns what the store of a cache has of the kind of an object under a value of an index of addIndex: the very objects,
-// which nobody may change. It says no if the reader has no such index, or not all of the kind yet.
+// underIndex returns the objects that have a value in an index of addIndex; they must not be changed. It returns false if the reader has no
+// such index, or the kind has not synced.
 func underIndex(ctx context.Context, r client.Reader, of client.Object, index, value string) ([]any, bool) {
 	store, ok := filledStore(ctx, r, of)
 	if !ok {
@@ -130,8 +128,7 @@ func underIndex(ctx context.Context, r client.Reader, of client.Object, index, v
 	return found, err == nil
 }
 
-// filledStore returns where the cache behind a reader keeps what it has of the kind of an object; false if the reader has no cache, or not
-// all of the kind yet.
+// filledStore returns the store of a kind in the cache behind a reader; false if there is no cache, or the kind has not synced.
 func filledStore(ctx context.Context, r client.Reader, of client.Object) (toolscache.Indexer, bool) {
 	from, ok := r.(Informed)
 	if !ok {
@@ -144,7 +141,7 @@ func filledStore(ctx context.Context, r client.Reader, of client.Object) (toolsc
 	return storeOf(informer)
 }
 
-// storeOf returns where an informer keeps what it watches. One that watches some namespaces only keeps it in several places.
+// storeOf returns the store of an informer; false for an informer that watches several namespaces, which has several stores.
 func storeOf(informer cache.Informer) (toolscache.Indexer, bool) {
 	one, ok := informer.(toolscache.SharedIndexInformer)
 	if !ok {
@@ -153,7 +150,7 @@ func storeOf(informer cache.Informer) (toolscache.Indexer, bool) {
 	return one.GetIndexer(), true
 }
 
-// indexed returns the store of an informer with some indexes added, unless it has them. They find what was there before, too.
+// indexed returns the store of an informer, with indexes added that it lacks. They also cover objects that were already there.
 func indexed(informer cache.Informer, by toolscache.Indexers) (toolscache.Indexer, error) {
 	if len(by) == 0 {
 		return nil, nil //nolint:nilnil // Nobody asks for a store without an index.

@@ -2,15 +2,14 @@ package kube
 
 import "sync"
 
-// WarnOnce remembers the last warning of each reason about each thing, so that people hear it
-// once and not with every try. The zero value is ready; it is safe for use by many
-// goroutines.
+// WarnOnce remembers the last warning for each object and reason, so that a warning is given once and not at every retry. The zero value is
+// ready; it is safe for use by many goroutines.
 type WarnOnce[K comparable] struct {
 	mu   sync.Mutex
 	last map[K]map[string]string
 }
 
-// IsNew says whether this was not the last warning of the reason, and remembers it.
+// IsNew remembers a warning, and returns false if it is the same as the last one of the reason.
 func (w *WarnOnce[K]) IsNew(about K, reason, warning string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -27,7 +26,7 @@ func (w *WarnOnce[K]) IsNew(about K, reason, warning string) bool {
 	return true
 }
 
-// Resolved drops the warning of a reason, so that it is new when it comes again.
+// Resolved forgets the warning of a reason, so that it counts as new the next time.
 func (w *WarnOnce[K]) Resolved(about K, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +35,7 @@ func (w *WarnOnce[K]) Resolved(about K, reason string) {
 	}
 }
 
-// Forget drops all warnings about a thing: it is well, or gone.
+// Forget forgets all warnings about an object that is well or gone.
 func (w *WarnOnce[K]) Forget(about K) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

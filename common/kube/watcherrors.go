@@ -13,14 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// WatchErrors handles the errors of the watches of a cache. That a kind is not served any
-// more is no error: kinds go with their definitions. The zero value is ready.
+// WatchErrors handles the errors of the watches of a cache. It is no error that a kind is not served any more: its definition was deleted.
+// The zero value is ready.
 type WatchErrors struct {
 	removed atomic.Pointer[func(context.Context)]
 }
 
-// OnRemoved has a function called when some watch fails because its kind is not served any
-// more. It must not wait.
+// OnRemoved sets a function that is called when a watch fails because its kind is not served any more. It must not block.
 func (w *WatchErrors) OnRemoved(do func(context.Context)) { w.removed.Store(&do) }
 
 // Handle is a toolscache.WatchErrorHandlerWithContext.

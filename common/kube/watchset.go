@@ -18,8 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// How long to wait for the first list of a kind: the longer it has not come, the
-// longer. Most come within milliseconds, some never do.
+// How long to wait for the first list of a kind. The delay grows with the time waited: most lists arrive within milliseconds, some never do.
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = 10 * time.Second
@@ -29,38 +28,36 @@ const (
 type WatchSetDeps struct {
 	// Informers are the informers of the manager's cache.
 	Informers *MetadataInformers
-	// Cache reads what the informers keep.
+	// Cache reads the objects that the informers keep.
 	Cache client.Reader
 	// Live reads from the API server.
 	Live client.Reader
-	// Mapper knows where the objects of kinds are served.
+	// Mapper knows the resources of kinds.
 	Mapper meta.RESTMapper
-	// Served are the kinds that the API serves: the mapper is asked for no other.
+	// Served knows the kinds that the API serves. The mapper is only asked for these.
 	Served *ServedKinds
-	// Clock says since when a kind is watched.
+	// Clock measures for how long a kind has been watched.
 	Clock clock.PassiveClock
-	// Indexers are the indexes of the stores of all kinds, by which ReadStore finds objects; none if it is empty. Sets that
-	// share informers mean the same by the same name.
+	// Indexers are added to the stores of all kinds, for ReadStore; they may be empty. Sets that share informers must use the same function
+	// under the same name.
 	Indexers toolscache.Indexers
-	// Handler gets what the watch of a kind shows.
+	// Handler gets the events of all watches.
 	Handler func(schema.GroupVersionKind) toolscache.ResourceEventHandler
-	// Unserved is told that a kind is not watched any more because the API does not serve
-	// it any more. It must not wait; nil if nobody needs to know.
+	// Unserved is called when the watch of a kind ends because the API does not serve the kind any more. It must not block, and may be nil.
 	Unserved func(schema.GroupVersionKind)
 }
 
-// WatchSet is the kinds whose objects a stage watches, as metadata only. Kinds come and go
-// while it works. It is safe for use by many goroutines.
+// WatchSet watches the metadata of objects of several kinds for one stage. Kinds are added and removed while it runs. It is safe for use by
+// many goroutines.
 type WatchSet struct {
 	WatchSetDeps
 
 	// starting is held while a watch starts or stops.
 	starting sync.Mutex
-	// mu guards what is below. Readers of a cache hold it, so that no informer is
-	// removed below them and made again by the read.
+	// mu guards the fields below. Readers of the cache hold it too, so that no informer is removed during a read, which would start it again.
 	mu      sync.RWMutex
 	watched map[schema.GroupVersionKind]*watchedKind
-	// removed are kinds that were served once: the mapper may still know them.
+	// removed are kinds that are not served any more, although the mapper may still know them.
 	removed map[schema.GroupVersionKind]struct{}
 }
 
@@ -83,8 +80,7 @@ func NewWatchSet(deps WatchSetDeps) *WatchSet {
 // IsUnserved says whether an error means that the API has no such kind, or not any more.
 func IsUnserved(err error) bool { return meta.IsNoMatchError(err) }
 
-// Ensure watches a kind, and says whether its objects have a namespace. The error is
-// IsUnserved if the API has no such kind.
+// Ensure watches a kind, and says whether its objects are namespaced. It returns an error that matches IsUnserved if the API has no such kind.
 func (w *WatchSet) Ensure(ctx context.Context, kind schema.GroupVersionKind) (namespaced bool, err error) {
 	if k := w.get(kind); k != nil {
 		return k.namespaced, nil
@@ -122,16 +118,16 @@ func (w *WatchSet) Ensure(ctx context.Context, kind schema.GroupVersionKind) (na
 	return k.namespaced, nil
 }
 
-// mapping says where the objects of a kind are served.
+// mapping returns the resource of a kind.
 func (w *WatchSet) mapping(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	// If the API does not say, the mapper may still know.
+	// If the API does not answer, the mapper may still know the kind.
 	if err := w.Served.Check(ctx, kind); IsUnserved(err) {
 		return nil, err
 	}
 	return Mapping(w.Mapper, kind)
 }
 
-// confirm asks the API whether a kind is back that was not served any more.
+// confirm asks the API whether it serves a kind again that it had stopped serving.
 func (w *WatchSet) confirm(ctx context.Context, kind schema.GroupVersionKind) error {
 	w.mu.RLock()
 	_, removed := w.removed[kind]
@@ -152,12 +148,12 @@ func (w *WatchSet) confirm(ctx context.Context, kind schema.GroupVersionKind) er
 	return nil
 }
 
-// IsServed says whether the API serves a kind, which need not be watched. If the API does not say, it does.
+// IsServed says whether the API serves a kind, which need not be watched. It returns true if the API does not answer.
 func (w *WatchSet) IsServed(ctx context.Context, kind schema.GroupVersionKind) bool {
 	return !IsUnserved(w.Served.Check(ctx, kind)) && !IsUnserved(w.confirm(ctx, kind))
 }
 
-// Stop ends the watch of a kind and reports whether there was one.
+// Stop ends the watch of a kind, and returns whether there was one.
 func (w *WatchSet) Stop(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
 	w.starting.Lock()
 	defer w.starting.Unlock()
@@ -209,7 +205,7 @@ func (w *WatchSet) Versions(of schema.GroupKind) []string {
 	return out
 }
 
-// LookAgain returns when to look again whether the first list of a kind is here.
+// LookAgain returns the delay after which to check again whether the first list of a kind has arrived.
 func (w *WatchSet) LookAgain(kind schema.GroupVersionKind) time.Duration {
 	if k := w.get(kind); k != nil {
 		return LookAgain(w.Clock.Since(k.since))
@@ -217,8 +213,7 @@ func (w *WatchSet) LookAgain(kind schema.GroupVersionKind) time.Duration {
 	return firstLook
 }
 
-// LookAgain returns when to look again for what did not come for so long: the longer, the
-// longer.
+// LookAgain returns the delay before the next check for something that was waited for so long: it grows with that time.
 func LookAgain(waited time.Duration) time.Duration { return min(max(waited/8, firstLook), lastLook) }
 
 // Listing says whether the cache has the objects of a kind.
@@ -228,20 +223,19 @@ type Listing int
 const (
 	// Unwatched means that the kind is not watched.
 	Unwatched Listing = iota
-	// Syncing means that the first list is not here yet.
+	// Syncing means that the first list has not arrived yet.
 	Syncing
 	// Listed means that the cache has the objects of the kind.
 	Listed
 )
 
-// Read calls a function that may read the objects of a kind from the cache, if that has
-// them, and says whether their kind is namespaced.
+// Read calls a function that reads the objects of a kind, and is told whether the kind is namespaced, if the cache has them.
 func (w *WatchSet) Read(kind schema.GroupVersionKind, read func(from client.Reader, namespaced bool) error) (Listing, error) {
 	return w.read(kind, func(k *watchedKind) error { return read(w.Cache, k.namespaced) })
 }
 
-// ReadStore calls a function that may read what the cache has of a kind, if it has that, by the indexes of the set. What is in
-// the store is shared with everybody, and nobody may change it.
+// ReadStore calls a function that reads the store of a kind, by the indexes of the set, if the cache has the kind. The objects in the store
+// are shared and must not be changed.
 func (w *WatchSet) ReadStore(kind schema.GroupVersionKind, read func(store toolscache.Indexer) error) (Listing, error) {
 	return w.read(kind, func(k *watchedKind) error { return read(k.store) })
 }

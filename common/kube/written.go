@@ -12,8 +12,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// writtenFor is how long a write is remembered at most. A cache that is further
-// behind than this costs a conflict, nothing else.
+// writtenFor bounds how long a write is remembered. If the cache is further behind, the next write conflicts, which is harmless.
 const writtenFor = 10 * time.Second
 
 // Written remembers what this process wrote until the cache shows it, so that a
@@ -25,8 +24,7 @@ type Written[K comparable, T client.Object] struct {
 	mu      sync.Mutex
 	objects map[K]written[T]
 	order   []orderOf[K]
-	// ended are the objects whose end the watch has shown: the answer to a write may
-	// come after it.
+	// ended are the objects that the watch has shown as deleted: the answer to a write may arrive after that.
 	ended      map[types.UID]struct{}
 	endedOrder []orderOf[types.UID]
 }
@@ -69,7 +67,7 @@ func (w *Written[K, T]) Put(key K, obj T) {
 	w.order = append(w.order, orderOf[K]{key: key, at: now})
 }
 
-// Seen is told what the watch shows of an object.
+// Seen is to be called with each version of an object that the watch shows.
 func (w *Written[K, T]) Seen(key K, obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +76,7 @@ func (w *Written[K, T]) Seen(key K, obj client.Object) {
 	}
 }
 
-// IsLast says whether a version of an object that the watch shows is the last one that was written here. It is to be asked before Seen is told.
+// IsLast says whether a version of an object that the watch shows is the last one that this process wrote. Call it before Seen.
 func (w *Written[K, T]) IsLast(key K, obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +84,7 @@ func (w *Written[K, T]) IsLast(key K, obj client.Object) bool {
 	return ok && mine.obj.GetUID() == obj.GetUID() && mine.obj.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// Gone is told that the watch shows an object as deleted.
+// Gone is to be called when the watch shows that an object was deleted.
 func (w *Written[K, T]) Gone(key K, obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,9 +100,8 @@ func (w *Written[K, T]) Gone(key K, obj client.Object) {
 	w.endedOrder = append(w.endedOrder, orderOf[types.UID]{key: obj.GetUID(), at: now})
 }
 
-// Latest returns the newer of what the cache shows and what was written, and whether
-// there is one; found says whether the cache shows anything. The caller may change
-// what it gets.
+// Latest returns the newer of the cached and the written version of an object; found says whether the cache has the object. The caller may
+// change the result.
 func (w *Written[K, T]) Latest(key K, cached T, found bool) (T, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
