@@ -13,9 +13,8 @@ import (
 	"fairlead.dev/hub/fleet/cluster/capacity"
 )
 
-// compareCapacity brings what is usual of a Cluster, and its condition CapacityJumped, up to date
-// with what its agent reports. It returns what to tell people: the message of a jump that was not
-// shown before, else nothing. When a day has passed nobody wakes us, but the lease will.
+// compareCapacity updates the baseline of a Cluster's capacity and its condition CapacityJumped from the agent's report. It returns the
+// message of a new jump, for an event, or else an empty text. No timer runs for the end of a day: the next heartbeat comes soon enough.
 func (r *Reconciler) compareCapacity(cluster *clusterv1alpha1.Cluster) (string, error) {
 	var believed corev1.ResourceList
 	if summary := cluster.Capacity(); summary != nil {

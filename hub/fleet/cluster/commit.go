@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/fleet/cluster/taint"
 )
 
-// record writes what follows from the decision, if it is not there yet.
+// record writes the result of the decision to the Cluster, unless it is there already.
 func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) error {
 	edit, err := kube.Begin(cluster)
 	if err != nil {
@@ -86,8 +86,8 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return nil
 }
 
-// setTaints decides the taints, which follow from what is believed of the member. Of one that comes and goes that is
-// for a while still the silence.
+// setTaints sets the taints that follow from the Cluster's conditions. For a member whose heartbeats come and go, Ready counts as Unknown
+// until it has settled.
 func (r *Reconciler) setTaints(ctx context.Context, cluster *clusterv1alpha1.Cluster, settling bool) error {
 	policies, err := r.taintPolicies(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Reconciler) setTaints(ctx context.Context, cluster *clusterv1alpha1.Clu
 	return nil
 }
 
-// report tells people what changed.
+// report emits the events about the changes.
 func (r *Reconciler) report(
 	ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision, ready *metav1.Condition, before, after []corev1.Taint,
 ) {

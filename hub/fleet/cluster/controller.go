@@ -25,34 +25,31 @@ const (
 	DefaultMonitorPeriod      = 5 * time.Second
 	DefaultGracePeriod        = 40 * time.Second
 	DefaultStartupGracePeriod = 60 * time.Second
-	// Each look at a silent cluster is a live read and two writes, and when a region is lost hundreds are due at once.
+	// Each decision about a silent cluster costs a live read and two writes, and when a region fails hundreds are due at once.
 	defaultWorkers = 8
 )
 
 // Deps are the dependencies of the stage.
 type Deps struct {
-	// ExecutionNamespacePrefix is followed by the name of the cluster.
+	// ExecutionNamespacePrefix is the prefix of the names of execution namespaces, before the name of the cluster.
 	ExecutionNamespacePrefix string
-	// Events takes what happens to Clusters.
+	// Events takes the events about Clusters.
 	Events kube.EventSink
-	// Clock is the hub's clock, by which silence is measured.
+	// Clock is the hub's clock, which silence is measured by.
 	Clock clock.WithTicker
-	// Lines are the lines that agents keep open to the hub; nil if the hub takes none.
+	// Lines has the state of the agents' lines; nil if the hub accepts none.
 	Lines Lines
-	// Workers is how many Clusters are handled at once; 0 means the default.
+	// Workers is the number of Clusters that are reconciled in parallel; 0 is the default.
 	Workers int
-	// MonitorPeriod is how long the hub may be stopped without starting the grace
-	// periods over; 0 means the default.
+	// MonitorPeriod is how long the hub's process may be suspended before all grace periods start over; 0 is the default.
 	MonitorPeriod time.Duration
-	// GracePeriod is how long a member that has reported may be silent; 0 means the
-	// default.
+	// GracePeriod is how long a member that has reported may be silent; 0 is the default.
 	GracePeriod time.Duration
-	// StartupGracePeriod is how long a member may take until its first report; 0 means
-	// the default.
+	// StartupGracePeriod is how long a member may take until its first report; 0 is the default.
 	StartupGracePeriod time.Duration
 }
 
-// Reconciler keeps Clusters.
+// Reconciler reconciles Clusters.
 type Reconciler struct {
 	hubClient client.Client
 	hubReader client.Reader // live
@@ -63,12 +60,11 @@ type Reconciler struct {
 	states    *clusterStates
 	lines     *lineTracker
 	watchdog  *watchdog
-	// warned has the warnings about Clusters, by name, and about policies, by UID.
+	// warned remembers the warnings about Clusters, by name, and about policies, by UID.
 	warned kube.WarnOnce[string]
 }
 
-// New returns a Reconciler that reads through the client of a manager, and live where
-// a cache may not be trusted.
+// New returns a Reconciler that reads through the client of a manager, and live where a stale cache would do harm.
 func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconciler, error) {
 	if deps.ExecutionNamespacePrefix == "" || deps.Events == nil || deps.Clock == nil {
 		return nil, errors.New("making the cluster stage: prefix of execution namespaces, events and clock are needed")
@@ -106,9 +102,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return r.register(mgr, orDefault(deps.Workers, defaultWorkers))
 }
 
-// Reconcile brings one Cluster to where it should be. Everything that follows from
-// what is seen goes into one patch of the Cluster (and one of its status, when the
-// member fell silent); then the execution namespace is made, or unmade.
+// Reconcile reconciles one Cluster. All changes go into one patch of the Cluster, and one of its status if the member fell silent. Then the
+// execution namespace is created, or, for a deleted Cluster, removed.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	shared := &clusterv1alpha1.Cluster{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, shared, client.UnsafeDisableDeepCopy); err != nil {
@@ -146,9 +141,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// isHeartbeatOnly says whether there is nothing to do but to remember that the agent lives: that is all that a
-// heartbeat says, and thousands of agents have one every few seconds. Everything that record goes by is as
-// it was when it found nothing to write, and the execution namespace is there.
+// isHeartbeatOnly says whether only a heartbeat has arrived, so that there is nothing to write. Thousands of agents send one every few
+// seconds. The Cluster, the policies and the execution namespace must be as they were when there was last nothing to write.
 func (r *Reconciler) isHeartbeatOnly(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) bool {
 	if decision.Ready != nil || decision.Settling || !cluster.DeletionTimestamp.IsZero() {
 		return false
@@ -162,8 +156,7 @@ func (r *Reconciler) isHeartbeatOnly(ctx context.Context, cluster *clusterv1alph
 	return err == nil && namespace.DeletionTimestamp.IsZero()
 }
 
-// decideHealth decides whether the member is heard from. Before it is called silent, the
-// lease is read live: a cache that lags is no silence.
+// decideHealth decides whether the member is alive. Before the decision that it is silent, the lease is read live, since the cache may lag.
 func (r *Reconciler) decideHealth(ctx context.Context, cluster *clusterv1alpha1.Cluster) (health.Decision, error) {
 	renewed, patience, err := r.leaseRenewal(ctx, r.hubClient, cluster.Name)
 	if err != nil {

@@ -67,7 +67,7 @@ func taintFailed(cluster *clusterv1alpha1.Cluster, err error) kube.Event {
 		fmt.Sprintf("The taints of cluster %s could not be written: %v.", cluster.Name, err))
 }
 
-// notReady tells of a cluster that became so.
+// notReady is the event about a Cluster that became NotReady.
 func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) kube.Event {
 	var note string
 	switch {
@@ -85,21 +85,21 @@ func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) kube.Ev
 	return warning(cluster, ready.Reason, actionTainting, note)
 }
 
-// settling tells of a cluster that is back once more.
+// settling is the event about a Cluster whose heartbeats are back, but come and go.
 func settling(cluster *clusterv1alpha1.Cluster, silences int, until time.Time) kube.Event {
 	return warning(cluster, reasonFlapping, actionTainting,
 		fmt.Sprintf("Cluster %s is back, but fell silent %d times of late: its taints stay until %s if it does not again. "+
 			"Look at the network between it and the hub.", cluster.Name, silences, until.UTC().Format(time.RFC3339)))
 }
 
-// lineUnstable tells of a line that is lost again and again, be the cluster Ready or not.
+// lineUnstable is the event about a line that is lost again and again, whether the Cluster is Ready or not.
 func lineUnstable(cluster *clusterv1alpha1.Cluster, losses int) kube.Event {
 	return warning(cluster, reasonLineUnstable, actionHearing,
 		fmt.Sprintf("The line of cluster %s to the hub was lost %d times within ten minutes, and with it whatever operators had open. "+
 			"Look for a proxy or firewall between them that ends connections after a while or when they are idle.", cluster.Name, losses))
 }
 
-// warningOf tells a warning about a Cluster from one about an earlier Cluster of its name.
+// warningOf is the key of a Cluster's warnings; a later Cluster of the same name has another.
 func warningOf(cluster *clusterv1alpha1.Cluster, what string) string {
 	return string(cluster.UID) + " " + what
 }

@@ -23,7 +23,8 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// leaseRenewal returns when the lease of a cluster was renewed, by the agent's clock, and for how long that holds without a line; zero if it never was.
+// leaseRenewal returns the renewTime of a cluster's lease, by the agent's clock, and how long the renewal holds without a line; zero if the
+// lease was never renewed.
 func (r *Reconciler) leaseRenewal(ctx context.Context, reader client.Reader, cluster string) (at time.Time, patience time.Duration, err error) {
 	lease := &coordinationv1.Lease{}
 	err = reader.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: cluster}, lease)
@@ -43,7 +44,7 @@ func (r *Reconciler) leaseRenewal(ctx context.Context, reader client.Reader, clu
 	return lease.Spec.RenewTime.Time, patience, nil
 }
 
-// policyVersions tells whether a ClusterTaintPolicy has changed.
+// policyVersions returns a text that changes with every change of a ClusterTaintPolicy.
 func (r *Reconciler) policyVersions(ctx context.Context) (string, error) {
 	var list policyv1alpha1.ClusterTaintPolicyList
 	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -52,8 +53,7 @@ func (r *Reconciler) policyVersions(ctx context.Context) (string, error) {
 	return selector.TaintPolicyVersions(list.Items), nil
 }
 
-// taintPolicies returns the policies that can be acted on, ready to be. Of the others
-// their author is told once for each generation.
+// taintPolicies returns the valid ClusterTaintPolicies, compiled. For each generation of an invalid one a warning is emitted once.
 func (r *Reconciler) taintPolicies(ctx context.Context) ([]selector.TaintPolicy, error) {
 	var list policyv1alpha1.ClusterTaintPolicyList
 	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -68,7 +68,7 @@ func (r *Reconciler) taintPolicies(ctx context.Context) ([]selector.TaintPolicy,
 	return policies, nil
 }
 
-// targeting returns a binding of which a cluster is still a target, and how many there are.
+// targeting returns a binding that has the cluster as a target, and the number of such bindings.
 func (r *Reconciler) targeting(ctx context.Context, cluster string) (example string, count int, err error) {
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		bindings, err := kind.Naming(ctx, r.hubClient, cluster)
@@ -91,8 +91,7 @@ func (r *Reconciler) targeting(ctx context.Context, cluster string) (example str
 	return example, count, nil
 }
 
-// works returns the Works in an execution namespace, as the cache has them: without
-// what they carry.
+// works returns the Works in an execution namespace from the cache, which has them without their manifests.
 func (r *Reconciler) works(ctx context.Context, namespace string) ([]workv1alpha1.Work, error) {
 	var works workv1alpha1.WorkList
 	if err := r.hubClient.List(ctx, &works, client.InNamespace(namespace)); err != nil {
@@ -101,7 +100,7 @@ func (r *Reconciler) works(ctx context.Context, namespace string) ([]workv1alpha
 	return works.Items, nil
 }
 
-// hasNoWorks says whether there are really no Works in an execution namespace.
+// hasNoWorks reads live whether an execution namespace has no Works.
 func (r *Reconciler) hasNoWorks(ctx context.Context, namespace string) (bool, error) {
 	works := &metav1.PartialObjectMetadataList{}
 	works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
@@ -111,7 +110,7 @@ func (r *Reconciler) hasNoWorks(ctx context.Context, namespace string) (bool, er
 	return len(works.Items) == 0, nil
 }
 
-// liveNamespace returns a namespace, nil if there is none.
+// liveNamespace reads a namespace live; nil if it does not exist.
 func (r *Reconciler) liveNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	err := r.hubReader.Get(ctx, client.ObjectKey{Name: name}, namespace)

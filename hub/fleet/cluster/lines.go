@@ -14,30 +14,29 @@ import (
 	"fairlead.dev/hub/fleet/cluster/health"
 )
 
-// Lines are the lines that agents keep open to the hub. Its methods are called from many goroutines and answer from
-// memory.
+// Lines has the state of the lines that agents keep open to the hub. Its methods may be called from many goroutines, and answer from memory.
 type Lines interface {
-	// Line says what is seen of the lines of a cluster now, and whether it has had one.
+	// Line returns the present report on the lines of a cluster; false if the cluster has had none.
 	Line(cluster string) (health.LineReport, bool)
-	// OnChange has f called with the name of a cluster whenever what Line says of it has changed, until stop is called.
-	// F does not block.
+	// OnChange registers a function that is called with the name of a cluster whenever its Line changes, until stop is called. The function
+	// must not block.
 	OnChange(f func(cluster string)) (stop func())
-	// Clusters names the clusters that have had a line.
+	// Clusters returns the names of the clusters that have had a line.
 	Clusters() []string
 }
 
-// noLines is a hub to which no agent opens a line.
+// noLines stands for a hub that accepts no lines.
 type noLines struct{}
 
 func (noLines) Line(string) (health.LineReport, bool) { return health.LineReport{}, false }
 func (noLines) OnChange(func(string)) func()          { return func() {} }
 func (noLines) Clusters() []string                    { return nil }
 
-// lossesFor is for how long it is remembered how many lines were lost when.
+// lossesFor is how long the collected losses of all lines are cached.
 const lossesFor = time.Second
 
-// lineTracker remembers what became of the line of each cluster while the stage runs. When lines were lost is told by
-// the clock of this process: another replica, which may have held them, has another clock.
+// lineTracker keeps the history of each cluster's lines. Times of losses are by the clock of this process, since another replica that holds
+// lines has another clock.
 type lineTracker struct {
 	lines Lines
 	clock clock.PassiveClock
@@ -55,7 +54,7 @@ func newLineTracker(lines Lines, clk clock.PassiveClock) *lineTracker {
 	return &lineTracker{lines: lines, clock: clk, histories: map[string]health.LineHistory{}}
 }
 
-// of says what is known of the line of a cluster, and whether it was lost together with most others.
+// of returns the state of a cluster's line, and whether it was lost together with most others.
 func (t *lineTracker) of(cluster string) (line health.Line, suspect bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +73,7 @@ func (t *lineTracker) of(cluster string) (line health.Line, suspect bool) {
 	return line, t.losses.MostAt(line.Lost)
 }
 
-// see brings the history of a cluster's line up to date and returns the line. The lock is held.
+// see updates the history of a cluster's line and returns the line. The caller holds the lock.
 func (t *lineTracker) see(cluster string) health.Line {
 	seen, known := t.lines.Line(cluster)
 	if !known {
@@ -86,8 +85,8 @@ func (t *lineTracker) see(cluster string) health.Line {
 	return history.Line
 }
 
-// follow queues the clusters whose lines change, until the context ends. It implements source.Func: a change costs a
-// look at one cluster, and no request.
+// follow enqueues the clusters whose lines change, until the context ends. It implements source.Func. A change costs a reconcile of one
+// cluster, and no request.
 func (t *lineTracker) follow(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 	changed := func(cluster string) {
 		t.mu.Lock()

@@ -17,8 +17,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// ensureNamespace makes the execution namespace, marked as that of the cluster, and returns
-// after how long to look again; 0 if the watch wakes us.
+// ensureNamespace creates the execution namespace, labelled with its cluster, and returns the delay after which to check again; 0 if the watch tells.
 func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (time.Duration, error) {
 	namespace := &corev1.Namespace{}
 	err := r.hubClient.Get(ctx, client.ObjectKey{Name: r.namespace(cluster)}, namespace)
@@ -46,7 +45,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alph
 	return 0, nil
 }
 
-// markNamespace marks an execution namespace that a hub of before or somebody else made.
+// markNamespace labels an execution namespace that an older hub or somebody else created.
 func (r *Reconciler) markNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster, namespace *corev1.Namespace) error {
 	if namespace.Labels[contract.ExecutionNamespaceOfLabel] == cluster.Name {
 		return nil

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// removalPoll is how often a removal looks whether it can go on. Bindings and Works
-	// are not watched for it: a removal is rare and they change all the time.
+	// removalPoll is the interval at which a removal checks whether it can go on. Bindings and Works are not watched for that: removals are
+	// rare, and these objects change all the time.
 	removalPoll = 500 * time.Millisecond
-	// removalWarnAfter is after how long a removal that does not get on says why.
+	// removalWarnAfter is the delay after which a removal that makes no progress says why.
 	removalWarnAfter = 10 * time.Second
 )
 
@@ -36,27 +36,25 @@ const (
 	waitTerminating waitReason = "namespace"
 )
 
-// remove takes the next step of the removal of a Cluster, and returns after how long
-// to look again; 0 when the Cluster is done with.
+// remove takes the next step in the removal of a Cluster, and returns the delay until the following one; 0 once the Cluster is gone.
 func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(cluster, contract.ClusterFinalizer) {
 		return 0, nil
 	}
 	name := r.namespace(cluster)
-	// It is read before the Cluster is confirmed: what there is then is not of a later join.
+	// The Works are read before the Cluster is confirmed, so that none of them belongs to a later join.
 	namespace, err := r.liveNamespace(ctx, name)
 	if err != nil {
 		return 0, err
 	}
 	terminating := namespace != nil && !namespace.DeletionTimestamp.IsZero()
 
-	// 0. Registration locks the agent out first. Only then nobody takes for a wish of the hub what
-	// becomes of the Works.
+	// 0. Registration locks the agent out first. After that, the agent cannot take the deletion of its Works for the hub's intent to delete objects.
 	if _, retired := cluster.Annotations[contract.RetiredAnnotation]; cluster.Spec.ID != "" && !retired {
 		return removalPoll, nil
 	}
 
-	// 1. Nothing is sent there any more.
+	// 1. No binding has the cluster as a target any more.
 	example, count, err := r.targeting(ctx, cluster.Name)
 	if err != nil {
 		return 0, err
@@ -65,12 +63,12 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return r.waitFor(cluster, waitTargeted, stillTargeted(cluster.Name, example, count)), nil
 	}
 
-	// From here on things are deleted by the name of the Cluster, by which its member may have joined again.
+	// From here on objects are deleted by the name of the Cluster, under which its member may have joined again.
 	if err := kube.ConfirmCluster(ctx, r.hubReader, cluster); err != nil {
 		return 0, err
 	}
 
-	// 2. Its Works are gone. What they brought stays in the member.
+	// 2. The Works are deleted. Their objects stay in the member.
 	works, err := r.works(ctx, name)
 	if err != nil {
 		return 0, err
@@ -83,7 +81,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return r.waitFor(cluster, waitDraining, stillDraining(cluster.Name, left)), nil
 	}
 
-	// 3. The execution namespace is gone, and the rights in it.
+	// 3. The execution namespace is deleted, with the agent's rights in it.
 	if namespace != nil {
 		if !terminating {
 			if err := r.deleteNamespace(ctx, namespace); client.IgnoreNotFound(err) != nil {
@@ -96,7 +94,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return r.waitFor(cluster, waitTerminating, stillTerminating(cluster.Name, name)), nil
 	}
 
-	// 4. The Cluster may go.
+	// 4. The Cluster loses its finalizer.
 	edit, err := kube.Begin(cluster)
 	if err != nil {
 		return 0, fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
@@ -109,7 +107,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return 0, nil
 }
 
-// deleteNamespace deletes an execution namespace, which is guarded: it says first that it may go.
+// deleteNamespace deletes an execution namespace. An admission policy guards these namespaces, so it is first marked as one to delete.
 func (r *Reconciler) deleteNamespace(ctx context.Context, namespace *corev1.Namespace) error {
 	edit, err := kube.Begin(namespace)
 	if err != nil {
@@ -122,9 +120,9 @@ func (r *Reconciler) deleteNamespace(ctx context.Context, namespace *corev1.Name
 	return r.hubClient.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID})
 }
 
-// drain deletes the Works of an execution namespace and returns how many are left. No agent has the right to
-// clean up after them, so their finalizers are removed and the objects stay in the member.
-// Works of a Cluster that stays are let go of without the intent to delete them.
+// drain deletes the Works of an execution namespace and returns how many are left. No agent has the right to remove the finalizers of these
+// Works any more, so drain removes them, and the objects stay in the member. Works of a Cluster that stays are released without an intent
+// to delete.
 func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster, works []workv1alpha1.Work) (int, error) {
 	for i := range works {
 		if !cluster.DeletionTimestamp.IsZero() {
@@ -146,7 +144,7 @@ func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	return 1, nil // the cache will show it
 }
 
-// release takes the agent's finalizer from a Work that nobody else can take it from.
+// release removes the agent's finalizer from a Work, which nobody else can do any more.
 func (r *Reconciler) release(ctx context.Context, work *workv1alpha1.Work) error {
 	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
 		return nil
@@ -163,7 +161,7 @@ func (r *Reconciler) release(ctx context.Context, work *workv1alpha1.Work) error
 	return fmt.Errorf("releasing work %q: %w", work.Name, err)
 }
 
-// waitFor says, once and not at once, what a removal waits for.
+// waitFor emits, once and after removalWarnAfter, an event with the reason why a removal waits.
 func (r *Reconciler) waitFor(cluster *clusterv1alpha1.Cluster, what waitReason, sentence string) time.Duration {
 	if r.clock.Since(cluster.DeletionTimestamp.Time) >= removalWarnAfter && r.warned.IsNew(cluster.Name, reasonRemovalWaits, warningOf(cluster, string(what))) {
 		r.events(removalWaits(cluster, sentence))

@@ -22,23 +22,21 @@ type clusterState struct {
 	last   lastRecord
 }
 
-// lastRecord is by what was found last that there is nothing to write about a Cluster.
+// lastRecord identifies the state of a Cluster and of the policies for which there was nothing to write.
 type lastRecord struct {
-	// version of the Cluster, and those of the ClusterTaintPolicies.
+	// version of the Cluster, and versions of the ClusterTaintPolicies.
 	version, policies string
 	at                time.Time
 }
 
-// recordAgain is after which time a Cluster is looked at as a whole though nothing changed: what is usual of
-// its capacity changes with the days.
+// recordAgain is the time after which a Cluster is reconciled completely although nothing changed: its capacity baseline changes with time.
 const recordAgain = 10 * time.Minute
 
 func newClusterStates() *clusterStates {
 	return &clusterStates{clusters: map[string]clusterState{}}
 }
 
-// of returns what is known; nil if nothing is, of this Cluster and not of an earlier
-// one of the name.
+// of returns the state of a Cluster; nil if there is none, or only one of an earlier Cluster of the same name.
 func (s *clusterStates) of(cluster *clusterv1alpha1.Cluster) *health.Memory {
 	s.Lock()
 	defer s.Unlock()
@@ -49,7 +47,7 @@ func (s *clusterStates) of(cluster *clusterv1alpha1.Cluster) *health.Memory {
 	return &known.health
 }
 
-// isSettling says whether a Cluster was not believed at the last look.
+// isSettling says whether the last decision about a Cluster was that it is still settling.
 func (s *clusterStates) isSettling(cluster *clusterv1alpha1.Cluster) bool {
 	known := s.of(cluster)
 	return known != nil && !known.Settled.IsZero()
@@ -66,7 +64,7 @@ func (s *clusterStates) keep(cluster *clusterv1alpha1.Cluster, memory health.Mem
 	s.clusters[cluster.Name] = known
 }
 
-// recorded remembers that there was nothing to write about a Cluster as it is.
+// recorded notes that there was nothing to write about a Cluster in its present state.
 func (s *clusterStates) recorded(cluster *clusterv1alpha1.Cluster, policies string, now time.Time) {
 	s.Lock()
 	defer s.Unlock()
@@ -76,7 +74,7 @@ func (s *clusterStates) recorded(cluster *clusterv1alpha1.Cluster, policies stri
 	}
 }
 
-// recordedLately says whether there was nothing to write about this version of a Cluster by these policies.
+// recordedLately says whether, for this version of a Cluster and of the policies, there was nothing to write a short time ago.
 func (s *clusterStates) recordedLately(cluster *clusterv1alpha1.Cluster, policies string, now time.Time) bool {
 	s.Lock()
 	defer s.Unlock()
@@ -85,7 +83,7 @@ func (s *clusterStates) recordedLately(cluster *clusterv1alpha1.Cluster, policie
 		known.last.policies == policies && now.Sub(known.last.at) < recordAgain
 }
 
-// startOver begins a new grace period.
+// startOver starts a new grace period.
 func (s *clusterStates) startOver(cluster *clusterv1alpha1.Cluster, now time.Time) {
 	s.Lock()
 	defer s.Unlock()

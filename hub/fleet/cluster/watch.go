@@ -23,8 +23,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// register says what wakes the stage: Clusters, their leases and lines, policies that taint them,
-// and execution namespaces that come or go.
+// register sets up the watches: Clusters, their leases and lines, ClusterTaintPolicies, and execution namespaces that are created or deleted.
 func (r *Reconciler) register(mgr manager.Manager, workers int) error {
 	err := kube.NewController(mgr, "cluster", workers).
 		For(&clusterv1alpha1.Cluster{}).
@@ -44,7 +43,7 @@ func clusterOfLease(_ context.Context, lease client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: lease.GetName()}}}
 }
 
-// allClusters returns every Cluster: a policy may have stopped to pick one, too.
+// allClusters returns every Cluster, also those that a changed policy does not select any more.
 func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []ctrl.Request {
 	clusters, err := kube.Clusters(ctx, r.hubClient)
 	if err != nil {
@@ -67,7 +66,7 @@ func (r *Reconciler) clusterOfNamespace(_ context.Context, namespace client.Obje
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: cluster}}}
 }
 
-// agentLeases drops the leases of everything else that runs on the hub.
+// agentLeases drops the leases that are not those of agents.
 func agentLeases() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(lease client.Object) bool {
 		return lease.GetNamespace() == contract.ClusterNamespace

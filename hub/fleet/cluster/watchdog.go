@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/hub/fleet/cluster/health"
 )
 
-// watchdog is a health.Watchdog for many goroutines.
+// watchdog makes a health.Watchdog safe for many goroutines.
 type watchdog struct {
 	clock   clock.WithTicker
 	options health.Options
@@ -22,7 +22,7 @@ type watchdog struct {
 	state health.Watchdog
 }
 
-// start has the watchdog tick until the context ends. It implements source.Func, and queues nothing.
+// start ticks until the context ends. It implements source.Func, and enqueues nothing.
 func (w *watchdog) start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 	w.tick()
 	ticker := w.clock.NewTicker(w.options.Period / 5)
@@ -46,7 +46,7 @@ func (w *watchdog) tick() {
 	w.state = w.state.Tick(w.clock.Now(), w.options.Period)
 }
 
-// runningSince says since when the hub has run without a stop.
+// runningSince returns since when the hub has run without a suspension.
 func (w *watchdog) runningSince() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *watchdog) runningSince() time.Time {
 	return w.state.Awake
 }
 
-// answered notes that the API has answered what it was asked at some time.
+// answered notes that the API answered a request that was sent at some time.
 func (w *watchdog) answered(asked time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,21 +15,20 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// day is for how long the usual capacity holds at least, and a jump is shown at most.
+// day is how long a baseline stays at least, and how long a jump is shown at most.
 const day = 24 * time.Hour
 
-// Baseline is the capacity that reports are compared with.
+// Baseline is the capacity that later reports are compared with.
 type Baseline struct {
-	// At is when it was noted.
+	// At is the time of the report.
 	At metav1.Time `json:"at"`
-	// Allocatable are the amounts that were reported then.
+	// Allocatable are the amounts in that report.
 	Allocatable corev1.ResourceList `json:"allocatable"`
-	// Jumped is since when the reports are more than twice as much; nil if they are not. It is not
-	// read from the condition, which the agent can write, too.
+	// Jumped is since when reports are more than twice the baseline; nil if they are not. It is stored here, since the agent can write the condition.
 	Jumped *metav1.Time `json:"jumped,omitempty"`
 }
 
-// Read returns what the annotation of a Cluster says is usual; nil if it says nothing.
+// Read reads the baseline from an annotation of a Cluster; nil if there is none.
 func Read(annotation string) *Baseline {
 	usual := &Baseline{}
 	if annotation == "" || json.Unmarshal([]byte(annotation), usual) != nil {
@@ -42,7 +41,7 @@ func Read(annotation string) *Baseline {
 type Input struct {
 	// Now is the hub's time.
 	Now time.Time
-	// Cluster is its name.
+	// Cluster is the name of the cluster.
 	Cluster string
 	// Usual is the stored baseline; nil if there is none.
 	Usual *Baseline
@@ -54,19 +53,18 @@ type Input struct {
 type Decision struct {
 	// Usual is the baseline to store; nil to keep the stored one.
 	Usual *Baseline
-	// Jumped says whether more than twice the usual capacity is reported, and Message which.
+	// Jumped says whether a report is more than twice the baseline, and Message names the resources.
 	Jumped  bool
 	Message string
 }
 
-// comparedResources are the resources of which a jump is told.
+// comparedResources are the resources that are compared.
 func comparedResources() []corev1.ResourceName {
 	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
 }
 
-// Decide compares a report with what is usual. What is usual follows the reports once a day, down
-// by no more than half, so that a cluster that is small at night may grow again in the morning; a
-// jump is usual after a day.
+// Decide compares a report with the baseline. The baseline follows the reports once a day, and then shrinks by half at most, so that a
+// cluster that is small at night may grow again in the morning without a warning. After a day a jump becomes the new baseline.
 func Decide(in Input) Decision {
 	now := metav1.NewTime(in.Now.UTC().Truncate(time.Second)) // as precise as it is in the annotation
 	next := &Baseline{At: now, Allocatable: corev1.ResourceList{}}
@@ -98,8 +96,7 @@ func Decide(in Input) Decision {
 	return out
 }
 
-// follow brings the usual amounts up to date, and returns of which resources more than twice as
-// much is reported.
+// follow updates the amounts of a baseline, and returns the resources of which more than twice as much is reported.
 func (u *Baseline) follow(believed corev1.ResourceList, now metav1.Time) []corev1.ResourceName {
 	var over []corev1.ResourceName
 	noted, due := false, !now.Time.Before(u.At.Add(day))
@@ -129,8 +126,8 @@ func (u *Baseline) follow(believed corev1.ResourceList, now metav1.Time) []corev
 	return over
 }
 
-// message says what is reported, and what to do about it. It does not follow the amounts that are
-// reported: an agent that lies would have it written again and again.
+// message says which resources jumped, and what to do. It contains no reported amounts: an agent could otherwise have the condition
+// rewritten with every report.
 func message(cluster string, usual *Baseline, over []corev1.ResourceName) string {
 	var names, limits []string
 	for _, name := range over {
@@ -143,8 +140,7 @@ func message(cluster string, usual *Baseline, over []corev1.ResourceName) string
 		strings.Join(names, ", "), cluster, strings.Join(limits, ","))
 }
 
-// Condition returns the condition of a Cluster that a decision leads to, given the one that it
-// has; nil to leave it.
+// Condition returns the condition to write, given the present one; nil to leave that.
 func (d Decision) Condition(has *metav1.Condition, generation int64, now time.Time) *metav1.Condition {
 	out := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterCapacityJumped, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ReasonCapacityUsual,
@@ -167,7 +163,7 @@ func larger(a, b resource.Quantity) resource.Quantity {
 	return b
 }
 
-// half is exact enough for what is compared: a thousandth of it is lost.
+// half halves a quantity, exactly to a thousandth.
 func half(q resource.Quantity) resource.Quantity {
 	if milli := q.MilliValue(); q.Value() < 1<<40 {
 		return *resource.NewMilliQuantity(milli/2, q.Format)

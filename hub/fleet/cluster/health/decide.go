@@ -20,56 +20,53 @@ const (
 		"What runs in the cluster goes on; look whether the agent runs and reaches the hub."
 )
 
-// Options are how long the hub bears silence.
+// Options are the grace periods.
 type Options struct {
-	// Period is how long the hub may be stopped. After a longer stop what it did not see
-	// proves nothing, and it starts the grace period over.
+	// Period is how long the hub's process may be suspended. After a longer suspension missing heartbeats prove nothing, and the grace
+	// period starts over.
 	Period time.Duration
-	// Grace is how long a member that has reported may be silent, if its lease does not say longer.
+	// Grace is how long a member that has reported may be silent, unless its lease asks for longer.
 	Grace time.Duration
 	// StartupGrace is how long a member may take until its first report.
 	StartupGrace time.Duration
-	// FirstGrace is how long members may take to be heard from again by a hub that starts, if that is longer than
-	// Grace: those that keep a line open renew their lease rarely.
+	// FirstGrace is the grace period after a start of the hub, if it is longer than Grace: agents with a line renew their lease rarely.
 	FirstGrace time.Duration
-	// LineGrace is how long a member that has reported may take to open its line again.
+	// LineGrace is how long a member that has reported may take to reopen its line.
 	LineGrace time.Duration
 }
 
-// How a member that comes and goes is told from one that was away once.
+// Detection of members whose heartbeats come and go.
 const (
 	// flapWindow is how long a silence is remembered.
 	flapWindow = 10 * time.Minute
-	// firstSettle is how long a member must be heard from after its second silence
-	// before it is believed; it doubles with each more.
+	// firstSettle is how long heartbeats must come after a second silence before the member counts as back; it doubles with each further silence.
 	firstSettle = 30 * time.Second
-	// lastSettle bounds that.
+	// lastSettle is the longest of these times.
 	lastSettle = 4 * time.Minute
 )
 
-// mostPatience bounds how long an agent may have the hub bear its silence.
+// mostPatience bounds the silence that an agent can ask for by its lease.
 const mostPatience = contract.RestingLease
 
 // Memory is the state of one cluster that the hub keeps in memory between two decisions.
 type Memory struct {
-	// Heard is when the hub last saw a sign of life.
+	// Heard is when the hub last saw a heartbeat.
 	Heard time.Time
-	// Renewed is the renewTime of the lease then, which is compared and never reckoned
-	// with.
+	// Renewed is the renewTime of the lease at that time. It is only compared for equality, since the agent's clock may be wrong.
 	Renewed time.Time
-	// Due is when the next look is to be; zero if none is.
+	// Due is the time of the next decision; zero if none is due.
 	Due time.Time
-	// Silences are when the member fell silent of late, the oldest first.
+	// Silences are the times at which the member fell silent within flapWindow, the oldest first.
 	Silences []time.Time
-	// Settled is from when on a member that comes and goes is believed again.
+	// Settled is when a member whose heartbeats come and go will count as back.
 	Settled time.Time
-	// Started is when the hub began to look, or began anew after it had been stopped.
+	// Started is when the hub started, or went on after a suspension.
 	Started time.Time
-	// Losses are when the line was lost of late without a goodbye, the oldest first.
+	// Losses are the times at which the line was lost without a goodbye within lossWindow, the oldest first.
 	Losses []time.Time
 
 	ready report
-	// lost is when the line had been lost last, and warned when people were last told that it is unstable.
+	// lost is the time of the last loss of the line, and warned the time of the last warning that it is unstable.
 	lost, warned time.Time
 }
 
@@ -84,13 +81,13 @@ type report struct {
 type Input struct {
 	// Now is the hub's time.
 	Now time.Time
-	// Ready is the condition as it is; nil if there is none.
+	// Ready is the present condition; nil if there is none.
 	Ready *metav1.Condition
-	// Generation of the Cluster.
+	// Generation is that of the Cluster.
 	Generation int64
 	// Renewed is the renewTime of the lease; zero if it was never renewed.
 	Renewed time.Time
-	// Patience is how long the lease says that a renewal holds without a line; 0 if it does not say.
+	// Patience is the leaseDuration, by which a renewal holds without a line; 0 if the lease has none.
 	Patience time.Duration
 	// Line is the state of the agent's line.
 	Line Line
@@ -98,9 +95,9 @@ type Input struct {
 	Suspect bool
 	// Memory is the memory of the last decision; nil at the first one of this process.
 	Memory *Memory
-	// Awake is since when the hub has run without a stop: see Watchdog.
+	// Awake is since when the hub has run without a suspension: see Watchdog.
 	Awake time.Time
-	// Options say how long silence is borne.
+	// Options are the grace periods.
 	Options Options
 }
 
@@ -110,19 +107,16 @@ type Decision struct {
 	Memory Memory
 	// Ready is the Ready condition to write; nil to leave the written one.
 	Ready *metav1.Condition
-	// Settling says that the member is heard from again, but fell silent too often of
-	// late to be believed yet: what its silence brought about is to stay.
+	// Settling says that the member's heartbeats are back, but came and went too often to count yet: the taints for its silence stay.
 	Settling bool
-	// Unstable is how often the line was lost of late, if that is too often and people are to be told; else 0.
+	// Unstable is the number of recent losses of the line if people are to be warned of them; else 0.
 	Unstable int
-	// RecheckAfter is when to look again if nothing happens until then; zero if there
-	// is no need.
+	// RecheckAfter is the delay until the next decision if nothing happens before; zero if none is needed.
 	RecheckAfter time.Duration
 }
 
-// Decide says whether a member is still heard from. A sign of life is a Ready
-// condition that somebody changed, a renewed lease, or a line that is open. It sets Ready to Unknown and to
-// nothing else: the agent alone knows whether its member is ready.
+// Decide decides whether a member is alive. A heartbeat is a changed Ready condition, a renewed lease, or an open line. Decide sets Ready
+// only to Unknown: whether its member is ready, the agent alone knows.
 func Decide(in Input) Decision {
 	memory := Memory{Heard: in.Now, Renewed: in.Renewed, Started: in.Now, ready: reportOf(in.Ready)}
 	if in.Memory != nil && !in.missed() {
@@ -156,9 +150,8 @@ func Decide(in Input) Decision {
 	return Decision{Memory: memory, Ready: unknown, Unstable: unstable}
 }
 
-// settle carries over what is remembered of silences, and says from when on a member
-// that was just heard from again is believed: at once the first time. That a line was lost for a moment, as when an agent is
-// started anew, is no silence: it would not be one without lines.
+// settle carries over the silences, and decides when a member whose heartbeats are back counts as back: at once after its first silence. A
+// line that was lost for a moment, as when an agent restarts, is no silence, since it would be none without lines.
 func settle(in Input, memory *Memory) {
 	if in.Memory == nil {
 		return
@@ -174,17 +167,17 @@ func settle(in Input, memory *Memory) {
 	}
 }
 
-// missed says that the hub was stopped when it was to look: what it did not see proves nothing.
+// missed says that the hub was suspended when the last decision was due, so that missing heartbeats prove nothing.
 func (in Input) missed() bool {
 	return !in.Memory.Due.IsZero() && in.Memory.Due.Before(in.Awake)
 }
 
-// isUnchanged says that nothing was written since the last look.
+// isUnchanged says that neither the condition nor the lease was written since the last decision.
 func isUnchanged(in Input, now Memory) bool {
 	return now.ready == in.Memory.ready && now.Renewed.Equal(in.Memory.Renewed)
 }
 
-// previouslyHeard is when a member was heard from last that is not now.
+// previouslyHeard returns the time of the last heartbeat of a member that is silent now.
 func (in Input) previouslyHeard() time.Time {
 	if in.Line.down() && in.Line.Lost.After(in.Memory.Heard) {
 		return in.Line.Lost // until then the line was open
@@ -192,8 +185,8 @@ func (in Input) previouslyHeard() time.Time {
 	return in.Memory.Heard
 }
 
-// deadline is when the member is to become unknown if nothing is heard until then, and whether that is because its line
-// was lost. Of one whose line is open it is when to look again: that tells when the hub itself was stopped.
+// deadline returns when the member becomes Unknown without a heartbeat, and whether a lost line is the reason. While the line is open it is
+// the time of the next decision, by which a suspension of the hub is noticed.
 func (in Input) deadline(memory Memory) (at time.Time, disconnected bool) {
 	grace := in.grace()
 	if in.Line.Up {
@@ -209,7 +202,7 @@ func (in Input) deadline(memory Memory) (at time.Time, disconnected bool) {
 	return at, false
 }
 
-// grace is how long silence is borne: longer than usual if the agent says that it renews its lease rarely, as one on a poor line may.
+// grace is the grace period: longer than usual if the lease says that it is renewed rarely, for instance over a poor connection.
 func (in Input) grace() time.Duration {
 	usual := in.Options.Grace
 	if in.Ready == nil {

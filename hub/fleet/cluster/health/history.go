@@ -4,22 +4,22 @@ import "time"
 
 // LineReport is a report, by the server that holds the lines, about the lines of one cluster.
 type LineReport struct {
-	// Up says that there is one, and Since tells that line from others: since when, by whosever clock.
+	// Up says that a line is open. Since is when it was opened, by the clock of the server that holds it, which identifies the line.
 	Up    bool
 	Since time.Time
-	// Goodbye says that the last one ended as announced.
+	// Goodbye says that the agent announced the end of the last line.
 	Goodbye bool
 }
 
-// LineHistory is when the lines of one cluster were opened and lost, by the clock of this process.
+// LineHistory has the times at which the lines of one cluster were opened and lost, by the clock of this process.
 type LineHistory struct {
 	Line Line
 
 	since time.Time
 }
 
-// Next returns the history after a report. A line that was lost and is back before anybody asked counts as lost; one that was
-// gone when it was first asked for counts for nothing.
+// Next returns the history after a report. A line that was lost and replaced between two reports counts as lost; a line that was gone at
+// the first report does not count.
 func (t LineHistory) Next(seen LineReport, now time.Time) LineHistory {
 	switch {
 	case seen.Up && !t.Line.Up:

@@ -7,32 +7,32 @@ import (
 
 // How the line of an agent is judged, the connection that it keeps open to the hub.
 const (
-	// DefaultLineGrace is how long an agent may take to open its line again when it was lost.
+	// DefaultLineGrace is how long an agent may take to reopen a lost line.
 	DefaultLineGrace = 3 * time.Second
-	// linesAtOnce is within which time lines count as lost at once: the hub asks each agent whether it is there at
-	// another moment, and gives up on each within ten seconds.
+	// linesAtOnce is the time within which losses of lines count as simultaneous: the hub pings each agent at another moment, and gives up
+	// on each within ten seconds.
 	linesAtOnce = 10 * time.Second
-	// lossWindow is how long the loss of a line is remembered, and tooManyLosses from how many on a line is unstable.
+	// lossWindow is how long a loss of a line is remembered. With tooManyLosses in that time the line is unstable.
 	lossWindow    = 10 * time.Minute
 	tooManyLosses = 5
 )
 
 // Line is the state of one agent's line, with times by the hub's own clock.
 type Line struct {
-	// Known says that this process, or a replica that tells it, has had a line of the cluster. All else is zero if not.
+	// Known says that this process, or a replica that reports to it, has had a line of the cluster. Otherwise all fields are zero.
 	Known bool
 	// Up says that it is open now.
 	Up bool
-	// Since is when the line was opened that is open, or was last.
+	// Since is when the newest line was opened.
 	Since time.Time
-	// Lost is when a line was lost last, be there another one by now or not; zero if none ever was. One that an agent
-	// exchanged for a new one was not lost.
+	// Lost is when a line was last lost, whether there is another one now or not; zero if none ever was. A line that the agent replaced by
+	// a new one was not lost.
 	Lost time.Time
-	// Goodbye says that the loss was announced, or that the replica is gone which would know of a new line.
+	// Goodbye says that the agent announced the end of the line, or that the replica is gone which would know about a new line.
 	Goodbye bool
 }
 
-// down says whether the line was lost and is not back.
+// down says whether the line was lost and not reopened.
 func (l Line) down() bool { return l.Known && !l.Up && !l.Lost.IsZero() }
 
 // disconnected says that the line was lost, that nothing was heard by other ways since, and that there is no reason to
@@ -49,7 +49,7 @@ func (in Input) disconnected(memory Memory) bool {
 	return line.Since.After(memory.Started) || !line.Lost.Before(memory.Started.Add(in.Options.FirstGrace))
 }
 
-// countLosses carries over when the line was lost of late, and says how often that was if people are to be told.
+// countLosses carries over the recent losses of the line, and returns their number if people are to be warned of them.
 func countLosses(in Input, memory *Memory) (unstable int) {
 	memory.lost = in.Line.Lost
 	if in.Memory == nil {
@@ -68,7 +68,7 @@ func countLosses(in Input, memory *Memory) (unstable int) {
 	return len(memory.Losses)
 }
 
-// recent returns the times that are less than a window ago, in an array of its own.
+// recent returns a new list of the times that are less than a window ago.
 func recent(times []time.Time, now time.Time, window time.Duration) []time.Time {
 	var out []time.Time
 	for _, at := range times {
@@ -82,11 +82,11 @@ func recent(times []time.Time, now time.Time, window time.Duration) []time.Time 
 // LineLosses are the times at which the lines of all clusters were lost. The zero value has none.
 type LineLosses struct {
 	up int
-	// losses are when lines were lost without a goodbye, and back those of lines that are up again; both sorted.
+	// losses are the times at which lines were lost without a goodbye, and back those of them whose line is open again; both are sorted.
 	losses, back []time.Time
 }
 
-// NewLineLosses returns those of all lines that are known.
+// NewLineLosses collects the losses of all known lines.
 func NewLineLosses(lines []Line) LineLosses {
 	var out LineLosses
 	for _, l := range lines {
@@ -106,15 +106,14 @@ func NewLineLosses(lines []Line) LineLosses {
 	return out
 }
 
-// MostAt says whether most lines that there were went within seconds of one that was lost then: it is more likely that the
-// hub has lost its network than that so many agents failed.
+// MostAt says whether most lines were lost within seconds of a time: the hub has probably lost its own network then, and not each agent its own.
 func (l LineLosses) MostAt(lost time.Time) bool {
 	fell := countNear(l.losses, lost)
 	before := fell + l.up - countNear(l.back, lost)
 	return fell > 1 && 2*fell > before
 }
 
-// countNear counts the times that are near to one.
+// countNear counts the times within linesAtOnce of a time.
 func countNear(times []time.Time, at time.Time) int {
 	from, _ := slices.BinarySearchFunc(times, at.Add(-linesAtOnce), time.Time.Compare)
 	to, _ := slices.BinarySearchFunc(times, at.Add(linesAtOnce+1), time.Time.Compare)

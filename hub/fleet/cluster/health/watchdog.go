@@ -2,26 +2,25 @@ package health
 
 import "time"
 
-// Watchdog tells a hub that was stopped from one that has much to do. It ticks every so often while the process runs. That a
-// look at a cluster comes late says nothing of that: when a region is lost hundreds of looks are due at once, each of which
-// writes, and those that come last are no less true. The zero value has not ticked yet, and has seen no stop. It goes by the wall clock:
-// the monotonic one stands still while a machine is suspended.
+// Watchdog tells whether the hub's process was suspended, as opposed to busy. It ticks at an interval while the process runs. A late
+// decision about a cluster is no sign of a suspension: when a region fails, hundreds of decisions are due at once, and each of them writes.
+// The zero value has not ticked yet. It uses the wall clock, since the monotonic clock stands still while a machine is suspended.
 type Watchdog struct {
-	// Awake is since when the hub has run without a stop; zero if it was never stopped.
+	// Awake is since when the hub has run without a suspension; zero if there was none.
 	Awake time.Time
 
 	ticked time.Time
 }
 
-// Tick returns the watchdog after a tick now: if the one before it was longer ago than the period, the hub had been stopped.
+// Tick returns the watchdog after a tick: if the tick before was longer ago than the period, the hub was suspended.
 func (w Watchdog) Tick(now time.Time, period time.Duration) Watchdog {
 	w = w.Look(now, period)
 	w.ticked = now.Round(0)
 	return w
 }
 
-// Look is a look between two ticks, which may come before the first tick of a hub that was stopped. What a clock that was ahead said, and
-// was put back since, is no later than now.
+// Look checks for a suspension between two ticks, since a decision may be made before the first tick after it. A time from a clock that was
+// ahead, and was set back since, counts as now.
 func (w Watchdog) Look(now time.Time, period time.Duration) Watchdog {
 	now = now.Round(0)
 	if w.Awake.After(now) {
@@ -33,8 +32,8 @@ func (w Watchdog) Look(now time.Time, period time.Duration) Watchdog {
 	return w
 }
 
-// Answered takes it as a stop if the API did not answer for half of the grace period: where the hub was not heard no
-// agent was, and their next renewals had no time yet to arrive.
+// Answered counts it as a suspension if the API did not answer for half of the grace period: no agent could reach it either, and their next
+// renewals may not have arrived yet.
 func (w Watchdog) Answered(asked, now time.Time, grace time.Duration) Watchdog {
 	now, asked = now.Round(0), asked.Round(0)
 	if now.Sub(asked) > grace/2 {

@@ -11,16 +11,14 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Decide returns the taints that a Cluster is to have, given those that it has and its
-// Ready condition, which is nil if there is none.
+// Decide returns the taints that a Cluster should have, given its present ones and its Ready condition; the condition is nil if there is none:
 //
 //   - no condition: not-ready is added;
 //   - False: not-ready is added, unreachable removed;
 //   - Unknown: unreachable is added, not-ready removed;
 //   - True: both are removed.
 //
-// A NoExecute taint that does not say when it was added gets now, because the time
-// that a workload tolerates it is counted from there.
+// A NoExecute taint without timeAdded gets the present time, from which workloads count how long they tolerate it.
 func Decide(taints []corev1.Taint, ready *metav1.Condition, now time.Time) []corev1.Taint {
 	out := slices.Clone(taints)
 	since := metav1.NewTime(now.Truncate(time.Second)) // as precise as it is on the wire
@@ -52,12 +50,12 @@ func Decide(taints []corev1.Taint, ready *metav1.Condition, now time.Time) []cor
 	return out
 }
 
-// isTaint says whether a taint is ours: key and effect count, the value does not.
+// isTaint matches a NoSchedule taint with a key, whatever its value.
 func isTaint(key string) func(corev1.Taint) bool {
 	return func(t corev1.Taint) bool { return t.Key == key && t.Effect == corev1.TaintEffectNoSchedule }
 }
 
-// Sentence says which taints a Cluster has, in the words of this API.
+// Sentence lists the taints of a Cluster for an event.
 func Sentence(taints []corev1.Taint) string {
 	if len(taints) == 0 {
 		return "cluster now does not have taints"

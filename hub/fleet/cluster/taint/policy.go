@@ -12,8 +12,7 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// EffectiveConditions returns the conditions of a Cluster as they are believed: one that is not
-// yet believed to be back is still Unknown.
+// EffectiveConditions returns the conditions that taints go by: Ready counts as Unknown while the Cluster is settling.
 func EffectiveConditions(conditions []metav1.Condition, settling bool) []metav1.Condition {
 	if !settling || !meta.IsStatusConditionTrue(conditions, clusterv1alpha1.ClusterReady) {
 		return conditions
@@ -27,10 +26,9 @@ func EffectiveConditions(conditions []metav1.Condition, settling bool) []metav1.
 	return out
 }
 
-// ByPolicy returns the taints that a Cluster is to have by the policies, given those
-// that it has and its conditions. A policy whose conditions for adding and for removing
-// hold at once removes. A taint is told by key and effect; the value of one that is
-// there stays, and so does a taint whose policy is gone.
+// ByPolicy returns the taints that a Cluster should have by the policies, given its present taints and conditions. A policy whose
+// conditions for adding and removing both hold removes its taints. Taints are compared by key and effect; a taint that is there keeps its
+// value, and stays when its policy is deleted.
 func ByPolicy(c *clusterv1alpha1.Cluster, conditions []metav1.Condition, policies []selector.TaintPolicy, now time.Time) []corev1.Taint {
 	out := slices.Clone(c.Spec.Taints)
 	since := metav1.NewTime(now.Truncate(time.Second))
@@ -53,7 +51,7 @@ func ByPolicy(c *clusterv1alpha1.Cluster, conditions []metav1.Condition, policie
 	return out
 }
 
-// Has says whether there is a taint of a key and an effect.
+// Has says whether there is a taint with a key and an effect.
 func Has(taints []corev1.Taint, key string, effect corev1.TaintEffect) bool {
 	return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == key && t.Effect == effect })
 }
