@@ -24,27 +24,27 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// How long lines stay, and how they are looked after.
+// Lifetime and supervision of lines.
 const (
-	// maxAge is after how long an agent is to open a new line, and ageGrace how long it may take to do so.
+	// maxAge is the age at which an agent should replace its line, and ageGrace how long it may take to do so.
 	maxAge   = 24 * time.Hour
 	ageGrace = 10 * time.Minute
-	// replacedMost is how long a line may go on with its streams after a newer one was opened.
+	// replacedMost bounds how long a replaced line may go on with its open streams.
 	replacedMost = 8 * time.Hour
 	// selfEvery is how often an agent is asked whether it is well, since a ping proves that the process is there and no more.
 	// selfMisses in a row end the line.
 	selfEvery   = time.Minute
 	selfTimeout = 10 * time.Second
 	selfMisses  = 2
-	// rightsEvery is how often the right of the agent to have a line is looked at, in selfEvery.
+	// rightsEvery is how often the agent's right to have a line is checked, in multiples of selfEvery.
 	rightsEvery = 5
 	// slowestPing bounds how long the answer to a ping may take.
 	slowestPing = 15 * time.Second
-	// rushAge is maxAge of a line that was opened in a rush, with time for its pings that nobody needs when it is over.
+	// rushAge is the maxAge of a line that was opened in a rush, whose pings get more time than they need later.
 	rushAge = time.Hour
 	// handshakeTimeout bounds writing the answer that opens a line.
 	handshakeTimeout = 10 * time.Second
-	// maxTold bounds what an agent says in a header.
+	// maxTold bounds the length, in bytes, of a header from an agent.
 	maxTold = 200
 	// linesKept is how many lines a cluster may have: the newest, and the one before until it ends. linesLeaving is that with those that
 	// say goodbye, which have streams of before.
@@ -118,7 +118,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	until := admit.End(admit.Lifetime{
 		Opened: s.Clock.Now(), MaxAge: terms.maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
 	})
-	// The request ends here, and with it goes what the server holds for one: buffers, headers and a stack. The line stays.
+	// The request ends here, which frees what the server holds for it: buffers, headers and a stack. The line stays.
 	ctx := context.WithoutCancel(r.Context())
 	s.keepers.Go(func() { s.superviseLine(ctx, opened, who, until) })
 }
@@ -133,8 +133,8 @@ type terms struct {
 	maxAge time.Duration
 }
 
-// terms are the terms of a line that is opened now. When agents return by the thousand, hub and API are late for a while, also with the pings of
-// those who have their lines again. Lines that are given up for that are opened anew, which keeps all of them busy.
+// terms returns the terms of a line that is opened now. When agents return by the thousand, the hub and the API answer late for a while,
+// also to pings on lines that are open again. Giving these lines up would make the agents reopen them, and keep everybody busy.
 func (s *Server) terms(asked http.Header) terms {
 	ping := pingOf(asked.Get(contract.LinePingHeader))
 	out := terms{presence: s.Presence(), ping: ping, pingTimeout: pingTimeoutOf(ping), maxAge: maxAge}
@@ -144,7 +144,7 @@ func (s *Server) terms(asked http.Header) terms {
 	return out
 }
 
-// openLine makes a line of the connection of a request that may have one.
+// openLine makes a line of the connection of a request that was admitted.
 func (s *Server) openLine(w http.ResponseWriter, r *http.Request, name, session string, terms terms) (*lines.Line, error) {
 	conn, err := s.upgrade(w, terms)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Server) openLine(w http.ResponseWriter, r *http.Request, name, session 
 	}, s.Clock.Now()), nil
 }
 
-// surplusLines are the lines of a cluster, of which the last is the newest, that no agent needs which keeps to its word.
+// surplusLines returns the lines of a cluster, of which the last is the newest, beyond the number that a correct agent needs.
 func surplusLines(all []*lines.Line) []*lines.Line {
 	var out []*lines.Line
 	kept := 0
@@ -178,8 +178,8 @@ func admissionFacts(cluster *clusterv1alpha1.Cluster) admit.Cluster {
 	return admit.Cluster{Found: cluster.UID != "", Deleting: !cluster.DeletionTimestamp.IsZero(), Annotations: cluster.Annotations}
 }
 
-// pingOf is after how long without a word an agent wants to be asked whether it is there: not more often than usual, and not more
-// rarely than it is asked whether it is well.
+// pingOf is the idle time after which an agent is pinged: as it asked for, but not less than usual, and not more than the interval of the
+// health check.
 func pingOf(said string) time.Duration {
 	wanted, err := time.ParseDuration(said)
 	if err != nil {
@@ -188,8 +188,8 @@ func pingOf(said string) time.Duration {
 	return max(min(wanted, selfEvery), line.DefaultPing)
 }
 
-// pingTimeoutOf is how long the answer to a ping may take: an agent that wants to be asked rarely is behind a network that is slow, where
-// an answer waits behind what else is on its way.
+// pingTimeoutOf is how long the answer to a ping may take: an agent that asks for rare pings has a slow network, where the answer queues
+// behind other data.
 func pingTimeoutOf(ping time.Duration) time.Duration {
 	return min(max(ping/2, line.DefaultPingTimeout), slowestPing)
 }
@@ -200,7 +200,7 @@ func displayText(value string) string {
 	return strings.ToValidUTF8(value[:min(len(value), maxTold)], "")
 }
 
-// upgrade answers that the line is open, and on what terms, and returns its connection.
+// upgrade answers that the line is open, with its terms, and returns the connection.
 func (s *Server) upgrade(w http.ResponseWriter, terms terms) (net.Conn, error) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -223,10 +223,10 @@ func (s *Server) upgrade(w http.ResponseWriter, terms terms) (net.Conn, error) {
 	return line.Buffered(conn, buffered.Reader), nil
 }
 
-// errUnhealthy says that an agent has answered, and not that all is well.
+// errUnhealthy says that an agent answered that it is not healthy.
 var errUnhealthy = errors.New("the agent says")
 
-// askAgent sends an agent a request of the hub's own, and says why it did not answer well.
+// askAgent sends an agent one of the hub's own requests, and returns an error unless the answer is a success.
 func askAgent(ctx context.Context, through http.RoundTripper, method, path, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://line"+path, strings.NewReader(body))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Headers by which an API server says for whom it forwards a request.
+// Headers in which an API server names the user whose request it forwards.
 const (
 	remoteUser        = "X-Remote-User"
 	remoteUID         = "X-Remote-Uid"
@@ -25,7 +25,7 @@ type caller struct {
 	extra     map[string]authorizationv1.ExtraValue
 }
 
-// callerOf returns for whom an API server forwards a request, and whether it says so.
+// callerOf returns the user whose request an API server forwards; false if the headers name none.
 func callerOf(h http.Header) (caller, bool) {
 	if len(h.Values(remoteUser)) != 1 || h.Get(remoteUser) == "" {
 		return caller{}, false
@@ -45,7 +45,7 @@ func callerOf(h http.Header) (caller, bool) {
 	return c, true
 }
 
-// credential is how the API server names the certificate of the caller; empty if it does not.
+// credential returns the API server's identifier of the caller's certificate; empty if there is none.
 func (c caller) credential() string {
 	for _, value := range c.extra[contract.CredentialIDKey] {
 		return value
@@ -53,7 +53,7 @@ func (c caller) credential() string {
 	return ""
 }
 
-// may is the question whether the caller may do something on a subresource of the group.
+// may returns the access review of a verb on a subresource of the group.
 func (c caller) may(verb, resource, subresource, name string) authorizationv1.SubjectAccessReviewSpec {
 	return authorizationv1.SubjectAccessReviewSpec{
 		User: c.name, UID: c.uid, Groups: c.groups, Extra: c.extra,

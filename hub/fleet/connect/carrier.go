@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/common/line/headers"
 )
 
-// Why a request was cut, or its answer not passed on.
+// Reasons for which a request was cut, or its answer withheld.
 var (
 	errSlow      = errors.New("the answer did not begin in time")
 	errRightGone = errors.New("the right was taken away")
@@ -24,8 +24,8 @@ var (
 	errUnknownTo = errors.New("the member does not know its agent")
 )
 
-// requestTransport is the transport of one request: it ends those that do not come whole or are not answered, and lets nothing out of an answer but its head
-// and its body.
+// requestTransport carries one request to a member. It ends a request whose body does not arrive or that is not answered in time, and
+// passes on only the head and the body of an answer.
 type requestTransport struct {
 	server  *Server
 	passage proxyRequest
@@ -72,14 +72,13 @@ func timeoutOf(r *http.Request, p proxyRequest) time.Duration {
 	return readTimeout
 }
 
-// valuelessContext is a context without values: what follows requests by them would pass on answers that come before the answer, headers
-// and all.
+// valuelessContext is a context without values: a trace in them would pass on informational answers (1xx) of the member, with their headers.
 type valuelessContext struct{ context.Context } //nolint:containedctx // It is a context.
 
 // Value implements context.Context.
 func (valuelessContext) Value(any) any { return nil }
 
-// notifyingBody is a body that says when it was read or closed.
+// notifyingBody is a body that reports when it was read to its end or closed.
 type notifyingBody struct {
 	io.ReadCloser
 	end func()
@@ -100,7 +99,7 @@ func (e *notifyingBody) Close() error {
 	return e.ReadCloser.Close()
 }
 
-// checkAnswer refuses answers that are not for the operator, and cleans the others.
+// checkAnswer refuses answers that the agent means for the hub, and removes unsafe headers from the others.
 func (s *Server) checkAnswer(resp *http.Response, p proxyRequest) error {
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
@@ -108,13 +107,13 @@ func (s *Server) checkAnswer(resp *http.Response, p proxyRequest) error {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified:
 		return errRedirect
 	}
-	// A replica has cleaned it already, and says in Retry-After what it means.
+	// Another replica has cleaned the answer already, and its Retry-After counts.
 	headers.ToOperator(resp.Header, p.upgrade != "" && resp.StatusCode == http.StatusSwitchingProtocols)
 	return nil
 }
 
-// failed answers for a member that gave none. After something was sent nobody is told to try again: clients obey that even where
-// they write.
+// failed answers in place of a member that did not. Once something was sent, the answer has no Retry-After: clients obey it even for
+// requests that write.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, p proxyRequest, err error) {
 	cluster := p.target.Cluster
 	if cause := context.Cause(r.Context()); cause != nil && (errors.Is(cause, errSlow) || errors.Is(cause, errRightGone) || errors.Is(cause, errUnsent)) {

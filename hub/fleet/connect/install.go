@@ -24,36 +24,36 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Where an API server finds the hub.
+// The APIService of the group, and its certificate.
 const (
-	// EmbeddedService is the Service behind the group where the API is the hub's own.
+	// EmbeddedService is the Service behind the group if the API is the embedded one.
 	EmbeddedService = "fairlead-connect"
-	// certificateSecret has the certificate of all replicas.
+	// certificateSecret is the Secret of the certificate that all replicas share.
 	certificateSecret = "fairlead-connect-serving"
-	// Of the priorities of groups it is low: `kubectl get lines` is whose ever else has lines.
+	// The priority of the group is low, so that `kubectl get lines` means another API's lines if there is one.
 	groupPriority   = 100
 	versionPriority = 10
-	// The certificate signs itself, and an API server is told it by the APIService. A new one is made when it has little time left.
+	// The certificate is self-signed, and the APIService names it as its authority. A new one is made when less than certificateRest is left.
 	certificateValidity = 10 * 365 * 24 * time.Hour
 	certificateRest     = 365 * 24 * time.Hour
 	certificateSkew     = 5 * time.Minute
 )
 
-// Place is where an API server finds the hub.
+// Place is the Service through which an API server reaches the hub.
 type Place struct {
-	// Namespace and Name are of the Service.
+	// Namespace and Name are those of the Service.
 	Namespace, Name string
 	// Port is the port of the Service.
 	Port int32
-	// Loopback says that the Service is to be made, and means this machine.
+	// Loopback says that the Service is to be created with an endpoint on this machine.
 	Loopback bool
 }
 
-// host is the name by which an API server knows the hub.
+// host is the name that the hub's certificate must have for the API server.
 func (p Place) host() string { return p.Name + "." + p.Namespace + ".svc" }
 
-// Install has an API server forward the requests of the group to the hub, and returns the certificate by which it knows the hub.
-// What is as it should be is not written.
+// Install makes an API server forward requests for the group to the hub, and returns the certificate for the hub to serve with. Objects
+// that are up to date are not written.
 func Install(ctx context.Context, hub client.Client, p Place, now time.Time) (tls.Certificate, error) {
 	certPEM, keyPEM, err := ensureCertificate(ctx, hub, p, now)
 	if err != nil {
@@ -96,7 +96,7 @@ func apply(ctx context.Context, hub client.Client, obj *unstructured.Unstructure
 	return nil
 }
 
-// ensureCertificate returns the certificate of all replicas and its key, which the first of them makes.
+// ensureCertificate returns the certificate and key that all replicas share. The first replica creates them.
 func ensureCertificate(ctx context.Context, hub client.Client, p Place, now time.Time) (certPEM, keyPEM []byte, err error) {
 	key := client.ObjectKey{Namespace: p.Namespace, Name: certificateSecret}
 	for {
@@ -131,7 +131,7 @@ func ensureCertificate(ctx context.Context, hub client.Client, p Place, now time
 	}
 }
 
-// isFor says whether a certificate can be used for a while.
+// isFor says whether a certificate is for a host and valid for some time to come.
 func isFor(certPEM []byte, host string, now time.Time) bool {
 	block, _ := pem.Decode(certPEM)
 	if block == nil {

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// superviseLine looks after a line until it has ended.
+// superviseLine supervises a line until it has ended: it checks the agent's health, its rights, its Cluster, and the age of the line.
 func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, until time.Time) {
 	log := s.Log.WithValues("Cluster", l.Cluster)
 	changed, stop := s.open.watch(l.Cluster)
@@ -83,8 +83,8 @@ func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, u
 	}
 }
 
-// isWell asks an agent whether it is well: that it does not hang, and reaches the hub's API. A line that takes no more requests
-// cannot be asked, and is well.
+// isWell asks an agent whether it is healthy: whether it responds, and reaches the hub's API. A line that accepts no more requests cannot
+// be asked, and counts as healthy.
 func (s *Server) isWell(ctx context.Context, l *lines.Line) bool {
 	ctx, cancel := context.WithTimeout(ctx, selfTimeout)
 	defer cancel()
@@ -92,7 +92,7 @@ func (s *Server) isWell(ctx context.Context, l *lines.Line) bool {
 	return err == nil || errors.Is(err, line.ErrLeaving) || errors.Is(err, line.ErrFull)
 }
 
-// endUnlessAdmitted ends a line whose cluster is no more, or whose agent has joined anew.
+// endUnlessAdmitted ends a line whose cluster does not exist any more, or whose agent has joined anew.
 func (s *Server) endUnlessAdmitted(ctx context.Context, l *lines.Line, who caller) {
 	cluster, err := s.cluster(ctx, l.Cluster)
 	if client.IgnoreNotFound(err) != nil {
@@ -106,7 +106,7 @@ func (s *Server) endUnlessAdmitted(ctx context.Context, l *lines.Line, who calle
 	_ = l.Client.Close() // then it is done
 }
 
-// endWithoutRight ends a line whose agent may not open one any more.
+// endWithoutRight ends a line whose agent has lost the right to open one.
 func (s *Server) endWithoutRight(ctx context.Context, l *lines.Line, who caller) {
 	s.endUnlessAdmitted(ctx, l, who)
 	ctx, cancel := context.WithTimeout(ctx, selfTimeout)

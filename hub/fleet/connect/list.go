@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/show"
 )
 
-// list answers what is known of lines, here and at the other replicas.
+// list answers a list of the lines of this and the other replicas.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, target route.Target) {
 	query := r.URL.Query()
 	if (r.Method != http.MethodGet && r.Method != http.MethodHead) || query.Get("watch") == "true" || query.Get("watch") == "1" {
@@ -60,16 +60,16 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, target route.Targe
 
 const tableType = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
-// wantsTable says whether the first of what a client accepts is a table.
+// wantsTable says whether the client prefers the answer as a Table.
 func wantsTable(h http.Header) bool {
 	first, _, _ := strings.Cut(strings.ReplaceAll(strings.Join(h.Values("Accept"), ","), " ", ""), ",")
 	return strings.Contains(first, "as=Table") && strings.Contains(first, "g=meta.k8s.io") && strings.Contains(first, "v=v1") && !strings.Contains(first, "v=v1beta1")
 }
 
-// aggregatedType is how discovery of all in one is called.
+// aggregatedType is the media type of aggregated discovery.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discover answers what the API has.
+// discover answers discovery requests.
 func (s *Server) discover(w http.ResponseWriter, r *http.Request, target route.Target) {
 	switch {
 	case target.Kind == route.Groups && wantsAggregated(r.Header):
@@ -91,7 +91,7 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request, target route.T
 	}
 }
 
-// wantsAggregated says whether a client accepts discovery of all in one, in its second version.
+// wantsAggregated says whether the client accepts aggregated discovery v2.
 func wantsAggregated(h http.Header) bool {
 	for accepted := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
 		parts := strings.Split(strings.ReplaceAll(accepted, " ", ""), ";")

@@ -44,7 +44,7 @@ func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-// lossCollector tells how often the line of each cluster was lost, which the registry of lines counts: it forgets who is no more.
+// lossCollector reports how often the line of each cluster was lost, from the registry of lines, which forgets deleted clusters.
 type lossCollector struct {
 	lines *lines.Registry
 	desc  *prometheus.Desc
@@ -71,7 +71,7 @@ const (
 	fromMember = "from"
 )
 
-// counted counts what is read from a body.
+// counted counts the bytes that are read from a body.
 type counted struct {
 	io.ReadCloser
 	read prometheus.Counter
@@ -84,7 +84,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countedStream counts what goes through an upgraded connection, and ends one that is stalled.
+// countedStream counts the bytes of an upgraded connection, and ends one that is stalled.
 type countedStream struct {
 	counted
 	stream  io.ReadWriteCloser
@@ -116,7 +116,7 @@ func (c *countedStream) Close() error {
 	return c.counted.Close()
 }
 
-// CloseWrite says that no more will be written.
+// CloseWrite closes the sending direction.
 func (c *countedStream) CloseWrite() error {
 	c.stall.operatorLeft()
 	if half, ok := c.stream.(interface{ CloseWrite() error }); ok {

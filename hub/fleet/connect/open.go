@@ -14,10 +14,10 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// reviewEvery is how often the rights behind open requests are looked at.
+// reviewEvery is the interval at which the rights of open requests are reviewed.
 const reviewEvery = time.Minute
 
-// openRequest is a request of an operator that is on its way.
+// openRequest is an open request of an operator.
 type openRequest struct {
 	who     caller
 	cluster string
@@ -26,7 +26,7 @@ type openRequest struct {
 	cut     context.CancelCauseFunc
 }
 
-// openRequests are the requests that are open, and who waits for changes of Clusters. It may be used from many goroutines.
+// openRequests has the open requests, and channels that wait for changes of Clusters. It is safe for use by many goroutines.
 type openRequests struct {
 	mu       sync.Mutex
 	all      map[*openRequest]struct{}
@@ -44,7 +44,7 @@ func (o *openRequests) add(r *openRequest) (remove func()) {
 	}
 }
 
-// watch returns a channel that is told when a Cluster has changed, or a line of it at another replica.
+// watch returns a channel that gets a value when a Cluster, or a line of it at another replica, has changed.
 func (o *openRequests) watch(cluster string) (changed chan struct{}, stop func()) {
 	changed = make(chan struct{}, 1)
 	o.mu.Lock()
@@ -66,7 +66,7 @@ func (o *openRequests) watch(cluster string) (changed chan struct{}, stop func()
 	}
 }
 
-// changed tells who waits for changes of a Cluster and of its lines at other replicas.
+// changed notifies the channels that wait for changes of a Cluster and of its lines at other replicas.
 func (o *openRequests) changed(cluster string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -78,7 +78,7 @@ func (o *openRequests) changed(cluster string) {
 	}
 }
 
-// FollowClusters has lines end with their Clusters.
+// FollowClusters ends the lines of Clusters that are deleted.
 func (s *Server) FollowClusters() cache.ResourceEventHandler {
 	nameOf := func(obj any) (string, bool) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -115,7 +115,7 @@ func (s *Server) FollowClusters() cache.ResourceEventHandler {
 	}
 }
 
-// reviewRights cuts open requests whose operator may not send them any more, until the context ends.
+// reviewRights cuts open requests whose operator has lost the right to send them, at each interval until the context ends.
 func (s *Server) reviewRights(ctx context.Context) {
 	ticker := s.Clock.NewTicker(reviewEvery)
 	defer ticker.Stop()
@@ -129,7 +129,7 @@ func (s *Server) reviewRights(ctx context.Context) {
 	}
 }
 
-// reviewOnce asks once about each operator, cluster and verb of the requests that have been open for a while.
+// reviewOnce reviews the requests that have been open for a while: once for each user, cluster and verb.
 func (s *Server) reviewOnce(ctx context.Context, open time.Duration) {
 	now := s.Clock.Now()
 	s.open.mu.Lock()
@@ -160,7 +160,7 @@ func (s *Server) reviewOnce(ctx context.Context, open time.Duration) {
 	}
 }
 
-// key names what is asked about a request.
+// key identifies the access review of a request.
 func (r *openRequest) key(verb string) string {
 	groups := slices.Sorted(slices.Values(r.who.groups))
 	keys := make([]string, 0, len(r.who.extra))

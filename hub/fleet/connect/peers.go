@@ -6,10 +6,10 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// Peers are the other replicas of the hub, which hold lines as well. Its methods are called for every request, from many
-// goroutines, and must answer from memory.
+// Peers has the other replicas of the hub, which hold lines as well. Its methods are called for every request, from many goroutines, and
+// must answer from memory.
 type Peers interface {
-	// Holder names the replica that holds a line of a cluster, and says whether there is one. It is never this one.
+	// Holder returns the replica that holds a line of a cluster; false if no other replica does.
 	Holder(cluster string) (replica string, ok bool)
 	// Transport sends requests to a replica, and carries those that upgrade like that of net/http does; nil if the
 	// replica is not known any more. What it is given is on the way to the member already: the path begins with
@@ -17,12 +17,12 @@ type Peers interface {
 	// request is known (contract.RequestHeader), and that it was forwarded (contract.HopHeader). Or it is a question about a session, at
 	// contract.LineAttachPath. The host and the scheme are the transport's to set. The other end authenticates the peer and gives the request to Server.ServePeer.
 	Transport(replica string) http.RoundTripper
-	// Sessions are, by replica, the sessions of the lines of a cluster that other replicas have, or may have: one that is not heard is in
-	// doubt for a moment. Replicas that do not tell sessions are left out.
+	// Sessions returns, by replica, the session of the line that the replica has of a cluster, or may have, since it has not been heard
+	// from for a moment. Replicas of a version without sessions are left out.
 	Sessions(cluster string) map[string]string
-	// OnChange has f called with the name of a cluster whenever a line of it at another replica has changed, until stop is called. F must
-	// not block.
+	// OnChange registers a function that is called with the name of a cluster whenever a line of it at another replica has changed, until
+	// stop is called. The function must not block.
 	OnChange(f func(cluster string)) (stop func())
-	// Lines are the lines that the other replicas hold or held, by replica.
+	// Lines returns the lines of each other replica, open or ended.
 	Lines() map[string][]lines.State
 }

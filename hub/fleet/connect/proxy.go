@@ -32,7 +32,7 @@ const (
 	logTimeout = 24 * time.Hour
 )
 
-// tooMany is after how long it is worth another try to somebody who has too much open.
+// tooMany is the Retry-After for a user with too many open requests.
 const tooMany = time.Second
 
 // hop is the value of contract.HopHeader on a request that another replica has forwarded.
@@ -43,21 +43,21 @@ type proxyRequest struct {
 	target  route.Target
 	caller  headers.Caller
 	upgrade string
-	// forwarded says that another replica has sent it here.
+	// forwarded says that another replica has forwarded the request.
 	forwarded bool
-	// through is the line, or the way to the replica that has it.
+	// through is the line, or the transport to the replica that holds it.
 	through http.RoundTripper
-	// line is the line, if it is one of ours.
+	// line is the line, if this replica holds it.
 	line *lines.Line
-	// incoming is its body.
+	// incoming is the body of the request.
 	incoming *requestBody
-	// cut ends the request, for a reason.
+	// cut ends the request with a cause.
 	cut context.CancelCauseFunc
-	// noLine is why the agent says that it has no line; empty if it does not say.
+	// noLine is the agent's own explanation of why it has no line; empty if it gave none.
 	noLine string
 }
 
-// proxy sends a request of an operator to the API of a member. The API server has checked that the operator may.
+// proxy sends a request of an operator to the API of a member. The API server has already authorized it.
 func (s *Server) proxy(w http.ResponseWriter, r *http.Request, target route.Target, who caller) {
 	p := proxyRequest{target: target, caller: headers.Caller{User: who.name, Groups: who.groups, Request: newName()}, upgrade: headers.Upgrade(r.Header)}
 	cluster, err := s.cluster(r.Context(), target.Cluster)
@@ -93,8 +93,8 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, target route.Targ
 	s.pass(w, r.WithContext(ctx), p)
 }
 
-// ServePeer answers a request that another replica has forwarded, which has authenticated itself as such: the headers of
-// contract say who asks. It goes into a line of this replica, or nowhere. Another replica that asks about a session is answered itself.
+// ServePeer answers a request from another replica, which has authenticated as such: the headers of package contract name the operator. The
+// request goes into a line of this replica, or fails. Requests about sessions are answered here.
 func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
 	target, err := route.Split(r.URL.EscapedPath())
 	if err == nil && target.Kind == route.Attach {
@@ -122,7 +122,7 @@ func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
 	s.pass(w, r.WithContext(ctx), p)
 }
 
-// pass sends a request into the line of its cluster, here or at another replica.
+// pass sends a request into the line of its cluster, at this or another replica.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, p proxyRequest) {
 	if no := s.findLine(&p); no != nil {
 		s.refuse(w, r, *no)
@@ -178,7 +178,7 @@ func (s *Server) findLine(p *proxyRequest) *refusal {
 	return &refusal{reason: metav1.StatusReasonServiceUnavailable, cluster: cluster, message: s.notConnected(*p), retry: tooMany}
 }
 
-// isLeaving says whether a line takes no more requests.
+// isLeaving says whether a line accepts no more requests.
 func isLeaving(c lines.Client) bool {
 	if l, ok := c.(interface{ Leaving() <-chan struct{} }); ok {
 		select {

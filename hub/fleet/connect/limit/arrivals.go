@@ -7,16 +7,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How often the agent of one cluster may open a line: more often for a moment, as one does that is restarted or whose lines end.
+// How often the agent of one cluster may open a line. A burst is allowed, for agents that restart or whose lines end.
 const (
 	arrivalsPerSecond = 1
 	arrivalsAtOnce    = 5
-	// restedEvery is how often clusters are forgotten that have opened none for a while.
+	// restedEvery is the interval at which clusters are forgotten that have opened no line for a while.
 	restedEvery = time.Minute
 )
 
-// Arrivals bound how lines of each cluster are opened: one at a time, and not too often, so that one agent does not keep out the
-// others. They may be used from many goroutines.
+// Arrivals limits the opening of lines for each cluster: one at a time, and not too often, so that one agent cannot keep out the others. It
+// is safe for use by many goroutines.
 type Arrivals struct {
 	mu       sync.Mutex
 	clusters map[string]*arrival
@@ -28,10 +28,10 @@ type arrival struct {
 	busy bool
 }
 
-// NewArrivals returns bounds of lines of which none was opened.
+// NewArrivals returns limits under which no line was opened yet.
 func NewArrivals() *Arrivals { return &Arrivals{clusters: map[string]*arrival{}} }
 
-// Acquire says whether a line of a cluster may be opened now. It counts as being opened until release is called.
+// Acquire says whether a line of a cluster may be opened now. The opening counts until release is called.
 func (a *Arrivals) Acquire(cluster string, now time.Time) (release func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,7 +52,7 @@ func (a *Arrivals) Acquire(cluster string, now time.Time) (release func(), ok bo
 	}), true
 }
 
-// sweep forgets clusters of which nothing would be refused.
+// sweep forgets clusters whose full burst is available again.
 func (a *Arrivals) sweep(now time.Time) {
 	if now.Sub(a.swept).Abs() < restedEvery {
 		return

@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// Limits are how much may be open at a time.
+// Limits are the numbers of requests that may be open at a time.
 type Limits struct {
-	// Line is of a line, and User is of a user on a line.
+	// Line is the limit for a line, and User that for one user on a line.
 	Line, User int
-	// Hub is of a replica of the hub, and UserHub is of a user there: who may into many clusters is not to keep out all others.
+	// Hub is the limit for a replica of the hub, and UserHub that for one user there, so that a user with rights in many clusters cannot
+	// keep out all others.
 	Hub, UserHub int
 }
 
-// Streams are the limits of what stays open: upgrades, watches and logs that are followed.
+// Streams limits requests that stay open: upgrades, watches and followed logs.
 func Streams() Limits { return Limits{Line: 100, User: 20, Hub: 1000, UserHub: 500} }
 
-// Requests are the limits of what is answered at once. A kubectl that meets a cluster for the first time asks for some forty
-// things at a time.
+// Requests limits requests that are answered at once. A kubectl that meets a cluster for the first time sends some forty at a time.
 func Requests() Limits { return Limits{Line: 100, User: 64, Hub: 1000, UserHub: 500} }
 
-// Uploads are the limits of what is sent to members: upgrades, and requests with a body, until they end. An agent has places for
-// 30 of these on a line, of which the hub keeps two for its own requests.
+// Uploads limits requests that send data to members, until they end: upgrades, and requests with a body. An agent accepts 30 of these on a
+// line, of which the hub keeps two for its own requests.
 func Uploads() Limits { return Limits{Line: 28, User: 20, Hub: 1000, UserHub: 500} }
 
-// Counter counts what is open. It may be used from many goroutines.
+// Counter counts open requests. It is safe for use by many goroutines.
 type Counter struct {
 	limits Limits
 	what   string
@@ -40,18 +40,18 @@ type line struct {
 	users map[string]int
 }
 
-// New returns a counter. What names in the plural what is counted, for people.
+// New returns a counter. What is the plural noun for the requests, in messages for people.
 func New(what string, limits Limits) *Counter {
 	return &Counter{limits: limits, what: what, users: map[string]int{}, lines: map[string]*line{}}
 }
 
-// ExceededError says which limit something would exceed.
+// ExceededError names the limit that a request would exceed.
 type ExceededError struct{ Message string }
 
 // Error implements error.
 func (e *ExceededError) Error() string { return e.Message }
 
-// Acquire counts one more of a user on the line of a cluster until release is called, or says which limit that would exceed.
+// Acquire counts one more request of a user on the line of a cluster until release is called, or returns an ExceededError.
 func (c *Counter) Acquire(cluster, user string) (release func(), exceeded *ExceededError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *Counter) release(cluster, user string) {
 	}
 }
 
-// Open is how many are open.
+// Open returns the number of open requests.
 func (c *Counter) Open() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

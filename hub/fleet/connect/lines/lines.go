@@ -17,16 +17,15 @@ type Client interface {
 	Err() error
 	// Close ends the line and all its streams.
 	Close() error
-	// Streams is how many requests are open on the line.
+	// Streams returns the number of open requests on the line.
 	Streams() int
 }
 
 // Info is the agent's description of itself when it opened a line.
 type Info struct {
-	// Session tells the processes of agents apart that have the same certificate: it is a hash of what the agent said. Empty is not
-	// known, as of a replica of before this was told.
+	// Session is a hash that distinguishes the agent processes which share a certificate. It is empty if it is unknown, as from an older replica.
 	Session string
-	// Operators says in words what the owner of the member lets operators do; empty is not told.
+	// Operators summarizes the permissions that the owner of the member gives to operators; empty if the agent did not say.
 	Operators string
 	// Presence is contract.LineIsPresence or contract.LeaseIsPresence.
 	Presence string
@@ -50,17 +49,17 @@ type State struct {
 	Cluster string
 	// Up says that the cluster has an open line.
 	Up bool
-	// Since is since when it has had one without a gap, and the last time that it had one if it has none.
+	// Since is when the cluster got its first line without a gap until now; if it has no line, when it last had one.
 	Since time.Time
 	// Lost is when the last line ended; zero while the cluster has one.
 	Lost time.Time
-	// Goodbye says that the agent ended the last line on purpose, as one does that is stopped.
+	// Goodbye says that the agent announced the end of the last line, as it does when it is stopped.
 	Goodbye bool
-	// Losses is how often the cluster was left without a line and without a goodbye, since the hub started.
+	// Losses counts how often the cluster lost its only line without a goodbye, since the hub started.
 	Losses int
 }
 
-// Registry has the lines of all clusters. It may be used from many goroutines; the zero value does not work, see New.
+// Registry has the lines of all clusters. It is safe for use by many goroutines; make one with New.
 type Registry struct {
 	mu       sync.Mutex
 	clusters map[string]*entry
@@ -79,7 +78,7 @@ func New() *Registry {
 	return &Registry{clusters: map[string]*entry{}, watchers: map[int]func(string){}}
 }
 
-// Open adds a line, which is the one for new requests from now on.
+// Open adds a line, which new requests use from now on.
 func (r *Registry) Open(cluster string, client Client, info Info, now time.Time) *Line {
 	l := &Line{Info: info, Cluster: cluster, Client: client, Opened: now}
 	r.mu.Lock()
@@ -99,8 +98,7 @@ func (r *Registry) Open(cluster string, client Client, info Info, now time.Time)
 	return l
 }
 
-// Ended takes a line out that has ended. Goodbye says that the agent ended it on purpose. A line that is not there is
-// left alone.
+// Ended removes a line that has ended. Goodbye says that the agent announced the end. An unknown line is ignored.
 func (r *Registry) Ended(l *Line, goodbye bool, now time.Time) {
 	r.mu.Lock()
 	e := r.clusters[l.Cluster]
@@ -132,7 +130,7 @@ func (r *Registry) Newest(cluster string) *Line {
 	return e.open[len(e.open)-1]
 }
 
-// State returns what is known of the lines of a cluster, and whether it has had one since the hub started.
+// State returns the state of the lines of a cluster; false if it has had none since the hub started.
 func (r *Registry) State(cluster string) (State, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +141,7 @@ func (r *Registry) State(cluster string) (State, bool) {
 	return e.state, true
 }
 
-// States returns what is known of all clusters that have had a line since the hub started, by name.
+// States returns the states of all clusters that have had a line since the hub started, by name.
 func (r *Registry) States() []State {
 	r.mu.Lock()
 	out := make([]State, 0, len(r.clusters))
@@ -176,7 +174,7 @@ func (r *Registry) All() []*Line {
 	return out
 }
 
-// SetPresence says by what agents are asked to show that they are there from now on. Nobody is told: nothing depends on that.
+// SetPresence sets whether new lines count as the heartbeat, or leases do. OnChange is not called for it.
 func (r *Registry) SetPresence(presence string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,8 +186,7 @@ func (r *Registry) SetPresence(presence string) {
 	}
 }
 
-// Forget drops what is known of a cluster that is no more, and returns the lines that were still open, for the caller
-// to close.
+// Forget forgets a cluster that does not exist any more, and returns its open lines, which the caller should close.
 func (r *Registry) Forget(cluster string) []*Line {
 	r.mu.Lock()
 	e := r.clusters[cluster]
@@ -202,9 +199,9 @@ func (r *Registry) Forget(cluster string) []*Line {
 	return e.open
 }
 
-// OnChange has f called with the name of a cluster whenever a line of it was opened, has ended, or was forgotten, until
-// stop is called. F is called from the goroutine of the change, so it must not block, such as one that adds to a
-// queue; what it reads of the registry is at least as new as the change.
+// OnChange registers a function that is called with the name of a cluster whenever a line of it was opened, has ended, or was forgotten,
+// until stop is called. The function runs in the goroutine of the change, so it must not block; it may add to a queue. The state that it
+// reads from the registry includes the change.
 func (r *Registry) OnChange(f func(cluster string)) (stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

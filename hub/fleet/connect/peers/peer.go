@@ -18,10 +18,10 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
-// How others are called.
+// Connections to other replicas.
 const (
 	dialTimeout = 3 * time.Second
-	// firstRedial and lastRedial are how long a replica is left alone that could not be called.
+	// firstRedial and lastRedial are the delays after the first and after many failed calls of a replica.
 	firstRedial = 500 * time.Millisecond
 	lastRedial  = 5 * time.Second
 	// idleConnections are kept for requests to come, for idleTimeout.
@@ -35,14 +35,14 @@ const (
 type peer struct {
 	record    Record
 	transport *http.Transport
-	// upgrades is for requests that upgrade: each has a connection of its own, since one that is reused and breaks has a request
-	// without a body sent a second time.
+	// upgrades is the transport for upgrade requests. Each gets a new connection: on a reused one that breaks, net/http would send a
+	// request without a body a second time.
 	upgrades *http.Transport
 	cancel   context.CancelFunc
 	done     sync.WaitGroup
 }
 
-// call begins to follow the lines of another replica, until it is dropped or the context ends.
+// call starts to follow the lines of another replica, until disconnect or the end of the context.
 func (p *Peers) call(ctx context.Context, record Record) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // drop ends it
 	other := &peer{record: record, cancel: cancel, transport: &http.Transport{
@@ -67,7 +67,7 @@ func (p *Peers) call(ctx context.Context, record Record) {
 	other.done.Go(func() { p.keepFollowing(ctx, other) })
 }
 
-// disconnect ends what runs for other replicas.
+// disconnect stops following replicas, and closes the connections to them.
 func (p *Peers) disconnect(ids ...string) {
 	var dropped []*peer
 	p.mu.Lock()
@@ -89,7 +89,7 @@ func (p *Peers) disconnect(ids ...string) {
 	}
 }
 
-// keepFollowing follows the lines of another replica for as long as the context lasts.
+// keepFollowing follows the lines of another replica until the context ends, and reconnects after failures.
 func (p *Peers) keepFollowing(ctx context.Context, other *peer) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("replica", other.record.ID)
 	backoff := wait.Backoff{Duration: firstRedial, Factor: 2, Jitter: 0.2, Steps: 8, Cap: lastRedial}
@@ -116,10 +116,10 @@ func (p *Peers) keepFollowing(ctx context.Context, other *peer) {
 	}
 }
 
-// errSilent says that nothing came from another replica for too long.
+// errSilent says that another replica sent nothing for too long.
 var errSilent = errors.New("it was silent for too long")
 
-// follow takes in what another replica says, until it ends or falls silent. It returns whether all lines of the other were known.
+// follow receives the lines of another replica until the stream ends or falls silent. It returns whether all lines had arrived.
 func (p *Peers) follow(ctx context.Context, other *peer) (synced bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	silent := p.o.Clock.NewTimer(p.silence)
@@ -164,7 +164,7 @@ func (p *Peers) follow(ctx context.Context, other *peer) (synced bool, err error
 	}
 }
 
-// causeOf is why a request really ended.
+// causeOf returns the cause if the context has ended, or else the error.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -172,14 +172,14 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// begin says that another replica tells all its lines from now on.
+// begin notes that another replica starts to send all its lines.
 func (p *Peers) begin(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.heard[id].Begin()
 }
 
-// apply takes in what another replica says.
+// apply applies a message of another replica.
 func (p *Peers) apply(id string, m wire.Message) error {
 	p.mu.Lock()
 	now := p.o.Clock.Now()
@@ -192,7 +192,7 @@ func (p *Peers) apply(id string, m wire.Message) error {
 	return err
 }
 
-// markLost says that another replica is not heard any more.
+// markLost notes that the stream of another replica has ended.
 func (p *Peers) markLost(id string) {
 	p.mu.Lock()
 	clusters := p.heard[id].Lose(p.o.Clock.Now())
@@ -200,7 +200,7 @@ func (p *Peers) markLost(id string) {
 	p.changed(clusters)
 }
 
-// isSynced says whether all lines of another replica are known as they are now.
+// isSynced says whether the present lines of another replica are all known.
 func (p *Peers) isSynced(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

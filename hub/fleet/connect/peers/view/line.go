@@ -11,11 +11,11 @@ import (
 type Line struct {
 	lines.State
 
-	// Replica is that replica.
+	// Replica is the name of the replica that reported the line.
 	Replica string
 }
 
-// at is when the line became as it is.
+// at returns when the line got its present state.
 func at(l lines.State) time.Time {
 	if l.Up {
 		return l.Since
@@ -23,8 +23,8 @@ func at(l lines.State) time.Time {
 	return l.Lost
 }
 
-// Merge returns what counts of what several replicas say of the line of one cluster: a line that is up, and of several the newest. Nothing is known
-// of none.
+// Merge chooses among several replicas' reports on the line of one cluster: an open line, and of several the newest. It returns false if
+// there are no reports.
 func Merge(said ...Line) (Line, bool) {
 	if len(said) == 0 {
 		return Line{}, false

@@ -12,36 +12,35 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
-// reconnectGrace is for how long a replica that is not heard may have the lines of which it told last: longer than it takes to call one again
-// that is there.
+// reconnectGrace is how long the last reported lines of a replica that is not heard from may still be open: longer than it takes to reconnect.
 const reconnectGrace = 15 * time.Second
 
-// keepLost is how long the end of a line is remembered: longer than anything depends on it.
+// keepLost is how long the end of a line is remembered; nothing depends on older ones.
 const keepLost = 10 * time.Minute
 
-// ErrTooMany says that a replica tells of more lines than it can hold.
+// ErrTooMany says that a replica reports more lines than one can hold.
 var ErrTooMany = errors.New("another replica tells of too many lines")
 
 // Replica holds the lines that one other replica reported. The zero value is a replica that has reported nothing yet.
 type Replica struct {
-	// ID is the name of that replica.
+	// ID is the name of the replica.
 	ID string
 
 	known map[string]lines.State
-	// arriving are the lines of a stream that has just begun; nil once they are complete.
+	// arriving has the lines of a new stream until they are complete; nil afterwards.
 	arriving map[string]lines.State
 	synced   bool
-	// unheard is since when nothing is heard of the lines that were up then; their ends are of that moment.
+	// unheard is since when the replica has not been heard from. The lines that were open count as ended then.
 	unheard time.Time
 }
 
-// Begin says that a new stream begins, with which the other tells of all its lines.
+// Begin starts a new stream, which begins with all lines of the replica.
 func (r *Replica) Begin() { r.arriving, r.synced = map[string]lines.State{}, false }
 
-// Synced says whether all lines of the other are known as they are now.
+// Synced says whether the present lines of the replica are all known.
 func (r *Replica) Synced() bool { return r.synced }
 
-// Apply takes in a message, and returns the clusters whose lines changed by it, sorted.
+// Apply applies a message, and returns the sorted names of the clusters whose lines changed.
 func (r *Replica) Apply(m wire.Message, now time.Time) ([]string, error) {
 	if r.known == nil && r.arriving == nil {
 		r.Begin()
@@ -73,10 +72,10 @@ func (r *Replica) Apply(m wire.Message, now time.Time) ([]string, error) {
 	return slices.Sorted(maps.Keys(changed)), nil
 }
 
-// sameLine is how far apart two accounts of when one line came up may be: messages take time.
+// sameLine is how far two reports on when one line was opened may be apart, since messages take time.
 const sameLine = 2 * time.Second
 
-// read is a line as the other tells of it. One that was known before has come up when it was said to then, for that tells it from others.
+// read converts a reported line. A line that was known before keeps the time at which it was opened, which identifies it.
 func (r *Replica) read(l wire.Line, now time.Time) lines.State {
 	ago := func(ms int64) time.Time { return now.Add(-time.Duration(ms) * time.Millisecond) }
 	out := lines.State{
@@ -92,8 +91,8 @@ func (r *Replica) read(l wire.Line, now time.Time) lines.State {
 	return out
 }
 
-// replace takes the lines of a stream that has begun for those of the last one. A line that was up then and is not told of any more has ended while
-// nobody told: when is not known, nor why.
+// replace replaces all lines by those of a new stream. A line that was open and is missing now ended while the replica was not heard from:
+// when and why is unknown.
 func (r *Replica) replace(now time.Time) map[string]bool {
 	changed := map[string]bool{}
 	for name := range r.arriving {
@@ -112,7 +111,7 @@ func (r *Replica) replace(now time.Time) map[string]bool {
 	return changed
 }
 
-// end is a line of which nothing is heard any more.
+// end returns a line as ended for an unknown reason.
 func end(l lines.State, now time.Time) lines.State {
 	if l.Up {
 		l.Up, l.Lost, l.Goodbye = false, now, true
@@ -120,8 +119,8 @@ func end(l lines.State, now time.Time) lines.State {
 	return l
 }
 
-// Lose says that the other replica is not heard any more. Its lines may be up or not: they count as ended with a goodbye. It returns the clusters
-// whose lines changed by that, sorted.
+// Lose notes that the replica is not heard from any more. Its lines may be open or not, so they count as ended with a goodbye. It returns
+// the sorted names of the clusters whose lines changed.
 func (r *Replica) Lose(now time.Time) []string {
 	r.arriving, r.synced = nil, false
 	var changed []string
@@ -136,20 +135,20 @@ func (r *Replica) Lose(now time.Time) []string {
 	return changed
 }
 
-// Forget drops ends of lines that are long ago, and says whether anything is left.
+// Forget forgets lines that ended long ago, and says whether any line is left.
 func (r *Replica) Forget(now time.Time) bool {
 	maps.DeleteFunc(r.known, func(_ string, l lines.State) bool { return !l.Up && now.Sub(l.Lost) > keepLost })
 	return len(r.known) > 0 || r.synced || r.arriving != nil
 }
 
-// Line returns what the other said of the line of a cluster.
+// Line returns the replica's report on the line of a cluster.
 func (r *Replica) Line(cluster string) (lines.State, bool) {
 	l, is := r.known[cluster]
 	return l, is
 }
 
-// Session returns the session of the line that the other has of a cluster, or may have, since it had one when it was heard last, a moment ago. It is
-// empty if it has none, or does not tell sessions.
+// Session returns the session of the line that the replica has of a cluster, or may have, since it had one when it was last heard from, a
+// moment ago. It is empty if there is no line, or if the replica's version has no sessions.
 func (r *Replica) Session(cluster string, now time.Time) string {
 	l := r.known[cluster]
 	if l.Up || !r.unheard.IsZero() && l.Lost.Equal(r.unheard) && now.Sub(r.unheard) < reconnectGrace {
@@ -158,7 +157,7 @@ func (r *Replica) Session(cluster string, now time.Time) string {
 	return ""
 }
 
-// States returns what the other said of the lines of all clusters, by name.
+// States returns the replica's reports on the lines of all clusters, by name.
 func (r *Replica) States() []lines.State {
 	return slices.SortedFunc(maps.Values(r.known), func(a, b lines.State) int { return cmp.Compare(a.Cluster, b.Cluster) })
 }

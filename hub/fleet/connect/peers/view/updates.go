@@ -11,7 +11,7 @@ import (
 // Updates remembers which states of this replica's lines another replica was sent.
 type Updates struct{ states map[string]lines.State }
 
-// Next returns the messages by which the other knows all lines as they are now, and remembers that it does.
+// Next returns the messages that bring the other replica up to date, and remembers that it is.
 func (t *Updates) Next(states []lines.State, now time.Time) []wire.Message {
 	ago := func(at time.Time) int64 { return max(now.Sub(at).Milliseconds(), 0) }
 	var changed []wire.Line

@@ -15,63 +15,63 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Bounds of what a replica accepts from another, and never exceeds itself.
+// Limits for messages between replicas.
 const (
-	// MaxMessage is how many bytes a message may have.
+	// MaxMessage is the largest size of a message in bytes.
 	MaxMessage = 64 << 10
-	// MaxLines is how many lines a replica may have.
+	// MaxLines is the largest number of lines of a replica.
 	MaxLines = 20_000
-	// linesPerMessage keeps a message of the longest lines below MaxMessage.
+	// linesPerMessage keeps a message of the longest possible lines below MaxMessage.
 	linesPerMessage = 30
-	// maxOperators is how many bytes may say what the owner of a member lets operators do.
+	// maxOperators is the largest length of Line.Operators in bytes.
 	maxOperators = 256
-	// sessionLength is how many characters the hash of a session has.
+	// sessionLength is the length of the hash of a session, in characters.
 	sessionLength = 64
 )
 
-// ErrMalformed says that a replica sent what no replica sends.
+// ErrMalformed says that a message is invalid.
 var ErrMalformed = errors.New("the message is malformed")
 
 // Message is one message from one replica to another.
 type Message struct {
-	// Heartbeat says how the sender is; nil in messages that say something else only.
+	// Heartbeat is the state of the sender; nil in messages that only report lines.
 	Heartbeat *Heartbeat `json:"beat,omitempty"`
-	// Lines are as the sender has them now, in place of what it said of these clusters before.
+	// Lines are the sender's present lines of some clusters, and replace its earlier reports on these clusters.
 	Lines []Line `json:"lines,omitempty"`
-	// Gone are clusters of which the sender knows no line any more.
+	// Gone are clusters of which the sender has no line any more.
 	Gone []string `json:"gone,omitempty"`
-	// Synced says that all lines of the sender have been told.
+	// Synced says that all lines of the sender have been sent.
 	Synced bool `json:"synced,omitempty"`
 }
 
-// Heartbeat is how a replica is.
+// Heartbeat is the state of a replica.
 type Heartbeat struct {
-	// Elected says that the sender is the replica that works.
+	// Elected says that the sender is the leader.
 	Elected bool `json:"elected,omitempty"`
-	// Hears says that the sender has all lines of the receiver, as they are now.
+	// Hears says that the sender has all present lines of the receiver.
 	Hears bool `json:"hears,omitempty"`
 }
 
 // Line is one replica's report on the line of a cluster.
 type Line struct {
 	Cluster string `json:"cluster"`
-	// Up says that requests can be sent through it. Otherwise it was lost.
+	// Up says that the line is open. Otherwise it was lost.
 	Up bool `json:"up,omitempty"`
-	// SinceAgo is how many milliseconds ago it, or the last one, came up without a gap since.
+	// SinceAgo is how many milliseconds ago the cluster got its line, without a gap since.
 	SinceAgo int64 `json:"sinceAgo"`
-	// LostAgo is how many milliseconds ago the last one ended; 0 while one is up.
+	// LostAgo is how many milliseconds ago the last line ended; 0 while one is open.
 	LostAgo int64 `json:"lostAgo,omitempty"`
-	// Goodbye says that the agent ended the line on purpose.
+	// Goodbye says that the agent announced the end of the line.
 	Goodbye bool `json:"goodbye,omitempty"`
-	// Presence is by what the agent was asked to show that the member is there: line or lease.
+	// Presence is the heartbeat that the agent was asked for: line or lease.
 	Presence string `json:"presence,omitempty"`
 	// Operators summarizes the permissions that the owner of the member gives to operators.
 	Operators string `json:"operators,omitempty"`
-	// Session is a hash of what tells the processes of agents apart that have the same certificate. Replicas of before do not tell it.
+	// Session is a hash that distinguishes the agent processes which share a certificate. Older replicas do not send it.
 	Session string `json:"session,omitempty"`
 }
 
-// Split makes messages of any number of lines and of clusters without one.
+// Split makes messages of the lines of clusters, and of the clusters without a line.
 func Split(lines []Line, gone []string) []Message {
 	var out []Message
 	for len(lines)+len(gone) > 0 {
@@ -83,7 +83,7 @@ func Split(lines []Line, gone []string) []Message {
 	return out
 }
 
-// Encode returns a message as it goes to another replica, with the newline that ends it. What people wrote is shortened where it is too long.
+// Encode encodes a message, with a newline at its end. Texts of people are shortened to the limits.
 func Encode(m Message) ([]byte, error) {
 	for i := range m.Lines {
 		if len(m.Lines[i].Operators) > maxOperators {
@@ -112,7 +112,7 @@ type Reader struct{ from *bufio.Reader }
 // NewReader returns a reader that holds one message at a time.
 func NewReader(from io.Reader) *Reader { return &Reader{from: bufio.NewReaderSize(from, MaxMessage)} }
 
-// Next returns the next message. It returns io.EOF at the end, and ErrMalformed for what no replica sends; nothing can be read after an error.
+// Next returns the next message. It returns io.EOF at the end, and ErrMalformed for an invalid message; after an error nothing can be read.
 func (r *Reader) Next() (Message, error) {
 	text, err := r.from.ReadSlice('\n')
 	switch {
@@ -130,7 +130,7 @@ func (r *Reader) Next() (Message, error) {
 	return m, m.validate()
 }
 
-// validate says why no replica sends such a message.
+// validate returns an error if a message is invalid.
 func (m Message) validate() error {
 	for _, name := range m.Gone {
 		if !isName(name) {
@@ -162,7 +162,7 @@ func IsSession(s string) bool {
 	return len(s) == sessionLength && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// isName says whether a Cluster may be called so.
+// isName says whether a text can be the name of a Cluster.
 func isName(s string) bool {
 	return len(s) <= contract.MaxClusterNameLength && len(validation.IsDNS1123Label(s)) == 0
 }
