@@ -91,7 +91,7 @@ type ObservedWorkload struct {
 	Reason RebalanceFailedReason `json:"reason,omitempty"`
 }
 
-// RebalanceResult is what came of a workload.
+// RebalanceResult says how the rescheduling of a workload ended.
 type RebalanceResult string
 
 // Values of RebalanceResult.

@@ -97,8 +97,7 @@ type CronFederatedHPARule struct {
 
 // CronFederatedHPAStatus says what the rules did.
 type CronFederatedHPAStatus struct {
-	// ExecutionHistories are what each rule did and when it is due next, in the order of the
-	// rules.
+	// ExecutionHistories have, in the order of the rules, the past executions of each rule and its next one.
 	// +optional
 	ExecutionHistories []ExecutionHistory `json:"executionHistories,omitempty"`
 
@@ -121,7 +120,7 @@ const (
 	ReasonInvalidRule = "InvalidRule"
 )
 
-// ExecutionHistory is what one rule did.
+// ExecutionHistory has the executions of one rule.
 type ExecutionHistory struct {
 	// RuleName is the name of the rule.
 	// +required
@@ -151,7 +150,7 @@ type SuccessfulExecution struct {
 	// +required
 	ExecutionTime *metav1.Time `json:"executionTime"`
 
-	// AppliedReplicas are those that were set.
+	// AppliedReplicas is the number of replicas that was set.
 	// +optional
 	AppliedReplicas *int32 `json:"appliedReplicas,omitempty"`
 

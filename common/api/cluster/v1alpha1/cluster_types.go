@@ -28,12 +28,11 @@ type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the hub and its operators say of the cluster.
+	// Spec has the settings that the hub and its operators make for the cluster.
 	// +required
 	Spec ClusterSpec `json:"spec"`
 
-	// Status is what the agent reports, and what the hub concludes from its
-	// silence.
+	// Status is the agent's report on the cluster, and the hub's conclusion when the agent is silent.
 	// +optional
 	Status ClusterStatus `json:"status,omitempty"`
 }
@@ -58,7 +57,7 @@ const (
 	Pull ClusterSyncMode = "Pull"
 )
 
-// ClusterSpec is what the hub and its operators say of a cluster.
+// ClusterSpec has the settings that the hub and its operators make for a cluster.
 type ClusterSpec struct {
 	// ID is the UID of the member's kube-system namespace. Written by the hub when
 	// the member joins; it tells two members of one name apart.
@@ -313,7 +312,7 @@ const (
 	ReasonAPIEnablementsEmpty = "Empty"
 )
 
-// ClusterStatus is what is known of a cluster.
+// ClusterStatus is the observed state of a cluster.
 type ClusterStatus struct {
 	// KubernetesVersion of the member's API.
 	// +optional
@@ -353,23 +352,22 @@ type ClusterStatus struct {
 	// +optional
 	UnclaimedObjects int32 `json:"unclaimedObjects,omitempty"`
 
-	// Agent is what the agent counts of itself: nobody can scrape it behind a firewall. The hub
-	// shows it and exports it as metrics; nothing is decided by it. Absent until the agent has
-	// reported; agents of older versions never do. Written by the agent. It is ours.
+	// Agent has the agent's own metrics, since nobody can scrape it behind a firewall. The hub shows and exports them, and decides nothing
+	// by them. Absent until the agent has reported; agents of older versions never do. Written by the agent. It is ours.
 	// +optional
 	Agent *AgentReport `json:"agent,omitempty"`
 
-	// AgentUpgrade is what came of spec.agent; absent if that is, and until an agent that knows
-	// it has seen it. Written by the agent. It is ours.
+	// AgentUpgrade is the progress of the upgrade that spec.agent asks for. Absent without spec.agent, and until an agent that knows that
+	// field has seen it. Written by the agent. It is ours.
 	// +optional
 	AgentUpgrade *AgentUpgrade `json:"agentUpgrade,omitempty"`
 
-	// RemedyActions are what Remedies ask for.
+	// RemedyActions are the actions that Remedies ask for.
 	// +optional
 	RemedyActions []string `json:"remedyActions,omitempty"`
 }
 
-// AgentReport is what an agent counts of itself. Its version is on its lease.
+// AgentReport has an agent's own metrics. The agent's version is on its lease.
 type AgentReport struct {
 	// Time is when the agent counted, by its own clock.
 	// +required
@@ -397,7 +395,7 @@ type AgentReport struct {
 	// +kubebuilder:validation:Minimum=0
 	StuckObjects int32 `json:"stuckObjects,omitempty"`
 
-	// Journal is what the agent has on its disk; absent if it keeps nothing there.
+	// Journal describes the agent's journal on disk; absent if the agent keeps none.
 	// +optional
 	Journal *JournalReport `json:"journal,omitempty"`
 
@@ -470,7 +468,7 @@ type NodeSummary struct {
 	ReadyNum int32 `json:"readyNum,omitempty"`
 }
 
-// NamespaceQuota is what the ResourceQuotas of one namespace leave free.
+// NamespaceQuota is the part of one namespace's ResourceQuotas that is not used.
 type NamespaceQuota struct {
 	// Namespace in the member.
 	// +required
@@ -505,15 +503,15 @@ type PriorityClassScope struct {
 
 // ResourceSummary adds up resources.
 type ResourceSummary struct {
-	// Allocatable is what the nodes offer to pods.
+	// Allocatable is the sum of the nodes' allocatable resources.
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 
-	// Allocating is what pods without a node ask for.
+	// Allocating is the sum of the requests of pods without a node.
 	// +optional
 	Allocating corev1.ResourceList `json:"allocating,omitempty"`
 
-	// Allocated is what pods on nodes ask for.
+	// Allocated is the sum of the requests of pods on nodes.
 	// +optional
 	Allocated corev1.ResourceList `json:"allocated,omitempty"`
 

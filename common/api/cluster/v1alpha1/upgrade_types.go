@@ -12,8 +12,8 @@ type WantedAgent struct {
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][-a-zA-Z0-9_./:@]*$`
 	Image string `json:"image"`
 
-	// Version is what `agent version` of it says, so that an agent that does not run in a pod
-	// knows when it is the wanted one. Without it, the tag of the image.
+	// Version is the version that the wanted agent's `agent version` prints, by which an agent that does not run in a pod knows that it is
+	// the wanted one. If it is empty, the tag of the image is used.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Version string `json:"version,omitempty"`
@@ -57,7 +57,7 @@ const (
 	AgentNotInPod AgentUpgradePhase = "NotInPod"
 )
 
-// AgentUpgrade is what came of spec.agent.
+// AgentUpgrade is the progress of the upgrade that spec.agent asks for.
 type AgentUpgrade struct {
 	// Image and Attempt are those of spec.agent that this is about.
 	// +required

@@ -10,8 +10,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// ResourceInterpreterContext is what travels between the interpreter and a webhook:
-// the question there, the answer back. It is never stored.
+// ResourceInterpreterContext is the message between the interpreter and a webhook, with the request on the way there and the response on
+// the way back. It is never stored.
 //
 // +kubebuilder:object:root=true
 type ResourceInterpreterContext struct {
@@ -61,7 +61,7 @@ type ResourceInterpreterRequest struct {
 	// +optional
 	DesiredReplicas *int32 `json:"replicas,omitempty"`
 
-	// AggregatedStatus is what the members report. AggregateStatus only.
+	// AggregatedStatus are the reports of the members. AggregateStatus only.
 	// +optional
 	AggregatedStatus []workv1alpha2.AggregatedStatusItem `json:"aggregatedStatus,omitempty"`
 }
@@ -80,7 +80,7 @@ type ResourceInterpreterResponse struct {
 	// +optional
 	Status *RequestStatus `json:"status,omitempty"`
 
-	// Patch is what changes on the object. ReviseReplica, Retain and AggregateStatus.
+	// Patch has the changes to the object. ReviseReplica, Retain and AggregateStatus.
 	// +optional
 	Patch []byte `json:"patch,omitempty"`
 
@@ -88,7 +88,7 @@ type ResourceInterpreterResponse struct {
 	// +optional
 	PatchType *PatchType `json:"patchType,omitempty"`
 
-	// ReplicaRequirements is what one replica needs. InterpretReplica.
+	// ReplicaRequirements are the requirements of one replica. InterpretReplica.
 	// +optional
 	ReplicaRequirements *workv1alpha2.ReplicaRequirements `json:"replicaRequirements,omitempty"`
 
@@ -104,7 +104,7 @@ type ResourceInterpreterResponse struct {
 	// +optional
 	Dependencies []DependentObjectReference `json:"dependencies,omitempty"`
 
-	// RawStatus is what the hub is told. InterpretStatus.
+	// RawStatus is the status that the agent reports to the hub. InterpretStatus.
 	// +optional
 	RawStatus *runtime.RawExtension `json:"rawStatus,omitempty"`
 

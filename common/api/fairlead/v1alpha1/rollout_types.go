@@ -20,7 +20,7 @@ type StagedRollout struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what people say about the rollout.
+	// Spec has people's decisions about the rollout.
 	// +optional
 	Spec StagedRolloutSpec `json:"spec,omitempty"`
 
@@ -54,7 +54,7 @@ type ClusterStagedRollout struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what people say about the rollout.
+	// Spec has people's decisions about the rollout.
 	// +optional
 	Spec StagedRolloutSpec `json:"spec,omitempty"`
 
@@ -72,7 +72,7 @@ type ClusterStagedRolloutList struct {
 	Items           []ClusterStagedRollout `json:"items"`
 }
 
-// StagedRolloutSpec is what people say about a rollout; the commands of `hub rollout` write it.
+// StagedRolloutSpec has people's decisions about a rollout. The commands of `hub rollout` write it.
 type StagedRolloutSpec struct {
 	// Paused sends the revision nowhere else. What was sent stays, and clusters that return wait.
 	// +optional
@@ -83,8 +83,8 @@ type StagedRolloutSpec struct {
 	// +optional
 	Target *RolloutTarget `json:"target,omitempty"`
 
-	// Approvals are what people approved. To write them needs the verb approve on the object.
-	// Those of older revisions have no effect, and the hub drops nothing here.
+	// Approvals are people's approvals of waves. Writing them needs the verb approve on the object. Approvals of older revisions have no
+	// effect, and the hub removes none.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	Approvals []WaveApproval `json:"approvals,omitempty"`
@@ -186,13 +186,13 @@ type StagedRolloutStatus struct {
 	// +optional
 	Immediately bool `json:"immediately,omitempty"`
 
-	// Waves are those of Revision, in their order.
+	// Waves are the waves of Revision, in their order.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Waves []WaveStatus `json:"waves,omitempty"`
 
-	// Revisions are those that are kept, the newest last.
+	// Revisions are the revisions that are kept, the newest last.
 	// +optional
 	// +listType=map
 	// +listMapKey=number

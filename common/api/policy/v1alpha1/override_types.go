@@ -14,7 +14,7 @@ type OverridePolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the author of the policy asks for.
+	// Spec is the desired state of the policy.
 	// +required
 	Spec OverrideSpec `json:"spec"`
 }
@@ -37,7 +37,7 @@ type ClusterOverridePolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the author of the policy asks for.
+	// Spec is the desired state of the policy.
 	// +required
 	Spec OverrideSpec `json:"spec"`
 }
@@ -168,7 +168,7 @@ type ImageOverrider struct {
 	// +kubebuilder:validation:Enum=add;remove;replace
 	Operator OverriderOperator `json:"operator"`
 
-	// Value is what is added or set.
+	// Value is the text to add or set.
 	// +optional
 	Value string `json:"value,omitempty"`
 }

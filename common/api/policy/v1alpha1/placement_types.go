@@ -143,8 +143,8 @@ type ClusterReplicaBounds struct {
 	// +required
 	TargetCluster ClusterAffinity `json:"targetCluster"`
 
-	// MinReplicas is what each of these clusters gets before the rest is divided. If there are
-	// too few replicas for all minimums, they are divided by the weights up to the minimums.
+	// MinReplicas is the number of replicas that each of these clusters gets before the rest is divided. If there are too few replicas for
+	// all minimums, they are divided by the weights, up to the minimums.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MinReplicas int32 `json:"minReplicas,omitempty"`
@@ -156,7 +156,7 @@ type ClusterReplicaBounds struct {
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 }
 
-// DynamicWeightFactor is what a weight follows.
+// DynamicWeightFactor is the quantity that dynamic weights are proportional to.
 type DynamicWeightFactor string
 
 // DynamicWeightByAvailableReplicas weighs a cluster by how many replicas still fit.

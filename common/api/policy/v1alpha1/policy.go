@@ -5,8 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Policy is what PropagationPolicy and ClusterPropagationPolicy have in common, so
-// that there is one implementation for both.
+// Policy abstracts over PropagationPolicy and ClusterPropagationPolicy, so that there is one implementation for both.
 //
 // +kubebuilder:object:generate=false
 type Policy interface {

@@ -13,7 +13,7 @@ type PropagationPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the author of the policy asks for.
+	// Spec is the desired state of the policy.
 	// +required
 	Spec PropagationSpec `json:"spec"`
 }
@@ -39,7 +39,7 @@ type ClusterPropagationPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the author of the policy asks for.
+	// Spec is the desired state of the policy.
 	// +required
 	Spec PropagationSpec `json:"spec"`
 }

@@ -50,22 +50,22 @@ type StaticClusterAssignment struct {
 	Hard corev1.ResourceList `json:"hard"`
 }
 
-// FederatedResourceQuotaStatus is what is used.
+// FederatedResourceQuotaStatus is the observed use of a quota.
 type FederatedResourceQuotaStatus struct {
 	// Overall is the bound that is in force.
 	// +optional
 	Overall corev1.ResourceList `json:"overall,omitempty"`
 
-	// OverallUsed is what is used in all clusters together.
+	// OverallUsed is the sum of the use in all clusters.
 	// +optional
 	OverallUsed corev1.ResourceList `json:"overallUsed,omitempty"`
 
-	// AggregatedStatus is what the clusters report.
+	// AggregatedStatus has the reports of the clusters.
 	// +optional
 	AggregatedStatus []ClusterQuotaStatus `json:"aggregatedStatus,omitempty"`
 }
 
-// ClusterQuotaStatus is what one cluster reports.
+// ClusterQuotaStatus is the report of one cluster.
 type ClusterQuotaStatus struct {
 	// ClusterName is the name of the cluster.
 	// +required

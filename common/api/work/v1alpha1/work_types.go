@@ -18,11 +18,11 @@ type Work struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is to be applied.
+	// Spec has the objects to apply.
 	// +required
 	Spec WorkSpec `json:"spec"`
 
-	// Status is what the agent reports, and what the hub says of that.
+	// Status is the agent's report, and the hub's conclusions from it.
 	// +optional
 	Status WorkStatus `json:"status,omitempty"`
 }
@@ -36,7 +36,7 @@ type WorkList struct {
 	Items           []Work `json:"items"`
 }
 
-// WorkSpec is what is to be applied in the cluster.
+// WorkSpec has the objects to apply in the cluster.
 type WorkSpec struct {
 	// Workload holds the manifests.
 	// +optional
@@ -123,7 +123,7 @@ const (
 	ReasonWatchFailing = "WatchFailing"
 )
 
-// WorkStatus is what the agent reports, and what the hub says of that.
+// WorkStatus is the agent's report, and the hub's conclusions from it.
 type WorkStatus struct {
 	// Conditions are Applied, Dispatching, fairlead.dev/StatusCut and fairlead.dev/NotWatched, which
 	// the agent writes, and fairlead.dev/StatusLeftOut, which the hub writes.
@@ -191,7 +191,7 @@ type Drift struct {
 	Times int32 `json:"times,omitempty"`
 }
 
-// ManifestStatus is what was observed of one manifest's object.
+// ManifestStatus is the observed state of one manifest's object.
 type ManifestStatus struct {
 	// Identifier says which manifest.
 	// +required
@@ -227,8 +227,8 @@ const (
 // PodReason is why pods of a workload are not ready, once for all that say the same. It never
 // has anything that a container wrote, be it to its log or as its termination message.
 type PodReason struct {
-	// Reason is what the pod or its container gives as the reason, such as CrashLoopBackOff,
-	// ImagePullBackOff, OOMKilled, Unschedulable or Evicted.
+	// Reason is the reason in the status of the pod or its container, such as CrashLoopBackOff, ImagePullBackOff, OOMKilled, Unschedulable
+	// or Evicted.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason"`
@@ -238,7 +238,7 @@ type PodReason struct {
 	// +kubebuilder:validation:MaxLength=253
 	Container string `json:"container,omitempty"`
 
-	// Message is what Kubernetes adds, at most MaxPodMessage bytes of it.
+	// Message is the message beside the reason, cut to MaxPodMessage bytes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`

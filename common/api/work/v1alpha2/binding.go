@@ -2,8 +2,7 @@ package v1alpha2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Binding is what ResourceBinding and ClusterResourceBinding have in common, so
-// that every stage has one implementation for both.
+// Binding abstracts over ResourceBinding and ClusterResourceBinding, so that every stage has one implementation for both.
 //
 // +kubebuilder:object:generate=false
 type Binding interface {

@@ -10,7 +10,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// ResourceBinding is what the hub decided for one namespaced template.
+// ResourceBinding binds one namespaced template to the clusters that the hub chose for it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -26,11 +26,11 @@ type ResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what was decided.
+	// Spec has the template, its policy and the chosen clusters.
 	// +required
 	Spec ResourceBindingSpec `json:"spec"`
 
-	// Status is what came of it.
+	// Status is the observed state of the template in its clusters.
 	// +optional
 	Status ResourceBindingStatus `json:"status,omitempty"`
 }
@@ -44,7 +44,7 @@ type ResourceBindingList struct {
 	Items           []ResourceBinding `json:"items"`
 }
 
-// ClusterResourceBinding is what the hub decided for one cluster-scoped template.
+// ClusterResourceBinding binds one cluster-scoped template to the clusters that the hub chose for it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -60,11 +60,11 @@ type ClusterResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what was decided.
+	// Spec has the template, its policy and the chosen clusters.
 	// +required
 	Spec ResourceBindingSpec `json:"spec"`
 
-	// Status is what came of it.
+	// Status is the observed state of the template in its clusters.
 	// +optional
 	Status ResourceBindingStatus `json:"status,omitempty"`
 }
@@ -78,7 +78,7 @@ type ClusterResourceBindingList struct {
 	Items           []ClusterResourceBinding `json:"items"`
 }
 
-// ResourceBindingSpec is what was decided for one template.
+// ResourceBindingSpec has the template, its policy and the chosen clusters.
 type ResourceBindingSpec struct {
 	// Resource is the template. Written by the detector.
 	// +required
@@ -89,8 +89,8 @@ type ResourceBindingSpec struct {
 	// +optional
 	PropagateDeps bool `json:"propagateDeps,omitempty"`
 
-	// ReplicaRequirements is what one replica needs. Written by the detector; absent
-	// for an object that is not a workload or asks for nothing.
+	// ReplicaRequirements are the requirements of one replica. Written by the detector; absent for an object that is not a workload or
+	// requests nothing.
 	// +optional
 	ReplicaRequirements *ReplicaRequirements `json:"replicaRequirements,omitempty"`
 
@@ -195,13 +195,13 @@ type ObjectReference struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-// ReplicaRequirements is what one replica needs of a cluster.
+// ReplicaRequirements are the requirements of one replica on a cluster.
 type ReplicaRequirements struct {
 	// NodeClaim says on which nodes a replica can run.
 	// +optional
 	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
 
-	// ResourceRequest is what a replica requests.
+	// ResourceRequest has the resources that a replica requests.
 	// +optional
 	ResourceRequest corev1.ResourceList `json:"resourceRequest,omitempty"`
 
@@ -240,18 +240,18 @@ type Component struct {
 	// +required
 	Replicas int32 `json:"replicas"`
 
-	// ReplicaRequirements is what one of its replicas needs.
+	// ReplicaRequirements are the requirements of one replica of the component.
 	// +optional
 	ReplicaRequirements *ComponentReplicaRequirements `json:"replicaRequirements,omitempty"`
 }
 
-// ComponentReplicaRequirements is what one replica of a component needs.
+// ComponentReplicaRequirements are the requirements of one replica of a component.
 type ComponentReplicaRequirements struct {
 	// NodeClaim says on which nodes a replica can run.
 	// +optional
 	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
 
-	// ResourceRequest is what a replica requests.
+	// ResourceRequest has the resources that a replica requests.
 	// +optional
 	ResourceRequest corev1.ResourceList `json:"resourceRequest,omitempty"`
 
@@ -313,7 +313,7 @@ type GracefulEvictionTask struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 
-	// Producer is who made the task.
+	// Producer names the controller that made the task.
 	// +required
 	Producer string `json:"producer"`
 
@@ -326,7 +326,7 @@ type GracefulEvictionTask struct {
 	// +optional
 	SuppressDeletion *bool `json:"suppressDeletion,omitempty"`
 
-	// PreservedLabelState is what was read from the old copy, by label.
+	// PreservedLabelState has the values that were read from the status of the old copy, by label.
 	// +optional
 	PreservedLabelState map[string]string `json:"preservedLabelState,omitempty"`
 
@@ -529,7 +529,7 @@ const (
 	EvictionReturned = "Returned"
 )
 
-// ResourceBindingStatus is what came of the decision.
+// ResourceBindingStatus is the observed state of a template in its clusters.
 type ResourceBindingStatus struct {
 	// SchedulerObservedGeneration is the generation that the scheduler has dealt
 	// with.
@@ -568,13 +568,13 @@ type ResourceBindingStatus struct {
 	DependenciesOf string `json:"dependenciesOf,omitempty"`
 }
 
-// AggregatedStatusItem is what one cluster reported.
+// AggregatedStatusItem is the report of one cluster.
 type AggregatedStatusItem struct {
 	// ClusterName is the cluster.
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// Status is what the cluster reported of the object.
+	// Status is the object's status in the cluster, as the cluster reported it.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status *runtime.RawExtension `json:"status,omitempty"`
