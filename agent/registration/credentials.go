@@ -17,25 +17,25 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// KeepOptions say whose credentials to keep.
+// KeepOptions are the options for opening and keeping credentials.
 type KeepOptions struct {
-	// StateDir is where `agent join` left them.
+	// StateDir is the state directory in which `agent join` wrote them.
 	StateDir string
-	// Cluster is the name under which the member joined; empty if any will do.
+	// Cluster is the name under which the member joined; empty accepts any.
 	Cluster string
 	// OnRetire says what happens to the objects in the member if the hub forgets it: Keep or Remove. Empty leaves the earlier choice, which
 	// is Keep by default.
 	OnRetire string
 	// Clock is the clock of this machine.
 	Clock clock.Clock
-	// Random returns numbers from 0 to 1.
+	// Random returns numbers from 0 to 1, for jitter.
 	Random func() float64
-	// SecretStore keeps them in the member as well; nil keeps them on disk only.
+	// SecretStore also saves the credentials to a Secret in the member; nil keeps them on disk only.
 	SecretStore *SecretStore
-	// Connection is how the hub is reached beside address and credentials; nil is as usual.
+	// Connection has the proxy and other settings of the connection to the hub; nil for the defaults.
 	Connection *rest.Config
 
-	// token is that of the arguments, of which no use could be made at the start; empty if there is none.
+	// token is the join token of the arguments if it could not be used at the start; empty if there is none.
 	token string
 }
 
@@ -54,38 +54,38 @@ type Credentials struct {
 	traffic     traffic
 	secretStore *SecretStore
 
-	// refused is told that the hub refused something, interrupted that it did not answer, or had
-	// to be connected to again: it may have been started with another authority meanwhile.
+	// refused gets a value when the hub refused a request, and interrupted when the hub did not answer or was reconnected to, since it may
+	// have restarted with another authority.
 	refused, interrupted chan struct{}
 	refusals             refusalTracker
-	// shownAt is when the hub last showed what everybody may see to this agent as it looked whether it is called back.
+	// shownAt is when the hub last showed its public ConfigMaps to this agent, which looked for a rejoin token.
 	shownAt time.Time
-	// rejectedTokens are tokens with which the hub called this agent back and then refused it: they are not tried again and again.
+	// rejectedTokens are rejoin tokens that the hub issued for this agent and then refused, so that they are not tried again and again.
 	rejectedTokens map[string]rejection
-	// token is one to come back with beside those with which the hub calls; empty if there is none.
+	// token is a token to rejoin with, beside those that the hub issues; empty if there is none.
 	token string
 
 	mu      sync.RWMutex
 	current credentialSet
-	// persisted are the credentials that the state directory has, and the Secret if there is to be one. Only these may the hub be told of.
+	// persisted are the credentials that the state directory has, and also the Secret if there is a SecretStore. Only these may be reported
+	// to the hub.
 	persisted credentialSet
 }
 
 // credentialSet is an immutable snapshot of the credentials.
 type credentialSet struct {
-	// ca are the authorities that it trusts, in PEM.
+	// ca are the trusted authorities, in PEM.
 	ca        []byte
 	cert      *x509.Certificate
 	key       *ecdsa.PrivateKey
 	config    *rest.Config
 	transport http.RoundTripper
-	// trusts are the hashes of the authorities, and issuer that of the one of the certificate;
-	// empty if it is of none of them.
+	// trusts are the hashes of the trusted authorities, and issuer that of the certificate's authority; empty if that is not trusted.
 	trusts []string
 	issuer string
 }
 
-// OpenCredentials returns what `agent join` left in the state directory.
+// OpenCredentials reads the credentials that `agent join` wrote to the state directory.
 func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	config, err := Load(o.StateDir, o.Cluster)
 	if err != nil {
@@ -124,7 +124,7 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	return c, nil
 }
 
-// useConfig begins to use what is in a configuration.
+// useConfig switches to the credentials in a configuration.
 func (c *Credentials) useConfig(config *rest.Config) error {
 	damaged := func(err error) error {
 		return fmt.Errorf("%w: %s in %q is damaged (%w); remove the file and join again", ErrStateDir, KubeconfigFile, c.state.dir, err)
@@ -168,14 +168,14 @@ func (c *Credentials) useConfig(config *rest.Config) error {
 	return nil
 }
 
-// markPersisted says that what the agent has is in the member as well.
+// markPersisted notes that the present credentials are saved in the member, too.
 func (c *Credentials) markPersisted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.persisted = c.current
 }
 
-// keep writes other authorities or another certificate to the disk, and begins to use them.
+// keep writes new authorities or a new certificate to the disk, and switches to them.
 func (c *Credentials) keep(ca, cert []byte, key *ecdsa.PrivateKey) error {
 	if err := c.state.keep(c.servers.now(), c.who.Cluster, ca, cert, key); err != nil {
 		return err
@@ -200,23 +200,22 @@ func (c *Credentials) now() credentialSet {
 // Cluster is the name under which the member joined.
 func (c *Credentials) Cluster() string { return c.who.Cluster }
 
-// Trust returns the hashes of the certificate authorities that the agent trusts, and that of
-// the one of its certificate, which is empty if it is none of them. With a SecretStore it is what
-// this process last put there, and nothing before it did: on what is told here a hub gives its
-// old authority up, and whoever starts from an older Secret then would be cut off.
+// Trust returns the hashes of the certificate authorities that the agent trusts, and of its certificate's authority, which is empty if that
+// is not trusted. With a SecretStore these are the ones that this process last saved there: the hub gives up its old authority by this
+// report, which would cut off an agent that then starts from an older Secret.
 func (c *Credentials) Trust() (authorities []string, issuer string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.persisted.trusts, c.persisted.issuer
 }
 
-// Config reaches the hub as the agent, with the credentials of the moment. Its host is that of the start: RoundTrip calls the one of the
-// moment.
+// Config returns a configuration for reaching the hub as the agent, with the present credentials. Its host is the hub's address at the
+// start; RoundTrip replaces it by the present one.
 func (c *Credentials) Config() *rest.Config {
 	return &rest.Config{Host: c.who.Server, Transport: c}
 }
 
-// notify tells once what was not told yet.
+// notify sends a value unless one is waiting already.
 func notify(whom chan<- struct{}) {
 	select {
 	case whom <- struct{}{}:

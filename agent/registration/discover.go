@@ -18,17 +18,16 @@ import (
 	"fairlead.dev/agent/registration/discovery"
 )
 
-// publicPath is where a hub shows to everybody who it is, and whom it calls back.
+// publicPath is the path of the ConfigMaps that a hub shows without authentication: cluster-info, and the rejoin tokens.
 const publicPath = "/api/v1/namespaces/kube-public/configmaps/"
 
-// errNothingThere says that there is no such thing.
+// errNothingThere says that the ConfigMap does not exist.
 var errNothingThere = errors.New("there is no such thing")
 
-// discover returns the hub's certificate authority, after it has been checked against
-// token and hash. It asks twice: first without knowing the hub, and then, with what it
-// learned, over a connection that only the hub can serve.
+// discover returns the hub's certificate authority, verified by the token and the hash. It asks twice: first without knowing the authority,
+// and then over a connection that only a server of that authority can open.
 func (j *joining) discover(ctx context.Context) ([]byte, error) {
-	// The first answer is believed only for the signature and the hash in it.
+	// Of the first answer, only the parts that the signature and the hash prove are believed.
 	unverified := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // see above
 	var first map[string]string
 	var ca []byte
@@ -60,7 +59,7 @@ func (j *joining) discover(ctx context.Context) ([]byte, error) {
 	return ca, discovery.Same(j.parameters, first, second)
 }
 
-// fetch gets the data of cluster-info.
+// fetch reads the data of cluster-info.
 func (j *joining) fetch(ctx context.Context, config *tls.Config) (map[string]string, error) {
 	seen, err := j.readPublic(ctx, bootstrapapi.ConfigMapClusterInfo, config)
 	return seen.data, err
@@ -68,15 +67,15 @@ func (j *joining) fetch(ctx context.Context, config *tls.Config) (map[string]str
 
 // publicInfo is a ConfigMap that the hub shows without authentication, and the certificates of the server that showed it.
 type publicInfo struct {
-	// data is that of the ConfigMap.
+	// data is the data of the ConfigMap.
 	data map[string]string
 	// certificates are the certificates with which the server authenticated itself.
 	certificates []*x509.Certificate
-	// date is the hub's time, as it says; empty if it does not.
+	// date is the hub's time, from the Date header; empty if there is none.
 	date string
 }
 
-// readPublic gets a ConfigMap that the hub shows to everybody, from the first hub that can be reached, and goes on with that one.
+// readPublic reads a public ConfigMap from the first hub that can be reached, and uses that hub from then on.
 func (j *joining) readPublic(ctx context.Context, name string, config *tls.Config) (out publicInfo, err error) {
 	for range max(len(j.parameters.Servers), 1) {
 		out, err = j.ask(ctx, name, config)
@@ -92,14 +91,14 @@ func (j *joining) readPublic(ctx context.Context, name string, config *tls.Confi
 	return out, err
 }
 
-// ask gets a ConfigMap from one hub. Nobody is told who asks.
+// ask reads a public ConfigMap from one hub, without authentication.
 func (j *joining) ask(ctx context.Context, name string, config *tls.Config) (publicInfo, error) {
 	transport := j.transport(config)
 	defer transport.CloseIdleConnections()
 	return j.get(ctx, name, transport)
 }
 
-// get gets a ConfigMap that the hub shows to everybody.
+// get reads a public ConfigMap.
 func (j *joining) get(ctx context.Context, name string, transport http.RoundTripper) (publicInfo, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.parameters.Server+publicPath+name, http.NoBody)
 	if err != nil {
@@ -133,7 +132,7 @@ func (j *joining) get(ctx context.Context, name string, transport http.RoundTrip
 	return publicInfo{data: info.Data, certificates: response.TLS.PeerCertificates, date: response.Header.Get("Date")}, nil
 }
 
-// transport returns one for connections to the hub on which nobody says who asks.
+// transport returns a transport for connections to the hub without client credentials.
 func (j *joining) transport(config *tls.Config) *http.Transport {
 	out := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, TLSHandshakeTimeout: greetingTimeout, DisableKeepAlives: true}
 	if j.connection != nil {
@@ -147,8 +146,7 @@ func (j *joining) transport(config *tls.Config) *http.Transport {
 	return out
 }
 
-// connectionError says what is wrong with a connection, and whether it may get better
-// by itself.
+// connectionError explains a failed connection, and says whether a retry may help.
 func (j *joining) connectionError(err error) error {
 	server := j.parameters.Server
 	var (

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Files returns what a state directory holds of an agent on its hub.
+// Files returns the files of a state directory that make up an agent's identity and credentials.
 func Files(stateDir string) (map[string][]byte, error) {
 	s := state{dir: stateDir}
 	out := map[string][]byte{}
@@ -28,16 +28,15 @@ func Files(stateDir string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// Unfinished says whether files, as Files returned them, are those of a join that was begun and never finished, and as
-// which cluster. They are of no use for a join as another one.
+// Unfinished says whether files, as Files returned them, are those of an unfinished join, and of which cluster. A join as another cluster
+// cannot use them.
 func Unfinished(files map[string][]byte) (cluster string, unfinished bool) {
 	who := identityIn(files)
 	return who.Cluster, len(files[KubeconfigFile]) == 0 && who.Cluster != ""
 }
 
-// JoinHash returns a hash of the join that files are of, and of what becomes of the objects if the hub forgets the member, as was said then.
-// It stays the same when the certificate is renewed: another one is for a running agent to take over. It is empty if there is no
-// certificate.
+// JoinHash returns a hash of the join that files are of, and of its choice of OnRetire. It does not change when the certificate is renewed.
+// When it changes, a running agent has to take over the new files. It is empty without a certificate.
 func JoinHash(files map[string][]byte) string {
 	cert := certificateIn(files)
 	if cert == nil {
@@ -48,7 +47,7 @@ func JoinHash(files map[string][]byte) string {
 	return hex.EncodeToString(sum[:short])
 }
 
-// identityIn returns whose files are; that of nobody if it cannot be read.
+// identityIn returns the identity in files; the zero value if it cannot be read.
 func identityIn(files map[string][]byte) identity {
 	who, err := parseIdentity(files[identityFile])
 	if err != nil {
@@ -57,7 +56,7 @@ func identityIn(files map[string][]byte) identity {
 	return *who
 }
 
-// CheckFiles returns an ErrStateDir if files, as Files returned them, are not what an agent wrote: they may have been kept where others write.
+// CheckFiles returns an ErrStateDir if files were not written by an agent: they may come from a Secret that others can write.
 func CheckFiles(files map[string][]byte) error {
 	if raw := files[identityFile]; len(raw) > 0 {
 		if _, err := parseIdentity(raw); err != nil {
@@ -72,8 +71,8 @@ func CheckFiles(files map[string][]byte) error {
 	return nil
 }
 
-// withoutLeft returns files that do not say that the member has left: that is of the directory in which `agent leave` was stopped, and
-// whoever finds it removes what an agent has without a word to the hub.
+// withoutLeft returns files without the mark that the member has left. The mark belongs to the directory in which `agent leave` was
+// stopped; elsewhere it would make an agent remove its files without telling the hub.
 func withoutLeft(files map[string][]byte) (map[string][]byte, error) {
 	who := identityIn(files)
 	if !who.Left {
@@ -89,19 +88,19 @@ func withoutLeft(files map[string][]byte) (map[string][]byte, error) {
 	return out, nil
 }
 
-// isOtherJoin says whether files have a certificate of another join of the same cluster than others, which may have none.
+// isOtherJoin says whether two sets of files are of the same cluster and of different joins. The others may have no certificate.
 func isOtherJoin(files, others map[string][]byte) bool {
 	cluster := identityIn(files).Cluster
 	return cluster != "" && cluster == identityIn(others).Cluster && certificateIn(files) != nil && !isSameJoin(files, others)
 }
 
-// isSameJoin says whether files and others have certificates of one join.
+// isSameJoin says whether two sets of files have certificates of the same join.
 func isSameJoin(files, others map[string][]byte) bool {
 	cert, other := certificateIn(files), certificateIn(others)
 	return cert != nil && other != nil && contract.JoinOf(cert.Subject.Organization) == contract.JoinOf(other.Subject.Organization)
 }
 
-// joinedAgain says whether files are those of a later join of the same cluster than others, which may never have been finished.
+// joinedAgain says whether files are of a later join of the same cluster than others, which may be unfinished.
 func joinedAgain(files, others map[string][]byte) bool {
 	if cluster := identityIn(files).Cluster; cluster == "" || cluster != identityIn(others).Cluster {
 		return false
@@ -118,14 +117,14 @@ func joinedAgain(files, others map[string][]byte) bool {
 		contract.JoinOf(cert.Subject.Organization) != contract.JoinOf(before.Subject.Organization)
 }
 
-// isFinished says whether a key is that of the join of which files have the certificate.
+// isFinished says whether a key belongs to the certificate in files.
 func isFinished(raw []byte, files map[string][]byte) bool {
 	key := parseKey(raw)
 	config, err := parseKubeconfig(files[KubeconfigFile])
 	return key != nil && err == nil && isOfJoin(key, config.CertData)
 }
 
-// certificateIn returns the certificate of an agent; nil if there is none that can be read.
+// certificateIn returns the certificate in files; nil if there is none that can be read.
 func certificateIn(files map[string][]byte) *x509.Certificate {
 	config, err := parseKubeconfig(files[KubeconfigFile])
 	if err != nil {
@@ -138,8 +137,8 @@ func certificateIn(files map[string][]byte) *x509.Certificate {
 	return cert
 }
 
-// replaceFiles has a state directory hold these files and no others. The certificate comes last: as long as it is the old one, an
-// agent that is stopped replaces them again.
+// replaceFiles makes a state directory contain these files and no others. The certificate is written last: if the process ends before, the
+// next one sees the old certificate and starts over.
 func replaceFiles(stateDir string, files map[string][]byte) error {
 	s := state{dir: stateDir}
 	files, err := withoutLeft(files)
@@ -163,7 +162,7 @@ func replaceFiles(stateDir string, files map[string][]byte) error {
 	return nil
 }
 
-// WriteFiles puts into a state directory what Files returned. That the member has left is not taken over.
+// WriteFiles writes files, as Files returned them, to a state directory, without the mark that the member has left.
 func WriteFiles(stateDir string, files map[string][]byte) error {
 	s := state{dir: stateDir}
 	files, err := withoutLeft(files)
@@ -173,7 +172,7 @@ func WriteFiles(stateDir string, files map[string][]byte) error {
 	if err := os.MkdirAll(stateDir, dirMode); err != nil {
 		return s.unusable(err)
 	}
-	// The identity comes last: without it the directory is nobody's.
+	// The identity is written last: without it the directory belongs to nobody.
 	for _, name := range []string{keyFile, renewalKeyFile, KubeconfigFile, retiredFile, identityFile} {
 		if content := files[name]; len(content) > 0 {
 			if err := s.write(name, content); err != nil {

@@ -17,14 +17,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// DefaultDeadline is how long a join tries.
+// DefaultDeadline is the default of Options.Deadline.
 const DefaultDeadline = 5 * time.Minute
 
-// probeTimeout bounds how long an agent that has joined asks whether it still is: it can
-// do its work without the hub.
+// probeTimeout bounds how long an agent that has joined asks the hub whether it is still a member: it can work without the hub.
 const probeTimeout = 5 * time.Second
 
-// Options say what to join, and as whom.
+// Options are the options of a join.
 type Options struct {
 	discovery.Flags
 
@@ -39,23 +38,21 @@ type Options struct {
 	Rights []Right
 	// Deadline is how long to try; 0 means the default.
 	Deadline time.Duration
-	// Progress is told each step as it happens, as a sentence without a full stop; nil
-	// tells nobody.
+	// Progress is called with each step as it happens, as a sentence without a full stop; it may be nil.
 	Progress func(string)
 	// Clock is the clock of this machine; nil means the real one.
 	Clock clock.Clock
-	// Begun keeps what is in the state directory elsewhere as well, where the directory does not last: it is called
-	// before the hub is asked. Nil keeps it in the directory only.
+	// Begun saves the state directory elsewhere as well, where the directory does not last. It is called before the hub is asked, and may be nil.
 	Begun func(context.Context) error
-	// Connection is how the hub is reached beside address and credentials; nil is as usual.
+	// Connection has the proxy and other settings of the connection to the hub; nil for the defaults.
 	Connection *rest.Config
-	// KeepSuperseded has a member whose certificate somebody else renewed have joined all the same, as long as the certificate holds.
-	// It is for an agent that starts, whose arguments may be those of its first start: it works on, rather than wait for a join.
-	// Whoever joins on purpose leaves it false.
+	// KeepSuperseded counts a member as joined although somebody else has renewed its certificate, as long as the certificate is valid. It
+	// is for an agent that starts, with arguments that may be those of its first start: it goes on working rather than wait for a join. A
+	// person who runs a join leaves it false.
 	KeepSuperseded bool
 }
 
-// joining is a join under way.
+// joining is a join in progress.
 type joining struct {
 	parameters discovery.Parameters
 	state      state
@@ -68,10 +65,8 @@ type joining struct {
 	keepSuperseded bool
 }
 
-// Join makes the member known to the hub and returns what the agent needs to talk to
-// it, which it also keeps in the state directory for Load. A member that has joined
-// already, and whose credentials the hub has not revoked, has nothing to do. A join that
-// was stopped is gone on with.
+// Join makes the member known to the hub, and returns the configuration for the hub, which it also writes to the state directory for Load.
+// It does nothing for a member that has joined already and whose credentials the hub has not revoked. It continues a join that was stopped.
 func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	j, err := begin(o)
 	if err != nil {
@@ -107,7 +102,7 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	return Load(o.StateDir, j.parameters.Cluster)
 }
 
-// Joined says whether the member has joined already, and has nothing to do.
+// Joined says whether the member has joined already, so that Join would do nothing.
 func Joined(ctx context.Context, o Options) bool {
 	o.Progress = nil
 	j, err := begin(o)
@@ -154,7 +149,7 @@ func begin(o Options) (*joining, error) {
 	return j, nil
 }
 
-// noteAbandoned says what a join as another cluster or with another hub, that was never finished, may have left there.
+// noteAbandoned reports the remains, on another hub, of an unfinished join as another cluster or with that hub.
 func (j *joining) noteAbandoned() error {
 	stage, cluster, err := StageOf(j.state.dir)
 	if stage != StageBegun || err != nil {
@@ -175,16 +170,16 @@ func (j *joining) noteAbandoned() error {
 	return nil
 }
 
-// abandoned says what a join as another cluster may have left on its hub.
+// abandoned is the message about the remains of an unfinished join as another cluster.
 func abandoned(who identity) string {
 	return fmt.Sprintf("Joining %s as cluster %s was begun here before and never finished; if that hub has the cluster, run `hub forget %s` there", who.Server, who.Cluster, who.Cluster)
 }
 
-// Abandoned says, of the files of a join that was never finished, what it may have left on its hub.
+// Abandoned returns, for the files of an unfinished join, the message about its remains on its hub.
 func Abandoned(files map[string][]byte) string { return abandoned(identityIn(files)) }
 
-// obtain gets a certificate for the key of this join and keeps both. A key whose request
-// was refused at an earlier try, or waits with another token, is dropped for a new one, which may ask again.
+// obtain gets a certificate for the key of this join and saves both. It replaces a key whose request was refused at an earlier try or waits
+// with another token, since a new key may be requested again.
 func (j *joining) obtain(ctx context.Context, ca []byte) error {
 	const tries = 2
 	var err error
@@ -217,14 +212,14 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 	return err
 }
 
-// key returns the key of this join, which is kept wherever it is to be before it is used: the token is used up
-// by the first request, and what the hub answers is of use to the holder of this key only.
+// key returns the key of this join. The key is saved everywhere before it is used: the first request uses up the token, and its answer is
+// of use only with this key.
 func (j *joining) key(ctx context.Context) (*ecdsa.PrivateKey, error) {
 	key, begun, err := j.state.key(keyFile)
 	if err != nil || j.begun == nil {
 		return key, err
 	}
-	// Of one that was begun before, too: whoever began it may have been killed before it was kept.
+	// A key that exists is saved, too: the process that made it may have been killed before it saved the key.
 	err = j.begun(ctx)
 	if err != nil && !begun {
 		err = errors.Join(err, j.state.forgetKey())
@@ -235,7 +230,7 @@ func (j *joining) key(ctx context.Context) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// checkCertificate says whether a certificate is the one that was asked for.
+// checkCertificate returns an error unless a certificate is the requested one.
 func checkCertificate(cert []byte, key *ecdsa.PrivateKey, cluster string) error {
 	parsed, err := parseCertificate(cert)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 // errUnusable says that no client can be made of the credentials.
 var errUnusable = errors.New("the credentials are of no use")
 
-// joined returns the credentials that there are, unless they are of no use: they are of
-// another hub, have expired, or the hub says so. A hub that cannot be asked says nothing.
+// joined returns the saved credentials, and false if they are of no use: they are of another hub, they have expired, or the hub rejects
+// them. If the hub cannot be asked, they count as usable.
 func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
 	config := j.state.credentialsOf(j.parameters)
 	if config == nil {
@@ -38,9 +38,9 @@ func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
 	return config, !revoked && (j.keepSuperseded || !j.superseded(cluster, cert))
 }
 
-// credentialsOf returns the credentials that there are if they are of the cluster and of the hub that parameters name, whatever has become
-// of them; nil if they are not. An agent may have gone over to another address of its hub since it joined, and the hub may have exchanged
-// its authority: the address and the hashes with which it joined are those of its hub, too.
+// credentialsOf returns the saved credentials if they are of the cluster and the hub in the parameters, expired or not; otherwise nil. The
+// agent may have switched to another address of its hub since it joined, and the hub may have exchanged its authority, so the address and
+// the hashes of the join also identify the hub.
 func (s state) credentialsOf(p discovery.Parameters) *rest.Config {
 	config, err := Load(s.dir, p.Cluster)
 	if err != nil {
@@ -60,11 +60,11 @@ func (s state) credentialsOf(p discovery.Parameters) *rest.Config {
 	return config
 }
 
-// superseded says whether the hub has issued a later certificate to somebody else than this agent, who had a copy of this one: only that one
-// is renewed. To join again locks all of them out but whoever does. The cluster is nil if the hub did not say.
+// superseded says whether the hub has since issued a certificate to another process with a copy of this one; the hub renews only the
+// newest. Joining again locks out all other copies. The cluster is nil if the hub did not answer.
 //
-// Certificates of one join only are compared: those of a former one are revoked, and the clock of the hub may have been put
-// back between two joins.
+// Only certificates of the same join are compared: those of an earlier join are revoked, and the hub's clock may have been set back between
+// two joins.
 func (j *joining) superseded(cluster *clusterv1alpha1.Cluster, cert *x509.Certificate) bool {
 	if cluster == nil {
 		return false
@@ -77,7 +77,7 @@ func (j *joining) superseded(cluster *clusterv1alpha1.Cluster, cert *x509.Certif
 	return err == nil && (begun == nil || !begun.PublicKey.Equal(last.PublicKey))
 }
 
-// lastIssued returns the certificate that the hub issued last to the agent of a cluster; nil if it does not say.
+// lastIssued returns the certificate that the hub issued last to the agent of a cluster; nil if it is not recorded.
 func lastIssued(cluster *clusterv1alpha1.Cluster) *x509.Certificate {
 	var issued struct {
 		PEM string `json:"pem"`
@@ -92,8 +92,8 @@ func lastIssued(cluster *clusterv1alpha1.Cluster) *x509.Certificate {
 	return cert
 }
 
-// revoked asks the hub whether it still knows the agent, and returns what it says of its cluster; nil if it does not. The address to
-// which the agent went over may be one that was given up: then it is asked at those of the arguments.
+// revoked asks the hub whether it still accepts the agent, and returns the Cluster; nil if the hub does not answer. If the address that the
+// agent had switched to fails, the addresses of the arguments are asked.
 func (j *joining) revoked(ctx context.Context, config *rest.Config) (*clusterv1alpha1.Cluster, bool) {
 	servers := []string{config.Host}
 	for _, server := range j.parameters.Servers {
@@ -115,7 +115,7 @@ func (j *joining) revoked(ctx context.Context, config *rest.Config) (*clusterv1a
 	return nil, false
 }
 
-// recorded asks the hub at one address for the agent's cluster. A hub that has just started may refuse what it will grant in a moment.
+// recorded reads the agent's Cluster from the hub at one address. It retries refusals, since a hub that has just started may refuse at first.
 func (j *joining) recorded(ctx context.Context, config *rest.Config) (*clusterv1alpha1.Cluster, error) {
 	hubClient, err := newClient(config)
 	if err != nil {

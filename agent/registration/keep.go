@@ -15,56 +15,52 @@ import (
 )
 
 const (
-	// learnEvery is how often the hub is asked whom to trust and at what other addresses it is, and
-	// learnAgain how soon after it did not answer. A hub that exchanges its authority must name both for
-	// longer, and a machine that is given up must serve for longer.
+	// learnEvery is the interval at which the hub is asked for its authorities and addresses, and learnAgain the delay after a failure. A
+	// hub that exchanges its authority must announce both for longer, and an address that is given up must serve for longer.
 	learnEvery = time.Hour
 	learnAgain = 10 * time.Minute
-	// learnSoon is how soon after the hub was away, drawn out sixfold for the sake of a hub
-	// that all its agents come back to: it may have been started with another authority.
-	// An API that was just started does not say so yet; hence it is asked learnTimes, each
-	// learnApart or up to twice that after the last answer.
+	// learnSoon is the delay of that question after the hub was away, since it may have restarted with another authority; a jitter of six
+	// times that spares a hub to which all its agents return. An API that has just started may not know the new authority yet, so the
+	// question is asked learnTimes, each learnApart or up to twice that after the last answer.
 	learnSoon  = 5 * time.Second
 	learnApart = 30 * time.Second
 	learnTimes = 3
-	// between is how long a certificate is not renewed after it was: a clock that is far
-	// off would have each new one look old.
+	// between is the least time between two renewals: if the clock is far off, each new certificate would look old.
 	between = time.Hour
-	// firstTry and lastTry bound the delays between tries of what did not succeed.
+	// firstTry and lastTry are the shortest and the longest delay between retries.
 	firstTry = 5 * time.Second
 	lastTry  = 10 * time.Minute
-	// callEvery is how often an agent that the hub rejects looks whether it is called back.
+	// callEvery is the interval at which an agent that the hub rejects looks for a rejoin token.
 	callEvery = 30 * time.Second
-	// askEvery bounds how often the hub is asked what the agent is to it.
+	// askEvery bounds how often the agent asks the hub about its membership.
 	askEvery = 10 * time.Second
 )
 
-// rotator looks after credentials.
+// rotator keeps credentials valid: it renews the certificate, follows the hub's authorities, and rejoins.
 type rotator struct {
 	*Credentials
 
 	tries *backoff.ExponentialBackOff
-	// renewAt is when the certificate is to be renewed, learnAt when to ask whom to trust,
-	// askAt when to ask what the agent is to the hub; zero is never.
+	// renewAt is when to renew the certificate, learnAt when to ask for the hub's authorities, and askAt when to ask for the membership;
+	// zero is never.
 	renewAt, learnAt, askAt time.Time
-	// saveAt is when to keep the credentials in the member, where that failed.
+	// saveAt is when to retry saving the credentials in the member; zero if they are saved.
 	saveAt time.Time
-	// earliest is before when the certificate is not renewed, since it just was.
+	// earliest is the earliest time of the next renewal, after one has just been made.
 	earliest time.Time
-	// asked is when the hub was last asked what the agent is to it.
+	// asked is when the agent last asked for its membership.
 	asked time.Time
 	// lastLogged is the last message in the log, which is not repeated.
 	lastLogged string
-	// isForbidden says that the hub gave the agent no rights when it was last asked what the agent is to it.
+	// isForbidden says that the hub gave the agent no rights when it last asked for its membership.
 	isForbidden bool
-	// learnMore is how often the hub is to be asked soon whom to trust, since it was lost.
+	// learnMore is how many more times to ask soon for the hub's authorities, after the hub was away.
 	learnMore int
 }
 
-// Keep renews the certificate in time, follows the hub when it exchanges its authority, and
-// comes back when the certificate ended while the agent was off and the hub calls it. It
-// runs until the context ends, which is no error, or the hub says that it has retired this
-// member: then the error is a RetiredError; or somebody has joined again in its place (`agent join --install`): then it is an ErrJoinedAgain.
+// Keep renews the certificate in time, follows the hub when it exchanges its authority, and rejoins with a token of the hub if the
+// certificate has expired. It runs until the context ends, which is no error. It returns a RetiredError if the hub has forgotten this
+// member, and an ErrJoinedAgain if somebody has joined again in its place (`agent join --install`).
 func (c *Credentials) Keep(ctx context.Context) error {
 	k := &rotator{Credentials: c, tries: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(firstTry), backoff.WithMaxInterval(lastTry),
@@ -99,7 +95,7 @@ func (c *Credentials) Keep(ctx context.Context) error {
 	}
 }
 
-// plan says when to renew the certificate that there is, not before a certain time.
+// plan sets the time of the next renewal, not before earliest.
 func (k *rotator) plan(earliest time.Time) {
 	cert := k.now().cert
 	k.renewAt = later(renewalAt(cert.NotBefore, cert.NotAfter, k.random()), earliest)
@@ -111,7 +107,7 @@ func (k *rotator) plan(earliest time.Time) {
 	k.tries.Reset()
 }
 
-// planLearning says when to ask the hub again whom to trust.
+// planLearning sets the time of the next question for the hub's authorities.
 func (k *rotator) planLearning(answered bool) {
 	var pause time.Duration
 	switch {
@@ -130,7 +126,7 @@ func (k *rotator) planLearning(answered bool) {
 	k.learnAt = k.clock.Now().Add(pause)
 }
 
-// next returns how long there is nothing to do.
+// next returns the time until something is due.
 func (k *rotator) next() time.Duration {
 	soonest := k.renewAt
 	for _, at := range []time.Time{k.learnAt, k.askAt, k.saveAt} {
@@ -141,7 +137,7 @@ func (k *rotator) next() time.Duration {
 	return max(soonest.Sub(k.clock.Now()), time.Millisecond)
 }
 
-// reconcile does what is due.
+// reconcile does everything that is due.
 func (k *rotator) reconcile(ctx context.Context) error {
 	if due(k.askAt, k.clock.Now()) {
 		if err := k.askRound(ctx); err != nil {
@@ -176,7 +172,7 @@ func (k *rotator) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// saveToSecret keeps what changed in the member, too. Its error is an ErrJoinedAgain.
+// saveToSecret saves changed credentials in the member, too. Its error is an ErrJoinedAgain.
 func (k *rotator) saveToSecret(ctx context.Context) error {
 	k.saveAt = time.Time{}
 	if k.secretStore == nil {
@@ -195,7 +191,7 @@ func (k *rotator) saveToSecret(ctx context.Context) error {
 	return nil
 }
 
-// renewRound renews, or says when to try again. Who is denied it has a certificate to come back with only if the hub calls it.
+// renewRound renews the certificate, or sets the time of the next try. If the hub denies the renewal, only a rejoin token helps.
 func (k *rotator) renewRound(ctx context.Context) error {
 	err := k.renew(ctx)
 	if err == nil {
@@ -212,7 +208,7 @@ func (k *rotator) renewRound(ctx context.Context) error {
 	return nil
 }
 
-// askRound asks the hub what the agent is to it, after it refused something.
+// askRound asks the hub for the agent's membership, after a request was refused.
 func (k *rotator) askRound(ctx context.Context) error {
 	k.asked, k.askAt = k.clock.Now(), time.Time{}
 	is, retired, err := k.ask(ctx)
@@ -239,8 +235,8 @@ func (k *rotator) askRound(ctx context.Context) error {
 	return err
 }
 
-// tryRejoin looks whether the hub calls this agent, and joins again if it does. If it does not, that is logged with the reason why this agent
-// needs it; without one, nothing is. The error is an ErrJoinedAgain.
+// tryRejoin looks for a rejoin token, and joins again if there is one. If there is none, it logs why the agent needs one, unless why is
+// empty. Its error is an ErrJoinedAgain.
 func (k *rotator) tryRejoin(ctx context.Context, why string) error {
 	serial := k.now().cert.SerialNumber
 	err := k.rejoin(ctx)
@@ -263,7 +259,7 @@ func (k *rotator) tryRejoin(ctx context.Context, why string) error {
 	return nil
 }
 
-// logOnce logs what lasts once.
+// logOnce logs a message, unless it is the same as the last one.
 func (k *rotator) logOnce(ctx context.Context, err error, message string, values ...any) {
 	whole := message
 	if err != nil {

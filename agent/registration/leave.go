@@ -17,11 +17,10 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// leavePoll is how often an agent that leaves asks whether the hub let it go.
+// leavePoll is the interval at which a leaving agent checks whether the hub has released it.
 const leavePoll = 250 * time.Millisecond
 
-// Leave asks the hub to forget this member, and waits until it did. A member that it forgot
-// already has left.
+// Leave asks the hub to forget this member, and waits until it has. A member that the hub forgot already has left.
 func (c *Credentials) Leave(ctx context.Context) error {
 	is, _, err := c.ask(ctx)
 	switch {
@@ -48,7 +47,7 @@ func (c *Credentials) Leave(ctx context.Context) error {
 	}
 }
 
-// Left returns a RetiredError if the hub forgot this member already.
+// Left returns a RetiredError if the hub has already forgotten this member.
 func (c *Credentials) Left(ctx context.Context) error {
 	_, retired, err := c.ask(ctx)
 	if retired != nil {
@@ -57,7 +56,7 @@ func (c *Credentials) Left(ctx context.Context) error {
 	return err
 }
 
-// askToLeave says on the Cluster that its member leaves: its status is what an agent may write.
+// askToLeave sets a condition on the Cluster by which its member asks to leave; an agent may write nothing but the status.
 func (c *Credentials) askToLeave(ctx context.Context) error {
 	hubClient, err := newClient(c.Config())
 	if err != nil {
@@ -81,7 +80,7 @@ func (c *Credentials) askToLeave(ctx context.Context) error {
 	return nil
 }
 
-// Stage is how far a state directory is between joining and leaving.
+// Stage is the state of a state directory between joining and leaving.
 type Stage int
 
 const (
@@ -95,7 +94,7 @@ const (
 	StageLeft
 )
 
-// StageOf returns how far a state directory is, and which cluster's it is.
+// StageOf returns the stage of a state directory, and its cluster.
 func StageOf(stateDir string) (stage Stage, cluster string, err error) {
 	s := state{dir: stateDir}
 	who, err := s.identity()
@@ -115,8 +114,8 @@ func StageOf(stateDir string) (stage Stage, cluster string, err error) {
 	}
 }
 
-// Forget removes what an agent has of the hub from a state directory, with the record of what the hub had here. Whoever is stopped
-// before the end finds a directory of which that is all that is left to do.
+// Forget removes the agent's credentials and journal from a state directory. If it is stopped, the directory is marked as left, so that the
+// rest can be removed later.
 func Forget(stateDir string) error {
 	s := state{dir: stateDir}
 	who, err := s.identity()

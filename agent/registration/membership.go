@@ -28,7 +28,7 @@ const (
 	gone
 )
 
-// ask asks the hub what the agent is to it. An error is that nobody answered.
+// ask asks the hub for the agent's membership. An error means that no hub answered.
 func (c *Credentials) ask(ctx context.Context) (membership, *RetiredError, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -58,8 +58,7 @@ func (c *Credentials) ask(ctx context.Context) (membership, *RetiredError, error
 	}
 }
 
-// retirement reads what the hub keeps of members that it forgot. It returns nil if this is
-// none of them.
+// retirement reads the hub's record of members that it forgot. It returns nil if this member is not among them.
 func (c *Credentials) retirement(ctx context.Context, hubClient client.Reader) (*RetiredError, error) {
 	kept := &corev1.ConfigMap{}
 	err := hubClient.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName(c.who.Cluster)}, kept)

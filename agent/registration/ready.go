@@ -15,24 +15,23 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// readyPoll is how often the hub is asked how far it is.
+// readyPoll is the interval of AwaitReady.
 const readyPoll = 200 * time.Millisecond
 
-// progress is how far a member is that has a certificate.
+// progress is the progress of a member that has its certificate.
 type progress struct {
-	// placed says that the hub made the place for its Works.
+	// placed is the execution namespace, once the hub has made it.
 	placed string
-	// heard says that the agent renewed its lease since we look.
+	// heard says that the agent has renewed its lease since AwaitReady began.
 	heard bool
 	// ready is the Ready condition of the Cluster as the agent reported it; nil if it has not.
 	ready   *metav1.Condition
 	version string
-	// trouble is why the hub does not say.
+	// trouble is the error if the hub could not be asked.
 	trouble error
 }
 
-// AwaitReady waits until the hub reports the cluster Ready, and tells each step on the way
-// there as it happens. The error says which step is stuck.
+// AwaitReady waits until the hub reports the cluster Ready, and reports each step. Its error says which step is missing.
 func (c *Credentials) AwaitReady(ctx context.Context, tell func(string)) error {
 	hubClient, err := newClient(c.Config())
 	if err != nil {
@@ -64,8 +63,8 @@ func (c *Credentials) AwaitReady(ctx context.Context, tell func(string)) error {
 	}
 }
 
-// look asks the hub how far it is. First is when the lease was renewed when it was seen first:
-// an agent that ran before may have left a report that is not true any more.
+// look asks the hub for the progress. First is the renewTime of the lease when it was first seen: an earlier agent may have left a report
+// that is outdated.
 func (c *Credentials) look(ctx context.Context, hubClient client.Reader, first **metav1.MicroTime) progress {
 	var out progress
 	cluster := &clusterv1alpha1.Cluster{}
@@ -102,7 +101,7 @@ func (p progress) orPrevious(before progress) progress {
 	return p
 }
 
-// stuckError says which step is not done, and what to look at.
+// stuckError says which step is missing, and what to check.
 func (p progress) stuckError(cluster string) error {
 	switch {
 	case p.trouble != nil:

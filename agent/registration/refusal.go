@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// refusalLasts is for how long a hub says again and again that it does not let an agent in until that is its word. One that starts, and has
-	// not read who may do what, says so for a moment of agents that it lets in afterwards.
+	// refusalLasts is how long a hub has to refuse an agent, again and again, until the refusal counts. A hub that starts and has not read
+	// its roles yet refuses for a moment agents that it admits afterwards.
 	refusalLasts = time.Minute
-	// refusalHolds is how long a refusal counts after which the hub fell silent and which did not last. It is longer than an agent that is
-	// refused does not ask (callEvery).
+	// refusalHolds is how long a shorter refusal is remembered while the hub is silent. It is longer than the interval at which a refused
+	// agent asks (callEvery).
 	refusalHolds = 2 * time.Minute
-	// maxStatus is how much of an answer is read to know who gave it, in bytes. What an API server says has a few hundred.
+	// maxStatus bounds how many bytes of an answer are read to tell whether an API server sent it; a Status has a few hundred.
 	maxStatus = 64 << 10
-	// protobufMagic begins what an API server says in its own encoding.
+	// protobufMagic is the prefix of objects in Kubernetes' protobuf encoding.
 	protobufMagic = "k8s\x00"
 )
 
@@ -35,13 +35,13 @@ const (
 // resources that it does not know. It is safe for use by many goroutines.
 type refusalTracker struct {
 	mu sync.Mutex
-	// first is when the hub refused the agent since it let it in last, zero if it did not, and last the same for the last time.
+	// first and last are the times of the first and the last refusal since the hub admitted the agent; zero if there was none.
 	first, last time.Time
-	// confirmed and lastConfirmed are the same of the refusals beside which the hub showed what everybody may see.
+	// confirmed and lastConfirmed are the same for refusals at which the hub also showed its public ConfigMaps.
 	confirmed, lastConfirmed time.Time
 }
 
-// granted takes over that the hub lets the agent in, and says whether it did not for long.
+// granted notes that the hub admitted the agent, and returns whether that ends a lasting refusal.
 func (r *refusalTracker) granted() (after bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *refusalTracker) granted() (after bool) {
 	return after
 }
 
-// restore takes over that the hub's word has been, since a time, that it does not.
+// restore sets a lasting refusal that began at a time, from the state directory.
 func (r *refusalTracker) restore(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,8 +58,8 @@ func (r *refusalTracker) restore(since time.Time) {
 	r.confirmed, r.lastConfirmed = r.first, r.last
 }
 
-// confirm takes over that a hub which refuses the agent showed at the same time what everybody may see. An API server that does not come to read
-// who may do what, as one whose database is away, refuses that as well, and refuses all agents, again and again.
+// confirm notes that a hub which refuses the agent also showed its public ConfigMaps. An API server that cannot read its roles, because its
+// database is down, refuses these as well, and refuses all agents.
 func (r *refusalTracker) confirm(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *refusalTracker) confirm(now time.Time) {
 	r.lastConfirmed = now
 }
 
-// refused takes over that it does not.
+// refused notes a refusal.
 func (r *refusalTracker) refused(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,12 +82,12 @@ func (r *refusalTracker) refused(now time.Time) {
 	r.last = now
 }
 
-// isLasting says whether the hub has said it for long enough. The lock must be held.
+// isLasting says whether the refusal has lasted for refusalLasts. The caller holds the lock.
 func (r *refusalTracker) isLasting() bool {
 	return !r.confirmed.IsZero() && r.lastConfirmed.Sub(r.confirmed) >= refusalLasts
 }
 
-// refusedSince returns since when the hub refuses the agent, zero if it does not, and whether that lasts.
+// refusedSince returns since when the hub refuses the agent, zero if it does not, and whether the refusal is lasting.
 func (r *refusalTracker) refusedSince(now time.Time) (since time.Time, lasts bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +97,7 @@ func (r *refusalTracker) refusedSince(now time.Time) (since time.Time, lasts boo
 	return r.first, lasts
 }
 
-// observe takes over what an answer says of that, and whether it ends a refusal that lasted.
+// observe notes an answer, and returns whether it ends a lasting refusal.
 func (r *refusalTracker) observe(request *http.Request, response *http.Response, now time.Time) (ends bool) {
 	if request.Method != http.MethodGet {
 		return false
@@ -113,13 +113,13 @@ func (r *refusalTracker) observe(request *http.Request, response *http.Response,
 	return false
 }
 
-// isGroupRequest says whether a request is about objects of a group.
+// isGroupRequest says whether a request is for objects of an API group.
 func isGroupRequest(request *http.Request, group string) bool {
 	return strings.HasPrefix(request.URL.Path, "/apis/"+group+"/")
 }
 
-// isByAPI says whether an API server gave an answer that is a refusal, which says so in a Status. What stands before it says it in its own way, and
-// knows nothing of agents. Who reads the answer afterwards finds it whole.
+// isByAPI says whether a refusal was sent by an API server, whose refusals are Status objects, and not by a proxy in front of it, which
+// knows nothing about agents. The body can be read again afterwards.
 func isByAPI(response *http.Response) bool {
 	begin, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
 	rest := io.Reader(response.Body)
@@ -153,20 +153,20 @@ type readCloser struct {
 	io.Closer
 }
 
-// brokenReader is the end of an answer that broke off.
+// brokenReader returns the error that broke off an answer.
 type brokenReader struct{ err error }
 
 // Read returns the error.
 func (f brokenReader) Read([]byte) (int, error) { return 0, f.err }
 
-// Refused returns since when the hub refuses this agent, which is zero if it lets it in or says nothing, and whether that lasts: then it is the
-// hub's word until it says another, however silent it is. That nobody answers is no refusal. An agent that was refused may be one in whose
-// place another has joined, and what it remembers may be outdated.
+// Refused returns since when the hub refuses this agent, zero if it does not, and whether the refusal is lasting: then it counts until the
+// hub admits the agent, even while the hub is silent. Silence is no refusal. Another agent may have joined in the place of a refused one,
+// whose journal may then be outdated.
 func (c *Credentials) Refused() (since time.Time, lasts bool) {
 	return c.refusals.refusedSince(c.clock.Now())
 }
 
-// recallRefusal takes over what the state directory says of that: the hub may be silent now, and said no before this agent was started again.
+// recallRefusal reads a lasting refusal from the state directory: the hub may be silent now, and have refused the agent before it restarted.
 func (c *Credentials) recallRefusal() error {
 	raw, err := c.state.read(refusedFile)
 	if raw == nil || err != nil {
@@ -180,7 +180,7 @@ func (c *Credentials) recallRefusal() error {
 	return nil
 }
 
-// keepRefusal keeps it there, and no longer than it lasts.
+// keepRefusal writes a lasting refusal to the state directory, and removes one that has ended.
 func (k *rotator) keepRefusal(ctx context.Context) {
 	since, lasts := k.Refused()
 	raw, err := k.state.read(refusedFile)

@@ -15,23 +15,22 @@ import (
 	"fairlead.dev/common/bootstrap"
 )
 
-// errNoCall says that nobody calls this agent back.
+// errNoCall says that the hub has no rejoin token for this agent.
 var errNoCall = errors.New("the hub has no token for this agent")
 
-// rejectedFor is how long a token is not tried again that the hub did not accept. One of several APIs that is behind, or one that
-// has just started, does not accept what it will accept in a while.
+// rejectedFor is how long a token that the hub refused is not tried again. An API that lags behind others or has just started may accept it later.
 const rejectedFor = 3 * time.Minute
 
-// rejection is that the hub refused a token.
+// rejection is the hub's refusal of a token.
 type rejection struct {
 	err error
 	// until is when the token is tried again; zero is never.
 	until time.Time
 }
 
-// rejoin gets a new certificate with a token that an operator of the hub laid there for
-// this agent, sealed with the key of the certificate that was issued last, or with that of the arguments if it was not used yet. It returns an ErrJoinedAgain if somebody has joined in its place, and
-// left what the hub gave it in the member.
+// rejoin gets a new certificate with a token that an operator of the hub left for this agent, sealed with the key of its last certificate,
+// or with the token of the arguments if that was not used yet. It returns an ErrJoinedAgain if somebody has joined in its place and saved
+// the credentials in the member.
 func (c *Credentials) rejoin(ctx context.Context) error {
 	if c.secretStore != nil {
 		if err := c.secretStore.Superseded(ctx, c.state.dir); errors.Is(err, ErrJoinedAgain) {
@@ -102,7 +101,7 @@ func (c *Credentials) rejoinWith(ctx context.Context, token string) error {
 	return nil
 }
 
-// reject notes that a token was of no use, if it is the token that was at fault.
+// reject remembers a token that the hub refused, unless the failure had another cause.
 func (c *Credentials) reject(token string, err error) {
 	switch {
 	case errors.Is(err, ErrDenied), errors.Is(err, discovery.ErrToken): // the hub decided, or never will
@@ -112,8 +111,7 @@ func (c *Credentials) reject(token string, err error) {
 	}
 }
 
-// rejoinTokens returns the tokens that wait for this agent, those for its newest key first. The others are
-// likely to be used up.
+// rejoinTokens returns the tokens that wait for this agent. The one for its newest key is first; the others are probably used up.
 func (c *Credentials) rejoinTokens(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -127,7 +125,7 @@ func (c *Credentials) rejoinTokens(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var keys []*ecdsa.PrivateKey
-	// The certificate that the hub issued last may be one that this agent did not fetch any more, of a join or of a renewal.
+	// The agent may not have fetched the last certificate that the hub issued to it, by a join or a renewal.
 	for _, file := range []string{keyFile, renewalKeyFile} {
 		begun, err := c.state.begunKey(file)
 		if err != nil {
@@ -161,7 +159,7 @@ func (c *Credentials) rejoinTokens(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// openRejoinToken reads a token that was sealed with a key.
+// openRejoinToken decrypts a token that was sealed with a key.
 func openRejoinToken(raw string, key *ecdsa.PrivateKey) (string, error) {
 	call, err := bootstrap.ParseRejoinToken(raw)
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 // renewalDeadline bounds one try to renew.
 const renewalDeadline = 2 * time.Minute
 
-// renew gets a certificate for a new key, keeps both and begins to use them. The hub renews the
-// certificate that it issued last and no other, so the key is on disk, and in the Secret if there is one, before it is asked for: if
-// this is stopped on the way, the next try finds what was issued, whichever of the two is left.
+// renew gets a certificate for a new key, saves both and switches to them. The hub renews only the certificate that it issued last, so the
+// key is saved to the disk, and to the Secret if there is one, before the request: if the process ends in between, the next try can fetch
+// the issued certificate, whichever of the two is left.
 func (c *Credentials) renew(ctx context.Context) error {
 	key, begun, err := c.state.key(renewalKeyFile)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Credentials) renew(ctx context.Context) error {
 		return err
 	}
 	j := c.joining(c.discoveryParameters(), renewalDeadline)
-	// One that was left behind may be denied, and be of an older key.
+	// An abandoned request may have been denied, and be for an older key.
 	if err := hubClient.Delete(ctx, desired.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing an older request from the hub: %w", err)
 	}
@@ -80,9 +80,9 @@ func (c *Credentials) renew(ctx context.Context) error {
 	return nil
 }
 
-// saveRenewalKey keeps the key of a renewal in the member, too. Also one of a renewal that was begun before: it may be on this disk only, since
-// the member did not take it then, and a pod that is made anew would have a certificate that the hub does not renew any more. A certificate
-// that is about to end is renewed all the same: without another one the agent would be cut off for certain.
+// saveRenewalKey saves the key of a renewal in the member, too; also one of an earlier renewal, which may be on this disk only because the
+// member did not take it then. Without it, a new pod would have a certificate that the hub does not renew any more. A certificate that is
+// about to expire is renewed even if saving fails: the agent would be cut off for certain.
 func (c *Credentials) saveRenewalKey(ctx context.Context) error {
 	if c.secretStore == nil {
 		return nil
@@ -95,8 +95,7 @@ func (c *Credentials) saveRenewalKey(ctx context.Context) error {
 	return nil
 }
 
-// renewalRequest returns the request for a certificate of the same join. An agent that joined
-// before there were joins becomes that of a new one.
+// renewalRequest returns the request for a certificate of the same join. An agent that joined before joins had ids gets a new id.
 func (c *Credentials) renewalRequest(key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
 	join := contract.JoinOf(c.now().cert.Subject.Organization)
 	if join == "" {
@@ -114,7 +113,7 @@ func (c *Credentials) renewalRequest(key *ecdsa.PrivateKey) (*certificatesv1.Cer
 	return out, nil
 }
 
-// issuedFor returns the certificate that the hub issued last, if it is for a key; nil if it is not.
+// issuedFor returns the certificate that the hub issued last, if it is for this key; otherwise nil.
 func (c *Credentials) issuedFor(ctx context.Context, hubClient client.Reader, key *ecdsa.PrivateKey) ([]byte, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := hubClient.Get(ctx, client.ObjectKey{Name: c.who.Cluster}, cluster); err != nil {
@@ -126,7 +125,7 @@ func (c *Credentials) issuedFor(ctx context.Context, hubClient client.Reader, ke
 	return nil, nil
 }
 
-// renewed keeps a certificate, and begins to use it.
+// renewed saves a certificate and switches to it.
 func (c *Credentials) renewed(ctx context.Context, cert []byte, key *ecdsa.PrivateKey) error {
 	if err := c.keep(c.now().ca, cert, key); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (c *Credentials) renewed(ctx context.Context, cert []byte, key *ecdsa.Priva
 	return nil
 }
 
-// joining returns what the steps of a join need, for an agent that has joined.
+// joining returns the state of a join, for an agent that has joined.
 func (c *Credentials) joining(p discovery.Parameters, timeout time.Duration) *joining {
 	quiet := func(string) {}
 	out := &joining{

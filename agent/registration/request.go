@@ -24,11 +24,11 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// errOutworn says that the request of a key was refused before we asked this time, or was made with another
-// token and waits for an operator, who may never accept it.
+// errOutworn says that the request for this key was refused before this try, or was made with another token and waits for an operator, who
+// may never accept it. A new key is needed.
 var errOutworn = errors.New("the request was refused at an earlier try, or is of another token")
 
-// request asks the hub to certify a key, and waits for its answer.
+// request asks the hub to certify a key, and waits for the answer.
 func (j *joining) request(ctx context.Context, ca []byte, key *ecdsa.PrivateKey) ([]byte, error) {
 	hubClient, err := newClient(j.bearer(ca))
 	if err != nil {
@@ -50,7 +50,7 @@ func (j *joining) request(ctx context.Context, ca []byte, key *ecdsa.PrivateKey)
 	return j.await(ctx, hubClient, desired, created)
 }
 
-// bearer reaches the hub as the holder of the token.
+// bearer returns a configuration for reaching the hub with the token.
 func (j *joining) bearer(ca []byte) *rest.Config {
 	config := &rest.Config{}
 	if j.connection != nil {
@@ -96,7 +96,7 @@ func newRequest(name, cluster, memberID, join string, key *ecdsa.PrivateKey) (*c
 	}, nil
 }
 
-// create makes the request, and reports whether it was not there yet.
+// create creates the request, and returns whether it did not exist yet.
 func (j *joining) create(ctx context.Context, hubClient client.Client, desired *certificatesv1.CertificateSigningRequest) (bool, error) {
 	created := false
 	settling := j.retrier.whileTokenSpreads()
@@ -120,8 +120,8 @@ func (j *joining) create(ctx context.Context, hubClient client.Client, desired *
 	return created, err
 }
 
-// mayNotAsk says why a request may not be made, nil if it was made before. A token that is used up gives the right to
-// read requests, and ours may be among them, if this join was stopped before.
+// mayNotAsk returns the error for a request that may not be created, or nil if it exists already. A token that is used up still allows
+// reading requests, and ours may be among them if this join was stopped before.
 func (j *joining) mayNotAsk(ctx context.Context, hubClient client.Client, name string, forbidden error) error {
 	who := &authenticationv1.SelfSubjectReview{}
 	if err := hubClient.Create(ctx, who); err != nil || !slices.Contains(who.Status.UserInfo.Groups, contract.UsedTokenGroup) {
@@ -139,7 +139,7 @@ func (j *joining) mayNotAsk(ctx context.Context, hubClient client.Client, name s
 	return nil
 }
 
-// await polls until the request is decided. Ours says that this process made it.
+// await polls until the request is decided. Ours says that this process created it.
 func (j *joining) await(
 	ctx context.Context, hubClient client.Client, desired *certificatesv1.CertificateSigningRequest, ours bool,
 ) ([]byte, error) {
@@ -172,7 +172,7 @@ func (j *joining) await(
 	return cert, err
 }
 
-// answer returns the certificate, or says why there is none.
+// answer returns the certificate, or an error that says why there is none.
 func (j *joining) answer(live *certificatesv1.CertificateSigningRequest, ours bool) ([]byte, error) {
 	for _, condition := range live.Status.Conditions {
 		switch condition.Type {
@@ -199,8 +199,8 @@ func (j *joining) answer(live *certificatesv1.CertificateSigningRequest, ours bo
 	}
 }
 
-// isHeldForOther says whether the hub holds a request of another token for an operator. One that it has not looked at is decided
-// once it is back.
+// isHeldForOther says whether a request that was made with another token waits for an operator. A request that the hub has not looked at
+// yet is decided once the hub is back.
 func (j *joining) isHeldForOther(live *certificatesv1.CertificateSigningRequest) bool {
 	return len(live.Status.Conditions) == 0 && live.Annotations[contract.PendingAnnotation] != "" &&
 		live.Spec.Username != contract.BootstrapUserPrefix+j.parameters.TokenID
@@ -224,7 +224,7 @@ func (j *joining) tokenRejected() error {
 		ErrTokenRejected, j.parameters.TokenID, j.parameters.Cluster)
 }
 
-// apiError says what is wrong when the hub does not do what it is asked.
+// apiError explains a failed request to the hub's API.
 func (j *joining) apiError(doing string, err error) error {
 	var status apierrors.APIStatus
 	switch {

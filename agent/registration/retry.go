@@ -14,23 +14,21 @@ import (
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
-	// settling is how long a hub may take to know a token everywhere that was made a
-	// moment ago.
+	// settling is how long a new token may be unknown to some replicas of a hub.
 	settling = 3 * time.Second
 	// requestTimeout bounds one request.
 	requestTimeout = 15 * time.Second
 )
 
-// retrier tries again until a deadline.
+// retrier retries until a deadline.
 type retrier struct {
 	clock    clock.Clock
 	deadline time.Time
 	progress func(string)
 }
 
-// do calls op until it succeeds, fails with an error that is not temporary, or the
-// deadline passes; then it returns what op returned last. It says each new reason why
-// it has to wait.
+// do calls op until it succeeds, fails with an error that is not temporary, or the deadline passes, and returns the last result. It reports
+// each new reason for waiting.
 func (r *retrier) do(ctx context.Context, op func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(firstPause), backoff.WithMaxInterval(lastPause),
@@ -74,8 +72,7 @@ func (r *retrier) wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// whileTokenSpreads makes an error temporary for the moment that a hub may take to learn of a new
-// token everywhere.
+// whileTokenSpreads returns a function that makes an error temporary for as long as replicas of the hub may not know a new token.
 func (r *retrier) whileTokenSpreads() func(error) error {
 	until := r.clock.Now().Add(settling)
 	return func(err error) error {

@@ -19,8 +19,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// SecretStore keeps what an agent is on the hub in a Secret of its member as well: a pod that is
-// made anew has an empty directory.
+// SecretStore saves an agent's credentials in a Secret of its member as well, since a new pod starts with an empty directory.
 type SecretStore struct {
 	memberClient client.Client
 	key          types.NamespacedName
@@ -30,10 +29,10 @@ type SecretStore struct {
 	version string
 }
 
-// saveTries is how often it is tried to save over what others write to the Secret meanwhile.
+// saveTries bounds the retries after conflicts with other writers of the Secret.
 const saveTries = 5
 
-// OpenSecretStore returns the one in a Secret, given as NAMESPACE/NAME.
+// OpenSecretStore returns the store for a Secret, given as NAMESPACE/NAME.
 func OpenSecretStore(member *rest.Config, secret string) (*SecretStore, error) {
 	namespace, name, ok := strings.Cut(secret, "/")
 	if !ok || namespace == "" || name == "" {
@@ -46,8 +45,7 @@ func OpenSecretStore(member *rest.Config, secret string) (*SecretStore, error) {
 	return &SecretStore{memberClient: memberClient, key: types.NamespacedName{Namespace: namespace, Name: name}}, nil
 }
 
-// Restore fills a state directory in which nothing is from the Secret. If a cluster is given, what a join as another one
-// left that never succeeded is ignored.
+// Restore fills an empty state directory from the Secret. If a cluster is given, an unfinished join as another cluster is ignored.
 //
 // What is in the directory is older than the Secret only if `agent join --install` joined again since: then the hub
 // has revoked what the directory has, and the Secret replaces it.
@@ -80,7 +78,7 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 	return WriteFiles(stateDir, secret.Data)
 }
 
-// has says whether the Secret is known to have what the directory has.
+// has says whether the Secret is known to have the files of the directory.
 func (m *SecretStore) has(stateDir string) bool {
 	files, err := Files(stateDir)
 	return err == nil && maps.EqualFunc(files, m.saved, bytes.Equal)
@@ -111,8 +109,8 @@ func (m *SecretStore) superseded(secret *corev1.Secret, files map[string][]byte)
 	return fmt.Errorf("%w: Secret %s has the later join; start this agent again to go on with it", ErrJoinedAgain, m.key)
 }
 
-// Save brings the Secret to what the directory has. If the Secret is of a later join, which only an agent that starts takes over, it is left
-// as it is, and the error is an ErrJoinedAgain.
+// Save writes the files of the directory to the Secret. If the Secret is of a later join, which only an agent that starts takes over, Save
+// leaves it and returns an ErrJoinedAgain.
 func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 	var err error
 	for range saveTries {
@@ -144,7 +142,7 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 	return err
 }
 
-// patch brings the Secret to these files, if it is as it was seen last.
+// patch writes these files to the Secret, unless it has changed since it was read.
 func (m *SecretStore) patch(ctx context.Context, files map[string][]byte) error {
 	data := map[string]any{}
 	for name := range m.saved {
@@ -166,7 +164,7 @@ func (m *SecretStore) patch(ctx context.Context, files map[string][]byte) error 
 	return nil
 }
 
-// read returns the Secret.
+// read reads the Secret.
 func (m *SecretStore) read(ctx context.Context) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -177,7 +175,7 @@ func (m *SecretStore) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// take notes what the Secret has.
+// take remembers the content of the Secret.
 func (m *SecretStore) take(secret *corev1.Secret) {
 	m.saved, m.version = secret.Data, secret.ResourceVersion
 	if m.saved == nil {

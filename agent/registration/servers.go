@@ -19,32 +19,29 @@ import (
 )
 
 const (
-	// fallbackJitter bounds how long an agent waits before it calls another hub: all agents of one that fails do.
+	// fallbackJitter bounds the delay before an agent calls another hub, since all agents of a failed hub do so at once.
 	fallbackJitter = 3 * time.Second
-	// severalDialTimeout is how long a hub may take to accept a connection where there are others.
+	// severalDialTimeout bounds connecting to a hub if there are others.
 	severalDialTimeout = 5 * time.Second
-	// A hub that answers so many requests in a row, and for so long, that it cannot serve them is left for another; one that answers
-	// nothing at all for so long, too.
+	// An agent leaves a hub that answers so many requests in a row, for so long, that it cannot serve them, or that answers nothing for so long.
 	mostFailures   = 5
 	failurePeriod  = 10 * time.Second
 	serversDivider = ","
 )
 
-// servers are the URLs of the hubs of one API. An agent talks to one of them at a time, for as long as that works. They may be used
-// from many goroutines.
+// servers has the URLs of the hubs of one API. An agent talks to one of them for as long as that works. It is safe for use by many goroutines.
 type servers struct {
 	mu      sync.Mutex
 	all     []string
 	current string
-	// failures are the answers in a row that the hub cannot serve, since when.
+	// failures counts the answers in a row by which the hub could not serve a request, since the time beside it.
 	failures int
 	since    time.Time
-	// heard is when it last answered anything, and silent since when requests have run out of time that it did not answer; zero if
-	// there are none after heard.
+	// heard is when the hub last answered, and silent when a request first timed out after that; zero if none did.
 	heard, silent time.Time
 }
 
-// newServers begins with the first of them.
+// newServers starts with the first of the hubs.
 func newServers(first string, others []string) *servers {
 	s := &servers{all: []string{first}, current: first}
 	for _, server := range others {
@@ -55,7 +52,7 @@ func newServers(first string, others []string) *servers {
 	return s
 }
 
-// now is the one to talk to.
+// now returns the present hub.
 func (s *servers) now() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +65,7 @@ func (s *servers) count() int {
 	return len(s.all)
 }
 
-// list returns all, the one to talk to first.
+// list returns all hubs, the present one first.
 func (s *servers) list() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +78,8 @@ func (s *servers) list() []string {
 	return out
 }
 
-// learn takes over what the hub tells, and says whether that is news. The one that works stays, also if the hub does not name it: an agent
-// may know it by another name than the hub does.
+// learn replaces the list by the one that the hub announces, and returns whether it changed. The present hub stays even if it is not in
+// that list: the agent may reach it by another name.
 func (s *servers) learn(told []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +94,7 @@ func (s *servers) learn(told []string) bool {
 	return true
 }
 
-// switchFrom goes on to the one after, unless somebody else did already.
+// switchFrom switches from a hub to the next one, unless another goroutine did already.
 func (s *servers) switchFrom(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +106,8 @@ func (s *servers) switchFrom(server string) {
 	s.failures, s.heard, s.silent = 0, time.Time{}, time.Time{}
 }
 
-// unanswered notes a request that ran out of time, and says whether the hub had better be left: nothing came from it for long, though
-// nobody closed the connection. So it is with a machine that hangs or lost its network.
+// unanswered notes a request that timed out, and returns whether to leave the hub: nothing came from it for long although no connection was
+// closed, as from a machine that hangs or has lost its network.
 func (s *servers) unanswered(server string, began, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +120,7 @@ func (s *servers) unanswered(server string, began, now time.Time) bool {
 	return now.Sub(s.silent) >= failurePeriod
 }
 
-// answered notes an answer, and says whether the hub had better be left.
+// answered notes an answer, and returns whether to leave the hub.
 func (s *servers) answered(server string, status int, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +141,7 @@ func (s *servers) answered(server string, status int, now time.Time) bool {
 	return s.failures >= mostFailures && now.Sub(s.since) >= failurePeriod
 }
 
-// requestTo returns a request at another server.
+// requestTo returns the request with another server as its target.
 func requestTo(request *http.Request, server string) (*http.Request, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -163,8 +160,8 @@ func requestTo(request *http.Request, server string) (*http.Request, error) {
 	return out, nil
 }
 
-// isUndelivered says whether a request certainly did not reach a hub: there was no connection, or one to somebody else, or one to a
-// machine that takes connections and says nothing.
+// isUndelivered says whether a request certainly did not reach a hub: there was no connection, or one to another server, or one to a
+// machine that accepts connections and then sends nothing.
 func isUndelivered(err error) bool {
 	if operation, ok := errors.AsType[*net.OpError](err); ok && !dial.Unconnected(err) {
 		return operation.Op == "dial"
@@ -173,14 +170,14 @@ func isUndelivered(err error) bool {
 	return isCertificate || dial.Unconnected(err) || strings.Contains(err.Error(), handshakeTimeout)
 }
 
-// What package net/http says without a type: nobody answered the greeting, and nobody answered a ping.
+// Errors of net/http without a type: the TLS handshake timed out, and a ping was not answered.
 const (
 	handshakeTimeout = "TLS handshake timeout"
 	connectionLost   = "http2: client connection lost"
 )
 
-// RoundTrip makes a request with the credentials of the moment, at the hub of the moment. If that cannot be connected to, the next is
-// tried, after a moment that differs between agents. If it falls silent, the next request is made at the next.
+// RoundTrip sends a request to the present hub with the present credentials. If it cannot connect, it tries the next hub, after a random
+// delay. If the hub falls silent, the next request goes to the next hub.
 func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 	for left := c.servers.count() - 1; ; left-- {
 		server, began := c.servers.now(), c.clock.Now()
@@ -227,7 +224,7 @@ func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// sleep returns false if the context ends before.
+// sleep returns false if the context ends before the delay.
 func (c *Credentials) sleep(ctx context.Context, d time.Duration) bool {
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
@@ -239,7 +236,7 @@ func (c *Credentials) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// bounded has connections made in time where there are other hubs to call.
+// bounded bounds the time for connecting if there are other hubs.
 func (s *servers) bounded(connect dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if s.count() > 1 {
@@ -251,7 +248,7 @@ func (s *servers) bounded(connect dialFunc) dialFunc {
 	}
 }
 
-// splitServers reads a list of servers as it is kept.
+// splitServers splits a saved list of servers.
 func splitServers(list string) []string {
 	if list == "" {
 		return nil

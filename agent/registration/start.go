@@ -11,13 +11,13 @@ import (
 	"fairlead.dev/agent/registration/discovery"
 )
 
-// joinedTries is how long an agent tries to join at its start that has joined with these arguments before: what it is to hold in its member
-// waits meanwhile, and what it could not do then it tries while it runs.
+// joinedTries bounds how long an agent that has joined before tries to join again at its start: the work in its member waits meanwhile, and
+// it keeps trying while it runs.
 const joinedTries = 30 * time.Second
 
-// Start returns what an agent runs with whose arguments may be those of its first start, long ago: it joins, unless it has. If it cannot,
-// it goes on with what it has of the hub that they name: token and hub may be gone, and it has its journal to go by. The token is tried
-// again when the hub does not take what the agent has.
+// Start returns the credentials for an agent whose arguments may be those of its first start: it joins, unless it has joined before. If it
+// cannot, it uses the saved credentials for the hub of the arguments, since token and hub may be gone and it can work from its journal. The
+// token is tried again when the hub refuses the saved credentials.
 func Start(ctx context.Context, o Options, token func() (string, error), keep KeepOptions) (*Credentials, error) {
 	o.KeepSuperseded = true
 	before := joinedBefore(o)
@@ -48,13 +48,13 @@ func Start(ctx context.Context, o Options, token func() (string, error), keep Ke
 	return OpenCredentials(keep)
 }
 
-// joinedBefore says whether the state directory has credentials of the cluster and the hub that the arguments name, with whatever token.
+// joinedBefore says whether the state directory has credentials for the cluster and the hub of the arguments, whatever the token.
 func joinedBefore(o Options) bool {
 	parameters, err := discovery.ParseHub(o.Flags)
 	return err == nil && state{dir: o.StateDir}.credentialsOf(parameters) != nil
 }
 
-// tokenRejected says whether a join failed because its token is of no use any more.
+// tokenRejected says whether a join failed because its token cannot be used any more.
 func tokenRejected(err error) bool {
 	return errors.Is(err, ErrDenied) || errors.Is(err, ErrTokenRejected) || errors.Is(err, discovery.ErrTokenUnknown)
 }
