@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Access is something that a user may or may not do.
+// Access is an action on the hub's API that a user may or may not take.
 type Access struct {
 	Verb, Group, Resource, Namespace, Name string
 }
@@ -35,16 +35,15 @@ type granted struct {
 	at  time.Time
 }
 
-// How long an answer about rights is used again, and how many are kept for a user. A no is
-// used for a short while only: somebody may just have been given the right.
+// How long an answer about a right is cached, and how many answers are cached for a user. A refusal is cached briefly, since the right may
+// just have been granted.
 const (
 	rightsFor = 30 * time.Second
 	deniedFor = 3 * time.Second
 	maxRights = 4096
 )
 
-// May asks the API server whether the user may do something. The answer is about what to
-// show only: whatever is done, the API server decides again.
+// May asks the API server whether the user has a right. The answer only decides what is shown: the API server checks every action again.
 func (u *User) May(ctx context.Context, a Access) (bool, error) {
 	now := u.clock.Now()
 	u.mu.Lock()
@@ -74,29 +73,26 @@ func (u *User) May(ctx context.Context, a Access) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
-// Scope is in which namespaces a user may list something.
+// Scope has the namespaces in which a user may list a resource.
 type Scope struct {
-	// All says that it is all namespaces, whatever the others say.
+	// All stands for all namespaces.
 	All        bool
 	namespaces map[string]bool
 }
 
-// Has says whether a namespace is in the Scope; the empty one is that of cluster-scoped
-// objects.
+// Has says whether a namespace is in the Scope; the empty name stands for cluster-scoped objects.
 func (s Scope) Has(namespace string) bool { return s.All || s.namespaces[namespace] }
 
-// None says that a user may list nothing.
+// None says that the user may list nothing.
 func (s Scope) None() bool { return !s.All && len(s.namespaces) == 0 }
 
-// maxNamespacesAsked bounds for how many namespaces one by one it is asked what a user may
-// see who may not see all.
+// maxNamespacesAsked bounds the namespaces for which a user who may not list all of them is checked one by one.
 const (
 	maxNamespacesAsked = 2000
 	askedAtOnce        = 16
 )
 
-// ScopeOf asks where the user may list something: everywhere, or else in which of these
-// namespaces.
+// ScopeOf asks the API server where the user may list a resource: in all namespaces, or else in which of these.
 func (u *User) ScopeOf(ctx context.Context, a Access, namespaces []string) (Scope, error) {
 	a.Verb = "list"
 	all, err := u.May(ctx, a)
@@ -129,7 +125,7 @@ func (u *User) ScopeOf(ctx context.Context, a Access, namespaces []string) (Scop
 	return out, g.Wait()
 }
 
-// Require returns a DeniedError if the user may not do something.
+// Require returns a DeniedError if the user lacks a right.
 func (u *User) Require(ctx context.Context, a Access) error {
 	yes, err := u.May(ctx, a)
 	if err == nil && !yes {
@@ -138,7 +134,7 @@ func (u *User) Require(ctx context.Context, a Access) error {
 	return err
 }
 
-// DeniedError says what somebody may not do.
+// DeniedError names the right that a user lacks.
 type DeniedError struct {
 	User   string
 	Access Access
@@ -148,7 +144,7 @@ func (e DeniedError) Error() string {
 	return e.User + " may not " + e.Access.String() + " on this hub."
 }
 
-// Status implements apierrors.APIStatus: it is as if the API server had refused it.
+// Status implements apierrors.APIStatus, as a refusal of the API server does.
 func (e DeniedError) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: e.Error()}
 }

@@ -10,16 +10,16 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// An attempt to sign in at the issuer is kept by the browser that made it, in a cookie of its own for each, so that
-// whichever hub is at this address finds it when the issuer sends the browser back, and so that nobody signs somebody
-// else in. What is in there is of use to that browser only. The cookie is Lax, since it comes from the issuer's site.
+// The state of signing in at the issuer is kept by the browser, in one cookie for each attempt. So any hub at this address finds it when
+// the issuer sends the browser back, and nobody can complete the attempt of another browser. The cookie is SameSite=Lax, since the browser
+// comes back from the issuer's site.
 const (
 	attemptLife = 10 * time.Minute
-	// maxAttempts bounds how many a browser keeps.
+	// maxAttempts bounds the cookies of attempts in a browser.
 	maxAttempts = 5
-	// maxAttemptCookie is less than what every browser takes.
+	// maxAttemptCookie is a size in bytes that every browser accepts.
 	maxAttemptCookie = 3500
-	// attemptNameLength is how much of the state is in the name of the cookie.
+	// attemptNameLength is how many characters of the state are in the name of the cookie.
 	attemptNameLength = 8
 )
 
@@ -27,19 +27,19 @@ const (
 type attempt struct {
 	issuer.Attempt
 
-	// To is where the person wanted to go.
+	// To is the path that the person wanted to see.
 	To string
 }
 
 // attemptPrefix returns the prefix of the names of such cookies.
 func attemptPrefix(secure bool) string { return CookieName(secure) + "-login-" }
 
-// attemptName names the cookie of the attempt to sign in that has a state.
+// attemptName returns the name of the cookie for the attempt with a state.
 func (s *SignIn) attemptName(state string) string {
 	return attemptPrefix(s.Secure) + state[:min(len(state), attemptNameLength)]
 }
 
-// keepAttempt hands an attempt to the browser.
+// keepAttempt sets the cookie of an attempt.
 func (s *SignIn) keepAttempt(w http.ResponseWriter, r *http.Request, a attempt) error {
 	var others []string
 	for _, cookie := range r.Cookies() {
@@ -64,7 +64,7 @@ func (s *SignIn) keepAttempt(w http.ResponseWriter, r *http.Request, a attempt) 
 	return nil
 }
 
-// takeAttempt returns the attempt of a state that this browser made; it is good once.
+// takeAttempt returns the attempt with a state and removes its cookie, so that it works once.
 func (s *SignIn) takeAttempt(w http.ResponseWriter, r *http.Request, state string) (attempt, bool) {
 	name := s.attemptName(state)
 	cookie, err := r.Cookie(name)

@@ -25,27 +25,26 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// refusedError says that somebody may not sign in, in words for them.
+// refusedError says, for the person, why signing in was refused.
 type refusedError struct{ why string }
 
 func (e refusedError) Error() string { return e.why }
 
 func refused(format string, args ...any) error { return refusedError{fmt.Sprintf(format, args...)} }
 
-// Authenticator makes users of credentials.
+// Authenticator turns credentials into users.
 type Authenticator struct {
-	// hub is the way to the API with the hub's own rights. It is used for nothing but to
-	// impersonate those who showed a certificate.
+	// hub reaches the API with the hub's own rights. They are used only to impersonate the owners of verified client certificates.
 	hub    *rest.Config
 	mapper meta.RESTMapper
 	scheme *runtime.Scheme
 	clock  clock.PassiveClock
 }
 
-// apiTimeout bounds each request that is made for a page.
+// apiTimeout bounds each request to the API for a page.
 const apiTimeout = 15 * time.Second
 
-// NewAuthenticator returns one that asks a hub's API.
+// NewAuthenticator returns an Authenticator for a hub's API.
 func NewAuthenticator(hub *rest.Config, mapper meta.RESTMapper, c clock.PassiveClock) (*Authenticator, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -54,7 +53,7 @@ func NewAuthenticator(hub *rest.Config, mapper meta.RESTMapper, c clock.PassiveC
 	return &Authenticator{hub: hub, mapper: mapper, scheme: scheme, clock: c}, nil
 }
 
-// newScheme knows what of the hub's API is shown, and how to ask about rights.
+// newScheme returns the scheme of the kinds that are shown, and of access reviews.
 func newScheme() (*runtime.Scheme, error) {
 	scheme, err := kube.NewScheme()
 	if err != nil {
@@ -66,13 +65,13 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// viaIssuer says that somebody signed in at the issuer.
+// viaIssuer is the User.Via of people who signed in at the issuer.
 const viaIssuer = "issuer"
 
-// maxToken bounds what is taken for a token.
+// maxToken bounds the length of a token in bytes.
 const maxToken = 16 << 10
 
-// ByToken lets in who has a token that the hub's API accepts.
+// ByToken returns the user of a token that the hub's API accepts.
 func (a *Authenticator) ByToken(ctx context.Context, token string) (*User, error) {
 	token = strings.TrimSpace(token)
 	if token == "" {
@@ -86,8 +85,7 @@ func (a *Authenticator) ByToken(ctx context.Context, token string) (*User, error
 	return a.identify(ctx, cfg, &User{Via: "token"})
 }
 
-// ByCertificate lets in who showed a certificate that TLS has verified. The API server makes
-// the same user and groups of it.
+// ByCertificate returns the user of a client certificate that TLS has verified, with the name and groups that the API server would give it.
 func (a *Authenticator) ByCertificate(ctx context.Context, certificate *x509.Certificate) (*User, error) {
 	if certificate.Subject.CommonName == "" {
 		return nil, refused("The certificate names nobody.")
@@ -97,7 +95,7 @@ func (a *Authenticator) ByCertificate(ctx context.Context, certificate *x509.Cer
 	return a.identify(ctx, cfg, &User{Via: "certificate", until: certificate.NotAfter, certificate: sha256.Sum256(certificate.Raw)})
 }
 
-// ByIssuer lets in whom the issuer sent with an ID token. The API decides what it makes of it, as it does for kubectl.
+// ByIssuer returns the user of an ID token. The API decides who that is, as it does for kubectl.
 func (a *Authenticator) ByIssuer(ctx context.Context, i *issuer.Issuer, tokens issuer.Tokens) (*User, error) {
 	u := &User{Via: viaIssuer, idToken: newIDToken(i, tokens, a.clock)}
 	if tokens.Refresh == "" {
@@ -108,12 +106,12 @@ func (a *Authenticator) ByIssuer(ctx context.Context, i *issuer.Issuer, tokens i
 	return a.identify(ctx, cfg, u)
 }
 
-// ByKubeconfig lets in whoever started this program, as the user of its kubeconfig.
+// ByKubeconfig returns the user of the kubeconfig with which this program was started.
 func (a *Authenticator) ByKubeconfig(ctx context.Context) (*User, error) {
 	return a.identify(ctx, rest.CopyConfig(a.hub), &User{Via: "kubeconfig"})
 }
 
-// identify asks the hub's API who this is.
+// identify asks the hub's API who the user is.
 func (a *Authenticator) identify(ctx context.Context, cfg *rest.Config, u *User) (*User, error) {
 	cfg.Timeout = apiTimeout
 	cfg.QPS = -1

@@ -2,8 +2,7 @@ package auth
 
 import "net/http"
 
-// CookieName names the cookie of a session. With the prefix, browsers take it over TLS only, and for this
-// very host.
+// CookieName returns the name of the session cookie. With its prefix, browsers accept it over TLS only, and only for this host.
 func CookieName(secure bool) string {
 	if secure {
 		return "__Host-fairlead"
@@ -11,7 +10,7 @@ func CookieName(secure bool) string {
 	return "fairlead"
 }
 
-// setCookie hands a secret to the browser; an empty one takes it back.
+// setCookie sets the cookie to a secret; an empty secret removes it.
 func (s *SignIn) setCookie(w http.ResponseWriter, secret string) {
 	age := 0
 	if secret == "" {
@@ -23,7 +22,7 @@ func (s *SignIn) setCookie(w http.ResponseWriter, secret string) {
 	})
 }
 
-// secretOf returns what the browser shows.
+// secretOf returns the secret in the cookie of a request.
 func (s *SignIn) secretOf(r *http.Request) string {
 	cookie, err := r.Cookie(CookieName(s.Secure))
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// How it is found out that a credential does not count any more while a terminal or a log is open, which asks the hub for nothing.
+// How to find out that a credential has become invalid while a terminal or a log is open, which sends no requests to the hub's API.
 const (
 	askEvery = time.Minute
-	// askAgain is how soon the API is asked again that did not accept a credential, and maxRefusals how often in a row it does not
-	// until that is believed: an API server that has just started accepts no ID token before it has reached the issuer.
+	// askAgain is the delay before a credential that the API refused is checked again, and maxRefusals the number of refusals in a row that
+	// count: an API server that has just started accepts no ID token before it has reached the issuer.
 	askAgain    = 10 * time.Second
 	maxRefusals = 3
 )
@@ -21,15 +21,15 @@ const (
 // credential tracks whether the API still accepts the credential of a user.
 type credential struct {
 	mu sync.Mutex
-	// asking says that it is being asked, next when it is to be asked.
+	// asking says that a check is in progress, and next when the next one is due.
 	asking bool
 	next   time.Time
-	// refusals is how often in a row it did not accept it.
+	// refusals counts the refusals in a row.
 	refusals int
 }
 
-// Alive says whether a session has not ended, without using it. Every minute it has the API asked, as the user and beside the
-// caller, who this is: that renews an ID token that is due. An API that does not answer ends nothing.
+// Alive says whether a session has not ended, and does not count as its use. Once a minute it has the API asked, as the user and in the
+// background, who the user is; that also renews an ID token. An API that does not answer ends no session.
 func (s *SignIn) Alive(ctx context.Context, one *Session) bool {
 	one.User.ask(ctx)
 	return s.Sessions.Alive(one)
@@ -63,7 +63,7 @@ func (u *User) recordAnswer(err error) {
 	u.credential.asking, u.credential.next = false, u.clock.Now().Add(rest)
 }
 
-// hasValidCredential says whether the credential of the user was not found to have ended.
+// hasValidCredential says whether the user's credential was not found to be invalid.
 func (u *User) hasValidCredential() bool {
 	if u.idToken != nil && u.idToken.hasEnded() {
 		return false

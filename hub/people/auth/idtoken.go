@@ -12,39 +12,38 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// How ID tokens are renewed.
+// Renewal of ID tokens.
 const (
-	// renewBefore is how long before its end a token is renewed, or a quarter of its life if that is shorter. It is also
-	// how far the clocks of hub, API and issuer may differ.
+	// renewBefore is how long before its expiry a token is renewed; a quarter of its life if that is shorter. It is also the tolerated
+	// difference between the clocks of hub, API and issuer.
 	renewBefore = time.Minute
 	renewPart   = 4
-	// renewAgain is how long an issuer that did not answer is not asked again.
+	// renewAgain is the delay before an issuer that did not answer is asked again.
 	renewAgain = 3 * time.Second
-	// rejectAfter is how old a token is that is renewed because the API does not accept it.
+	// rejectAfter is the least age of a token that is renewed because the API refused it.
 	rejectAfter = 30 * time.Second
 )
 
-// errEnded says that the issuer does not vouch for somebody any more.
+// errEnded says that the issuer issues no more tokens for the person.
 var errEnded = errors.New("the sign-in at the issuer has ended")
 
-// renewer brings new tokens for old.
+// renewer exchanges a refresh token for new tokens.
 type renewer interface {
 	Renew(ctx context.Context, old issuer.Tokens) (issuer.Tokens, error)
 }
 
-// idToken is the credential of somebody who signed in at the issuer. It is renewed when it is used. It may be used
-// by many goroutines.
+// idToken is the credential of a person who signed in at the issuer. It is renewed when it is used. It is safe for use by many goroutines.
 type idToken struct {
 	issuer renewer
 	clock  clock.PassiveClock
-	// renewing is held by the one who renews. Refresh tokens are often good once.
+	// renewing is held during a renewal, since many refresh tokens work once.
 	renewing sync.Mutex
 
 	mu     sync.Mutex
 	tokens issuer.Tokens
-	// got is since when there are these, due from when they are to be renewed.
+	// got is the time of the last renewal, and due that of the next one.
 	got, due time.Time
-	// ended says that it cannot be; failed is why the last try came to nothing, at the time tried.
+	// ended says that the tokens cannot be renewed any more. failed is the error of the last renewal, at the time tried.
 	ended  bool
 	failed error
 	tried  time.Time
@@ -56,7 +55,7 @@ func newIDToken(i renewer, t issuer.Tokens, c clock.PassiveClock) *idToken {
 	return out
 }
 
-// set takes new tokens.
+// set replaces the tokens.
 func (t *idToken) set(tokens issuer.Tokens) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,22 +64,22 @@ func (t *idToken) set(tokens issuer.Tokens) {
 	t.due = tokens.Expiry.Add(-min(renewBefore, tokens.Expiry.Sub(now)/renewPart))
 }
 
-// last returns the tokens as they are.
+// last returns the present tokens.
 func (t *idToken) last() issuer.Tokens {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tokens
 }
 
-// hasEnded says that the issuer vouches for this person no more.
+// hasEnded says that the issuer issues no more tokens for this person.
 func (t *idToken) hasEnded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ended
 }
 
-// reject says that the API did not accept a token: it is renewed when it is used next. A new one is not, since the API would
-// not accept the next either, and the issuer were asked for each request of whom the API does not know.
+// reject notes that the API refused a token, so that it is renewed at the next use. A new token is not renewed: the API would refuse the
+// next one, too, and each request of a user unknown to the API would go to the issuer.
 func (t *idToken) reject(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +88,7 @@ func (t *idToken) reject(token string) {
 	}
 }
 
-// current returns an ID token that holds. The error is errEnded if there will be none any more.
+// current returns a valid ID token. The error is errEnded if there will be none any more.
 func (t *idToken) current(ctx context.Context) (string, error) {
 	if token, err, settled := t.cached(); settled {
 		return token, err
@@ -104,7 +103,7 @@ func (t *idToken) current(ctx context.Context) (string, error) {
 	if token, err, settled := t.cached(); settled {
 		return token, err
 	}
-	// The browser may go away; a refresh token that the issuer took would be lost with the answer.
+	// The renewal goes on if the browser disconnects: otherwise the refresh token would be used up and the answer lost.
 	tokens, err := t.issuer.Renew(context.WithoutCancel(ctx), t.last())
 	if err == nil {
 		t.set(tokens)
@@ -123,7 +122,7 @@ func (t *idToken) current(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// cached answers without the issuer, if that can be.
+// cached returns a token without asking the issuer, if it can.
 func (t *idToken) cached() (token string, err error, settled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +151,7 @@ func (t *idToken) unexpired() (string, bool) {
 	return t.tokens.ID, t.clock.Now().Before(t.tokens.Expiry)
 }
 
-// bearer shows the API an ID token.
+// bearer is a transport that adds the ID token to requests to the API.
 type bearer struct {
 	next  http.RoundTripper
 	token *idToken
@@ -176,8 +175,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// WrappedRoundTripper lets client-go find what it wrapped.
+// WrappedRoundTripper gives client-go access to the wrapped transport.
 func (b bearer) WrappedRoundTripper() http.RoundTripper { return b.next }
 
-// IsEnded says whether something failed since the issuer vouches for somebody no more.
+// IsEnded says whether the cause of an error is that the issuer issues no more tokens for somebody.
 func IsEnded(err error) bool { return errors.Is(err, errEnded) }

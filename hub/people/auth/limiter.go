@@ -13,30 +13,29 @@ import (
 	"fairlead.dev/common/connlimit"
 )
 
-// How often one address, and all together, may try to sign in. Each try costs the API server
-// a request, and guessing a token must not be a matter of patience.
+// How often one address, and all together, may try to sign in. Each try costs the API server a request, and the limit makes guessing tokens hopeless.
 const (
 	triesPerAddress = 10
 	triesEvery      = 6 * time.Second
-	// People who come back from the issuer guess nothing, and a proxy has all of them come from one address.
+	// People who come back from the issuer cannot guess anything, and a proxy makes all of them come from one address.
 	callbacksPerAddress = 200
 	callbacksEvery      = 500 * time.Millisecond
 	triesOfAll          = 200
 	triesOfAllEvery     = 100 * time.Millisecond
-	// maxAddresses bounds how many addresses are remembered.
+	// maxAddresses bounds the number of remembered addresses.
 	maxAddresses = 4096
 )
 
-// limiter counts tries. It may be used by many goroutines.
+// limiter limits tries by address. It is safe for use by many goroutines.
 type limiter struct {
 	clock clock.PassiveClock
-	// tries is how many one address has at once, and every after how long it has one more.
+	// tries is the burst of one address, and every the time after which it may try once more.
 	tries int
 	every time.Duration
 	mu    sync.Mutex
 	all   *rate.Limiter
 	each  map[string]*rate.Limiter
-	// forgot is when addresses were last looked through for those that need not be remembered.
+	// forgot is when addresses were last forgotten.
 	forgot time.Time
 }
 
@@ -44,7 +43,7 @@ func newLimiter(c clock.PassiveClock, tries int, every time.Duration) *limiter {
 	return &limiter{clock: c, tries: tries, every: every, all: rate.NewLimiter(rate.Every(triesOfAllEvery), triesOfAll), each: map[string]*rate.Limiter{}}
 }
 
-// allow says whether an address may try now.
+// allow counts a try of an address, and says whether it is allowed.
 func (l *limiter) allow(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,8 +62,8 @@ func (l *limiter) allow(address string) bool {
 	return one.AllowN(now, 1) && l.all.AllowN(now, 1)
 }
 
-// forget drops the addresses that have all their tries again. It looks through them no more often than one of them may have
-// gained a try: whoever calls from thousands of addresses does not have all of them looked at for each call.
+// forget forgets the addresses whose full burst is available again. It scans them at most once in the time in which one of them gains a
+// try, so that calls from thousands of addresses do not each cause a scan.
 func (l *limiter) forget(now time.Time) {
 	if !l.forgot.IsZero() && now.Sub(l.forgot) < l.every {
 		return
@@ -77,8 +76,8 @@ func (l *limiter) forget(now time.Time) {
 	}
 }
 
-// addressOf returns from where a request comes; of IPv6 the network that one customer has.
-// What proxies say is not believed: whoever wants to can say it.
+// addressOf returns the address of a request's client; for IPv6 the network of one customer. Headers of proxies are ignored, since anybody
+// can set them.
 func addressOf(r *http.Request) string {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

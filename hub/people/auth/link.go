@@ -8,10 +8,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// linkLife is how long a link to sign in is good for.
+// linkLife is how long a link for signing in is valid.
 const linkLife = 2 * time.Minute
 
-// links are the links by which the one who started this program signs in, each once.
+// links has the codes of the links by which the person who started this program signs in. Each works once.
 type links struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -20,7 +20,7 @@ type links struct {
 
 func newLinks(c clock.PassiveClock) *links { return &links{clock: c, ends: map[string]time.Time{}} }
 
-// issue returns a new code; those before it are good no more.
+// issue returns a new code and invalidates all earlier ones.
 func (l *links) issue() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,7 +30,7 @@ func (l *links) issue() string {
 	return code
 }
 
-// isValid says whether a code is good still.
+// isValid says whether a code can still be used.
 func (l *links) isValid(code string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *links) isValid(code string) bool {
 	return false
 }
 
-// use says whether a code is good, which it is once.
+// use says whether a code is valid, and uses it up.
 func (l *links) use(code string) bool {
 	if !l.isValid(code) {
 		return false
@@ -54,15 +54,13 @@ func (l *links) use(code string) bool {
 	return first
 }
 
-// Link returns a path by which somebody signs in as the user of the Authenticator's
-// configuration, once, within linkLife. It is for Local only.
+// Link returns a path by which somebody signs in, once and within linkLife, as the user of the Authenticator's configuration. It needs Options.Local.
 func (s *SignIn) Link() string { return "/signin/link?code=" + s.links.issue() }
 
-// linkOver is said of a link that is not good any more.
+// linkOver is the message for a link that is not valid any more.
 const linkOver = "This link was used already, or has ended: start `hub dashboard` again."
 
-// showLink asks whoever has a link to go on. It does not use the link: programs that look where
-// a link leads, and browsers that load a page ahead, ask for it as a person does.
+// showLink asks the visitor of a link to continue, without using up the link: link previews and browsers that preload pages visit it, too.
 func (s *SignIn) showLink(w http.ResponseWriter, r *http.Request) {
 	code := r.URL.Query().Get("code")
 	if !s.Local || !s.limiter.allow(addressOf(r)) || !s.links.isValid(code) {
@@ -74,7 +72,7 @@ func (s *SignIn) showLink(w http.ResponseWriter, r *http.Request) {
 	s.Show(w, p, http.StatusOK)
 }
 
-// useLink lets in whoever went on from a link.
+// useLink signs in the visitor who continued from a link.
 func (s *SignIn) useLink(w http.ResponseWriter, r *http.Request) {
 	if !s.Local || !s.limiter.allow(addressOf(r)) || !s.links.use(r.PostFormValue("code")) {
 		s.Show(w, s.page(r, linkOver), http.StatusForbidden)

@@ -8,21 +8,21 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// Paths of the dashboard for people of the issuer.
+// Paths of signing in at the issuer.
 const (
 	beginPath = "/signin/oidc"
-	// CallbackPath is where the issuer sends browsers back to.
+	// CallbackPath is the path that the issuer sends browsers back to.
 	CallbackPath = "/signin/oidc/callback"
 )
 
-// NextPage is a page that says something and leads on by itself.
+// NextPage is a page with a message that redirects by itself.
 type NextPage struct {
 	Title, Text string
-	// To is where it leads, Link what the link to there says.
+	// To is the target, and Link the text of the link to it.
 	To, Link string
 }
 
-// begin sends a browser to the issuer. It is a link and no form: the policy of the page lets forms lead nowhere else.
+// begin redirects a browser to the issuer. It is reached by a link and not by a form, since the page's policy keeps forms on this site.
 func (s *SignIn) begin(w http.ResponseWriter, r *http.Request) {
 	back, err := s.redirectURL(r)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *SignIn) begin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
-// callback lets in whom the issuer sends back.
+// callback signs in a person whom the issuer sends back.
 func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	if !s.callbacks.allow(addressOf(r)) {
 		s.tooMany(w, r)
@@ -64,11 +64,11 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.open(w, r, u)
-	// The browser comes from another site, and would not show the session's cookie if it were only sent on.
+	// The browser comes from another site, and a plain redirect would not carry the session's SameSite cookie.
 	s.ShowNextPage(w, NextPage{Title: "Signed in", Text: "You are signed in as " + u.Name + ".", To: a.To, Link: "Go on"})
 }
 
-// startingPoint says where to begin if that is another address than this may be.
+// startingPoint names, for a message, the address where signing in has to begin, if this may be another one.
 func (s *SignIn) startingPoint() string {
 	if s.RedirectURL == "" {
 		return ""
@@ -76,7 +76,7 @@ func (s *SignIn) startingPoint() string {
 	return " at " + originOf(s.RedirectURL) + "/"
 }
 
-// refuseSignIn says why somebody cannot sign in at the issuer.
+// refuseSignIn explains why somebody cannot sign in at the issuer.
 func (s *SignIn) refuseSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	var no refusedError
 	var theirs issuer.RefusedError
@@ -101,8 +101,8 @@ func (s *SignIn) refuseSignIn(w http.ResponseWriter, r *http.Request, err error)
 	s.Show(w, s.page(r, said), code)
 }
 
-// redirectURL is where the issuer is to send the browser back to: the flag's, or the name by which the browser called,
-// which must be one that the dashboard's certificate is for.
+// redirectURL returns the URL that the issuer sends the browser back to: that of the flag, or one with the host of the request, which must
+// be in the dashboard's certificate.
 func (s *SignIn) redirectURL(r *http.Request) (string, error) {
 	if s.RedirectURL != "" {
 		return s.RedirectURL, nil
@@ -118,7 +118,7 @@ func (s *SignIn) redirectURL(r *http.Request) (string, error) {
 	return u.String(), nil
 }
 
-// originOf is the address of a site.
+// originOf returns the scheme and host of a URL.
 func originOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -127,7 +127,7 @@ func originOf(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// signOutURL is where somebody who signs out here does so at the issuer; empty if there is no such place.
+// signOutURL returns the URL for signing out at the issuer, too; empty if it has none.
 func (s *SignIn) signOutURL(r *http.Request, u *User) string {
 	if u.idToken == nil {
 		return ""

@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// partOfNamespace is the part of all places that the service accounts of one namespace may have: whoever may make one there may make
-// as many as they like.
+// partOfNamespace is the share of all open streams that the service accounts of one namespace may have: whoever can create one there can create many.
 const partOfNamespace = 4
 
-// OpenLimit count what people have open, so that nobody takes the places of all. They may be used from many goroutines.
+// OpenLimit limits how many streams are open, and how many of them one user may have. It is safe for use by many goroutines.
 type OpenLimit struct {
-	// most is how many there are, ofOne how many of them one user may have, in however many sessions.
+	// most is the limit for all, and ofOne that for one user in all sessions.
 	most, ofOne int
 
 	mu    sync.Mutex
@@ -19,12 +18,12 @@ type OpenLimit struct {
 	taken map[string]int
 }
 
-// NewOpenLimit returns places of which none is taken.
+// NewOpenLimit returns a limit under which nothing is open.
 func NewOpenLimit(most, ofOne int) *OpenLimit {
 	return &OpenLimit{most: most, ofOne: ofOne, taken: map[string]int{}}
 }
 
-// Acquire takes a place for a user, and says whether there is one; leave is called once when it is free again.
+// Acquire counts one more open stream of a user until leave is called once; false if the limit is reached.
 func (p *OpenLimit) Acquire(u *User) (leave func(), ok bool) {
 	bounds := map[string]int{"user/" + u.Name: p.ofOne}
 	if namespace := u.namespace(); namespace != "" {

@@ -11,14 +11,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// How long a session lasts, and how many there are at most.
+// Lifetime and number of sessions.
 const (
-	// sessionIdle is how long nobody may use it.
+	// sessionIdle is how long a session may be unused.
 	sessionIdle = 2 * time.Hour
-	// sessionLife is how long it lasts at most.
+	// sessionLife is the longest life of a session.
 	sessionLife = 12 * time.Hour
 	maxSessions = 1000
-	// maxSessionsOfOne bounds those of one person, so that nobody pushes others out.
+	// maxSessionsOfOne bounds the sessions of one person, so that nobody can evict those of others.
 	maxSessionsOfOne = 20
 	secretBytes      = 32
 )
@@ -26,22 +26,21 @@ const (
 // Session is one sign-in of a user in one browser.
 type Session struct {
 	User *User
-	// CSRF is in every form, and comes back with it.
+	// CSRF is the token that every form of the session contains.
 	CSRF string
-	// ends is when it ends in any case; used is when it was used last.
+	// ends is the latest end of the session, and used the time of its last use.
 	ends, used time.Time
-	// notes are texts that a page is to show, such as a join command with its secret, by key.
+	// notes are texts for a page to show, such as a join command with its secret, by key.
 	notes map[string]note
 }
 
-// note is one of these texts, and until when the session keeps it.
+// note is such a text, and how long the session keeps it.
 type note struct {
 	text  string
 	until time.Time
 }
 
-// Sessions are all sessions. The keys are hashes, so that the memory of the hub does not
-// hold what a browser has to show.
+// Sessions has all sessions, by the hash of their secret, so that the hub's memory does not contain what a browser has to show.
 type Sessions struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -53,7 +52,7 @@ func NewSessions(c clock.PassiveClock) *Sessions {
 	return &Sessions{clock: c, by: map[[sha256.Size]byte]*Session{}}
 }
 
-// Open begins a session and returns the secret by which it is found again.
+// Open begins a session and returns its secret.
 func (s *Sessions) Open(u *User) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +67,7 @@ func (s *Sessions) Open(u *User) string {
 	return secret
 }
 
-// Get returns the session of a secret, nil if there is none. It does not use it: a page that is open asks by itself.
+// Get returns the session of a secret, nil if there is none. It does not count as a use: an open page polls by itself.
 func (s *Sessions) Get(secret string) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,15 +83,14 @@ func (s *Sessions) Get(secret string) *Session {
 	return one
 }
 
-// Alive says whether a session has not ended, without using it.
+// Alive says whether a session has not ended, and does not count as its use.
 func (s *Sessions) Alive(one *Session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !one.hasEnded(s.clock.Now())
 }
 
-// Use says that somebody uses a session: that they load a page, or type into a terminal. It brings no session back that has
-// ended.
+// Use counts as a use of a session: a person loaded a page, or typed into a terminal. It does not revive a session that has ended.
 func (s *Sessions) Use(one *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,15 +110,15 @@ func (s *Sessions) End(secret string) {
 	}
 }
 
-// IsCSRF says whether the token that came with a form is that of this session, so that the form is from one of its pages.
+// IsCSRF says whether a form's token is that of this session, which proves that the form is from one of its pages.
 func (o *Session) IsCSRF(csrf string) bool { return sameSecret(csrf, o.CSRF) }
 
 func (o *Session) hasEnded(now time.Time) bool {
 	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.hasValidCredential()
 }
 
-// evict makes room for one more: it drops those that ended, then the least used of the same person, then of the service accounts of
-// the same namespace, then the least used of all.
+// evict makes room for one more session. It drops ended sessions, then the least recently used of the same person, then of the service
+// accounts of the same namespace, then of all.
 func (s *Sessions) evict(now time.Time, u *User) {
 	namespace := u.namespace()
 	own := func(o *Session) bool { return o.User.Name == u.Name }
@@ -163,7 +161,7 @@ func (s *Sessions) dropOldest(of func(*Session) bool) {
 	}
 }
 
-// AddNote remembers a text in a session, under a key, for some time.
+// AddNote keeps a text in a session, under a key, for some time.
 func (s *Sessions) AddNote(one *Session, key, text string, span time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +175,7 @@ func (s *Sessions) AddNote(one *Session, key, text string, span time.Duration) {
 	one.notes[key] = note{text: text, until: now.Add(span)}
 }
 
-// Note returns a note of a session; empty if there is none, or if its time is over.
+// Note returns a text of a session; empty if there is none or it has expired.
 func (s *Sessions) Note(one *Session, key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +186,7 @@ func (s *Sessions) Note(one *Session, key string) string {
 	return n.text
 }
 
-// TakeNote returns a note of a session and removes it: of several requests at the same time one gets the note.
+// TakeNote returns a text of a session and removes it; of concurrent requests one gets it.
 func (s *Sessions) TakeNote(one *Session, key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,14 +198,14 @@ func (s *Sessions) TakeNote(one *Session, key string) string {
 	return n.text
 }
 
-// newSecret returns what nobody guesses.
+// newSecret returns a random secret.
 func newSecret() string {
 	raw := make([]byte, secretBytes)
 	_, _ = rand.Read(raw) // it never fails: the program would have ended
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// sameSecret compares without telling by the time where two secrets differ.
+// sameSecret compares two secrets in constant time.
 func sameSecret(a, b string) bool {
 	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
 }

@@ -14,26 +14,25 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// Options say who may sign in, and how.
+// Options are the ways of signing in.
 type Options struct {
-	// Local serves one person on this machine only: whoever has the link that Link returns
-	// is the user of the Authenticator's configuration.
+	// Local serves one person on this machine only: whoever has the path that Link returns is the user of the Authenticator's configuration.
 	Local bool
-	// Certificates says that TLS asks for client certificates and has verified them.
+	// Certificates says that TLS requests client certificates and verifies them.
 	Certificates bool
-	// Secure says that there is TLS.
+	// Secure says that the dashboard serves TLS.
 	Secure bool
-	// Issuer is where people sign in; nil if there is none. It then needs TLS.
+	// Issuer is the OpenID Connect issuer for people; nil if there is none. It needs Secure.
 	Issuer *issuer.Issuer
-	// RedirectURL is where it sends browsers back to; empty for the name by which they called, if Serves says that the
-	// dashboard's certificate is for it.
+	// RedirectURL is the URL that the issuer sends browsers back to. If it is empty, the host of the request is used, if Serves says that
+	// it is in the dashboard's certificate.
 	RedirectURL string
 	Serves      func(host string) error
-	// ShowNextPage shows a page that leads on.
+	// ShowNextPage renders a NextPage.
 	ShowNextPage func(w http.ResponseWriter, o NextPage)
-	// Show shows the page to sign in.
+	// Show renders the page for signing in.
 	Show func(w http.ResponseWriter, p Page, code int)
-	// Log is for what fails.
+	// Log takes failures.
 	Log logr.Logger
 }
 
@@ -43,12 +42,12 @@ type SignIn struct {
 	Sessions      *Sessions
 	authenticator *Authenticator
 	limiter       *limiter
-	// callbacks counts who comes back from the issuer.
+	// callbacks limits requests that come back from the issuer.
 	callbacks *limiter
 	links     *links
 }
 
-// NewSignIn returns one that nobody has used yet.
+// NewSignIn returns a SignIn without sessions.
 func NewSignIn(a *Authenticator, c clock.PassiveClock, o Options) *SignIn {
 	return &SignIn{
 		Options: o, Sessions: NewSessions(c), authenticator: a, links: newLinks(c),
@@ -58,7 +57,7 @@ func NewSignIn(a *Authenticator, c clock.PassiveClock, o Options) *SignIn {
 
 // Page is the data of the page to sign in.
 type Page struct {
-	// To is where the person wanted to go.
+	// To is the path that the person wanted to see.
 	To string
 	// Message says why the last attempt failed; empty at first.
 	Message string
@@ -66,9 +65,9 @@ type Page struct {
 	Certificate  string
 	Certificates bool
 	Local        bool
-	// Issuer is the name of the one at which people sign in; empty if there is none.
+	// Issuer is the name of the issuer; empty if there is none.
 	Issuer string
-	// Code is the code of a link which is good; empty otherwise.
+	// Code is the valid code of the link that was opened; empty otherwise.
 	Code string
 }
 
@@ -87,7 +86,7 @@ func (s *SignIn) page(r *http.Request, message string) Page {
 	return p
 }
 
-// Routes adds what serves people who sign in or out.
+// Routes adds the handlers for signing in and out.
 func (s *SignIn) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /signin", s.showForm)
 	mux.HandleFunc("POST /signin", s.signIn)
@@ -100,7 +99,7 @@ func (s *SignIn) Routes(mux *http.ServeMux) {
 	}
 }
 
-// Session returns the session that a request is of, nil if it is of none. Whether it is used by that, the caller says.
+// Session returns the session of a request, nil if it has none. The caller decides whether the request counts as a use.
 func (s *SignIn) Session(r *http.Request) *Session {
 	one := s.Sessions.Get(s.secretOf(r))
 	if one == nil || !one.User.showsCertificate(r) {
@@ -123,7 +122,7 @@ func (s *SignIn) showForm(w http.ResponseWriter, r *http.Request) {
 	s.Show(w, s.page(r, ""), http.StatusOK)
 }
 
-// signIn lets a person in by the token of the form, or by the certificate of the connection.
+// signIn signs a person in by the token in the form, or by the certificate of the connection.
 func (s *SignIn) signIn(w http.ResponseWriter, r *http.Request) {
 	again := func(code int, said string) { s.Show(w, s.page(r, said), code) }
 	if !s.limiter.allow(addressOf(r)) {
@@ -158,19 +157,19 @@ func (s *SignIn) signIn(w http.ResponseWriter, r *http.Request) {
 	s.openAndRedirect(w, r, u, s.page(r, "").To)
 }
 
-// tooMany refuses whoever tries too often.
+// tooMany answers requests beyond the limit.
 func (s *SignIn) tooMany(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "10")
 	s.Show(w, s.page(r, "Too many tries; wait a little."), http.StatusTooManyRequests)
 }
 
-// openAndRedirect begins a session and leads into it.
+// openAndRedirect begins a session and redirects to a page.
 func (s *SignIn) openAndRedirect(w http.ResponseWriter, r *http.Request, u *User, to string) {
 	s.open(w, r, u)
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// open begins a session. A browser that had another gets rid of it.
+// open begins a session, and ends the browser's earlier one.
 func (s *SignIn) open(w http.ResponseWriter, r *http.Request, u *User) {
 	s.Sessions.End(s.secretOf(r))
 	s.setCookie(w, s.Sessions.Open(u))
@@ -194,13 +193,13 @@ func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 
-// isReturnPath says whether an address is one that somebody may have wanted to see: those of signing in would lead on for ever.
+// isReturnPath says whether somebody may be sent to a path after signing in; the paths of signing in itself would loop.
 func isReturnPath(to string) bool {
 	u, err := url.Parse(to)
 	return err == nil && IsLocal(to) && !strings.HasPrefix(path.Clean(u.Path)+"/", "/signin/")
 }
 
-// IsLocal says whether an address is one of this page: a path, and no name of a host.
+// IsLocal says whether an address is a path of this site, without a host.
 func IsLocal(to string) bool {
 	u, err := url.Parse(to)
 	return err == nil && u.Host == "" && u.Scheme == "" && strings.HasPrefix(to, "/") &&

@@ -12,23 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// User is somebody who has signed in, and the way to the hub's API with their own rights.
+// User is a person or program that has signed in, with access to the hub's API with its own rights.
 type User struct {
 	Name   string
 	Groups []string
-	// Via says how they signed in.
+	// Via names the way of signing in.
 	Via string
-	// Hub reaches the hub's API as this user.
+	// Hub is a client of the hub's API that acts as this user.
 	Hub client.Client
-	// Config is the same way, for what a client.Client cannot do: logs, and commands in pods. It is nil for a user of
-	// NewUser.
+	// Config is the configuration of that client, for logs and for commands in pods. It is nil for a user of NewUser.
 	Config *rest.Config
-	// until is when their credential ends; zero if that is not known.
+	// until is when the credential expires; zero if that is unknown.
 	until time.Time
-	// certificate is the hash of the one that they signed in with; the browser must go on
-	// showing it.
+	// certificate is the hash of the client certificate that the user signed in with, which the browser must keep showing; zero for others.
 	certificate [sha256.Size]byte
-	// idToken is the token of somebody who signed in at the issuer; nil for others.
+	// idToken is the token of a user who signed in at the issuer; nil for others.
 	idToken *idToken
 	// credential tracks whether the API still accepts the user's credential.
 	credential credential
@@ -38,12 +36,12 @@ type User struct {
 	rights map[Access]granted
 }
 
-// NewUser returns a user who reaches the hub's API by a client that acts as them.
+// NewUser returns a user with a client that acts as them.
 func NewUser(name string, hub client.Client, c clock.PassiveClock) *User {
 	return &User{Name: name, Hub: hub, clock: c, rights: map[Access]granted{}}
 }
 
-// showsCertificate says whether the browser still shows the certificate that the user signed in with.
+// showsCertificate says whether a request comes with the client certificate that the user signed in with.
 func (u *User) showsCertificate(r *http.Request) bool {
 	if u.certificate == ([sha256.Size]byte{}) {
 		return true

@@ -39,15 +39,15 @@ func listsClusterPolicies() Access {
 // Visibility says which objects a user may see in lists.
 type Visibility struct {
 	Clusters bool
-	// Leases says whether heartbeats may be seen.
+	// Leases says whether the user may see heartbeats.
 	Leases bool
-	// Applications and Policies are those that are in a namespace.
+	// Applications and Policies are the scopes of namespaced ones.
 	Applications, Policies Scope
-	// ClusterApplications and ClusterPolicies are those of the cluster scope.
+	// ClusterApplications and ClusterPolicies say whether the user may see cluster-scoped ones.
 	ClusterApplications, ClusterPolicies bool
 }
 
-// Visibility asks what the user may see of lists that have things in these namespaces.
+// Visibility asks the API server what the user may list, of objects in these namespaces.
 func (u *User) Visibility(ctx context.Context, namespaces []string) (Visibility, error) {
 	var v Visibility
 	for _, ask := range []struct {
@@ -72,14 +72,13 @@ func (u *User) Visibility(ctx context.Context, namespaces []string) (Visibility,
 	return v, err
 }
 
-// AllApplications says that no application is kept from the user.
+// AllApplications says that the user may see all applications.
 func (v Visibility) AllApplications() bool { return v.Applications.All && v.ClusterApplications }
 
-// AllPolicies says that no policy is kept from the user.
+// AllPolicies says that the user may see all policies.
 func (v Visibility) AllPolicies() bool { return v.Policies.All && v.ClusterPolicies }
 
-// Application says whether the user may see applications of a namespace, those of the cluster
-// scope if it is empty.
+// Application says whether the user may see the applications of a namespace; the empty name stands for cluster-scoped ones.
 func (v Visibility) Application(namespace string) bool {
 	if namespace == "" {
 		return v.ClusterApplications
@@ -87,8 +86,7 @@ func (v Visibility) Application(namespace string) bool {
 	return v.Applications.Has(namespace)
 }
 
-// Policy says whether the user may see policies of a namespace, those of the cluster scope if
-// it is empty.
+// Policy says whether the user may see the policies of a namespace; the empty name stands for cluster-scoped ones.
 func (v Visibility) Policy(namespace string) bool {
 	if namespace == "" {
 		return v.ClusterPolicies
