@@ -58,7 +58,7 @@ func (w *world) keysAndAuthorityAreExchanged() {
 	// Each step of the exchange of the authority is brought along, here the first with the key.
 	w.hub(fleet.HubName, "ca", "begin")
 	w.share("--replace")
-	w.startsBoth()
+	w.theFrontProxyAuthorityIsExchanged()
 	g.Expect(w.keyOf(secret)).NotTo(Equal(old))
 	for _, name := range []string{fleet.HubName, second} {
 		w.eventually(func(g Gomega) {
@@ -166,30 +166,45 @@ func (e *etcd) below(ctx context.Context, g Gomega, prefix string) [][]byte {
 	return e.values(ctx, g, map[string][]byte{"key": []byte(prefix), "range_end": []byte(strings.TrimSuffix(prefix, "/") + "0")})
 }
 
-// values reads what is there, as any client of an etcd does.
+// values reads what is there.
 func (e *etcd) values(ctx context.Context, g Gomega, which map[string][]byte) [][]byte {
-	asked, err := json.Marshal(which)
-	g.Expect(err).NotTo(HaveOccurred())
-	transport, err := e.transport()
-	g.Expect(err).NotTo(HaveOccurred())
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.client[0]+"/v3/kv/range", bytes.NewReader(asked))
-	g.Expect(err).NotTo(HaveOccurred())
-	response, err := transport.RoundTrip(request)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = response.Body.Close() }()
 	var out struct {
 		KVs []struct {
 			Value string `json:"value"`
 		} `json:"kvs"`
 	}
-	body, err := io.ReadAll(response.Body)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(json.Unmarshal(body, &out)).To(Succeed(), strings.TrimSpace(string(body)))
+	e.call(ctx, g, "range", which, &out)
 	values := make([][]byte, len(out.KVs))
 	for i := range out.KVs {
-		values[i], err = base64.StdEncoding.DecodeString(out.KVs[i].Value)
+		value, err := base64.StdEncoding.DecodeString(out.KVs[i].Value)
 		g.Expect(err).NotTo(HaveOccurred())
+		values[i] = value
 	}
 	return values
+}
+
+// remove deletes a key that is there.
+func (e *etcd) remove(ctx context.Context, g Gomega, key string) {
+	var out struct {
+		Deleted string `json:"deleted"`
+	}
+	e.call(ctx, g, "deleterange", map[string][]byte{"key": []byte(key)}, &out)
+	g.Expect(out.Deleted).To(Equal("1"), "there is a key %s", key)
+}
+
+// call makes a request for keys and values, as any client of an etcd does.
+func (e *etcd) call(ctx context.Context, g Gomega, what string, which map[string][]byte, out any) {
+	asked, err := json.Marshal(which)
+	g.Expect(err).NotTo(HaveOccurred())
+	transport, err := e.transport()
+	g.Expect(err).NotTo(HaveOccurred())
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.client[0]+"/v3/kv/"+what, bytes.NewReader(asked))
+	g.Expect(err).NotTo(HaveOccurred())
+	response, err := transport.RoundTrip(request)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(json.Unmarshal(body, out)).To(Succeed(), strings.TrimSpace(string(body)))
 }
