@@ -42,6 +42,8 @@ type world struct {
 	t      *testing.T
 	etcd   *etcd
 	second *process.Process
+	// agentEnds ends the agent where it runs in this process.
+	agentEnds func()
 	// sent is how many changes were made.
 	sent int
 }
@@ -80,7 +82,7 @@ func (w *world) startSecond(more ...string) {
 	w.second, err = process.Start(process.Spec{Executable: w.Program("hub"), Log: w.Log(second), Args: append(append([]string{
 		"serve", "--data-dir", w.dataDir(second), "--bind-address", "127.0.0.1", "--secure-port", "0",
 		"--admin-kubeconfig", w.Kubeconfig(second), "--metrics-bind-address", "0", "--dashboard-bind-address", "0",
-	}, w.etcd.flags()...), more...)})
+	}, w.HubArgs...), more...)})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(w.Adopt(second, w.second)).To(Succeed())
 }

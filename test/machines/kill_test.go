@@ -47,6 +47,7 @@ func TestAHubOnTwoMachines(t *testing.T) {
 	w.aMachineHangs()
 	w.theEtcdLosesItsMajority()
 	w.keysAndAuthorityAreExchanged()
+	w.anAgentBehindAProxyGoesOnWithTheOther()
 }
 
 // strangersAreRefused starts hubs that must not be one with the first.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	. "github.com/onsi/gomega"
 
@@ -58,6 +59,9 @@ func (w *world) keysAndAuthorityAreExchanged() {
 	// Each step of the exchange of the authority is brought along, here the first with the key.
 	w.hub(fleet.HubName, "ca", "begin")
 	w.share("--replace")
+	if !whole {
+		w.areNamed()
+	}
 	w.theFrontProxyAuthorityIsExchanged()
 	g.Expect(w.keyOf(secret)).NotTo(Equal(old))
 	for _, name := range []string{fleet.HubName, second} {
@@ -82,6 +86,9 @@ func (w *world) keysAndAuthorityAreExchanged() {
 		w.share("--replace")
 		w.stops(fleet.HubName)
 		w.nobodyRuns()
+		if step == "finish" {
+			w.areNamed()
+		}
 		w.startsBoth()
 	}
 	w.send(fleet.HubName)
@@ -131,7 +138,7 @@ func (w *world) agentStays() {
 			ShutdownTimeout:    stagetest.ShutdownTimeout,
 		})
 	}()
-	w.t.Cleanup(func() {
+	w.agentEnds = sync.OnceFunc(func() {
 		cancel()
 		for _, done := range []chan error{ran, kept} {
 			if err := <-done; err != nil {
@@ -139,6 +146,7 @@ func (w *world) agentStays() {
 			}
 		}
 	})
+	w.t.Cleanup(w.agentEnds)
 }
 
 // keyOf returns the name of the key that encrypts an object in etcd.

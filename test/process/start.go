@@ -27,6 +27,8 @@ type Spec struct {
 	Args       []string
 	// Dir is the working directory; that of this process if empty.
 	Dir string
+	// Env is what the program has in its environment beside that of this process, NAME=VALUE each.
+	Env []string
 	// Log is the file to which output is appended.
 	Log string
 	// Detached lets the process outlive this one.
@@ -66,7 +68,7 @@ func Start(s Spec) (*Process, error) {
 
 	// Not CommandContext: it lives until it is stopped.
 	cmd := exec.Command(s.Executable, s.Args...)
-	cmd.Dir = s.Dir
+	cmd.Dir, cmd.Env = s.Dir, append(os.Environ(), s.Env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = attached()
 	if s.Detached {
