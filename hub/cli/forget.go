@@ -171,6 +171,16 @@ func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClien
 	if err := registration.Release(ctx, hubClient, name); err != nil {
 		return err
 	}
-	say(env.Out, "The name %s is free", name)
+	// Whoever was here before has the name: a cluster that stays, or a member that joined again while the one before was waited for.
+	switch err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster); {
+	case apierrors.IsNotFound(err):
+		say(env.Out, "The name %s is free", name)
+	case err != nil:
+		return fmt.Errorf("the name %s is given up; looking whether a cluster has it: %w", name, err)
+	case removing:
+		say(env.Out, "The name %s is kept for nobody any more, and not free: cluster %s, of member %s, has joined by it meanwhile", name, name, cmp.Or(cluster.Spec.ID, "nobody"))
+	default:
+		say(env.Out, "The name %s is kept for nobody any more, and not free: cluster %s, of member %s, has it and stays", name, name, cmp.Or(cluster.Spec.ID, "nobody"))
+	}
 	return nil
 }

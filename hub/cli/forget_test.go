@@ -30,6 +30,21 @@ func keptCluster(ctx context.Context, g *WithT, hubClient client.Client, name st
 	return c
 }
 
+// looking is a client that has something happen before it reads a Cluster.
+type looking struct {
+	client.Client
+
+	before func()
+}
+
+// Get implements client.Client.
+func (l looking) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, ok := obj.(*clusterv1alpha1.Cluster); ok {
+		l.before()
+	}
+	return l.Client.Get(ctx, key, obj, opts...)
+}
+
 // TestANameIsReleasedOnceItsClusterIsGone has Clusters that a finalizer holds, as the hub does while their Works go.
 func TestANameIsReleasedOnceItsClusterIsGone(t *testing.T) {
 	t.Parallel()
@@ -81,12 +96,35 @@ func TestANameIsReleasedOnceItsClusterIsGone(t *testing.T) {
 			g.Expect(apierrors.IsNotFound(hubClient.Get(t.Context(), client.ObjectKeyFromObject(c), c))).To(BeTrue())
 		})
 	}
+	t.Run("joined again", func(t *testing.T) { // between two looks of the command
+		t.Parallel()
+		g := NewWithT(t)
+		c := keptCluster(t.Context(), g, hubClient, "released-rejoined")
+		g.Expect(hubClient.Delete(t.Context(), c)).To(Succeed())
+		looks, e := 0, &execution{}
+		rejoins := looking{Client: hubClient, before: func() {
+			if looks++; looks != 2 {
+				return
+			}
+			g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(c), c)).To(Succeed())
+			c.Finalizers = nil
+			g.Expect(hubClient.Update(t.Context(), c)).To(Succeed())
+			again := builder.MakeCluster(c.Name).Obj()
+			again.Spec.ID = "member-again"
+			g.Expect(hubClient.Create(t.Context(), again)).To(Succeed())
+		}}
+		g.Expect((&forgetFlags{timeout: waitTimeout}).releaseName(t.Context(), Environment{Out: &e.out, Err: &e.err}, rejoins, c.Name)).To(Succeed())
+		g.Expect(e.out.String()).To(Equal(
+			"The name " + c.Name + " is kept for nobody any more, and not free: cluster " + c.Name + ", of member member-again, has joined by it meanwhile\n"))
+		g.Expect(kept(c.Name)).To(BeFalse())
+	})
 	t.Run("kept", func(t *testing.T) { // by somebody who began to forget it and was stopped
 		t.Parallel()
 		g := NewWithT(t)
 		c := keptCluster(t.Context(), g, hubClient, "released-kept")
 		e := &execution{}
 		g.Expect(e.run(t.Context(), "forget", c.Name, "--release", "--kubeconfig", hub.Kubeconfig)).To(Equal(ExitDone), e.err.String())
+		g.Expect(e.out.String()).To(Equal("The name " + c.Name + " is kept for nobody any more, and not free: cluster " + c.Name + ", of member nobody, has it and stays\n"))
 		g.Expect(kept(c.Name)).To(BeFalse())
 		g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(c), c)).To(Succeed(), "the cluster stays")
 		g.Expect(e.run(t.Context(), "forget", c.Name, "--release", "--kubeconfig", hub.Kubeconfig)).To(Equal(ExitFailed))
