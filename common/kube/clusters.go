@@ -24,6 +24,17 @@ func Clusters(ctx context.Context, r client.Reader) ([]*clusterv1alpha1.Cluster,
 	return out, nil
 }
 
+// ClustersVersion tells the Clusters that the cache behind a reader has now from those that it had before: as long as it is the same, so are
+// they. It takes the same time however large the fleet is. It says no if the reader has no cache, or not all of them yet.
+func ClustersVersion(ctx context.Context, r client.Reader) (version string, ok bool) {
+	store, ok := filledStore(ctx, r, &clusterv1alpha1.Cluster{})
+	if !ok {
+		return "", false
+	}
+	version = store.LastStoreSyncResourceVersion()
+	return version, version != ""
+}
+
 // ClustersNamed returns the Clusters of some names, as far as they exist; they must not be changed. From a cache this takes time by the
 // number of names, not by the size of the fleet.
 func ClustersNamed(ctx context.Context, r client.Reader, names iter.Seq[string]) (map[string]*clusterv1alpha1.Cluster, error) {

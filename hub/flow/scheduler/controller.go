@@ -116,6 +116,8 @@ type reconciler struct {
 	deferFor time.Duration
 	// changes of clusters are looked at together.
 	changes changes
+	// fresh are the clusters that other stages ask about.
+	fresh fresh
 	// asking guards asked, which is what answers to other stages have in common.
 	asking sync.Mutex
 	asked  decide.Memo

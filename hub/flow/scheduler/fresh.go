@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/kube"
@@ -66,10 +67,40 @@ func (r *reconciler) gatherFresh(ctx context.Context, b kube.Binding) (decide.In
 	return in, err
 }
 
+// fresh is the last answer of freshClusters. It holds as long as the cache has the clusters that it had, and the snapshot those that it had.
+type fresh struct {
+	mu      sync.Mutex
+	version string
+	known   []*clusterv1alpha1.Cluster
+	answer  []*clusterv1alpha1.Cluster
+}
+
 // freshClusters returns the clusters of the cache, by name: the objects of the snapshot, but for those that are others by now.
-// When a region is lost thousands of bindings ask, and what is remembered of a cluster holds for the same object only.
+// When a region is lost thousands of bindings ask, and what is remembered of a cluster holds for the same object only. All who ask between
+// two changes of clusters get one answer.
 func (r *reconciler) freshClusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
+	r.fresh.mu.Lock()
+	defer r.fresh.mu.Unlock()
 	known := r.snapshot.Clusters()
+	version, ok := kube.ClustersVersion(ctx, r.hubClient) // before they are listed: what is listed may be newer, and then the next who asks lists again
+	if ok && version == r.fresh.version && isSameSlice(known, r.fresh.known) {
+		return r.fresh.answer, nil
+	}
+	answer, err := r.listClusters(ctx, known)
+	if err != nil {
+		return nil, err
+	}
+	r.fresh.version, r.fresh.known, r.fresh.answer = version, known, answer
+	return answer, nil
+}
+
+// isSameSlice says whether two snapshots are the same one, of which nothing changes any more.
+func isSameSlice(a, b []*clusterv1alpha1.Cluster) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// listClusters lists them, given those of the snapshot.
+func (r *reconciler) listClusters(ctx context.Context, known []*clusterv1alpha1.Cluster) ([]*clusterv1alpha1.Cluster, error) {
 	now, err := kube.Clusters(ctx, r.hubClient)
 	if err != nil {
 		return nil, err

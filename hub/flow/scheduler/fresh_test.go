@@ -1,12 +1,15 @@
 package scheduler
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -58,4 +61,86 @@ func TestOthersAskAboutTheClustersOfTheCache(t *testing.T) {
 	}
 	g.Expect(names).To(Equal([]string{"edge-0", "edge-2", "edge-3"}), "by name")
 	g.Expect(client.ObjectKeyFromObject(known[0]).Name).To(Equal("edge-1"), "nobody changes what a reader has")
+}
+
+// caching is a client whose cache has the Clusters of a store.
+type caching struct {
+	client.Client
+
+	store toolscache.Indexer
+	lists int
+}
+
+// GetInformer implements kube.Informed.
+func (c *caching) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return storing{store: listed{Indexer: c.store, lists: &c.lists}}, nil
+}
+
+// storing is an informer that has got all there is.
+type storing struct {
+	toolscache.SharedIndexInformer
+
+	store toolscache.Indexer
+}
+
+func (s storing) HasSynced() bool                { return true }
+func (s storing) GetIndexer() toolscache.Indexer { return s.store }
+
+// listed counts how often a store is listed.
+type listed struct {
+	toolscache.Indexer
+
+	lists *int
+}
+
+func (l listed) List() []any {
+	*l.lists++
+	return l.Indexer.List()
+}
+
+// TestWhoAsksBetweenTwoChangesGetsOneAnswer has a cache that is ahead of the snapshot after each kind of change: what is listed once holds
+// until the next one.
+func TestWhoAsksBetweenTwoChangesGetsOneAnswer(t *testing.T) {
+	t.Parallel()
+	g, ctx := NewWithT(t), t.Context()
+	hub := &caching{store: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})}
+	r := &reconciler{hubClient: hub, snapshot: &snapshot{}}
+	of := func(name, version, site string) *clusterv1alpha1.Cluster {
+		c := builder.MakeCluster(name).Label("site", site).Obj()
+		c.ResourceVersion = version
+		return c
+	}
+	asks := func(want ...string) {
+		t.Helper()
+		for range 3 {
+			got, err := r.freshClusters(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			sites := []string{}
+			for _, c := range got {
+				sites = append(sites, c.Name+" "+c.Labels["site"])
+			}
+			g.Expect(sites).To(Equal(want))
+		}
+	}
+	listed := func() int {
+		n := hub.lists
+		hub.lists = 0
+		return n
+	}
+	g.Expect(hub.store.Add(of("a", "1", "shop"))).To(Succeed())
+	g.Expect(hub.store.Add(of("b", "2", "shop"))).To(Succeed())
+	asks("a shop", "b shop")
+	g.Expect(listed()).To(Equal(1))
+	g.Expect(hub.store.Update(of("a", "3", "ship"))).To(Succeed())
+	asks("a ship", "b shop")
+	g.Expect(listed()).To(Equal(1))
+	r.snapshot.Set(of("a", "3", "ship")) // the snapshot has heard of it: what is remembered of its object holds
+	asks("a ship", "b shop")
+	g.Expect(listed()).To(Equal(1))
+	g.Expect(hub.store.Delete(of("b", "4", "shop"))).To(Succeed())
+	asks("a ship")
+	g.Expect(listed()).To(Equal(1))
+	g.Expect(hub.store.Replace([]any{of("c", "3", "shop")}, "9")).To(Succeed()) // after a watch that was lost
+	asks("c shop")
+	g.Expect(listed()).To(Equal(1))
 }
