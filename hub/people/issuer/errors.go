@@ -10,7 +10,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// UnavailableError says that an issuer does not answer as one. It may later.
+// UnavailableError says that an issuer does not answer properly; it may later.
 type UnavailableError struct {
 	// Host is the name of the issuer.
 	Host string
@@ -21,21 +21,21 @@ func (e UnavailableError) Error() string {
 	return fmt.Sprintf("the issuer %s does not answer as it should: %s", e.Host, short(e.err.Error()))
 }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e UnavailableError) Unwrap() error { return e.err }
 
-// RefusedError says that an issuer, or what is known of it, does not let somebody in.
+// RefusedError says that an issuer refuses to sign somebody in, or that its answer is not valid.
 type RefusedError struct{ err error }
 
 func (e RefusedError) Error() string { return short(e.err.Error()) }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e RefusedError) Unwrap() error { return e.err }
 
 func refused(format string, args ...any) error { return RefusedError{fmt.Errorf(format, args...)} }
 
-// explain sorts what went wrong with a request to the token endpoint. What it says of the client, and not of the
-// person, is for whoever runs the hub to mend, and ends no session.
+// explain classifies an error of the token endpoint. An error about the client, and not about the person, is for the operator of the hub to
+// solve, and ends no session.
 func (i *Issuer) explain(doing string, err error) error {
 	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		code := answer.ErrorCode
@@ -50,7 +50,7 @@ func (i *Issuer) explain(doing string, err error) error {
 	return UnavailableError{Host: i.Host(), err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// maxReason bounds what is repeated of what others wrote.
+// maxReason bounds the length, in bytes, of texts that others wrote.
 const maxReason = 500
 
 // reason returns the text of an error from the issuer, cut and printable, since anybody may have written it.
@@ -70,8 +70,8 @@ func short(text string) string {
 	return text
 }
 
-// checkRedirect lets an issuer lead on where that is safe. A redirect of a POST would show the code and the client's secret
-// to somebody else, and one to http:// what is announced to everybody on the way.
+// checkRedirect allows only safe redirects by the issuer. A redirected POST would give the code and the client's secret to another server,
+// and a redirect to http:// would show the announcement to everybody on the way.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	switch {
 	case via[0].Method != http.MethodGet:
@@ -84,10 +84,10 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// maxAnswer bounds what an issuer may answer.
+// maxAnswer bounds the size of an issuer's answer in bytes.
 const maxAnswer = 1 << 20
 
-// bounded makes an error of an issuer that is out of order, and bounds what it answers.
+// bounded is a transport that turns server errors of an issuer into errors, and bounds the size of its answers.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -21,35 +21,35 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options say which issuer it is, and whom it knows us as.
+// Options are the address of an issuer, and the hub's registration there.
 type Options struct {
-	// URL is the URL of the issuer, as its tokens name it.
+	// URL is the issuer's URL, exactly as in its tokens.
 	URL string
 	// ClientID is the client that the issuer's tokens must be meant for.
 	ClientID string
-	// ClientSecretFile holds the secret of that client, and is read whenever it is needed; empty for a public client.
+	// ClientSecretFile is the file of the client's secret, which is read at each use; empty for a public client.
 	ClientSecretFile string
-	// CAFile holds the certificate authority of the issuer; empty for those of this machine.
+	// CAFile is the file of the issuer's certificate authority; empty for those of this machine.
 	CAFile string
-	// Scopes are asked for beside openid.
+	// Scopes are requested beside openid.
 	Scopes []string
-	// SigningAlgs are how its ID tokens may be signed; empty for what the issuer announces, of those that need its key.
+	// SigningAlgs are the accepted signature algorithms of ID tokens; if empty, those that the issuer announces, without the symmetric ones.
 	SigningAlgs []string
-	// Clock is the time.
+	// Clock tells the time.
 	Clock clock.PassiveClock
 }
 
-// Issuer is an OpenID Connect issuer. It may be used by many goroutines.
+// Issuer is an OpenID Connect issuer. It is safe for use by many goroutines.
 type Issuer struct {
 	Options
 	http *http.Client
-	// looking has many wait for the same discovery.
+	// looking lets concurrent callers share one discovery.
 	looking singleflight.Group
 
 	mu sync.Mutex
 	// found is the result of the last successful discovery; nil before the first.
 	found *endpoints
-	// failed is why looking failed last, at the time tried; nil if it did not.
+	// failed is the error of the last discovery, at the time tried; nil if it succeeded.
 	failed error
 	tried  time.Time
 }
@@ -59,24 +59,24 @@ type endpoints struct {
 	provider *oidc.Provider
 	keys     oidc.KeySet
 	oauth    oauth2.Endpoint
-	// endSession is where people sign out; empty if there is no such place.
+	// endSession is the endpoint for signing out; empty if there is none.
 	endSession string
 	algs       []string
 }
 
-// How the issuer is asked.
+// Requests to the issuer.
 const (
 	timeout = 10 * time.Second
-	// maxHeader bounds the header of what it answers, maxRedirects how often it may lead on.
+	// maxHeader bounds the header of an answer in bytes, and maxRedirects the number of redirects.
 	maxHeader    = 64 << 10
 	maxRedirects = 5
-	// discoverEvery is how long what was discovered is used before the issuer is asked anew, for which nobody waits.
+	// discoverEvery is the age at which the discovered endpoints are refreshed, in the background.
 	discoverEvery = time.Hour
-	// discoverAgain is how long an issuer that did not answer is not asked again.
+	// discoverAgain is the delay before an issuer that did not answer is asked again.
 	discoverAgain = 3 * time.Second
 )
 
-// New returns an issuer that nobody has asked yet: it need not be there when the hub starts.
+// New returns an issuer without asking it, since it need not be up when the hub starts.
 func New(o Options) (*Issuer, error) {
 	if o.Clock == nil || o.ClientID == "" {
 		return nil, errors.New("setting up the issuer: clock and client ID must be given")
@@ -112,7 +112,7 @@ func New(o Options) (*Issuer, error) {
 	return i, err
 }
 
-// Host is the name of the issuer for people.
+// Host is the issuer's host, for people.
 func (i *Issuer) Host() string {
 	u, err := url.Parse(i.URL)
 	if err != nil {
@@ -121,7 +121,7 @@ func (i *Issuer) Host() string {
 	return u.Host
 }
 
-// secret returns that of the client; empty for a public one.
+// secret reads the client's secret; empty for a public client.
 func (i *Issuer) secret() (string, error) {
 	if i.ClientSecretFile == "" {
 		return "", nil
@@ -137,7 +137,7 @@ func (i *Issuer) secret() (string, error) {
 	return secret, nil
 }
 
-// discover returns what the issuer announces of itself. Only who comes before that was ever known waits for the issuer.
+// discover returns the issuer's endpoints. Callers wait for the issuer only until a discovery has succeeded once.
 func (i *Issuer) discover(ctx context.Context) (*endpoints, error) {
 	found, settled, err := i.cached()
 	if settled {
@@ -161,7 +161,7 @@ func (i *Issuer) discover(ctx context.Context) (*endpoints, error) {
 	}
 }
 
-// cached returns what was discovered last, or why nothing was, and whether there is no need to ask now.
+// cached returns the result of the last discovery, and whether it need not be repeated now.
 func (i *Issuer) cached() (found *endpoints, settled bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -174,7 +174,7 @@ func (i *Issuer) cached() (found *endpoints, settled bool, err error) {
 	return i.found, fresh || resting, err
 }
 
-// refresh asks the issuer anew, and keeps what was known if that fails.
+// refresh repeats the discovery, and keeps the earlier result if that fails.
 func (i *Issuer) refresh(ctx context.Context) {
 	found, err := i.ask(ctx)
 	i.mu.Lock()
@@ -185,7 +185,7 @@ func (i *Issuer) refresh(ctx context.Context) {
 	}
 }
 
-// ask asks the issuer what it announces. The person for whom it is may go away: others wait for the same.
+// ask requests the discovery document. It goes on if its caller disconnects, since others wait for the same result.
 func (i *Issuer) ask(ctx context.Context) (*endpoints, error) {
 	ctx = oidc.ClientContext(context.WithoutCancel(ctx), i.http)
 	provider, err := oidc.NewProvider(ctx, i.URL)
@@ -224,8 +224,8 @@ func (i *Issuer) ask(ctx context.Context) (*endpoints, error) {
 	return e, nil
 }
 
-// needsKey says whether only the issuer's own key signs in this way. What anybody signs, or whoever knows the client
-// secret, is none of its words.
+// needsKey says whether a signature algorithm needs the issuer's private key. Unsigned tokens, and tokens signed with the client's secret,
+// prove nothing.
 func needsKey(alg string) bool {
 	switch alg {
 	case oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA:

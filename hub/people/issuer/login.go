@@ -13,28 +13,28 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Attempt is one try of a browser to sign in. The browser keeps it until the issuer sends it back.
+// Attempt is one try to sign in. The browser keeps it until the issuer sends the browser back.
 type Attempt struct {
-	// State comes back in the address, Nonce in the ID token; Verifier shows the issuer that who redeems the code is
-	// who asked for it (PKCE).
+	// State comes back in the URL and Nonce in the ID token. Verifier proves to the issuer that the code is redeemed by the client that
+	// began the attempt (PKCE).
 	State, Nonce, Verifier string
-	// RedirectURL is where the issuer sends the browser back to.
+	// RedirectURL is the URL that the issuer sends the browser back to.
 	RedirectURL string
 }
 
 // Tokens are the tokens that the issuer gives out when a person signs in.
 type Tokens struct {
-	// ID is the ID token, Expiry when it ends, Subject whose it is.
+	// ID is the ID token, Expiry its end, and Subject the person that it names.
 	ID      string
 	Expiry  time.Time
 	Subject string
-	// Refresh brings a new one; empty if the issuer gives none.
+	// Refresh is the refresh token; empty if the issuer gives none.
 	Refresh string
 	// nonce is the nonce of the attempt.
 	nonce string
 }
 
-// Begin returns an attempt to sign in, and the address of the issuer to which the browser is sent with it.
+// Begin returns a new attempt, and the issuer's URL to send the browser to.
 func (i *Issuer) Begin(ctx context.Context, redirectURL string) (Attempt, string, error) {
 	e, err := i.discover(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (i *Issuer) Begin(ctx context.Context, redirectURL string) (Attempt, string
 	return a, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
 }
 
-// Finish redeems what the issuer sent the browser back with.
+// Finish redeems the code with which the issuer sent the browser back.
 func (i *Issuer) Finish(ctx context.Context, a Attempt, came url.Values) (Tokens, error) {
 	if !same(came.Get("state"), a.State) {
 		return Tokens{}, refused("the answer is to another attempt to sign in")
@@ -85,7 +85,7 @@ func (i *Issuer) Finish(ctx context.Context, a Attempt, came url.Values) (Tokens
 	return Tokens{ID: raw, Expiry: verified.Expiry, Subject: verified.Subject, Refresh: token.RefreshToken, nonce: a.Nonce}, nil
 }
 
-// Renew brings a new ID token for the same person. The error is a RefusedError if the issuer does not want to go on.
+// Renew gets a new ID token for the same person. It returns a RefusedError if the issuer refuses that.
 func (i *Issuer) Renew(ctx context.Context, old Tokens) (Tokens, error) {
 	e, err := i.discover(ctx)
 	if err != nil {
@@ -110,11 +110,11 @@ func (i *Issuer) Renew(ctx context.Context, old Tokens) (Tokens, error) {
 	return Tokens{ID: raw, Expiry: verified.Expiry, Subject: verified.Subject, Refresh: token.RefreshToken, nonce: old.nonce}, nil
 }
 
-// maxHint bounds the ID token in the address to sign out: longer addresses are refused by many servers. Without it
-// issuers ask the person.
+// maxHint bounds the length of the ID token in the sign-out URL, since many servers refuse longer URLs. Without the token, issuers ask the
+// person for confirmation.
 const maxHint = 4 << 10
 
-// SignOutURL returns where a person signs out at the issuer too, which then sends the browser on; empty if there is no such place.
+// SignOutURL returns the issuer's URL for signing out, which then redirects to another; empty if the issuer has none.
 func (i *Issuer) SignOutURL(ctx context.Context, t Tokens, then string) string {
 	e, err := i.discover(ctx)
 	if err != nil || e.endSession == "" {
@@ -146,10 +146,10 @@ func (i *Issuer) config(e *endpoints, redirectURL string) (*oauth2.Config, error
 	}, nil
 }
 
-// maxToken bounds each token of a person, since a thousand sessions keep theirs in memory and show them with each request.
+// maxToken bounds the length of each token in bytes, since a thousand sessions keep theirs in memory and send them with each request.
 const maxToken = 16 << 10
 
-// idTokenOf returns the ID token of an answer of the token endpoint, as it is and checked.
+// idTokenOf returns the verified ID token in an answer of the token endpoint.
 func (i *Issuer) idTokenOf(ctx context.Context, e *endpoints, answer *oauth2.Token) (string, *oidc.IDToken, error) {
 	raw, _ := answer.Extra("id_token").(string)
 	switch {
@@ -164,7 +164,7 @@ func (i *Issuer) idTokenOf(ctx context.Context, e *endpoints, answer *oauth2.Tok
 	return raw, verified, err
 }
 
-// verify checks who signed an ID token, for whom, and when.
+// verify verifies the signature, audience and times of an ID token.
 func (i *Issuer) verify(ctx context.Context, e *endpoints, raw string) (*oidc.IDToken, error) {
 	keys := &watchedKeys{KeySet: e.keys}
 	token, err := oidc.NewVerifier(i.URL, keys, &oidc.Config{ClientID: i.ClientID, SupportedSigningAlgs: e.algs, Now: i.Clock.Now}).Verify(ctx, raw)
@@ -180,7 +180,7 @@ func (i *Issuer) verify(ctx context.Context, e *endpoints, raw string) (*oidc.ID
 	}
 }
 
-// watchedKeys remember why keys could not be had, which go-oidc does not pass on.
+// watchedKeys remembers why the issuer's keys could not be read, which go-oidc does not return.
 type watchedKeys struct {
 	oidc.KeySet
 	err error
@@ -193,7 +193,7 @@ func (k *watchedKeys) VerifySignature(ctx context.Context, jwt string) ([]byte, 
 	return payload, err
 }
 
-// same compares secrets without telling by the time where they differ.
+// same compares two secrets in constant time.
 func same(a, b string) bool {
 	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
 }

@@ -11,60 +11,57 @@ import (
 	"time"
 )
 
-// How streams behave.
+// Timing of streams.
 const (
-	// changesEvery is the least time between two looks at what changed.
+	// changesEvery is the least time between two updates of a page.
 	changesEvery = time.Second
-	// restFactor is how many times longer than making a page takes it is not made again, so
-	// that open pages leave the hub its time whatever happens on it; longestRest bounds it,
-	// since nobody looks at a page that says Live and is a minute old.
+	// restFactor is the least pause after rendering a page, as a multiple of the time that rendering took, so that open pages leave the hub
+	// time for its work. longestRest bounds the pause, so that a page marked as live is never a minute old.
 	restFactor  = 20
 	longestRest = 10 * time.Second
-	// leasesEvery is the same as changesEvery for what changes all the time: heartbeats.
+	// leasesEvery is changesEvery for heartbeats, which change all the time.
 	leasesEvery = 15 * time.Second
-	// pingEvery keeps proxies from ending a stream, and tells of sessions that ended.
+	// pingEvery keeps proxies from closing a stream, and bounds how long a stream outlives its session.
 	pingEvery = 20 * time.Second
-	// writeTimeout is how long a browser may take nothing.
+	// writeTimeout is how long a browser may accept no data.
 	writeTimeout = 20 * time.Second
 )
 
-// Have is the parameter of the query with the tags of the fragments that the browser has.
+// Have is the query parameter with the tags of the fragments that the browser has.
 const Have = "have"
 
 // Fragment is a part of a page that is replaced as a whole.
 type Fragment struct {
-	// ID is unique in the page, Tag differs when the HTML does.
+	// ID is unique in the page. Tag is a hash of the HTML.
 	ID, Tag string
 	HTML    template.HTML
-	// Still says that it is not replaced: people type into it.
+	// Still says that the fragment is not replaced, since people type into it.
 	Still bool
 }
 
-// Content is a page as it is now.
+// Content is the present content of a page.
 type Content struct {
 	Fragments []Fragment
-	// Follows says whether a topic concerns the page; nil if it stands still.
+	// Follows says whether a topic concerns the page; nil if none does.
 	Follows func(Topic) bool
-	// Every asks the page to be made again after this time even if no topic said so; 0 if
-	// it need not be.
+	// Every is the interval at which the page is rendered again even without a change; 0 if it need not be.
 	Every time.Duration
 }
 
-// Page is a page that somebody has open.
+// Page is an open page.
 type Page struct {
-	// Make makes it. Explain says to its reader why that failed.
+	// Make renders the page. Explain turns its error into a text for the reader.
 	Make    func(ctx context.Context) (Content, error)
 	Explain func(error) string
-	// Alive says whether the session of its reader has not ended.
+	// Alive says whether the reader's session has not ended.
 	Alive func() bool
 }
 
-// errStreamOver says that a stream came to its end by itself.
+// errStreamOver says that a stream ended in the normal way.
 var errStreamOver = errors.New("the stream is over")
 
-// Serve serves the stream of a page: it sends the fragments that differ from those that the
-// browser has, as often as something changes, until the browser goes away. It returns why it
-// ended if that was not by itself.
+// Serve serves the stream of a page: it sends the fragments that differ from those of the browser after each change, until the browser
+// disconnects. It returns an error if the stream ended for another reason.
 func (t *Topics) Serve(w http.ResponseWriter, r *http.Request, p Page) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -80,19 +77,18 @@ func (t *Topics) Serve(w http.ResponseWriter, r *http.Request, p Page) error {
 	return nil
 }
 
-// stream is one open page.
+// stream is the stream of one open page.
 type stream struct {
 	topics  *Topics
 	page    Page
 	w       http.ResponseWriter
 	control *http.ResponseController
-	// have are the tags of the fragments that the browser has.
+	// have has the tags of the fragments in the browser.
 	have map[string]bool
 }
 
 func (st *stream) run(ctx context.Context) error {
-	// The browser says that it is connected when it has the header, and of a page that stands
-	// still no event may come for long.
+	// The browser counts as connected when it has the header, and the first event may be long in coming.
 	if err := st.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("opening a stream: %w", err) // it lasts longer than a request; nothing more is read
 	}
@@ -142,7 +138,7 @@ func (st *stream) run(ctx context.Context) error {
 	}
 }
 
-// update makes the page again and sends what differs.
+// update renders the page and sends the fragments that differ.
 func (st *stream) update(ctx context.Context) (Content, error) {
 	c, err := st.page.Make(ctx)
 	if err != nil {
@@ -184,8 +180,8 @@ func (st *stream) send(event, data string) error {
 	return nil
 }
 
-// bounded sends something in bounded time. Between two events there is no bound: over HTTP/2 a deadline that passes ends a stream even
-// if nothing is being sent.
+// bounded sets a deadline while something is sent, and clears it afterwards: over HTTP/2 a deadline that passes ends a stream even if
+// nothing is being sent.
 func (st *stream) bounded(send func() error) error {
 	err := st.control.SetWriteDeadline(st.topics.clock.Now().Add(writeTimeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {

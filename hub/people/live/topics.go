@@ -6,13 +6,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Topic is something that changed.
+// Topic is an object, or a kind of objects, that has changed.
 type Topic struct {
 	// Kind is one of the constants below, Key names the object.
 	Kind, Key string
 }
 
-// Kinds of topics. A lease changes all the time and waits for leasesEvery.
+// Kinds of topics. Lease changes all the time, and updates pages every leasesEvery only.
 const (
 	Cluster     = "cluster"
 	Lease       = "lease"
@@ -21,14 +21,14 @@ const (
 	Rollout     = "rollout"
 )
 
-// Topics tells the streams what changed. It never blocks.
+// Topics notifies the streams of changes. It never blocks.
 type Topics struct {
 	clock clock.WithTicker
 	mu    sync.Mutex
 	subs  map[*subscription]bool
 }
 
-// NewTopics returns one that nobody reads yet.
+// NewTopics returns Topics without streams.
 func NewTopics(c clock.WithTicker) *Topics {
 	return &Topics{clock: c, subs: map[*subscription]bool{}}
 }
@@ -47,7 +47,7 @@ func (t *Topics) unsubscribe(sub *subscription) {
 	delete(t.subs, sub)
 }
 
-// Publish tells everybody whom it concerns.
+// Publish notifies every stream that the topic concerns.
 func (t *Topics) Publish(one Topic) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +60,7 @@ func (t *Topics) Publish(one Topic) {
 type subscription struct {
 	mu      sync.Mutex
 	follows func(Topic) bool
-	// changed and renewed are what was told since the last look.
+	// changed and renewed say what has changed since the last update: renewed is for leases.
 	changed, renewed bool
 	// all says that something changed before follows was set.
 	all bool
@@ -80,7 +80,7 @@ func (s *subscription) notify(one Topic) {
 	}
 }
 
-// follow says what concerns the stream from now on. What was told before is looked at.
+// follow sets which topics concern the stream. Changes from before count as one that does.
 func (s *subscription) follow(what func(Topic) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
