@@ -86,7 +86,7 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 		return nil, reconcile.Result{}, err
 	case listing == kube.Unwatched:
 		r.queue.now(request{Kind: req.Kind}) // its first list brings the template back
-		return nil, reconcile.Result{}, nil
+		return nil, reconcile.Result{}, r.enforce(ctx, req)
 	case listing == kube.Syncing:
 		return nil, reconcile.Result{RequeueAfter: r.kinds.LookAgain(req.Kind)}, nil
 	}
@@ -99,14 +99,17 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 	if err := r.gatherBinding(ctx, in); err != nil {
 		return nil, reconcile.Result{}, err
 	}
-	if err := r.gatherHolder(ctx, in); err != nil || in.Template == nil || in.Excluded {
+	if err := r.gatherHolder(ctx, in); err != nil || in.Template == nil {
 		return in, reconcile.Result{}, err
 	}
-	if err := r.gatherWinner(ctx, in); err != nil {
+	if err := r.gatherPolicies(ctx, in); err != nil {
 		if errors.Is(err, errGone) {
 			return nil, reconcile.Result{}, nil // its watch says so
 		}
 		return nil, reconcile.Result{}, err
+	}
+	if in.Excluded {
+		return in, reconcile.Result{}, nil
 	}
 	if in.Winner == nil || in.OtherVersion != "" || t.DeletionTimestamp != nil || in.Winner.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
 		return in, reconcile.Result{}, nil
@@ -151,6 +154,19 @@ func (r *Reconciler) gatherHolder(ctx context.Context, in *gathered) (err error)
 	return err
 }
 
+// gatherPolicies reads what policies and strategies say of a template. The error is errGone if its namespace is not there any more.
+func (r *Reconciler) gatherPolicies(ctx context.Context, in *gathered) error {
+	if in.binding != nil { // it says a strategy that is forced on it even if no policy is applied
+		if err := r.gatherStrategies(ctx, in); err != nil {
+			return err
+		}
+	}
+	if in.Excluded {
+		return nil
+	}
+	return r.gatherWinner(ctx, in)
+}
+
 // gatherWinner finds the policy that the template is to have, and reads what that policy
 // and the rules of the kind depend on, unless the policy has the template in another version.
 func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error) {
@@ -168,8 +184,10 @@ func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error)
 			return err
 		}
 	}
-	if err := r.gatherStrategies(ctx, in); err != nil {
-		return err
+	if in.binding == nil {
+		if err := r.gatherStrategies(ctx, in); err != nil {
+			return err
+		}
 	}
 	in.Priority, in.MissingClass, err = r.priority(ctx, in.Winner)
 	return err
