@@ -196,6 +196,24 @@ func (a *app) found(status *fairleadv1alpha1.StagedRolloutStatus, have *work, cl
 	return revision.ID{}
 }
 
+// isWhatRan says whether the newest revision is what ran before there was a strategy, and no edit of that: whoever has something has it,
+// and no wave gave it to them.
+func (a *app) isWhatRan(before, after *fairleadv1alpha1.StagedRolloutStatus) bool {
+	if newest := after.Revisions[len(after.Revisions)-1]; newest.Cause != fairleadv1alpha1.CauseAdopted ||
+		before.Revision == after.Revision && len(before.Waves) > 0 && before.Waves[0].StartedAt != nil {
+		return false
+	}
+	runs := false
+	for name := range a.targets {
+		have := a.judged(after, name)
+		if have.Exists && have.Revision.Hash != a.secrets[after.Revision].hash() {
+			return false
+		}
+		runs = runs || have.Exists
+	}
+	return runs
+}
+
 func (w *world) writeWork(a *app, cluster string, have *work, id revision.ID, manifest string) bool {
 	if have != nil && have.revision == id && have.manifest == manifest && have.replicas == a.replicas {
 		return false

@@ -91,7 +91,7 @@ func (w *world) checkStatus(a *app, before, after *fairleadv1alpha1.StagedRollou
 			continue
 		}
 		c := w.clusters[name]
-		adopted := after.Stable == 0 && have == nil && (!asksApproval(&spec) || spec.FirstTime != fairleadv1alpha1.FirstTimeStaged || a.wasThere(after))
+		adopted := after.Stable == 0 && have == nil && a.isWhatRan(before, after)
 		switch {
 		case state == fairleadv1alpha1.ClusterCatchingUp: // of strategies that catch up to the newest
 		case !c.silentSince.IsZero(), a.suspended[name], w.suspect, (a.spec.Paused || halted) && !adopted:
@@ -131,7 +131,8 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 		}
 	}
 	// The first time everything may be made at once.
-	started := before.Stable == 0 && after.Stable == after.Revision && (len(past) == 0 || past[after.Waves[0].Name].StartedAt == nil)
+	started := before.Stable == 0 && after.Stable == after.Revision && (len(past) == 0 || past[after.Waves[0].Name].StartedAt == nil) &&
+		(len(a.targets) == 0 || after.Revisions[len(after.Revisions)-1].Cause != fairleadv1alpha1.CauseAdopted || a.isWhatRan(before, after))
 	for i, wave := range after.Waves {
 		settings := &spec.Waves[i]
 		key := after.Waves[i].Name + string(rune(after.Revision))
@@ -179,14 +180,6 @@ func (a *app) isAnother(stable int64, status *fairleadv1alpha1.StagedRolloutStat
 		proven, kept = a.secrets[revision.Adopted(status.Revisions).Number]
 	}
 	return kept && proven.hash() != a.secrets[status.Revision].hash()
-}
-
-// wasThere says whether any cluster had the newest revision before there was a strategy.
-func (a *app) wasThere(status *fairleadv1alpha1.StagedRolloutStatus) bool {
-	return slices.ContainsFunc(names(a.works), func(name string) bool {
-		have := a.judged(status, name)
-		return have.Unchanged && have.Revision.Number == status.Revision
-	})
 }
 
 // checkAtOnce looks at what goes back to all clusters at once.

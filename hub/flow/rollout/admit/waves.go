@@ -42,16 +42,10 @@ func (r *rollout) allLeft() bool {
 	return len(r.members) == 0 && !r.stable.Zero() && (r.waves[0].status.StartedAt != nil || slices.ContainsFunc(r.in.Clusters, left))
 }
 
-// sendToFirst gives what was found when the strategy was added to targets that have nothing, since
-// there is nothing older that they could be given. Where somebody is to approve it, it must have been there before: an edit may have come
-// with the strategy.
+// sendToFirst gives what runs since before the strategy was added to targets that have nothing: to them it is what the stable revision
+// is later, which a pause does not keep from anybody either. If an edit came with the strategy, they wait for their wave like the others.
 func (r *rollout) sendToFirst() {
-	if !r.stable.Zero() || r.made().Cause != fairleadv1alpha1.CauseAdopted || r.hold != nil || r.in.HubSuspect {
-		return
-	}
-	asks := r.spec.FirstTime == fairleadv1alpha1.FirstTimeStaged && plan.AsksApproval(r.spec)
-	wasThere := func(c Cluster) bool { return c.Work.Unchanged && judge.Has(c.Work, r.newest) }
-	if asks && !slices.ContainsFunc(r.in.Clusters, wasThere) {
+	if !r.stable.Zero() || !r.isWhatRan() || r.hold != nil || r.in.HubSuspect {
 		return
 	}
 	for _, m := range r.members {
@@ -61,10 +55,26 @@ func (r *rollout) sendToFirst() {
 	}
 }
 
+// isWhatRan says that the newest revision is what ran before there was a strategy, and no edit of that: all who have something have it, and
+// no wave gave it to them.
+func (r *rollout) isWhatRan() bool {
+	if r.made().Cause != fairleadv1alpha1.CauseAdopted || r.waves[0].status.StartedAt != nil {
+		return false
+	}
+	runs := false
+	for _, m := range r.members {
+		if m.Work.Exists && !judge.Has(m.Work, r.newest) {
+			return false
+		}
+		runs = runs || m.Work.Exists
+	}
+	return runs
+}
+
 // nothingToChange says that the first revision only makes what is not there, and the strategy
-// stages only what changes something.
+// stages only what changes something. If something ran before and is nowhere by now, nobody can say whether the revision is that.
 func (r *rollout) nothingToChange() bool {
-	if !r.stable.Zero() || r.waves[0].status.StartedAt != nil {
+	if !r.stable.Zero() || r.waves[0].status.StartedAt != nil || r.made().Cause == fairleadv1alpha1.CauseAdopted && !r.isWhatRan() {
 		return false
 	}
 	for _, m := range r.members {
