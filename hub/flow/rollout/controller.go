@@ -204,12 +204,29 @@ func (r *reconciler) end(ctx context.Context, b kube.Binding) error {
 		return fmt.Errorf("reading %s %q: %w", r.rollouts.Kind, key.Name, err)
 	}
 	if err == nil && rollout.GetDeletionTimestamp().IsZero() {
+		if err := r.confirmUnstaged(ctx, b); err != nil {
+			return err
+		}
 		uid := rollout.GetUID()
 		if err := r.hubClient.Delete(ctx, rollout, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("ending the rollout of %q: %w", key.Name, err)
 		}
 	}
 	return r.setCondition(ctx, b, nil)
+}
+
+// confirmUnstaged reads live whether a binding has no strategy, as the cache shows it, which of a hub that has just begun to work may be
+// older than what the hub before it did. With a rollout its history goes, what people approved and what they went back to.
+func (r *reconciler) confirmUnstaged(ctx context.Context, b kube.Binding) error {
+	live := r.kind.New()
+	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(b), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading %s %q: %w", r.kind.Kind, b.GetName(), err)
+	}
+	if err != nil || live.GetUID() != b.GetUID() || bindings.IsStaged(live) {
+		return kube.CacheBehind(workv1alpha2.GroupVersion.WithResource(strings.ToLower(r.kind.Kind)+"s").GroupResource(), b.GetName())
+	}
+	return nil
 }
 
 // forget drops what is known of a binding that has no rollout.

@@ -12,7 +12,7 @@
 //   - Invariant: a status names a revision only after its content is kept, and the binding stage sends
 //     what the status says, so nothing is sent before it is decided, written and kept. The number of a
 //     revision is never used twice, and is above all that a Work of the application bears. A binding
-//     without a strategy costs not one request. What is left over in contract.ClusterNamespace is deleted only after
+//     without a strategy costs not one request. A rollout ends only after a live look at its binding. What is left over in contract.ClusterNamespace is deleted only after
 //     a live look at the rollout.
 //   - Next: the binding stage renders for each cluster the revision that it is to have.
 //

@@ -189,8 +189,8 @@ func executionNamespace(name string) string {
 	return contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, name)
 }
 
-// startHub starts the stage.
-func (w *world) startHub() {
+// startHub starts the stage, with a cache that may be changed.
+func (w *world) startHub(change ...func(*cache.Options)) {
 	w.t.Helper()
 	g := NewWithT(w.t)
 	w.writes = &counter{namespaces: []string{w.namespace}}
@@ -202,6 +202,9 @@ func (w *world) startHub() {
 		// The tests share an API server, and each hub is to see its own application only.
 		own := cache.ByObject{Namespaces: map[string]cache.Config{w.namespace: {}}}
 		o.Cache.ByObject = map[client.Object]cache.ByObject{&workv1alpha2.ResourceBinding{}: own, &fairleadv1alpha1.StagedRollout{}: own}
+		for _, c := range change {
+			c(&o.Cache)
+		}
 	})
 	g.Expect(kube.Index(w.t.Context(), mgr.GetCache())).To(Succeed())
 	if w.events == nil {
