@@ -38,6 +38,9 @@ type written struct {
 func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
 	in.current = in.Template != nil && in.binding != nil && plan.Owned(in.binding, in.Template) &&
 		plan.Current(in.binding, in.Template.GroupVersionKind(), in.Template, in.Rules)
+	if err := r.confirm(ctx, in, p); err != nil {
+		return done, err
+	}
 	if in.Template == nil && in.binding != nil && in.binding.GetDeletionTimestamp() == nil {
 		if err := r.leaveToCollector(ctx, in.binding); err != nil {
 			return done, err

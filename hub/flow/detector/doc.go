@@ -8,7 +8,8 @@
 // Owns: the claim; of a binding the metadata and the spec but for clusters,
 // gracefulEvictionTasks, requiredBy, rescheduleTriggeredAt and suspension.scheduling.
 // Invariant: a template has one policy, and keeps it until that policy no longer
-// selects it or is gone; a binding outlives its policy; nothing is deleted here. One object
+// selects it or is gone; a binding outlives its policy; nothing is deleted here. A strategy, what a workload needs, and that objects
+// stay are taken off a binding only after a live look at what says so. One object
 // is one template, in however many versions of its group policies select it.
 // Next: the scheduler chooses the clusters of the binding.
 //

@@ -177,13 +177,16 @@ func start(t *testing.T) *stage {
 	return s
 }
 
-// run starts a manager and returns what stops it.
-func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
+// run starts a manager, with a cache that may be changed, and returns what stops it.
+func (s *stage) run(t *testing.T, g *WithT, to *rest.Config, change ...func(*cache.Options)) (stop func()) {
 	t.Helper()
 	watches := &kube.WatchErrors{}
 	mgr := stagetest.Manager(t, stagetest.Intercept(to, s.writes.note), func(o *manager.Options) {
 		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 		o.Cache.DefaultWatchErrorHandler = watches.Handle
+		for _, c := range change {
+			c(&o.Cache)
+		}
 	})
 	informers := kube.NewMetadataInformers(mgr.GetCache())
 	watches.OnRemoved(func(ctx context.Context) { go func() { _ = informers.DropUnserved(ctx, mgr.GetAPIReader()) }() })

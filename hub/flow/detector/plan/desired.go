@@ -124,10 +124,15 @@ func importsServices(p *policyv1alpha1.PropagationSpec) bool {
 	})
 }
 
+// propagatesDeps says whether what a workload needs follows it by a policy.
+func propagatesDeps(p *policyv1alpha1.PropagationSpec) bool {
+	return p.PropagateDeps || importsServices(p)
+}
+
 // fromPolicy copies what the policy asks for.
 func fromPolicy(spec *workv1alpha2.ResourceBindingSpec, p *policyv1alpha1.PropagationSpec) {
 	p = p.DeepCopy()
-	spec.PropagateDeps = p.PropagateDeps || importsServices(p)
+	spec.PropagateDeps = propagatesDeps(p)
 	spec.SchedulerName = p.SchedulerName
 	spec.Placement = &p.Placement
 	spec.Failover = p.Failover
