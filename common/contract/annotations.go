@@ -83,6 +83,9 @@ const (
 	// TemplateEditAnnotation, on a template that a lazy policy has, is a hash of the edit, and the version in which it was read,
 	// that the policy has seen: it takes effect with the next one.
 	TemplateEditAnnotation = "fairlead.dev/template-edit"
+	// DependenciesByAnnotation, on a binding, names the objects with the rules that said what DependenciesAnnotation lists, as KIND/NAME,
+	// sorted and joined by commas. It is not there if what is built in says that. Where one of them is gone, what it named stays.
+	DependenciesByAnnotation = "fairlead.dev/dependencies-by"
 	// EvictionsAnnotation, on a binding, is what it remembers of the clusters that its
 	// application left: when, why, and what came of it, as JSON. Written by failover, and by
 	// the scheduler where that prefers another cluster.

@@ -64,6 +64,9 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 			return dependencies.Register(mgr, dependencies.Deps{
 				Exclusions: exclusions, Interpreter: known.kinds, Informers: informers, Events: events, Clock: o.Clock, AllNamespaces: o.AllNamespaces,
 				Deferred: needed, Program: program,
+				RulesNow: func(ctx context.Context, kind schema.GroupVersionKind) (string, error) {
+					return known.kinds.VersionNow(ctx, mgr.GetAPIReader(), kind)
+				},
 			})
 		}},
 		{"scheduler", func(mgr manager.Manager, events kube.EventSink) error {

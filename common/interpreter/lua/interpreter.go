@@ -32,6 +32,15 @@ func (i *Interpreter) Has(kind schema.GroupVersionKind, op interpreter.Operation
 	return len(i.answers[target{kind, op}]) > 0
 }
 
+// Customizations returns the names of those whose scripts answer an operation: of one that adds up, all.
+func (i *Interpreter) Customizations(kind schema.GroupVersionKind, op interpreter.Operation) []string {
+	var out []string
+	for _, a := range i.answers[target{kind, op}] {
+		out = append(out, a.customization)
+	}
+	return out
+}
+
 // ask has the script of an operation answer about an object.
 func (i *Interpreter) ask(ctx context.Context, op interpreter.Operation, obj *unstructured.Unstructured, read func(*vm.Results) error, args ...any) error {
 	answers := i.answers[target{obj.GroupVersionKind(), op}]

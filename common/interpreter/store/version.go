@@ -1,11 +1,14 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter"
@@ -13,18 +16,20 @@ import (
 
 // version is a hash of an object that has rules for some kinds.
 type version struct {
-	rules []configv1alpha1.Rule
-	hash  []byte
+	// source names the object.
+	source string
+	rules  []configv1alpha1.Rule
+	hash   []byte
 }
 
 // versions returns those of all objects, in the order in which they count.
 func versions(from Sources) []version {
 	var out []version
 	for _, c := range from.Customizations {
-		out = append(out, version{[]configv1alpha1.Rule{target(c.Spec.Target)}, hash(c.Name, c.Spec)})
+		out = append(out, version{ofCustomization(c.Name), []configv1alpha1.Rule{target(c.Spec.Target)}, hash(c.Name, c.Spec)})
 	}
 	for _, c := range from.Webhooks {
-		out = append(out, version{rulesOf(c), hash(c.Name, c.Webhooks)})
+		out = append(out, version{ofWebhooks(c.Name), rulesOf(c), hash(c.Name, c.Webhooks)})
 	}
 	return out
 }
@@ -46,8 +51,21 @@ func (s *Store) AsksOthers(kind schema.GroupVersionKind, op interpreter.Operatio
 
 // Version implements interpreter.Changing.
 func (s *Store) Version(kind schema.GroupVersionKind) string {
+	return versionOf(s.table.Load().versions, kind)
+}
+
+// VersionNow is Version by what an API has now, which the store may not know of yet.
+func (s *Store) VersionNow(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind) (string, error) {
+	now, err := s.read(ctx, reader, func(error) bool { return false })
+	if err != nil {
+		return "", err
+	}
+	return versionOf(versions(now), kind), nil
+}
+
+func versionOf(all []version, kind schema.GroupVersionKind) string {
 	h, found := sha256.New(), false
-	for _, v := range s.table.Load().versions {
+	for _, v := range all {
 		if concern(v.rules, kind) {
 			h.Write(v.hash)
 			found = true
@@ -58,3 +76,26 @@ func (s *Store) Version(kind schema.GroupVersionKind) string {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:5])
 }
+
+// Sources implements interpreter.Sourced: each is KIND/NAME.
+func (s *Store) Sources(kind schema.GroupVersionKind, op interpreter.Operation) (all, answering []string) {
+	t := s.table.Load()
+	for _, v := range t.versions {
+		if concern(v.rules, kind) {
+			all = append(all, v.source)
+		}
+	}
+	switch {
+	case t.declare.Has(kind, op):
+		for _, name := range t.declare.Customizations(kind, op) {
+			answering = append(answering, ofCustomization(name))
+		}
+	case t.hooks.Has(kind, op):
+		answering = append(answering, ofWebhooks(t.hooks.Configuration(kind, op)))
+	}
+	return all, answering
+}
+
+func ofCustomization(name string) string { return "ResourceInterpreterCustomization/" + name }
+
+func ofWebhooks(name string) string { return "ResourceInterpreterWebhookConfiguration/" + name }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,6 +70,16 @@ func among[T ~string](list []T, value T) bool {
 // Has says whether a webhook is to be asked.
 func (i *Interpreter) Has(kind schema.GroupVersionKind, op interpreter.Operation) bool {
 	return i.hook(kind, op) != nil
+}
+
+// Configuration returns the name of the configuration whose webhook is asked; empty if none is.
+func (i *Interpreter) Configuration(kind schema.GroupVersionKind, op interpreter.Operation) string {
+	h := i.hook(kind, op)
+	if h == nil {
+		return ""
+	}
+	configuration, _, _ := strings.Cut(h.name, "/")
+	return configuration
 }
 
 // Replicas implements interpreter.Interpreter.

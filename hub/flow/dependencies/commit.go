@@ -18,9 +18,9 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// mark writes on the binding of a workload what it needs, and that it is to be kept until
+// mark writes on the binding of a workload what it needs, by whose rules, and that it is to be kept until
 // others do not follow it any more.
-func (r *Reconciler) mark(ctx context.Context, b kube.Binding, refs []configv1alpha1.DependentObjectReference) error {
+func (r *Reconciler) mark(ctx context.Context, b kube.Binding, refs []configv1alpha1.DependentObjectReference, by string) error {
 	if refs == nil {
 		refs = []configv1alpha1.DependentObjectReference{}
 	}
@@ -37,6 +37,9 @@ func (r *Reconciler) mark(ctx context.Context, b kube.Binding, refs []configv1al
 		annotations = map[string]string{}
 	}
 	annotations[contract.DependenciesAnnotation] = string(data)
+	if annotations[contract.DependenciesByAnnotation] = by; by == "" {
+		delete(annotations, contract.DependenciesByAnnotation)
+	}
 	b.SetAnnotations(annotations)
 	controllerutil.AddFinalizer(b, contract.DependenciesFinalizer)
 	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
@@ -62,6 +65,7 @@ func (r *Reconciler) unmark(ctx context.Context, b kube.Binding) error {
 	}
 	annotations := maps.Clone(b.GetAnnotations())
 	delete(annotations, contract.DependenciesAnnotation)
+	delete(annotations, contract.DependenciesByAnnotation)
 	b.SetAnnotations(annotations)
 	setLeftOut(b, nil)
 	b.SetFinalizers(slices.DeleteFunc(slices.Clone(b.GetFinalizers()), func(f string) bool { return f == contract.DependenciesFinalizer }))

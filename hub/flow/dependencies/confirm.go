@@ -77,6 +77,15 @@ func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f find
 	if err := same(); err != nil {
 		return err
 	}
+	if r.rulesNow != nil {
+		rules, err := r.rulesNow(ctx, kindOf(b))
+		if err != nil {
+			return fmt.Errorf("reading by which rules %q needs nothing of what is to be detached: %w", b.GetName(), err)
+		}
+		if rules != f.rules {
+			return behind(b.GetName())
+		}
+	}
 	for _, ref := range f.permitted.granted {
 		needs, err := r.refersTo(ctx, ref, others)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -36,6 +37,8 @@ type Deps struct {
 	Exclusions selector.Exclusions
 	// Interpreter says what a template needs.
 	Interpreter interpreter.Interpreter
+	// RulesNow returns the version of the Interpreter's rules for a kind by what the API has now; nil if its rules never change.
+	RulesNow func(ctx context.Context, kind schema.GroupVersionKind) (string, error)
 	// Informers are the informers of the manager's cache.
 	Informers *kube.MetadataInformers
 	// Events gets what people are told.
@@ -61,6 +64,7 @@ type Reconciler struct {
 	hubClient   client.Client
 	liveReader  client.Reader
 	interpreter interpreter.Interpreter
+	rulesNow    func(context.Context, schema.GroupVersionKind) (string, error)
 	exclusions  selector.Exclusions
 	events      kube.EventSink
 	program     string
@@ -85,7 +89,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	}
 	r := &Reconciler{
 		hubClient: mgr.GetClient(), liveReader: mgr.GetAPIReader(),
-		interpreter: deps.Interpreter, exclusions: deps.Exclusions, events: deps.Events, program: deps.Program,
+		interpreter: deps.Interpreter, rulesNow: deps.RulesNow, exclusions: deps.Exclusions, events: deps.Events, program: deps.Program,
 		wants: &attach.Wants{}, read: newMemory(),
 		wrote: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock), deferred: deps.Deferred,
 	}
@@ -135,8 +139,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	older := held(b, read.refs, attached)
-	refs := slices.Concat(read.refs, older)
+	by := r.answerersOf(b)
+	orphans := by.orphans(read.refs, attached)
+	named := slices.Concat(read.refs, orphans)
+	older := held(b, named, attached)
+	refs := slices.Concat(named, older)
 	if err := r.wants.Set(req, append(grantsWanted(b, refs), refs...)); err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
@@ -148,12 +155,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{RequeueAfter: permitted.again}, nil
 	}
 	r.tellWithheld(req, b, permitted)
+	r.tellOrphans(req, b, by, orphans)
 	refs = without(permitted.granted, older)
 	// What goes out in waves goes out with what it needs: that is noted once all of it is attached.
 	if bindings.IsStaged(b) && !marked(b) {
 		err = r.keep(ctx, b)
 	} else if !bindings.IsStaged(b) {
-		err = r.mark(ctx, b, refs)
+		err = r.mark(ctx, b, refs, by.noted(orphans))
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -165,7 +173,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	case found.syncing:
 		return reconcile.Result{RequeueAfter: found.again}, nil // what is not listed yet is not gone
 	}
-	found.permitted = permitted
+	found.permitted, found.rules = permitted, read.rules
 	if read.unchanged && !found.isAttached(b, attached) {
 		r.read.doubt(req)
 		return r.Reconcile(ctx, req)
@@ -176,14 +184,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	if bindings.IsStaged(b) { // also if something is left out: that may be so for good, and is no reason to hold up what is not
-		if err := r.mark(ctx, b, refs); err != nil {
+		if err := r.mark(ctx, b, refs, by.noted(orphans)); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	if err := r.tellLeftOut(ctx, req, b, leftOut); err != nil {
 		return reconcile.Result{}, err
 	}
-	r.rememberOrigin(b, read, permitted)
+	if len(orphans) > 0 { // it is what there was that says these
+		r.dropOrigin(req)
+	} else {
+		r.rememberOrigin(b, read, permitted)
+	}
 	switch {
 	case len(leftOut) > 0:
 		return reconcile.Result{RequeueAfter: untilRoom}, nil

@@ -10,7 +10,7 @@
 //     is stable.
 //   - Writes: the bindings of such objects where no policy selects them, preservedIn of these, and requiredBy and
 //     the label depended-by of all of them; on the binding of the workload a finalizer and
-//     the annotation with its dependencies. Events on the template and the binding.
+//     the annotations with its dependencies and with who said so. Events on the template and the binding.
 //   - Owns: bindings that have no placement, condition DependencyPolicyConflict of them, and DependenciesLeftOut of the bindings
 //     of workloads. Status dependenciesOf of these, which the status stage writes along with what the clusters report.
 //   - Invariant: requiredBy of a binding names exactly the bindings whose workloads need its
@@ -18,7 +18,8 @@
 //     namespace, or else the clusters of several that have them alike, once lists for each would be too long.
 //     What a revision needs that some cluster may still have stays attached, though the
 //     template does not name it any more; and so does all that is attached while dispatching to some cluster is
-//     suspended. Where a workload that was preserved is left behind, what it needed is noted
+//     suspended, or as the rules are gone by which it was needed, which the annotation
+//     dependencies-by names. Where a workload that was preserved is left behind, what it needed is noted
 //     to stay. A binding that nothing needs and no policy
 //     ever selected is deleted, and with it what it brought: what says that nothing needs it is
 //     read live first, since each cache may be late by another time.

@@ -25,6 +25,7 @@ const (
 	reasonSyncSucceed            = "SyncScheduleResultToDependenciesSucceed"
 	reasonSyncFailed             = "SyncScheduleResultToDependenciesFailed"
 	reasonNotGranted             = "DependencyNotGranted"
+	reasonRulesGone              = "DependencyRulesGone"
 	reasonPolicyConflict         = "DependencyPolicyConflict"
 
 	actionGetDependencies = "GetDependencies"

@@ -138,17 +138,17 @@ func referrersOf(b kube.Binding) []workv1alpha2.Binding { return []workv1alpha2.
 func (r *Reconciler) references(ctx context.Context, b kube.Binding) (reading, error) {
 	key, ref := client.ObjectKeyFromObject(b), b.BindingSpec().Resource
 	kind := kindOf(b)
-	if !r.interpreter.Has(kind, interpreter.InterpretDependency) {
-		return reading{}, nil
-	}
 	rules := interpreter.Version(r.interpreter, kind)
+	if !r.interpreter.Has(kind, interpreter.InterpretDependency) {
+		return reading{rules: rules}, nil
+	}
 	version := ref.APIVersion + "/" + string(ref.UID) + "/" + ref.ResourceVersion + "/" + rules
 	known, ok := r.read.get(key)
 	if ok && known.version == version {
 		return known, nil
 	}
 	if refs, unchanged := r.unchanged(b); unchanged && !ok {
-		out := reading{version: version, refs: refs, unchanged: true}
+		out := reading{version: version, rules: rules, refs: refs, unchanged: true}
 		r.read.put(key, out)
 		return out, nil
 	}
@@ -166,7 +166,7 @@ func (r *Reconciler) references(ctx context.Context, b kube.Binding) (reading, e
 		return reading{}, err
 	}
 	// If it was edited in the meantime, the binding will say so and it is read again.
-	out := reading{version: version, refs: refs, madeOf: bindings.MadeOf(template, rules)}
+	out := reading{version: version, rules: rules, refs: refs, madeOf: bindings.MadeOf(template, rules)}
 	r.read.put(key, out)
 	r.events(gotDependencies(b, refs))
 	return out, nil
@@ -183,6 +183,8 @@ type finding struct {
 	// permitted is what of the references was followed. If ReferenceGrants are such a kind, what of other namespaces is
 	// attached stays.
 	permitted permission
+	// rules is the version of the rules by which the references were read.
+	rules string
 }
 
 // find finds what references mean.

@@ -3,7 +3,6 @@ package dependencies
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,22 +92,14 @@ func (r *Reconciler) tellWithheld(req request, b kube.Binding, p permission) {
 		r.warned.Resolved(req, reasonNotGranted)
 		return
 	}
-	const named = 3
-	var names []string
-	for _, ref := range p.withheld[:min(named, len(p.withheld))] {
-		names = append(names, strings.TrimSpace(fmt.Sprintf("%s %s/%s", ref.Kind, ref.Namespace, ref.Name)))
-	}
-	if more := len(p.withheld) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	resource := b.BindingSpec().Resource
+	names, resource := namesOf(p.withheld), b.BindingSpec().Resource
 	workload := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
 	note := fmt.Sprintf("%s is in another namespace and does not follow this object: a ReferenceGrant (%s) there has to let kind %s of group %q in namespace %s refer to it.",
-		strings.Join(names, ", "), attach.GrantKind().GroupVersion(), workload.Kind, workload.Group, resource.Namespace)
+		names, attach.GrantKind().GroupVersion(), workload.Kind, workload.Group, resource.Namespace)
 	switch {
 	case bindings.IsStaged(b):
 		note = fmt.Sprintf("%s is in another namespace and does not follow this object, whose changes go out in waves: what these have is kept in Secrets of namespace %s, "+
-			"where it could be read. Give it a policy of its own, in its namespace.", strings.Join(names, ", "), resource.Namespace)
+			"where it could be read. Give it a policy of its own, in its namespace.", names, resource.Namespace)
 	case p.unserved:
 		note += " This hub does not know that kind: install its CustomResourceDefinition, of the Gateway API."
 	}

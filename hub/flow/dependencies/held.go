@@ -20,10 +20,15 @@ func held(b kube.Binding, named []configv1alpha1.DependentObjectReference, attac
 	if bindings.IsStaged(b) || len(attached) == 0 || !slices.ContainsFunc(bindings.Places(spec), suspended) {
 		return nil
 	}
+	return unnamed(named, attached)
+}
+
+// unnamed returns references to what follows a workload already and is not named, sorted. What is going is let go.
+func unnamed(named []configv1alpha1.DependentObjectReference, attached []kube.Binding) []configv1alpha1.DependentObjectReference {
 	var out []configv1alpha1.DependentObjectReference
 	for _, other := range attached {
-		if ofAnother(other) {
-			continue // somebody wrote it, and would have what it names sent to clusters
+		if ofAnother(other) || other.GetDeletionTimestamp() != nil {
+			continue // somebody wrote the former, and would have what it names sent to clusters
 		}
 		ref := other.BindingSpec().Resource
 		if it := (configv1alpha1.DependentObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}); !names(named, it) {

@@ -16,7 +16,9 @@ type memory struct {
 
 type reading struct {
 	version string
-	refs    []configv1alpha1.DependentObjectReference
+	// rules is the version of the rules by which it was read.
+	rules string
+	refs  []configv1alpha1.DependentObjectReference
 	// madeOf tells which template was read, and by which rules, as bindings.MadeOf does. It is empty if none was.
 	madeOf string
 	// unchanged says that the template was not read, since the binding says what it needs.

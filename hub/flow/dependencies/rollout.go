@@ -16,6 +16,7 @@ import (
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
 )
@@ -46,6 +47,9 @@ func (r *Reconciler) inUse(ctx context.Context, rollouts client.Reader, b kube.B
 		return nil, true, nil
 	case err != nil:
 		return nil, false, err
+	}
+	if !r.interpreter.Has(kindOf(b), interpreter.InterpretDependency) {
+		return nil, false, nil // somebody took the rule out; see answerers
 	}
 	refs, err := r.interpreter.Dependencies(ctx, kept.Main.Template())
 	if err != nil {

@@ -1,0 +1,156 @@
+package dependencies_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/lua"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/interpreter/store"
+	"fairlead.dev/hub/flow/dependencies"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+// startRuled starts the stage with the rules that customizations on the hub have.
+func startRuled(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	compiler, err := lua.NewCompiler(lua.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	kinds := store.New(store.Options{Compiler: compiler, BuiltIn: []interpreter.Interpreter{native.New()}, NoWebhooks: true})
+	live := cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Client(t)
+	g.Expect(kinds.Load(t.Context(), live)).To(Succeed())
+	return startWith(t, func(mgr manager.Manager) manager.Manager {
+		g.Expect(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return kinds.Follow(ctx, mgr.GetCache()) }))).To(Succeed())
+		return mgr
+	}, func(deps *dependencies.Deps) {
+		deps.Interpreter = kinds
+		deps.RulesNow = func(ctx context.Context, kind schema.GroupVersionKind) (string, error) {
+			return kinds.VersionNow(ctx, live, kind)
+		}
+	})
+}
+
+// customization has a kind need a ConfigMap of each of some names.
+func (w *world) customization(name, apiVersion, kind string, needs ...string) *configv1alpha1.ResourceInterpreterCustomization {
+	script := "function GetDependencies(obj)\n  local refs = {}\n"
+	for i, configMap := range needs {
+		script += fmt.Sprintf("  refs[%d] = {apiVersion = 'v1', kind = 'ConfigMap', namespace = '%s', name = '%s'}\n", i+1, w.namespace, configMap)
+	}
+	return &configv1alpha1.ResourceInterpreterCustomization{
+		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name},
+		Spec: configv1alpha1.ResourceInterpreterCustomizationSpec{
+			Target: configv1alpha1.CustomizationTarget{APIVersion: apiVersion, Kind: kind},
+			Customizations: configv1alpha1.CustomizationRules{
+				DependencyInterpretation: &configv1alpha1.LuaRule{LuaScript: script + "  return refs\nend"},
+			},
+		},
+	}
+}
+
+// service makes a template of a kind without rules, and its binding.
+func (w *world) service(t *testing.T, name string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	template := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	w.create(t, template)
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: contract.BindingName("Service", name),
+			Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-of-" + name},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{
+				APIVersion: "v1", Kind: "Service", Namespace: w.namespace, Name: name, UID: template.UID, ResourceVersion: template.ResourceVersion,
+			},
+			PropagateDeps: true, Clusters: []workv1alpha2.TargetCluster{{Name: "edge-1"}},
+		},
+	}
+	w.create(t, b)
+	return b
+}
+
+// TestWhatIsNeededByRulesThatAreGoneStays deletes customizations by which workloads have what they need: nothing answers for one kind any
+// more, and for another what is built in, which knows less.
+func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
+	w := startRuled(t)
+	g := NewWithT(t)
+	only, more := w.customization("only", "v1", "Service", "orders"), w.customization("more", "apps/v1", "Deployment", "settings", "extra")
+	w.create(t, only, more, w.configMap("orders"), w.configMap("settings"), w.configMap("extra"))
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		_, _ = w.hub.Delete(ctx, w.customization("only", "v1", "Service")), w.hub.Delete(ctx, w.customization("more", "apps/v1", "Deployment"))
+	})
+	shop := w.service(t, "shop")
+	_, web := w.deployment(t, "web", "settings")
+	follows := func(name, workload string) {
+		t.Helper()
+		g.Eventually(w.attached(t, w.namespace, name+"-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey(workload), name)
+	}
+	follows("orders", "shop-service")
+	follows("settings", "web-deployment")
+	follows("extra", "web-deployment")
+	orders, extra := w.attachedBinding(t, "orders-configmap"), w.attachedBinding(t, "extra-configmap")
+
+	g.Expect(w.hub.Delete(t.Context(), only)).To(Succeed())
+	g.Expect(w.hub.Delete(t.Context(), more)).To(Succeed())
+	told := func() []string { return w.notes("DependencyRulesGone") }
+	g.Eventually(told, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(
+		And(ContainSubstring("ConfigMap "+w.namespace+"/orders"), ContainSubstring("ResourceInterpreterCustomization/"+only.Name)),
+		And(ContainSubstring("ConfigMap "+w.namespace+"/extra"), ContainSubstring("ResourceInterpreterCustomization/"+more.Name)),
+	))
+	// One that reads the template once more has no more to go by.
+	change(t, w, shop, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+	})
+	g.Eventually(w.attached(t, w.namespace, "orders-configmap"), stagetest.Timeout, stagetest.Poll).
+		Should(Equal(map[string][]string{"shop-service": {"edge-2"}}), "it moves with the workload")
+	for _, before := range []*workv1alpha2.ResourceBinding{orders, extra} {
+		now := w.attachedBinding(t, before.Name)
+		g.Expect(now.UID).To(Equal(before.UID))
+		g.Expect(now.DeletionTimestamp).To(BeNil())
+	}
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed())
+	g.Expect(web.Annotations[contract.DependenciesAnnotation]).To(And(ContainSubstring(`"settings"`), ContainSubstring(`"extra"`)))
+
+	// Somebody means it of one, and the rules of the other come back, and answer otherwise.
+	gone := w.attachedBinding(t, "extra-configmap")
+	g.Expect(w.hub.Delete(t.Context(), gone)).To(Succeed())
+	g.Expect(client.IgnoreNotFound(w.hub.Patch(t.Context(), gone, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+	g.Eventually(func() map[string]string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed())
+		return web.Annotations
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(HaveKey(contract.DependenciesByAnnotation), "nothing is missing any more")
+	g.Expect(w.attached(t, w.namespace, "extra-configmap")()).To(BeNil())
+	follows("settings", "web-deployment")
+	w.create(t, w.customization("only", "v1", "Service", "settings"))
+	g.Eventually(w.attached(t, w.namespace, "orders-configmap"), stagetest.Timeout, stagetest.Poll).Should(BeNil())
+	follows("settings", "shop-service")
+
+	// An edit that takes a rule out of a customization is meant.
+	only = w.customization("only", "v1", "Service")
+	change(t, w, only, func(c *configv1alpha1.ResourceInterpreterCustomization) {
+		c.Spec.Customizations = configv1alpha1.CustomizationRules{
+			HealthInterpretation: &configv1alpha1.LuaRule{LuaScript: "function InterpretHealth(obj) return true end"},
+		}
+	})
+	g.Eventually(w.attached(t, w.namespace, "settings-configmap"), stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
+}
