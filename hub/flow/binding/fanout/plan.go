@@ -61,7 +61,8 @@ type Plan struct {
 	// not desired: they get their intent, without which the agent keeps what they brought.
 	Delete []Deletion
 	// Withdraw are Works that are being deleted by intent, and desired again: without it the
-	// agent lets go of them and keeps what they brought for those that take their place.
+	// agent lets go of them and keeps what they brought for those that take their place. And those that stay as they are, and say
+	// that they are meant to be deleted: we were stopped before we did, and whoever deletes one by hand later does not mean its objects.
 	Withdraw []*workv1alpha1.Work
 	// Waiting are Works that are being deleted and whose place is needed.
 	Waiting []*workv1alpha1.Work
@@ -103,6 +104,9 @@ func Decide(in Input) Plan {
 		}
 	}
 	for _, w := range in.Live {
+		if bindings.IDOf(w) == in.ID && w.DeletionTimestamp.IsZero() && contract.DeletesObjects(w.Annotations) && !desired.Has(Key(w)) && in.Keep.Has(w.Namespace) {
+			p.Withdraw = append(p.Withdraw, w)
+		}
 		going := !w.DeletionTimestamp.IsZero() && contract.DeletionIntended(w.Annotations)
 		if bindings.IDOf(w) == in.ID && !going && !desired.Has(Key(w)) && !in.Keep.Has(w.Namespace) {
 			p.Delete = append(p.Delete, Deletion{Live: w, Intent: in.Reasons.intent(w), Preserve: in.Preserve != nil && in.Preserve(w)})

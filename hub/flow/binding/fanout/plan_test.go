@@ -167,6 +167,19 @@ func TestDecide(t *testing.T) {
 			in:   fanout.Input{Desired: list(work("b")), Live: list(work("b", intended))},
 			want: []string{"label b/web"},
 		},
+		"it is taken off one that stays as it is": {
+			in:   fanout.Input{Desired: list(work("a")), Live: list(work("a"), work("b", outdated, intended)), Keep: sets.New(namespace("b"))},
+			want: []string{"withdraw b/web"},
+		},
+		"but not that the cluster leaves the fleet, which others write, too": {
+			in: fanout.Input{Live: list(work("b", func(w *workv1alpha1.Work) {
+				w.Annotations[contract.DeletionIntentAnnotation] = contract.DeletionClusterLeft
+			})), Keep: sets.New(namespace("b"))},
+			want: []string{},
+		},
+		"nor off one of another binding": {
+			in: fanout.Input{Live: list(work("b", intended, foreign)), Keep: sets.New(namespace("b"))}, want: []string{},
+		},
 		"a Work of a former name is deleted": {
 			in:   fanout.Input{Desired: list(work("a")), Live: list(work("a", renamed))},
 			want: []string{"create a/web", "delete as moved a/other"},
