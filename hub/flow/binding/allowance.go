@@ -92,8 +92,12 @@ func (r *reconciler) settlePreservation(ctx context.Context, d fanout.Deletion) 
 	if err != nil || said == !not {
 		return err
 	}
+	// It is then no more what its hash is of. If we are stopped before it is deleted, and it is wanted after all, the spec is written again.
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": d.Live.UID}, "spec": map[string]any{"preserveResourcesOnDeletion": !not},
+		"metadata": map[string]any{"uid": d.Live.UID, "annotations": map[string]any{
+			contract.ManifestHashAnnotation: nil, contract.RenderedFromAnnotation: nil,
+		}},
+		"spec": map[string]any{"preserveResourcesOnDeletion": !not},
 	})
 	if err != nil {
 		return fmt.Errorf("encoding a patch of work %q: %w", d.Live.Name, err)
