@@ -74,6 +74,8 @@ type Reconciler struct {
 	warned kube.WarnOnce[request]
 	kinds  *kinds
 	wrote  *kube.Written[types.NamespacedName, kube.Binding]
+	// departed has which bindings were seen to go.
+	departed departed
 	// deferred has what the bindings do not say yet of what their lists were read from.
 	deferred *kube.DeferredStatus
 }

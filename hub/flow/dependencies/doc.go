@@ -22,7 +22,8 @@
 //     dependencies-by names. Where a workload that was preserved is left behind, what it needed is noted
 //     to stay. A binding that nothing needs and no policy
 //     ever selected is deleted, and with it what it brought: what says that nothing needs it is
-//     read live first, since each cache may be late by another time.
+//     read live first, since each cache may be late by another time. That the binding of a workload is absent is no
+//     such word, unless it was seen to go.
 //     What is in another namespace than the workload is attached only while a ReferenceGrant
 //     there says so.
 //   - Next: the binding stage renders them like any other.

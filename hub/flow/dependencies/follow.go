@@ -107,6 +107,16 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 	if gone.binding == nil {
 		gone.binding = b
 	}
+	attached = slices.DeleteFunc(attached, func(other kube.Binding) bool { return other.GetDeletionTimestamp() != nil })
+	if gone.binding == nil && len(attached) > 0 {
+		left, isNew := r.departed.isLeft(req)
+		if isNew {
+			logLeft(ctx, req, attached)
+		}
+		if left {
+			attached = nil
+		}
+	}
 	// Before anything is let go of: whoever named the same in another version is woken by that if nobody names it in this one any more.
 	if err := r.wants.Set(req, nil); err != nil {
 		return err

@@ -81,6 +81,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 	return source.TypedKind(c, binding, handler.TypedFuncs[B, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[B], q requests) {
 			r.wrote.Seen(client.ObjectKeyFromObject(e.Object), e.Object)
+			r.departed.came(client.ObjectKeyFromObject(e.Object))
 			if concerned(e.Object) || attach.Abandoned(e.Object) {
 				q.Add(client.ObjectKeyFromObject(e.Object))
 			}
@@ -97,7 +98,9 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[B], q requests) {
 			r.wrote.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
-			if concerned(e.Object) {
+			// One that is only missing when the watch begins anew was not seen to go, unless it was on its way out before.
+			wasLeft := (!e.DeleteStateUnknown || e.Object.GetDeletionTimestamp() != nil) && r.departed.went(client.ObjectKeyFromObject(e.Object))
+			if concerned(e.Object) || wasLeft {
 				q.Add(client.ObjectKeyFromObject(e.Object))
 			}
 			ask(q, bindings.Requirers(e.Object))

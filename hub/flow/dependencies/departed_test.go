@@ -1,0 +1,51 @@
+package dependencies_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/test/stagetest"
+)
+
+// TestWhatAWorkloadNeedsStaysIfItsBindingIsOnlyMissing loses the binding of a workload while no hub is there, as in a hub that is restored
+// object by object, and has it come back.
+func TestWhatAWorkloadNeedsStaysIfItsBindingIsOnlyMissing(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"), w.configMap("more"))
+	_, b := w.deployment(t, "web", "settings", "more")
+	settings, more := w.attached(t, w.namespace, "settings-configmap"), w.attached(t, w.namespace, "more-configmap")
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+	before := w.attachedBinding(t, "settings-configmap")
+	w.end()
+	lost := b.DeepCopy()
+	lost.ResourceVersion, lost.UID = "", ""
+	g.Expect(w.hub.Patch(t.Context(), b, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+
+	read := w.behind(t, "/namespaces/"+w.namespace+"/resourcebindings/"+b.Name, func(*cache.Options) {})
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 0), "it looks whether there is none")
+	g.Consistently(settings, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
+	after := w.attachedBinding(t, "settings-configmap")
+	g.Expect(after.UID).To(Equal(before.UID))
+	g.Expect(after.DeletionTimestamp).To(BeNil())
+
+	// It comes back, and then goes as one does, for somebody takes off its finalizer in the same moment.
+	w.create(t, lost)
+	g.Eventually(func() []string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(lost), lost)).To(Succeed())
+		return lost.Finalizers
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(BeEmpty())
+	change(t, w, lost, func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
+	g.Expect(w.hub.Delete(t.Context(), lost)).To(Succeed())
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(BeNil())
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(BeNil())
+}
