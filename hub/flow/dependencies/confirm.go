@@ -86,7 +86,7 @@ func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f find
 			return behind(b.GetName())
 		}
 	}
-	for _, ref := range f.permitted.granted {
+	for _, ref := range slices.Concat(f.permitted.granted, f.permitted.stays) {
 		needs, err := r.refersTo(ctx, ref, others)
 		if err != nil {
 			return err
@@ -94,9 +94,6 @@ func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f find
 		if needs {
 			return behind(b.GetName())
 		}
-	}
-	if bindings.IsStaged(b) { // nothing of other namespaces follows those
-		return nil
 	}
 	for _, ref := range f.permitted.withheld {
 		needs, err := r.refersTo(ctx, ref, others)

@@ -156,7 +156,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	case permitted.syncing:
 		return reconcile.Result{RequeueAfter: permitted.again}, nil
 	}
-	r.tellWithheld(req, b, permitted)
 	r.tellOrphans(req, b, by, orphans)
 	refs = without(permitted.granted, older)
 	// What goes out in waves goes out with what it needs: that is noted once all of it is attached.
@@ -169,12 +168,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	found, err := r.find(ctx, permitted.granted)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	staying, err := r.staying(ctx, permitted, attached)
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
-	case found.syncing:
-		return reconcile.Result{RequeueAfter: found.again}, nil // what is not listed yet is not gone
+	case found.syncing, staying.syncing:
+		return reconcile.Result{RequeueAfter: max(found.again, staying.again)}, nil // what is not listed yet is not gone
 	}
+	r.tellWithheld(req, b, permitted, staying.objects)
+	found.objects, found.unserved = append(found.objects, staying.objects...), append(found.unserved, staying.unserved...)
 	found.permitted, found.rules = permitted, read.rules
 	if read.unchanged && !found.isAttached(b, attached) {
 		r.read.doubt(req)

@@ -25,6 +25,6 @@
 //     read live first, since each cache may be late by another time. That the binding of a workload is absent is no
 //     such word, unless it was seen to go.
 //     What is in another namespace than the workload is attached only while a ReferenceGrant
-//     there says so.
+//     there says so, and not anew to one whose changes go out in waves.
 //   - Next: the binding stage renders them like any other.
 package dependencies

@@ -3,6 +3,8 @@ package dependencies
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +25,8 @@ import (
 type permission struct {
 	// granted may follow; withheld are in other namespaces whose owners did not say so.
 	granted, withheld []configv1alpha1.DependentObjectReference
+	// stays is granted in other namespaces to a workload whose changes go out in waves: it follows as far as it did before they went so.
+	stays []configv1alpha1.DependentObjectReference
 	// syncing says that it is not known yet, and nothing else counts; again is when to look.
 	syncing bool
 	again   time.Duration
@@ -76,36 +80,74 @@ func (r *Reconciler) permit(ctx context.Context, b kube.Binding, refs []configv1
 	}
 	for _, ref := range refs {
 		// A wave's content is kept in a Secret of the workload's namespace, whose people may read it. A grant is to refer, not to read.
-		if attach.Crosses(b.BindingSpec().Resource, ref) && (bindings.IsStaged(b) || !attach.Granted(grants, b.BindingSpec().Resource, ref)) {
+		switch {
+		case !attach.Crosses(b.BindingSpec().Resource, ref):
+			out.granted = append(out.granted, ref)
+		case !attach.Granted(grants, b.BindingSpec().Resource, ref):
 			out.withheld = append(out.withheld, ref)
-		} else {
+		case bindings.IsStaged(b):
+			out.stays = append(out.stays, ref)
+		default:
 			out.granted = append(out.granted, ref)
 		}
 	}
 	return out, nil
 }
 
-// tellWithheld says, once, what does not follow a workload because it is in another namespace. It says nothing of whether
-// there is such an object.
-func (r *Reconciler) tellWithheld(req request, b kube.Binding, p permission) {
-	if len(p.withheld) == 0 {
+// staying finds what is in other namespaces and stays with a workload whose changes go out in waves by now: what followed it before they did.
+// Its owner lets it be referred to, and nobody may take it from under what runs.
+func (r *Reconciler) staying(ctx context.Context, p permission, attached []kube.Binding) (finding, error) {
+	out, err := r.find(ctx, p.stays)
+	out.objects = slices.DeleteFunc(out.objects, func(o object) bool {
+		return !slices.ContainsFunc(attached, func(b kube.Binding) bool {
+			return kindOf(b).GroupKind() == o.kind.GroupKind() && client.ObjectKeyFromObject(b) == o.binding()
+		})
+	})
+	return out, err
+}
+
+// tellWithheld says, once, what does not follow a workload because it is in another namespace, or stays with it for now. It says nothing of
+// whether there is an object that does not follow.
+func (r *Reconciler) tellWithheld(req request, b kube.Binding, p permission, staying []object) {
+	var stay []configv1alpha1.DependentObjectReference
+	for _, o := range staying {
+		stay = append(stay, configv1alpha1.DependentObjectReference{
+			APIVersion: o.kind.GroupVersion().String(), Kind: o.kind.Kind, Namespace: o.meta.Namespace, Name: o.meta.Name,
+		})
+	}
+	withheld := without(slices.Concat(p.withheld, p.stays), stay)
+	if len(withheld)+len(stay) == 0 {
 		r.warned.Resolved(req, reasonNotGranted)
 		return
 	}
-	names, resource := namesOf(p.withheld), b.BindingSpec().Resource
-	workload := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
-	note := fmt.Sprintf("%s is in another namespace and does not follow this object: a ReferenceGrant (%s) there has to let kind %s of group %q in namespace %s refer to it.",
-		names, attach.GrantKind().GroupVersion(), workload.Kind, workload.Group, resource.Namespace)
-	switch {
-	case bindings.IsStaged(b):
-		note = fmt.Sprintf("%s is in another namespace and does not follow this object, whose changes go out in waves: what these have is kept in Secrets of namespace %s, "+
-			"where it could be read. Give it a policy of its own, in its namespace.", names, resource.Namespace)
-	case p.unserved:
-		note += " This hub does not know that kind: install its CustomResourceDefinition, of the Gateway API."
+	var notes []string
+	if len(withheld) > 0 {
+		notes = append(notes, whyWithheld(b, p, namesOf(withheld)))
 	}
+	if len(stay) > 0 {
+		notes = append(notes, fmt.Sprintf("%s is in another namespace than this object, whose changes go out in waves by now. It stays as long as a ReferenceGrant there lets it, "+
+			"but it is in no wave: its own changes reach all clusters at once. Give it a policy of its own, in its namespace.", namesOf(stay)))
+	}
+	note := strings.Join(notes, " ")
 	if r.warned.IsNew(req, reasonNotGranted, note) {
 		r.events(kube.Event{
 			Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonNotGranted, Action: actionGetDependencies, Note: note,
 		})
 	}
+}
+
+// whyWithheld says why what is named does not follow a workload.
+func whyWithheld(b kube.Binding, p permission, named string) string {
+	resource := b.BindingSpec().Resource
+	if bindings.IsStaged(b) {
+		return fmt.Sprintf("%s is in another namespace and does not follow this object, whose changes go out in waves: what these have is kept in Secrets of namespace %s, "+
+			"where it could be read. Give it a policy of its own, in its namespace.", named, resource.Namespace)
+	}
+	workload := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
+	note := fmt.Sprintf("%s is in another namespace and does not follow this object: a ReferenceGrant (%s) there has to let kind %s of group %q in namespace %s refer to it.",
+		named, attach.GrantKind().GroupVersion(), workload.Kind, workload.Group, resource.Namespace)
+	if p.unserved {
+		note += " This hub does not know that kind: install its CustomResourceDefinition, of the Gateway API."
+	}
+	return note
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,7 +60,7 @@ func (r *Reconciler) inUse(ctx context.Context, rollouts client.Reader, b kube.B
 	if err != nil || permitted.syncing {
 		return nil, err == nil, err
 	}
-	found, err := r.find(ctx, permitted.granted)
+	found, err := r.find(ctx, slices.Concat(permitted.granted, permitted.stays))
 	if err != nil || found.syncing {
 		return nil, err == nil, err
 	}

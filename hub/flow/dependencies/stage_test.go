@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -457,6 +458,27 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 	g.Expect(more()).NotTo(HaveKey("staged-deployment"), "a revision of it would show what is in there")
 	g.Expect(w.attached(t, w.namespace, "own-configmap")()).To(And(HaveKey("web-deployment"), Not(HaveKey("forged"))), "a binding of another namespace's template")
+
+	// Its changes go out in waves from now on, and the first revision is everywhere: what followed before is in none, and stays.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.RolloutStrategyAnnotation, "careful")
+	})
+	rollout := &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: b.Name}}
+	w.create(t, rollout)
+	kept := w.keeps(t, rollout, 1, u)
+	rollout.Status = fairleadv1alpha1.StagedRolloutStatus{
+		Phase: fairleadv1alpha1.RolloutCompleted, Revision: 1, Stable: 1, Revisions: []fairleadv1alpha1.RevisionStatus{kept},
+	}
+	g.Expect(w.hub.Status().Update(t.Context(), rollout)).To(Succeed())
+	g.Eventually(notGranted, stagetest.Timeout, stagetest.Poll).Should(ContainElement(And(
+		ContainSubstring("ConfigMap "+w.other+"/more"), ContainSubstring("It stays as long as a ReferenceGrant there lets it"))))
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+	})
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-2"}}), "it moves with the workload")
+	g.Consistently(more, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
+	change(t, w, shared, func(c *corev1.ConfigMap) { c.Labels = map[string]string{"shared": "yes"} })
+	g.Consistently(elsewhere, stagetest.Quiet, stagetest.Poll).Should(BeNil(), "but nothing follows that did not before")
 	g.Expect(w.hub.Delete(t.Context(), granted)).To(Succeed())
 	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "its owner took that back")
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())

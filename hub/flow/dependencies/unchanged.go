@@ -49,7 +49,7 @@ func (r *Reconciler) dependenciesOf(b kube.Binding) string {
 // If the template was edited since the detector saw it, what was read is not what the fingerprint on the binding is of.
 func (r *Reconciler) rememberOrigin(b kube.Binding, read reading, permitted permission) {
 	of, fingerprint := r.dependenciesOf(b), b.GetAnnotations()[contract.TemplateFingerprintAnnotation]
-	if r.deferred == nil || of == "" || of == b.BindingStatus().DependenciesOf || len(permitted.withheld) > 0 || read.madeOf != fingerprint {
+	if r.deferred == nil || of == "" || of == b.BindingStatus().DependenciesOf || len(permitted.withheld)+len(permitted.stays) > 0 || read.madeOf != fingerprint {
 		r.dropOrigin(client.ObjectKeyFromObject(b))
 		return
 	}
