@@ -23,9 +23,12 @@ func TestWhoseRulesAnswerIsKnown(t *testing.T) {
 	kinds := store.New(store.Options{Compiler: compiler, NoWebhooks: true, BuiltIn: []interpreter.Interpreter{native.New()}})
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	of := func(name, kind string, rules configv1alpha1.CustomizationRules) configv1alpha1.ResourceInterpreterCustomization {
-		return configv1alpha1.ResourceInterpreterCustomization{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: configv1alpha1.ResourceInterpreterCustomizationSpec{
-			Target: configv1alpha1.CustomizationTarget{APIVersion: "apps/v1", Kind: kind}, Customizations: rules,
-		}}
+		return configv1alpha1.ResourceInterpreterCustomization{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: configv1alpha1.ResourceInterpreterCustomizationSpec{
+				Target: configv1alpha1.CustomizationTarget{APIVersion: "apps/v1", Kind: kind}, Customizations: rules,
+			},
+		}
 	}
 	needs := configv1alpha1.CustomizationRules{DependencyInterpretation: &configv1alpha1.LuaRule{LuaScript: "function GetDependencies(obj) return {} end"}}
 	healthy := configv1alpha1.CustomizationRules{HealthInterpretation: &configv1alpha1.LuaRule{LuaScript: "function InterpretHealth(obj) return true end"}}

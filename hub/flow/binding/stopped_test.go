@@ -44,7 +44,8 @@ func TestWhatAHubThatWasStoppedMeantToDeleteIsAsItWas(t *testing.T) {
 	})
 	change(t, w, ofKept, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
-			FromCluster: w.member("b"), PurgeMode: policyv1alpha1.PurgeNever, Reason: "TaintUntolerated", Producer: "test", CreationTimestamp: &metav1.Time{Time: metav1.Now().Time},
+			FromCluster: w.member("b"), PurgeMode: policyv1alpha1.PurgeNever, Reason: "TaintUntolerated", Producer: "test",
+			CreationTimestamp: &metav1.Time{Time: metav1.Now().Time},
 		}}
 	})
 	stop = w.run(t, "v1")
