@@ -4,7 +4,8 @@
 // Reads and writes: one directory, which is its own.
 // Owns: every file in it.
 // Invariant: a file is a whole version of a Work, or of all rules, or it is not used; it is never older than
-// what the agent acted upon. Where a newer version cannot be written, the older one is
+// what the agent acted upon, save that a loss of power may take back what was written within the last second,
+// but nothing of what was to be deleted. Where a newer version cannot be written, the older one is
 // removed: to leave objects as they are is better than to take them back to what they were.
 // Where that fails as well, Put says so, and it is tried again.
 // Next: package execution, which writes before it acts and reads while there is no hub.

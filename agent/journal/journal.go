@@ -61,6 +61,8 @@ type Journal struct {
 	// writing is held for reading by whoever writes a Work, and for writing by who writes
 	// what could not be written before.
 	writing sync.RWMutex
+	// syncing is held by whoever syncs the directory: that it is done before is true once it is over.
+	syncing sync.Mutex
 
 	mu sync.Mutex
 	// kept has, by the name of each Work, the version that is on disk, and sizes the length of its file in bytes.
@@ -80,7 +82,8 @@ type Journal struct {
 }
 
 // Put keeps a Work as it is now, and says whether the disk has this version or none. If it does not, it has an older one that
-// could be neither replaced nor removed so far.
+// could be neither replaced nor removed so far. Of a Work that is being deleted a loss of power does not undo it: what is deleted for it then
+// would be made again. Of others it may, for as long as syncEvery.
 func (j *Journal) Put(work *workv1alpha1.Work) (current bool) { return j.put(entry.Record{Work: work}) }
 
 // Absent keeps a Work as one that the hub does not have any more, and never said to
@@ -96,14 +99,13 @@ func (j *Journal) put(r entry.Record) (current bool) {
 	known, ok := j.kept[r.Work.Name]
 	delete(j.unwritten, r.Work.Name)
 	j.mu.Unlock()
-	if ok && known == versionOf(r) {
-		return true
+	if !ok || known != versionOf(r) {
+		r.Work = entry.Slim(r.Work)
+		if err := j.write(r); err != nil && !j.keepUnwritten(r, err) {
+			return false
+		}
 	}
-	r.Work = entry.Slim(r.Work)
-	if err := j.write(r); err != nil {
-		return j.keepUnwritten(r, err)
-	}
-	return true
+	return r.Work.DeletionTimestamp.IsZero() || j.syncNames()
 }
 
 // write writes one Work.

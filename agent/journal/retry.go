@@ -74,6 +74,8 @@ func (j *Journal) isOutdated() bool {
 
 // syncNames syncs the directory, so that renamed and removed files survive a loss of power. It returns false if that failed.
 func (j *Journal) syncNames() bool {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
 	j.mu.Lock()
 	needed := j.dirUnsynced
 	j.dirUnsynced = false // what changes from here on needs another sync
