@@ -133,6 +133,9 @@ func Forget(stateDir string) error {
 			return err
 		}
 	}
+	if err := s.removeBegun(); err != nil {
+		return err
+	}
 	if err := s.remove(identityFile, lockFile); err != nil {
 		return err
 	}

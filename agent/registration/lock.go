@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 	"syscall"
+
+	"fairlead.dev/common/atomicfile"
 )
 
 // lockFile is held by the agent that runs. The kernel drops the lock when the process
@@ -15,7 +19,8 @@ const lockFile = "agent.lock"
 // ErrInUse : another agent runs with the state directory.
 var ErrInUse = errors.New("the state directory is in use by another agent")
 
-// Lock has one agent alone run with a state directory, until Close.
+// Lock has one agent alone run with a state directory, until Close. What one that was killed had begun to write there is removed: it may be a
+// key, and nobody reads it.
 func Lock(stateDir string) (io.Closer, error) {
 	s := state{dir: stateDir}
 	if err := os.MkdirAll(stateDir, dirMode); err != nil {
@@ -32,5 +37,28 @@ func Lock(stateDir string) (io.Closer, error) {
 		}
 		return nil, s.unusable(err)
 	}
+	if err := s.removeBegun(); err != nil {
+		_ = file.Close() // the first error is the one to tell
+		return nil, err
+	}
 	return file, nil
+}
+
+// removeBegun removes what was begun to be written, by a process that was killed then. Nobody may write meanwhile.
+func (s state) removeBegun() error {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return s.unusable(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), atomicfile.Temporary) {
+			if err := s.remove(e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
