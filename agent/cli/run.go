@@ -140,7 +140,7 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		return err
 	}
 	o.Hub, o.Cluster, o.Trust, o.Traffic = credentials.Config(), credentials.Cluster(), credentials.Trust, credentials.Traffic
-	o.Refused = credentials.Refused
+	o.Refused, o.MemberRestored = credentials.Refused, credentials.MemberRestored
 	if err := checkRecord(ctx, o); err != nil {
 		return err
 	}

@@ -57,7 +57,9 @@ type Credentials struct {
 	// refused gets a value when the hub refused a request, and interrupted when the hub did not answer or was reconnected to, since it may
 	// have restarted with another authority.
 	refused, interrupted chan struct{}
-	refusals             refusalTracker
+	// restored gets a value when the member was restored from an older snapshot.
+	restored chan struct{}
+	refusals refusalTracker
 	// shownAt is when the hub last showed its public ConfigMaps to this agent, which looked for a rejoin token.
 	shownAt time.Time
 	// rejectedTokens are rejoin tokens that the hub issued for this agent and then refused, so that they are not tried again and again.
@@ -96,7 +98,7 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	}
 	c := &Credentials{
 		state: state{dir: o.StateDir}, clock: o.Clock, random: o.Random, connection: o.Connection, secretStore: o.SecretStore,
-		refused: make(chan struct{}, 1), interrupted: make(chan struct{}, 1), rejectedTokens: map[string]rejection{},
+		refused: make(chan struct{}, 1), interrupted: make(chan struct{}, 1), restored: make(chan struct{}, 1), rejectedTokens: map[string]rejection{},
 		token: o.token,
 	}
 	who, err := c.state.identity()
@@ -175,6 +177,16 @@ func (c *Credentials) markPersisted() {
 	c.persisted = c.current
 }
 
+// MemberRestored says that the member was restored from an older snapshot, and the Secret with the agent's credentials with it.
+func (c *Credentials) MemberRestored() { notify(c.restored) }
+
+// markLost records that the member has nothing of the agent's credentials.
+func (c *Credentials) markLost() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.persisted = credentialSet{}
+}
+
 // keep writes new authorities or a new certificate to the disk, and switches to them.
 func (c *Credentials) keep(ca, cert []byte, key *ecdsa.PrivateKey) error {
 	if err := c.state.keep(c.servers.now(), c.who.Cluster, ca, cert, key); err != nil {
@@ -201,8 +213,8 @@ func (c *Credentials) now() credentialSet {
 func (c *Credentials) Cluster() string { return c.who.Cluster }
 
 // Trust returns the hashes of the certificate authorities that the agent trusts, and of its certificate's authority, which is empty if that
-// is not trusted. With a SecretStore these are the ones that this process last saved there: the hub gives up its old authority by this
-// report, which would cut off an agent that then starts from an older Secret.
+// is not trusted. With a SecretStore these are the ones that this process last saved or found there, and none while the Secret is missing: the
+// hub gives up its old authority by this report, which would cut off an agent that then starts from an older Secret.
 func (c *Credentials) Trust() (authorities []string, issuer string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -89,6 +89,8 @@ func (c *Credentials) Keep(ctx context.Context) error {
 				k.learnAt = c.clock.Now().Add(wait.Jitter(learnSoon, 5))
 			}
 			k.learnMore = learnTimes
+		case <-c.restored:
+			k.recheckSecret()
 		case <-timer.C():
 		}
 		timer.Stop()
@@ -145,6 +147,7 @@ func (k *rotator) reconcile(ctx context.Context) error {
 		}
 	}
 	if due(k.learnAt, k.clock.Now()) {
+		k.recheckSecret() // it is as good a time as any
 		err := k.learnAuthorities(ctx)
 		k.planLearning(err == nil)
 		if err != nil {
@@ -168,25 +171,6 @@ func (k *rotator) reconcile(ctx context.Context) error {
 		}
 	case due(k.renewAt, k.clock.Now()):
 		return k.renewRound(ctx)
-	}
-	return nil
-}
-
-// saveToSecret saves changed credentials in the member, too. Its error is an ErrJoinedAgain.
-func (k *rotator) saveToSecret(ctx context.Context) error {
-	k.saveAt = time.Time{}
-	if k.secretStore == nil {
-		return nil
-	}
-	err := k.secretStore.Save(ctx, k.state.dir)
-	switch {
-	case err == nil:
-		k.markPersisted()
-	case errors.Is(err, ErrJoinedAgain):
-		return err
-	default:
-		k.logOnce(ctx, err, "The credentials are on this disk only; it is tried until the member has them")
-		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ type SecretStore struct {
 	// that has changed since; nil if it was never seen.
 	saved   map[string][]byte
 	version string
+	// recheck says that the Secret is to be read although nothing is to be saved.
+	recheck bool
 }
 
 // saveTries bounds the retries after conflicts with other writers of the Secret.
@@ -109,6 +111,9 @@ func (m *SecretStore) superseded(secret *corev1.Secret, files map[string][]byte)
 	return fmt.Errorf("%w: Secret %s has the later join; start this agent again to go on with it", ErrJoinedAgain, m.key)
 }
 
+// Recheck has the next Save read the Secret: it may have been restored to an older state with the member, or been deleted.
+func (m *SecretStore) Recheck() { m.recheck = true }
+
 // Save writes the files of the directory to the Secret. If the Secret is of a later join, which only an agent that starts takes over, Save
 // leaves it and returns an ErrJoinedAgain.
 func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
@@ -118,20 +123,22 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 		if files, err = Files(stateDir); err != nil {
 			return err
 		}
-		if maps.EqualFunc(files, m.saved, bytes.Equal) {
+		if maps.EqualFunc(files, m.saved, bytes.Equal) && !m.recheck {
 			return nil
 		}
-		if m.version == "" {
+		if m.version == "" || m.recheck {
 			secret, err := m.read(ctx)
 			if err != nil {
 				return err
 			}
-			if err := m.superseded(secret, files); err != nil {
+			if m.version != "" && contract.Older(secret.ResourceVersion, m.version) {
+				m.take(secret) // the member was restored: what it has is of before, whoever wrote it
+			} else if err := m.superseded(secret, files); err != nil {
+				return err
+			} else if err := m.merge(secret, stateDir, files); err != nil {
 				return err
 			}
-			if err := m.merge(secret, stateDir, files); err != nil {
-				return err
-			}
+			m.recheck = false
 			continue
 		}
 		if err = m.patch(ctx, files); !apierrors.IsConflict(err) {

@@ -71,6 +71,8 @@ type Options struct {
 	// Refused says since when the hub refuses this agent, zero if it does not or says nothing, and whether that lasts; nil if
 	// nobody knows.
 	Refused func() (since time.Time, lasts bool)
+	// MemberRestored is told that the member was restored from an older snapshot; nil if nobody asks.
+	MemberRestored func()
 	// Compress says when the hub is asked to compress what it sends; empty is never.
 	Compress Compression
 	// Line is how a line to the hub is opened, over which operators reach the member.

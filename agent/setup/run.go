@@ -28,6 +28,9 @@ func Run(ctx context.Context, o Options) error {
 		if ctx.Err() != nil || restored == nil {
 			return err
 		}
+		if restored.Whose == "member" && o.MemberRestored != nil {
+			o.MemberRestored()
+		}
 		ctrl.LoggerFrom(ctx).Info("Starting anew", "Cluster", o.Cluster, "reason", restored.Error())
 	}
 }
