@@ -23,6 +23,9 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 	if hub, ok := errors.AsType[*hubError](err); ok {
 		return plan.Waiting, hub.message
 	}
+	if first, ok := errors.AsType[*endsFirstError](err); ok {
+		return plan.Waiting, first.Error()
+	}
 	switch {
 	case errors.Is(err, errNoRoom):
 		return plan.Unanswered, errNoRoom.Error() // why the others are slow was told

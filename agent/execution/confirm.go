@@ -88,26 +88,6 @@ func hubSays(err error) string {
 	return err.Error()
 }
 
-// confirmTakes asks the hub, once for each container that is about to be deleted, whether a Work that ends in the cache still does: its objects
-// would go along with the container, and an operator may have taken that back. If it does not, the cache will tell what becomes of them. Of a
-// Work that does not end nothing is asked: nothing is deleted as long as it wants what is in the container.
-func (r *Reconciler) confirmTakes(ctx context.Context, in *container, named *namedWork) error {
-	work := named.work
-	if named.confirmed || r.works == nil || work.DeletionTimestamp.IsZero() { // a sweep has no hub
-		return nil
-	}
-	live, err := r.live(ctx, work)
-	if err != nil {
-		return &hubError{fmt.Sprintf(
-			"%s is not deleted yet, since the hub does not confirm that Work %q ends, which has objects in it: %s", in.Object, work.Name, hubSays(err))}
-	}
-	if live == nil || unlike(&work.ObjectMeta, live) != "" || live.DeletionTimestamp.IsZero() || !contract.DeletesObjects(live.Annotations) {
-		return fmt.Errorf("not deleting %s yet, in which are objects of Work %q: %w", in.Object, work.Name, cacheBehind(work))
-	}
-	named.confirmed = true
-	return nil
-}
-
 // cacheBehind is the error of what is looked at again when the cache has the Work as the hub does.
 func cacheBehind(work *workv1alpha1.Work) error {
 	return kube.CacheBehind(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), work.Name)

@@ -38,7 +38,7 @@ type NamespacedKinds func(ctx context.Context) ([]schema.GroupVersionKind, error
 // foreign returns the names of some objects that would go with a Namespace or a
 // CustomResourceDefinition although they are not from the hub; none if there are none, or if
 // the object contains nothing or may go with its contents. An error says that the member
-// could not be asked for all of them.
+// could not be asked for all of them; an endsFirstError that there are none, but that others are to go first.
 func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, error) {
 	if !plan.IsContainer(m.Object) || m.DeleteContents {
 		return nil, nil
@@ -52,6 +52,9 @@ func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, er
 		if out, err = r.foreignOf(ctx, in, kind, out); err != nil || len(out) >= foreignNamed {
 			return out, err
 		}
+	}
+	if len(out) == 0 && in.first != nil {
+		return nil, in.first
 	}
 	return out, nil
 }

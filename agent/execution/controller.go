@@ -250,6 +250,7 @@ func (r *Reconciler) forget(ctx context.Context, req reconcile.Request) error {
 	r.backoff.Forget(req)
 	r.prerequisites.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
+	r.wake(r.waits.Over(req.NamespacedName)) // some may wait for what this one had
 	return errors.Join(r.waitsNoMore(ctx, req.NamespacedName), r.kinds.Keep(ctx, req.NamespacedName, nil))
 }
 

@@ -11,7 +11,7 @@ const (
 	// objects in it that are not from the hub, or an object is left alone that is of another Work of the name.
 	reasonLeftInMember = "LeftInMember"
 	// reasonContentsWanted : a Namespace or a CustomResourceDefinition is not deleted yet because of
-	// objects in it that other Works still want.
+	// objects in it that other Works still want, or are about to delete.
 	reasonContentsWanted = "ContentsWanted"
 	// reasonUnclaimed : objects in the member name a Work that does not have them.
 	reasonUnclaimed = "Unclaimed"

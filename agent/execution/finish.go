@@ -44,6 +44,10 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 		return err // it comes again when nobody wants what is in it, or when an operator said to go on
 	}
 	manifests, left, err := r.endAll(ctx, work, part)
+	if first, ok := errors.AsType[*endsFirstError](err); ok {
+		again, _ := r.waits.Begin(name, r.clock.Now(), quietWait)
+		return &wantedError{object: first.in, again: again}
+	}
 	if err != nil {
 		return err
 	}
@@ -65,12 +69,14 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 type part func(ctx context.Context, work types.NamespacedName, m plan.Manifest) (did bool, err error)
 
 // endAll does its part to each object of a Work that ends. It returns how many manifests the
-// Work has, and whether an object was left in the member that still bears its marks.
+// Work has, and whether an object was left in the member that still bears its marks. If nothing is wrong but that something of
+// another Work has to go first, it returns an endsFirstError.
 func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do part) (manifests int, left bool, err error) {
 	name := client.ObjectKeyFromObject(work)
 	evicted := work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted
 	all := plan.Ending(work)
 	var problems []error
+	var first *endsFirstError
 	full := false
 	for _, m := range all {
 		one := do
@@ -86,6 +92,8 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 			r.left(ctx, work, m.Object, err)
 		} else if errors.Is(err, errNoRoom) {
 			full = true
+		} else if before, ok := errors.AsType[*endsFirstError](err); ok {
+			first = before
 		} else if err != nil {
 			problems = append(problems, err)
 			r.refused(ctx, work, m.Object, err)
@@ -98,6 +106,9 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 	}
 	if full && len(problems) == 0 { // otherwise the Work fails, and is tried again for that
 		return len(all), left, errNoRoom
+	}
+	if first != nil && len(problems) == 0 {
+		return len(all), left, first
 	}
 	return len(all), left, errors.Join(problems...)
 }

@@ -19,13 +19,26 @@ type namedWork struct {
 	// has says whether an object is one of it, and outlived whether its objects stay when it ends.
 	has      func(plan.Object) bool
 	outlived bool
-	// confirmed says that the hub itself said that the Work ends and takes its objects along.
-	confirmed bool
+}
+
+// endsFirstError says that an object is not deleted yet, since another one would go with it which has not been deleted for its own Work so far.
+// That is done with the rights of its account, and the member may refuse it.
+type endsFirstError struct {
+	in     plan.Object
+	object plan.Object
+	// work is the name of that Work.
+	work string
+}
+
+// Error implements error.
+func (e *endsFirstError) Error() string {
+	return fmt.Sprintf("%s is not deleted before %s, which its Work %q is about to delete", e.in, e.object, e.work)
 }
 
 // outlives says whether an object of a Work stays in the member when that ends: then it does not go with what it is in either.
 // Works end in any order. It is not told of an object that no Work has, whatever its marks say: people copy objects with all
-// that is on them, controllers what is on one object to the next, and a Work may have had the object before.
+// that is on them, controllers what is on one object to the next, and a Work may have had the object before. An object that does not stay,
+// and does not go yet, is noted: the container waits for it.
 func (r *Reconciler) outlives(ctx context.Context, in *container, object plan.Object, obj *metav1.PartialObjectMetadata) (stays, told bool, err error) {
 	name, ok := plan.WorkOf(obj)
 	if !ok {
@@ -53,7 +66,8 @@ func (r *Reconciler) outlives(ctx context.Context, in *container, object plan.Ob
 	case named.outlived || plan.IsOfAnotherThan(obj, named.work):
 		return !going, true, nil
 	case ours && !going:
-		return false, true, r.confirmTakes(ctx, in, named)
+		in.first = &endsFirstError{in: in.Object, object: object, work: named.work.Name}
+		return false, true, nil
 	default:
 		return false, ours, nil // without our label nobody deletes it for its Work
 	}

@@ -32,6 +32,8 @@ type container struct {
 	staying map[types.UID]bool
 	// works remembers the Works that objects in it name, or that own such objects; nil of one that is not there.
 	works map[types.NamespacedName]*namedWork
+	// first is about an object that has to go before; nil if there is none.
+	first *endsFirstError
 }
 
 // goes says whether an owner is in the container, where it counts itself, or is the container.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -53,50 +54,60 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 	}
 	var out Swept
 	var problems []error
-	for _, work := range stayingFirst(works) {
-		do := r.remove
-		if stay || ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
-			do = r.release
+	for _, e := range sweepOrder(works) {
+		work, m := e.work, e.manifest
+		one := r.remove
+		switch {
+		case m.Problem != nil:
+			one = r.disown
+		case stay || ptrTrue(work.Spec.PreserveResourcesOnDeletion):
+			one = r.release
 		}
-		for _, m := range plan.Ending(work) {
-			name := client.ObjectKeyFromObject(work)
-			one := do
-			if m.Problem != nil {
-				one = r.disown
-			}
-			did, err := r.endOne(ctx, name, m, one)
-			if another, ok := errors.AsType[*ofAnotherError](err); ok {
-				out.Left = append(out.Left, another.Error())
+		name := client.ObjectKeyFromObject(work)
+		did, err := r.endOne(ctx, name, m, one)
+		if another, ok := errors.AsType[*ofAnotherError](err); ok {
+			out.Left = append(out.Left, another.Error())
+			continue
+		}
+		if because, ok := errors.AsType[*contentsError](err); ok {
+			if _, err = r.endOne(ctx, name, m, r.release); err == nil {
+				out.Left = append(out.Left, because.Error())
 				continue
 			}
-			if because, ok := errors.AsType[*contentsError](err); ok {
-				if _, err = r.endOne(ctx, name, m, r.release); err == nil {
-					out.Left = append(out.Left, because.Error())
-					continue
-				}
-			}
-			if err != nil {
-				problems = append(problems, fmt.Errorf("%s: %w", m.Object, err))
-				continue
-			}
-			if did {
-				out.Objects++
-			}
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", m.Object, err))
+			continue
+		}
+		if did {
+			out.Objects++
 		}
 	}
 	return out, errors.Join(problems...)
 }
 
-// stayingFirst returns Works, those first whose objects stay: without our marks these do not go
-// with a Namespace or a CustomResourceDefinition that is removed.
-func stayingFirst(works []*workv1alpha1.Work) []*workv1alpha1.Work {
-	var first, then []*workv1alpha1.Work
+// swept is an object that a sweep ends.
+type swept struct {
+	work     *workv1alpha1.Work
+	manifest plan.Manifest
+}
+
+// sweepOrder returns the objects of Works in the order in which they end. Those that stay come first: without our marks these do not go
+// with a Namespace or a CustomResourceDefinition that is removed. These come last: what is in them is deleted by itself, as whose it is, and
+// what the member does not let go keeps them.
+func sweepOrder(works []*workv1alpha1.Work) []swept {
+	var first, then, last []swept
 	for _, work := range works {
-		if ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
-			first = append(first, work)
-		} else {
-			then = append(then, work)
+		for _, m := range plan.Ending(work) {
+			switch one := (swept{work, m}); {
+			case ptrTrue(work.Spec.PreserveResourcesOnDeletion):
+				first = append(first, one)
+			case plan.IsContainer(m.Object):
+				last = append(last, one)
+			default:
+				then = append(then, one)
+			}
 		}
 	}
-	return append(first, then...)
+	return slices.Concat(first, then, last)
 }

@@ -80,6 +80,7 @@ func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *wo
 	r.backoff.Forget(req)
 	r.prerequisites.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
+	r.wake(r.waits.Over(req.NamespacedName))
 	if err := r.waitsNoMore(ctx, req.NamespacedName); err != nil {
 		return err
 	}

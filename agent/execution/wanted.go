@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,8 +25,8 @@ import (
 // deleted together on the hub ends within a moment, in any order.
 const quietWait = 5 * time.Second
 
-// mayGo says whether the objects of a Work may be deleted now. First, nothing that other Works still want may go with a
-// Namespace or a CustomResourceDefinition of it. Only then the brake counts: of what goes along, it has seen the Works that
+// mayGo says whether the objects of a Work may be deleted now. First, nothing that other Works have may go with a
+// Namespace or a CustomResourceDefinition of it: they may want it still, or the member may refuse to delete it for them. Only then the brake counts: of what goes along, it has seen the Works that
 // end as well.
 func (r *Reconciler) mayGo(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
 	takes, err := r.takesAlong(ctx, work)
@@ -37,7 +38,7 @@ func (r *Reconciler) mayGo(ctx context.Context, work *workv1alpha1.Work) (bool, 
 }
 
 // takesAlong counts the objects of other Works, which do not end, that go with those of a Work because a person said that
-// they may. It returns a wantedError if nobody did.
+// they may. It returns a wantedError if nobody did, or if Works that end have something there.
 func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work) (int, error) {
 	if work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted { // that deletes no container
 		return 0, nil
@@ -61,7 +62,7 @@ func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work) (i
 			takes += len(plan.WantedIn(m, works, math.MaxInt))
 			continue
 		}
-		if len(plan.WantedIn(m, works, 1)) == 0 {
+		if len(plan.WantedIn(m, works, 1)) == 0 && len(plan.EndingIn(m, work, works, 1)) == 0 {
 			continue
 		}
 		container, err := readBy(ctx, r.reader, m.Object)
@@ -75,19 +76,32 @@ func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work) (i
 	return takes, nil
 }
 
-// await has a Work wait until nobody wants what is in one of its objects, and tells people once if that takes long.
+// await has a Work wait until no other has anything in one of its objects, and tells people once if that takes long.
 func (r *Reconciler) await(ctx context.Context, work *workv1alpha1.Work, m plan.Manifest, works []workv1alpha1.Work) error {
-	r.brake.Reconsider(work.UID)
-	again, tell := r.waits.Begin(client.ObjectKeyFromObject(work), r.clock.Now())
+	wanted := len(plan.WantedIn(m, works, 1)) > 0
+	if wanted {
+		r.brake.Reconsider(work.UID)
+	}
+	quiet := quietWait
+	if !wanted { // these are being deleted
+		quiet = r.stuckAfter
+	}
+	again, tell := r.waits.Begin(client.ObjectKeyFromObject(work), r.clock.Now(), quiet)
+	if held, _ := r.brake.Condition(); !wanted && held.Status == metav1.ConditionTrue {
+		tell = false // people were told what all of them wait for
+	}
 	if tell {
-		note := plan.WantedMessage(m.Object, plan.WantedIn(m, works, math.MaxInt))
-		ctrl.LoggerFrom(ctx).Info("Not deleting an object because of what other Works want in it", "manifest", m.Object.String(), "reason", note)
+		note := plan.EndingMessage(m.Object, plan.EndingIn(m, work, works, math.MaxInt))
+		if wanted {
+			note = plan.WantedMessage(m.Object, plan.WantedIn(m, works, math.MaxInt))
+		}
+		ctrl.LoggerFrom(ctx).Info("Not deleting an object because of what other Works have in it", "manifest", m.Object.String(), "reason", note)
 		r.events(kube.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonContentsWanted, Action: actionDelete, Note: note})
 	}
 	return &wantedError{object: m.Object, again: again}
 }
 
-// wantedError says that a Work does not end yet, since other Works want what is in one of its objects.
+// wantedError says that a Work does not end yet, since other Works have something in one of its objects.
 type wantedError struct {
 	object plan.Object
 	// again is when to look again, if none of the others ends before.
@@ -96,7 +110,7 @@ type wantedError struct {
 
 // Error implements error.
 func (e *wantedError) Error() string {
-	return fmt.Sprintf("other Works still want what is in %s", e.object)
+	return fmt.Sprintf("other Works still have something in %s", e.object)
 }
 
 // spareWanted fails if other Works want what would go with an object that is about to be deleted. Of a Work that ends that was
@@ -115,7 +129,7 @@ func (r *Reconciler) spareWanted(ctx context.Context, m plan.Manifest) error {
 	return nil
 }
 
-// waits are the Works that end and wait until nobody wants what would go with their objects.
+// waits are the Works that end and wait until no other has what would go with their objects.
 type waits struct {
 	mu    sync.Mutex
 	works map[types.NamespacedName]*waiting
@@ -128,8 +142,8 @@ type waiting struct {
 
 func newWaits() *waits { return &waits{works: map[types.NamespacedName]*waiting{}} }
 
-// Begin notes that a Work waits, and returns when to look again and whether people are to be told now.
-func (w *waits) Begin(work types.NamespacedName, now time.Time) (again time.Duration, tell bool) {
+// Begin notes that a Work waits, untold for so long, and returns when to look again and whether people are to be told now.
+func (w *waits) Begin(work types.NamespacedName, now time.Time, quiet time.Duration) (again time.Duration, tell bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := w.works[work]
@@ -137,7 +151,7 @@ func (w *waits) Begin(work types.NamespacedName, now time.Time) (again time.Dura
 		one = &waiting{since: now}
 		w.works[work] = one
 	}
-	if left := quietWait - now.Sub(one.since); left > 0 {
+	if left := quiet - now.Sub(one.since); left > 0 {
 		return left, false
 	}
 	tell, one.told = !one.told, true

@@ -28,11 +28,25 @@ func (w Wanted) String() string { return fmt.Sprintf("%s of Work %s", w.Object, 
 // WantedIn returns, up to so many, the objects that would go with a Namespace or a CustomResourceDefinition although their
 // Works do not end. What stays when its Work ends is not among them: that keeps what it is in by itself (Outlives).
 func WantedIn(container Manifest, works []workv1alpha1.Work, most int) []Wanted {
+	return within(container, works, most, func(work *workv1alpha1.Work) bool { return work.DeletionTimestamp.IsZero() })
+}
+
+// EndingIn returns, up to so many, the objects in a Namespace or of a CustomResourceDefinition which other Works than that of the container are
+// about to delete: each does so by itself, with the rights of its account, and the member may refuse it.
+func EndingIn(container Manifest, of *workv1alpha1.Work, works []workv1alpha1.Work, most int) []Wanted {
+	return within(container, works, most, func(work *workv1alpha1.Work) bool {
+		return work.Name != of.Name && !work.DeletionTimestamp.IsZero() && contract.DeletesObjects(work.Annotations) &&
+			slices.Contains(work.Finalizers, contract.ExecutionFinalizer)
+	})
+}
+
+// within returns, up to so many, the objects in a container of Works that count, and whose objects do not stay.
+func within(container Manifest, works []workv1alpha1.Work, most int, counts func(*workv1alpha1.Work) bool) []Wanted {
 	mentions, contains := inside(container)
 	var out []Wanted
 	for i := range works {
 		work := &works[i]
-		if !work.DeletionTimestamp.IsZero() || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
+		if !counts(work) || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
 			continue
 		}
 		if !slices.ContainsFunc(work.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool { return bytes.Contains(m.Raw, mentions) }) {
@@ -61,6 +75,20 @@ func inside(container Manifest) (mentions []byte, contains func(Object) bool) {
 
 // WantedMessage says why a Namespace or a CustomResourceDefinition is not deleted yet, nor anything else of its Work.
 func WantedMessage(o Object, wanted []Wanted) string {
+	return fmt.Sprintf("%s is not deleted from the member, since objects that other Works still want here would go with it (%s): "+
+		"take those away from this cluster first, or send this one here again; or say on its template or Work that they may go with it (annotation %s: %q)",
+		o, named(wanted), contract.DeleteContentsAnnotation, contract.LabelTrue)
+}
+
+// EndingMessage says the same where the other Works end as well.
+func EndingMessage(o Object, ending []Wanted) string {
+	return fmt.Sprintf("%s is not deleted from the member before the objects in it that other Works are about to delete (%s): "+
+		"see what the events on those say; or say on its template or Work that they may go with it (annotation %s: %q)",
+		o, named(ending), contract.DeleteContentsAnnotation, contract.LabelTrue)
+}
+
+// named names some of several objects.
+func named(wanted []Wanted) string {
 	names := make([]string, 0, len(wanted))
 	for _, w := range wanted {
 		names = append(names, w.String())
@@ -70,7 +98,5 @@ func WantedMessage(o Object, wanted []Wanted) string {
 	if len(names) > wantedNamed {
 		more = fmt.Sprintf(" and %d more", len(names)-wantedNamed)
 	}
-	return fmt.Sprintf("%s is not deleted from the member, since objects that other Works still want here would go with it (%s%s): "+
-		"take those away from this cluster first, or send this one here again; or say on its template or Work that they may go with it (annotation %s: %q)",
-		o, strings.Join(names[:min(len(names), wantedNamed)], ", "), more, contract.DeleteContentsAnnotation, contract.LabelTrue)
+	return strings.Join(names[:min(len(names), wantedNamed)], ", ") + more
 }
