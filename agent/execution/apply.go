@@ -25,7 +25,7 @@ type step struct {
 	changed bool
 	// disturbed says that the object vanished while it was applied.
 	disturbed bool
-	// wait is how long the object has to wait until it is put back once more.
+	// wait is how long the object has to wait until it is put back once more, or until it is looked for again that no informer shows.
 	wait time.Duration
 	// noRoom says that nothing was sent, since there was no room for it.
 	noRoom bool
@@ -73,7 +73,7 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	}
 	if isNew := synced && seen == nil && record == nil && !stale && !v.suspect; isNew && v.decision.Action == plan.Read && wait <= 0 {
 		if s, ask := r.create(ctx, work, m); !ask {
-			return s
+			return r.vouched(m, s)
 		}
 	}
 	// Who changed what is not in the cache. It may also be behind: what it shows as drift
@@ -90,6 +90,9 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	s := r.carryOut(ctx, work, m, v)
 	if obj := v.live.Object; lost && s.live == nil && obj != nil && plan.Deletable(obj, work) {
 		s.live = obj // no watch shows it
+	}
+	if synced && seen == nil {
+		return r.vouched(m, s)
 	}
 	return s
 }

@@ -156,3 +156,12 @@ func (m *memory) Drop(name plan.Object) {
 		o.record = nil
 	}
 }
+
+// vouched has an object looked for again that the informer, which has seen all objects, does not show, once its record does not vouch for it
+// any more: by then it is shown, which costs no request, or it may have vanished without that anybody was told.
+func (r *Reconciler) vouched(m plan.Manifest, s step) step {
+	if record, _ := r.memory.Record(m.Object); record != nil && s.outcome.Result == plan.Applied {
+		s.wait = record.Vouches(r.clock.Now())
+	}
+	return s
+}

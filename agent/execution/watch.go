@@ -43,10 +43,14 @@ func (r *Reconciler) memberHandler() toolscache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			unknown, unseen := obj.(toolscache.DeletedFinalStateUnknown)
+			if unseen {
 				obj = unknown.Obj
 			}
 			if live, ok := obj.(*unstructured.Unstructured); ok {
+				if unseen { // it may have been applied in later versions than this one, before or after it vanished
+					r.memory.MarkStale(plan.ObjectOf(live))
+				}
 				r.gone(live)
 			}
 		},

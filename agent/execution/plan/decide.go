@@ -47,12 +47,15 @@ func Found(obj *unstructured.Unstructured) Live {
 // object: after that the informer is not behind, it missed something, or may not list at all.
 const recordTrust = time.Minute
 
+// Vouches returns for how long a record still outweighs an informer that does not have the object.
+func (r *Record) Vouches(now time.Time) time.Duration { return max(recordTrust-now.Sub(r.At), 0) }
+
 // See weighs what the informer of managed objects says against what we remember.
 // The informer may be behind our own writes, and it knows no objects without our label:
 // what it does not have may still exist. Before it has seen all objects it has none.
 func See(seen *unstructured.Unstructured, record *Record, now time.Time) Live {
 	switch {
-	case seen == nil && record != nil && now.Sub(record.At) < recordTrust:
+	case seen == nil && record != nil && record.Vouches(now) > 0:
 		return Live{Presence: Held}
 	case seen == nil:
 		return Live{Presence: Unknown}
