@@ -191,7 +191,7 @@ func (r *Reconciler) mayTakeContents(ctx context.Context, m plan.Manifest) error
 // left tells, once, that an object stays in the member, and why.
 func (r *Reconciler) left(ctx context.Context, work *workv1alpha1.Work, object plan.Object, because error) {
 	note := because.Error()
-	if !r.pendingDeletions.Refused(object, note) {
+	if !r.pendingDeletions.Refused(work, object, note) {
 		return
 	}
 	ctrl.LoggerFrom(ctx).Info("Leaving an object in the member", "manifest", object.String(), "reason", note)

@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -30,8 +32,15 @@ const (
 type pendingDeletions struct {
 	mu      sync.Mutex
 	objects map[types.UID]*departure
-	// refusals are what people were told of objects that the member does not let go.
-	refusals map[plan.Object]string
+	// refusals are what people were told of objects that the member does not let go, or that stay in it.
+	refusals map[plan.Object]toldRefusal
+}
+
+// toldRefusal is what people were told of one, and of which Work.
+type toldRefusal struct {
+	work types.NamespacedName
+	uid  types.UID
+	why  string
 }
 
 // departure is one such object.
@@ -44,7 +53,7 @@ type departure struct {
 }
 
 func newPendingDeletions() *pendingDeletions {
-	return &pendingDeletions{objects: map[types.UID]*departure{}, refusals: map[plan.Object]string{}}
+	return &pendingDeletions{objects: map[types.UID]*departure{}, refusals: map[plan.Object]toldRefusal{}}
 }
 
 // Add notes that an object is deleted.
@@ -90,13 +99,21 @@ func (l *pendingDeletions) Gone(uid types.UID) {
 	delete(l.objects, uid)
 }
 
-// Refused notes why the member does not let an object go, and whether that is news.
-func (l *pendingDeletions) Refused(object plan.Object, why string) bool {
+// Refused notes why an object of a Work does not go, and whether that is news.
+func (l *pendingDeletions) Refused(work *workv1alpha1.Work, object plan.Object, why string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fresh := l.refusals[object] != why
-	l.refusals[object] = why
+	is := toldRefusal{work: client.ObjectKeyFromObject(work), uid: work.UID, why: why}
+	fresh := l.refusals[object] != is
+	l.refusals[object] = is
 	return fresh
+}
+
+// Forget drops what people were told of the objects of a Work that the hub does not have any more.
+func (l *pendingDeletions) Forget(work types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.refusals, func(_ plan.Object, of toldRefusal) bool { return of.work == work })
 }
 
 // Allowed notes that the member lets an object go.

@@ -206,7 +206,7 @@ func (r *Reconciler) refused(ctx context.Context, work *workv1alpha1.Work, objec
 		return
 	}
 	note := fmt.Sprintf("%s could not be deleted: %s; the Work stays until it can", object, message)
-	if r.pendingDeletions.Refused(object, note) {
+	if r.pendingDeletions.Refused(work, object, note) {
 		r.events(kube.Event{
 			Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonDeletionFailed, Action: actionDelete, Note: note,
 		})

@@ -73,6 +73,7 @@ func (r *Reconciler) Unclaimed() int {
 // absent deals with a Work that the hub does not have, or did not have when it was last heard. That says nothing about its
 // objects: they stay, and are watched, so that they can be reported.
 func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *workv1alpha1.Work) error {
+	r.pendingDeletions.Forget(req.NamespacedName)
 	if last == nil {
 		return r.forget(ctx, req)
 	}
