@@ -147,11 +147,12 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	if err := r.kinds.Keep(ctx, req.NamespacedName, gvks(manifests)); err != nil {
 		return reconcile.Result{}, err
 	}
-	applied, notWatched := plan.Condition(outcomes), r.notWatched(manifests)
+	known := r.memory.Known(req.NamespacedName, outcomes)
+	applied, notWatched := plan.Condition(known), r.notWatched(manifests)
 	if notWatched.Status != "" {
 		again = min(again, wait.Jitter(readAgain, 0.2))
 	}
-	if plan.ShouldReport(outcomes, r.backoff.NumRequeues(req) >= quietTries, reported(work, workv1alpha1.WorkApplied)) {
+	if plan.ShouldReport(known, r.backoff.NumRequeues(req) >= quietTries, reported(work, workv1alpha1.WorkApplied)) {
 		r.reporter.Report(work, []metav1.Condition{applied, plan.Dispatching(false), notWatched}, identifiers(manifests), live)
 		for _, o := range outcomes {
 			if o.Result != plan.Unanswered && live[o.Ordinal] == nil && r.kinds.isLost(o.Object) {

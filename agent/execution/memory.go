@@ -27,6 +27,14 @@ type work struct {
 	objects    []plan.Object
 	// lastLogged is what the log last said about it.
 	lastLogged string
+	// answers are what the member said last of the manifests of this generation, by their ordinals.
+	answers map[int]answer
+}
+
+// answer is what came of a manifest when the member last said something of it.
+type answer struct {
+	result  plan.Result
+	message string
 }
 
 func newMemory() *memory {
@@ -108,6 +116,9 @@ func (m *memory) Begin(name types.NamespacedName, generation int64, objects []pl
 	w.objects = objects
 	fresh = w.generation != generation
 	w.generation = generation
+	if fresh {
+		w.answers = nil
+	}
 	return fresh, dropped
 }
 
@@ -157,6 +168,31 @@ func (m *memory) untrack(name plan.Object) {
 	if o.works--; o.works == 0 {
 		delete(m.objects, name)
 	}
+}
+
+// Known notes what came of the manifests of a Work, and returns it as far as it is known: of those of which the member says nothing now, what
+// it said before.
+func (m *memory) Known(name types.NamespacedName, outcomes []plan.Outcome) []plan.Outcome {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.works[name]
+	if !ok {
+		return outcomes
+	}
+	if w.answers == nil {
+		w.answers = make(map[int]answer, len(outcomes))
+	}
+	out := slices.Clone(outcomes)
+	for i, o := range out {
+		before, known := w.answers[o.Ordinal]
+		switch {
+		case o.Result != plan.Unanswered:
+			w.answers[o.Ordinal] = answer{o.Result, o.Message}
+		case known:
+			out[i].Result, out[i].Message = before.result, before.message
+		}
+	}
+	return out
 }
 
 // NoteLogged notes what the log says of a Work, and whether that is new.

@@ -103,15 +103,16 @@ func Pending(outcomes []Outcome) bool {
 }
 
 // ShouldReport says whether outcomes are to be told. Late says that enough was tried for
-// what comes by itself in a moment to have come. Told says that this generation of the
-// Work was told of before: then the silence of the member takes nothing back. That the
+// what comes by itself in a moment to have come. Reported says that this generation of the
+// Work was told of before: then the silence of the member about some manifests takes nothing back, and hides nothing
+// of what came of the others. That the
 // member does not answer is said of the Cluster, once, and not of each of its Works.
 func ShouldReport(outcomes []Outcome, late, reported bool) bool {
 	if !Pending(outcomes) {
 		return true
 	}
-	silent := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result == Unanswered })
-	return late && (!reported || !silent)
+	failed := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result == Waiting || o.Result == Refused || o.Result == Throttled })
+	return late && (!reported || failed)
 }
 
 // Settled says whether no manifest needs another try before its time: each was applied, or

@@ -92,7 +92,8 @@ func TestNewsworthy(t *testing.T) {
 		"but when it has not come":                               {[]plan.Outcome{applied, waiting}, true, true, true},
 		"the silence of the member is told of what is new":       {[]plan.Outcome{unanswered}, true, false, true},
 		"and takes nothing back of what was told":                {[]plan.Outcome{applied, unanswered}, true, true, false},
-		"whatever else came of it":                               {[]plan.Outcome{refused, waiting, unanswered}, true, true, false},
+		"nor hides that another one is refused":                  {[]plan.Outcome{refused, unanswered}, true, true, true},
+		"or waits":                                               {[]plan.Outcome{waiting, unanswered}, true, true, true},
 		"at first it is not told of anything, as it may be over": {[]plan.Outcome{unanswered}, false, false, false},
 	}
 	for name, tc := range cases {
