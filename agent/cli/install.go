@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type installFlags struct {
 	priorityClass string
 	namespaces    []string
 	kinds         []string
+	safeKinds     []string
 	upgrades      []string
 
 	// proxy is that of the agent; nil is that of this process.
@@ -49,11 +51,12 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.upgrades, "upgrade-images", nil, "repositories of which the hub may have that agent run another image, each a name or, with / at its end, all below it; none: the hub upgrades nothing here (default: as an agent that is installed has it; else the repository of --image)")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined, '' for none (default: as an agent that is installed has it; else none)")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps, '' for none (default: as an agent that is installed has it; else none)")
+	flags.StringSliceVar(&f.safeKinds, "safe-kinds", nil, "of these, kinds of which you know that they run no pods and give no rights: without that, only some kinds of Kubernetes are accepted where karmada-system is among --namespaces, in which the agent could change its own Deployment by others, '' for none (default: as an agent that is installed has it; else none)")
 }
 
 func (f *installFlags) validate(printing bool) error {
-	if !f.wanted && !printing && (len(f.namespaces) > 0 || len(f.kinds) > 0) {
-		return errors.New("--namespaces and --kinds are for --install and --print manifests; the rights of an agent that runs as a process are those of its kubeconfig")
+	if !f.wanted && !printing && (len(f.namespaces) > 0 || len(f.kinds) > 0 || len(f.safeKinds) > 0) {
+		return errors.New("--namespaces, --kinds and --safe-kinds are for --install and --print manifests; the rights of an agent that runs as a process are those of its kubeconfig")
 	}
 	for _, name := range []string{"image", "priority-class", "state-volume", "upgrade-images"} {
 		if !f.wanted && !printing && f.given(name) {
@@ -68,9 +71,11 @@ func (f *installFlags) validate(printing bool) error {
 			return fmt.Errorf("--upgrade-images %q is no repository, such as registry.example/fairlead/agent without a tag; none stands alone", repository)
 		}
 	}
-	for _, kind := range f.kinds {
-		if kind == "" || strings.ContainsAny(kind, "/ *") || strings.ToLower(kind) != kind {
-			return fmt.Errorf("--kinds %q is not of the form RESOURCE or RESOURCE.GROUP, such as deployments.apps", kind)
+	for flag, kinds := range map[string][]string{"kinds": f.kinds, "safe-kinds": f.safeKinds} {
+		for _, kind := range kinds {
+			if kind == "" || strings.ContainsAny(kind, "/ *") || strings.ToLower(kind) != kind {
+				return fmt.Errorf("--%s %q is not of the form RESOURCE or RESOURCE.GROUP, such as deployments.apps", flag, kind)
+			}
 		}
 	}
 	return nil
@@ -101,6 +106,10 @@ func (f *installFlags) keep(ctx context.Context, installer *install.Installer, a
 	if !f.given("kinds") && len(is.Kinds) > 0 {
 		f.kinds = is.Kinds
 		note("kinds", strings.Join(is.Kinds, ","))
+	}
+	if !f.given("safe-kinds") && len(is.SafeKinds) > 0 {
+		f.safeKinds = is.SafeKinds
+		note("safe-kinds", strings.Join(is.SafeKinds, ","))
 	}
 	if !f.given("as-service-account") && is.Account != "" {
 		*account = is.Account
@@ -140,7 +149,25 @@ func (f *installFlags) options(account string) manifest.Options {
 	case upgrades[0] == none:
 		upgrades = nil
 	}
-	return manifest.Options{Image: f.image, UpgradeImages: upgrades, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Account: account, Proxy: proxy, PriorityClass: &f.priorityClass}
+	return manifest.Options{
+		Image: f.image, UpgradeImages: upgrades, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, SafeKinds: f.safeKinds, Account: account,
+		Proxy: proxy, PriorityClass: &f.priorityClass,
+	}
+}
+
+// refused says what the chart refuses to make of the flags; nil if nothing. It is found by making it, so that there is one rule.
+func (f *installFlags) refused(ctx context.Context, installer *install.Installer, account string, operators operatorFlags) ([]registration.Finding, error) {
+	o := f.options(account)
+	var err error
+	if o.Operators, err = operators.wanted(ctx, installer); err != nil {
+		return nil, err
+	}
+	refusal := manifest.Refusal(o)
+	if refusal == "" {
+		return nil, nil
+	}
+	is, advice, _ := strings.Cut(refusal, ": ")
+	return []registration.Finding{{Check: "install", Is: is, Advice: cmp.Or(advice, "say it otherwise")}}, nil
 }
 
 // print prints an agent that joins by itself.

@@ -134,7 +134,13 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 	}
 	options.Rights = registration.RightsToApply(f.install.namespaces, f.install.kinds, f.join.account)
 	if f.check || !registration.Joined(ctx, options) {
-		if err := checkJoin(ctx, options, out); err != nil {
+		var refused []registration.Finding
+		if f.install.wanted {
+			if refused, err = f.install.refused(ctx, installer, f.join.account, f.operators); err != nil {
+				return err
+			}
+		}
+		if err := checkJoin(ctx, options, refused, out); err != nil {
 			return err
 		}
 		if f.check {

@@ -9,17 +9,20 @@ import (
 	"fairlead.dev/agent/registration"
 )
 
-// checkJoin prints what would be in the way of a join, and fails if anything is.
-func checkJoin(ctx context.Context, options registration.Options, out io.Writer) error {
+// checkJoin prints what would be in the way of a join, after what was found before, and fails if anything is.
+func checkJoin(ctx context.Context, options registration.Options, found []registration.Finding, out io.Writer) error {
 	// A script that keeps only the diagnosis is to know the reasons too.
 	var reasons []string
-	err := registration.Check(ctx, options, func(finding registration.Finding) {
+	tell := func(finding registration.Finding) {
 		printFinding(out, finding)
 		if finding.Failed() {
 			reasons = append(reasons, finding.Check+": "+finding.Is)
 		}
-	})
-	if err != nil {
+	}
+	for _, finding := range found {
+		tell(finding)
+	}
+	if err := registration.Check(ctx, options, tell); err != nil {
 		return err
 	}
 	if len(reasons) > 0 {

@@ -31,7 +31,8 @@ func printInstalled(ctx context.Context, out io.Writer, installer *install.Insta
 			"if it was changed by hand, take that back, print the values, and add it to their extraArgs", contract.SystemNamespace, manifest.Name, strings.Join(is.Other, ", "))
 	}
 	o := manifest.Options{
-		Image: is.Image, UpgradeImages: is.UpgradeImages, Namespaces: is.Namespaces, Kinds: is.Kinds, Account: is.Account, Proxy: is.Proxy, PriorityClass: &is.PriorityClass,
+		Image: is.Image, UpgradeImages: is.UpgradeImages, Namespaces: is.Namespaces, Kinds: is.Kinds, SafeKinds: is.SafeKinds, Account: is.Account, Proxy: is.Proxy,
+		PriorityClass: &is.PriorityClass,
 	}
 	if o.Volume, _, err = installer.StateVolume(ctx); err != nil {
 		return err

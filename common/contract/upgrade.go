@@ -12,3 +12,7 @@ const (
 // AgentJoinAnnotation is on the template of the pods of an agent that `agent join --install` has installed: of which join it is. With
 // another one the Deployment makes a pod anew, which takes over what the hub gave it.
 const AgentJoinAnnotation = "fairlead.dev/agent-join"
+
+// SafeKindsAnnotation is on the Deployment of an agent that is confined to kinds, in its own namespace: those of which its owner said that they run no
+// pods and give no rights, RESOURCE.GROUP, separated by commas.
+const SafeKindsAnnotation = "fairlead.dev/safe-kinds"

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,6 +10,12 @@ import (
 
 	"sigs.k8s.io/yaml"
 )
+
+// RefusedError says what values the chart refuses, in its words.
+type RefusedError struct{ message string }
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.message }
 
 // function is one that templates may call, with so many arguments; without a number any.
 type function struct {
@@ -45,7 +50,7 @@ func functions() map[string]function {
 			}
 			return a[0]
 		}),
-		"fail":    {arguments: 1, of: func(a []any) (any, error) { return nil, errors.New(text(a[0])) }},
+		"fail":    {arguments: 1, of: func(a []any) (any, error) { return nil, &RefusedError{text(a[0])} }},
 		"has":     {arguments: 2, of: has},
 		"join":    {arguments: 2, of: join},
 		"nindent": {arguments: 2, of: nindent},

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,6 +57,9 @@ type Options struct {
 	// Namespaces and Kinds (each RESOURCE or RESOURCE.GROUP) are all that the agent may
 	// apply; none is all.
 	Namespaces, Kinds []string
+	// SafeKinds are those of the Kinds of which is said that they run no pods and give no rights: others that are not known to do
+	// neither are refused beside the agent itself.
+	SafeKinds []string
 	// Account is the ServiceAccount of each namespace as which the agent applies what is in there;
 	// empty is as itself.
 	Account string
@@ -109,6 +113,18 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
+// Refusal says what about options the chart refuses, and after a colon what to do; empty if nothing.
+func Refusal(o Options) string {
+	_, err := Objects(o)
+	if refused, ok := errors.AsType[*chart.RefusedError](err); ok {
+		return refused.Error()
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // HasState says whether an object is the Secret that has what the agent is on the hub.
 func HasState(obj *unstructured.Unstructured) bool {
 	return obj.GetKind() == "Secret" && obj.GetName() == Name
@@ -148,6 +164,7 @@ func Values(o Options) map[string]any {
 		"createNamespace": true,
 		"namespaces":      list(o.Namespaces),
 		"kinds":           list(o.Kinds),
+		"safeKinds":       list(o.SafeKinds),
 		"state":           state(o.Volume),
 		"upgrades":        map[string]any{"enabled": len(o.UpgradeImages) > 0, "repositories": list(o.UpgradeImages)},
 		"join":            map[string]any{"joined": true},

@@ -160,11 +160,22 @@ func TestAnAgentThatIsConfinedCannotChangeItsOwnDeployment(t *testing.T) {
 		options Options
 		refused bool
 	}{
-		"all kinds":                           {options: Options{}, refused: true},
-		"Deployments":                         {options: Options{Kinds: []string{"configmaps", "deployments.apps"}}, refused: true},
-		"pods, which have accounts":           {options: Options{Kinds: []string{"pods"}}, refused: true},
-		"Secrets, which have tokens":          {options: Options{Kinds: []string{"secrets"}}, refused: true},
-		"rights":                              {options: Options{Kinds: []string{"rolebindings.rbac.authorization.k8s.io"}}, refused: true},
+		"all kinds":                     {options: Options{}, refused: true},
+		"Deployments":                   {options: Options{Kinds: []string{"configmaps", "deployments.apps"}}, refused: true},
+		"pods, which have accounts":     {options: Options{Kinds: []string{"pods"}}, refused: true},
+		"Secrets, which have tokens":    {options: Options{Kinds: []string{"secrets"}}, refused: true},
+		"rights":                        {options: Options{Kinds: []string{"rolebindings.rbac.authorization.k8s.io"}}, refused: true},
+		"a kind that nobody here knows": {options: Options{Kinds: []string{"configmaps", "rollouts.argoproj.io"}}, refused: true},
+		"all kinds of a group":          {options: Options{Kinds: []string{"*.apps"}}, refused: true},
+		"all kinds by name":             {options: Options{Kinds: []string{"*"}}, refused: true},
+		"a kind that makes tokens":      {options: Options{Kinds: []string{"serviceaccounts/token"}}, refused: true},
+		"Deployments that are said to be safe": {
+			options: Options{Kinds: []string{"deployments.apps"}, SafeKinds: []string{"deployments.apps"}}, refused: true,
+		},
+		"another kind than the one that is said to be safe": {
+			options: Options{Kinds: []string{"widgets.example.com", "gadgets.example.com"}, SafeKinds: []string{"widgets.example.com"}}, refused: true,
+		},
+		"a kind that is said to be safe":      {options: Options{Kinds: []string{"widgets.example.com"}, SafeKinds: []string{"widgets.example.com"}}},
 		"what is of no use for that":          {options: Options{Kinds: []string{"configmaps", "services"}}},
 		"all kinds, as an account that may":   {options: Options{Account: "tenant"}},
 		"Deployments, as an account that may": {options: Options{Account: "tenant", Kinds: []string{"deployments.apps"}}},
@@ -175,10 +186,14 @@ func TestAnAgentThatIsConfinedCannotChangeItsOwnDeployment(t *testing.T) {
 			tc.options.Namespaces = []string{"shop", contract.SystemNamespace}
 			objects, err := Objects(tc.options)
 			if tc.refused {
-				g.Expect(err).To(MatchError(ContainSubstring("could change its own Deployment")))
+				g.Expect(err).To(MatchError(Or(ContainSubstring("could change its own Deployment"), ContainSubstring("whatever is said of it"))))
+				is, advice, _ := strings.Cut(Refusal(tc.options), ": ")
+				g.Expect(is).NotTo(ContainSubstring("templates/"))
+				g.Expect(advice).To(ContainSubstring("of agent join"))
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(Refusal(tc.options)).To(BeEmpty())
 			for _, rule := range rulesOf(t, objects)[contract.SystemNamespace] {
 				for _, resource := range rule.Resources {
 					if resource == "*" || resource == "deployments" {

@@ -9,17 +9,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"fairlead.dev/common/contract"
 )
 
 // Settings are what an installed agent was told to run with and to do, read from what it consists of: so they are also true of one that
 // was changed since, or made by Helm.
 type Settings struct {
-	// Image, Namespaces, Kinds, Account, Proxy and PriorityClass are as in Options.
-	Image             string
-	Namespaces, Kinds []string
-	Account           string
-	Proxy             map[string]string
-	PriorityClass     string
+	// Image, Namespaces, Kinds, SafeKinds, Account, Proxy and PriorityClass are as in Options.
+	Image                        string
+	Namespaces, Kinds, SafeKinds []string
+	Account                      string
+	Proxy                        map[string]string
+	PriorityClass                string
 	// UpgradeImages are as in Options: none if the hub may not upgrade the agent.
 	UpgradeImages []string
 	// Other are arguments that Options do not make.
@@ -35,7 +37,9 @@ func (s *Settings) IsConfined() bool {
 // namespaces, or of everywhere if it is not confined to some. That they do not say to which kinds it is confined is an error, unless it
 // need not be known.
 func SettingsOf(agent, guard *appsv1.Deployment, rules func(namespaces []string) ([][]rbacv1.PolicyRule, error), needKinds bool) (Settings, error) {
-	out := Settings{Proxy: map[string]string{}, PriorityClass: agent.Spec.Template.Spec.PriorityClassName}
+	out := Settings{
+		Proxy: map[string]string{}, PriorityClass: agent.Spec.Template.Spec.PriorityClassName, SafeKinds: split(agent.Annotations[contract.SafeKindsAnnotation]),
+	}
 	if c := containerOf(agent); c != nil {
 		out.Image = c.Image
 		out.readArguments(c.Args)

@@ -18,7 +18,11 @@ func TestSettingsAreWhatTheAgentWasMadeOf(t *testing.T) {
 		"the hub upgrades nothing":       {Image: "r.example/agent:v1"},
 		"kinds everywhere":               {Image: "agent:v1", Kinds: []string{"configmaps", "deployments.apps", "roles.rbac.authorization.k8s.io"}},
 		"namespaces, of which one is it": {Image: "agent:v1", Namespaces: []string{"karmada-system", "shop"}, Kinds: []string{"configmaps"}, UpgradeImages: []string{"a", "b/"}},
-		"its namespace, as an account":   {Image: "agent:v1", Namespaces: []string{"karmada-system"}, Account: "tenant", UpgradeImages: []string{"a"}},
+		"its namespace, and a kind that is said to be safe": {
+			Image: "agent:v1", Namespaces: []string{"karmada-system"}, Kinds: []string{"configmaps", "widgets.example.com"}, SafeKinds: []string{"widgets.example.com"},
+			UpgradeImages: []string{"a"},
+		},
+		"its namespace, as an account": {Image: "agent:v1", Namespaces: []string{"karmada-system"}, Account: "tenant", UpgradeImages: []string{"a"}},
 		"kinds in namespaces, as an account": {
 			Image: "agent:v1", Namespaces: []string{"shop", "till"}, Kinds: []string{"configmaps", "deployments.apps"}, Account: "tenant",
 			Proxy: map[string]string{"HTTPS_PROXY": "http://p.example:3128", "NO_PROXY": "10.0.0.0/8"}, PriorityClass: &none,
@@ -57,6 +61,7 @@ func TestSettingsAreWhatTheAgentWasMadeOf(t *testing.T) {
 			g.Expect(got.Image).To(Equal(o.Image))
 			g.Expect(got.Namespaces).To(Equal(o.Namespaces))
 			g.Expect(got.Kinds).To(Equal(o.Kinds))
+			g.Expect(got.SafeKinds).To(ConsistOf(o.SafeKinds))
 			g.Expect(got.Account).To(Equal(o.Account))
 			g.Expect(got.UpgradeImages).To(Equal(o.UpgradeImages))
 			g.Expect(got.Other).To(BeEmpty())

@@ -42,6 +42,22 @@ make or bind without bind and escalate. An agent that is confined to namespaces 
 {{- end }}
 {{- end }}
 
+{{- /* Whether a kind runs pods or gives rights: yes, no, or unknown. All that is not listed here is unknown: what a custom kind makes is up to
+whoever wrote its controller. */}}
+{{- define "agent.kindRuns" -}}
+{{- if or (eq . "deployments.apps") (eq . "replicasets.apps") (eq . "statefulsets.apps") (eq . "daemonsets.apps") (eq . "pods") (eq . "replicationcontrollers") (eq . "jobs.batch") (eq . "cronjobs.batch") (eq . "secrets") (eq . "roles.rbac.authorization.k8s.io") (eq . "rolebindings.rbac.authorization.k8s.io") -}}
+yes
+{{- else if or (eq . "configmaps") (eq . "services") (eq . "endpoints") (eq . "events") (eq . "limitranges") (eq . "persistentvolumeclaims") (eq . "resourcequotas") (eq . "serviceaccounts") (eq . "horizontalpodautoscalers.autoscaling") (eq . "leases.coordination.k8s.io") (eq . "endpointslices.discovery.k8s.io") (eq . "events.events.k8s.io") (eq . "ingresses.networking.k8s.io") (eq . "networkpolicies.networking.k8s.io") (eq . "poddisruptionbudgets.policy") -}}
+no
+{{- else -}}
+unknown
+{{- end }}
+{{- end }}
+
+{{- define "agent.unknownKind" -}}
+namespaces has karmada-system, where the agent itself is, and kinds has {{ . }}, of which nobody here knows whether it runs pods or gives rights, by which the agent could change its own Deployment: if you know that it does not, add it to safeKinds as well (--safe-kinds of agent join); otherwise take it out of kinds (--kinds), set asServiceAccount (--as-service-account), or leave karmada-system out of namespaces (--namespaces)
+{{- end }}
+
 {{- /* Values that contradict one another, or that are missing. */}}
 {{- define "agent.check" -}}
 {{- with .Values }}
@@ -70,9 +86,17 @@ make or bind without bind and escalate. An agent that is confined to namespaces 
 {{- fail "namespaces has karmada-system, where the agent itself is, and kinds is empty, so the agent could change its own Deployment: set kinds (--kinds of agent join) to some that run no pods and give no rights, such as configmaps, set asServiceAccount (--as-service-account), or leave karmada-system out of namespaces (--namespaces)" }}
 {{- end }}
 {{- range .kinds }}
-{{- if or (eq . "deployments.apps") (eq . "replicasets.apps") (eq . "statefulsets.apps") (eq . "daemonsets.apps") (eq . "pods") (eq . "replicationcontrollers") (eq . "jobs.batch") (eq . "cronjobs.batch") (eq . "secrets") (eq . "roles.rbac.authorization.k8s.io") (eq . "rolebindings.rbac.authorization.k8s.io") }}
+{{- if eq (include "agent.kindRuns" .) "yes" }}
 {{- fail "namespaces has karmada-system, where the agent itself is, and kinds has one that runs pods or gives rights, so the agent could change its own Deployment: take workloads, secrets, roles and rolebindings out of kinds (--kinds of agent join), set asServiceAccount (--as-service-account), or leave karmada-system out of namespaces (--namespaces)" }}
 {{- end }}
+{{- if and (eq (include "agent.kindRuns" .) "unknown") (not (has . $.Values.safeKinds)) }}
+{{- fail (include "agent.unknownKind" .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range .safeKinds }}
+{{- if eq (include "agent.kindRuns" .) "yes" }}
+{{- fail "safeKinds has one that runs pods or gives rights, whatever is said of it: take workloads, secrets, roles and rolebindings out of safeKinds (--safe-kinds of agent join)" }}
 {{- end }}
 {{- end }}
 {{- if and .upgrades.repositories (not .upgrades.enabled) }}
