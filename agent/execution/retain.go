@@ -23,9 +23,11 @@ func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live
 		return nil, fmt.Errorf("taking over what belongs to the member: %w", err)
 	}
 	retained = plan.Stripped(retained)
-	if !equality.Semantic.DeepEqual(retained.Object, m.Desired.Object) || r.takesNumbers(ctx, m, live) {
+	if !equality.Semantic.DeepEqual(retained.Object, m.Desired.Object) || !r.memory.IsStale(m.Object) || r.takesNumbers(ctx, m, live) {
 		// What was taken over must still be so when it arrives: the informer may be behind
-		// an autoscaler, and we would undo what it did.
+		// an autoscaler, and we would undo what it did. Whether anything is taken over that is the same in the manifest at the moment
+		// takes another question, which may go to a webhook: it is asked only where an apply met another version, as where a controller
+		// writes the status all the time.
 		retained.SetResourceVersion(live.Object.GetResourceVersion())
 	}
 	return retained, nil

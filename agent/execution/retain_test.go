@@ -1,21 +1,25 @@
 package execution
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"fairlead.dev/agent/execution/plan"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 )
 
 func TestWhatIsRetainedMustStillBeSoWhenItArrives(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &Reconciler{interpreter: native.New(), memory: newMemory()}
+	asked := &countingInterpreter{Interpreter: native.New()}
+	r := &Reconciler{interpreter: asked, memory: newMemory()}
 	web := func(labels map[string]any, replicas int64) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment",
@@ -40,10 +44,30 @@ func TestWhatIsRetainedMustStillBeSoWhenItArrives(t *testing.T) {
 	g.Expect(same.Object["spec"]).To(HaveKeyWithValue("replicas", int64(7)))
 	g.Expect(same.GetResourceVersion()).To(Equal("42"))
 
-	// Where nothing is taken over, any version will do: no conflict with a rollout.
+	// Whether anything is taken over that is the same is not asked at once: a webhook may have to answer that.
 	ours := retain(web(map[string]any{}, 2))
 	g.Expect(ours.Object["spec"]).To(HaveKeyWithValue("replicas", int64(2)))
-	g.Expect(ours.GetResourceVersion()).To(BeEmpty())
+	g.Expect(ours.GetResourceVersion()).To(Equal("42"))
+	g.Expect(asked.times).To(Equal(3), "one question each")
+
+	// Where nothing is taken over, any version will do: no more conflicts with a rollout than one.
+	name := plan.ObjectOf(live)
+	r.memory.Begin(types.NamespacedName{Namespace: "works", Name: "web"}, 1, []plan.Object{name})
+	r.memory.MarkStale(name)
+	g.Expect(retain(web(map[string]any{}, 2)).GetResourceVersion()).To(BeEmpty())
 	g.Expect(retain(web(map[string]any{}, 7)).GetResourceVersion()).To(BeEmpty())
+	g.Expect(retain(web(map[string]any{contract.RetainReplicasLabel: contract.LabelTrue}, 7)).GetResourceVersion()).To(Equal("42"))
 	g.Expect(live.Object["spec"]).To(HaveKeyWithValue("replicas", int64(7)))
+}
+
+// countingInterpreter counts what it is asked.
+type countingInterpreter struct {
+	interpreter.Interpreter
+
+	times int
+}
+
+func (c *countingInterpreter) Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	c.times++
+	return c.Interpreter.Retain(ctx, desired, observed)
 }
