@@ -27,7 +27,7 @@ type step struct {
 	disturbed bool
 	// wait is how long the object has to wait until it is put back once more, or until it is looked for again that no informer shows.
 	wait time.Duration
-	// noRoom says that nothing was sent, since there was no room for it.
+	// noRoom says that nothing was sent, or asked, since there was no room for it.
 	noRoom bool
 	// immutable is the object of which the member refuses a change, since a field of it cannot change; nil if it does not. What
 	// becomes of it is up to its Work, and not counted yet.
@@ -81,7 +81,9 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	if v.decision.Action == plan.Read || v.decision.Action == plan.Apply && v.suspect && v.live.Object != nil {
 		var err error
 		if v.found, err = readBy(ctx, r.memberClient, m.Object); err != nil {
-			return failed(r.judge(ctx, work, m.Object, err))
+			s := failed(r.judge(ctx, work, m.Object, err))
+			s.noRoom = errors.Is(err, errNoRoom)
+			return s
 		}
 		v.live = plan.Found(slimmed(v.found))
 		v.decision = plan.Decide(work, m, v.live, record)

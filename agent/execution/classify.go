@@ -117,11 +117,12 @@ func mindsVersion(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
 }
 
-// calledWebhook says whether an API server asked an admission webhook, which was not reached, did not answer in time or said nothing that it
-// understood. These are the words of Kubernetes.
+// calledWebhook says whether an API server asked an admission or a conversion webhook, which was not reached, did not answer in time or said nothing
+// that it understood. These are the words of Kubernetes.
 func calledWebhook(err error) bool {
 	status, ok := statusOf(err)
-	return ok && apierrors.IsInternalError(err) && strings.Contains(status.Message, "failed calling webhook")
+	return ok && apierrors.IsInternalError(err) &&
+		(strings.Contains(status.Message, "failed calling webhook") || strings.Contains(status.Message, "conversion webhook for "))
 }
 
 // immutable says whether a change was refused because a field cannot change. The API has

@@ -164,7 +164,8 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	if r.reader == nil {
 		r.reader = deps.MemberClient
 	}
-	r.memberClient = boundedClient{Client: deps.MemberClient, slow: newSlowWrites(deps.Clock, cmp.Or(deps.Workers, defaultWorkers))}
+	slow := newSlowRequests(deps.Clock, cmp.Or(deps.Workers, defaultWorkers))
+	r.memberClient, r.reader = boundedClient{Client: deps.MemberClient, slow: slow}, boundedReader{Reader: r.reader, slow: slow}
 	if r.hubRefuses == nil {
 		r.hubRefuses = func() (time.Time, bool) { return time.Time{}, false }
 	}

@@ -3,12 +3,14 @@ package execution
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -26,17 +28,17 @@ func hanging() error {
 
 // slowTest makes writes at a time that passes as it says.
 type slowTest struct {
-	*slowWrites
+	*slowRequests
 
 	now *clocktesting.FakePassiveClock
 }
 
 func newSlowTest() *slowTest {
 	now := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
-	return &slowTest{slowWrites: newSlowWrites(now, 8), now: now}
+	return &slowTest{slowRequests: newSlowRequests(now, 8), now: now}
 }
 
-func (s *slowTest) begin(p place, n int) (writes []*write) {
+func (s *slowTest) begin(p place, n int) (writes []*request) {
 	for range n {
 		if w, ok := s.Begin(p); ok {
 			writes = append(writes, w)
@@ -45,7 +47,7 @@ func (s *slowTest) begin(p place, n int) (writes []*write) {
 	return writes
 }
 
-func (s *slowTest) end(writes []*write, err error) {
+func (s *slowTest) end(writes []*request, err error) {
 	for _, w := range writes {
 		s.End(w, err)
 	}
@@ -54,7 +56,7 @@ func (s *slowTest) end(writes []*write, err error) {
 func (s *slowTest) pass(d time.Duration) { s.now.SetTime(s.now.Now().Add(d)) }
 
 func placeAt(kind, namespace string) place {
-	return place{GroupKind: schema.GroupKind{Kind: kind}, namespace: namespace}
+	return place{GroupKind: schema.GroupKind{Kind: kind}, namespace: namespace, act: actWrite}
 }
 
 func TestWritesThatAreSlowHoldAFewWorkersOnly(t *testing.T) {
@@ -120,7 +122,7 @@ func TestAPlaceIsSlowForSomeTime(t *testing.T) {
 func TestSlowPlacesTakeTurns(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newSlowTest()
-	places := []place{placeAt("A", "shop"), placeAt("B", "mail"), placeAt("C", "post"), {GroupKind: schema.GroupKind{Kind: "A"}, namespace: "shop", deletes: true}}
+	places := []place{placeAt("A", "shop"), placeAt("B", "mail"), placeAt("C", "post"), {GroupKind: schema.GroupKind{Kind: "A"}, namespace: "shop", act: actDelete}}
 	for _, at := range places {
 		s.end(s.begin(at, 1), hanging())
 	}
@@ -143,7 +145,7 @@ func TestSlowPlacesTakeTurns(t *testing.T) {
 	// All of them have their turn, though one asks much more often.
 	turns := map[place]int{}
 	for range 40 {
-		var writes []*write
+		var writes []*request
 		for _, at := range places {
 			n := 1
 			if at == hangs {
@@ -168,13 +170,60 @@ func TestDeletionsDoNotWaitForWhatIsMade(t *testing.T) {
 	g, s := NewWithT(t), newSlowTest()
 	made := placeAt("A", "shop")
 	deleted := made
-	deleted.deletes = true
+	deleted.act = actDelete
 	s.end(s.begin(made, 1), hanging())
 	g.Expect(s.begin(made, 100)).To(HaveLen(2))
 	tries := s.begin(deleted, 8)
 	g.Expect(tries).To(HaveLen(2))
 	s.end(tries, nil)
 	g.Expect(s.begin(deleted, 8)).To(HaveLen(8))
+}
+
+// convertingReader is a member one of whose conversion webhooks is not reached.
+type convertingReader struct {
+	client.Reader
+
+	asked map[string]int
+}
+
+func (r convertingReader) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	return r.answer(obj.GetObjectKind().GroupVersionKind().Kind)
+}
+
+func (r convertingReader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	return r.answer(list.GetObjectKind().GroupVersionKind().Kind)
+}
+
+func (r convertingReader) answer(kind string) error {
+	r.asked[kind]++
+	if strings.HasPrefix(kind, "Widget") {
+		return apierrors.NewInternalError(errors.New(`conversion webhook for example.com/v1, Kind=Widget failed: Post "https://converts.example/": context deadline exceeded`))
+	}
+	return nil
+}
+
+// What is read goes through webhooks as well, which hold no more workers than those of writes.
+func TestReadsThatAreSlowHoldAFewWorkersOnly(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newSlowTest()
+	member := convertingReader{asked: map[string]int{}}
+	reader := boundedReader{Reader: member, slow: s.slowRequests}
+	of := func(kind string) *unstructured.Unstructured {
+		return prototype(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind})
+	}
+	key := client.ObjectKey{Namespace: "shop", Name: "one"}
+	g.Expect(reader.Get(t.Context(), key, of("Widget"))).To(MatchError(ContainSubstring("conversion webhook")))
+	held := s.begin(place{GroupKind: schema.GroupKind{Group: "example.com", Kind: "Widget"}, namespace: "shop", act: actRead}, 8)
+	g.Expect(held).To(HaveLen(2), "it is known to be slow")
+	g.Expect(reader.Get(t.Context(), key, of("Widget"))).To(MatchError(errNoRoom))
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(of("WidgetList").GroupVersionKind())
+	g.Expect(reader.List(t.Context(), list, client.InNamespace("shop"))).To(MatchError(errNoRoom))
+	g.Expect(member.asked).To(Equal(map[string]int{"Widget": 1}))
+	key.Namespace = "mail"
+	g.Expect(reader.Get(t.Context(), key, of("Gadget"))).To(Succeed(), "the others go through")
+	s.end(held, nil)
+	g.Expect(reader.List(t.Context(), list, client.InNamespace("shop"))).To(MatchError(ContainSubstring("conversion webhook")), "there is room")
 }
 
 type panickingClient struct{ client.Client }
@@ -186,7 +235,7 @@ func (panickingClient) Delete(context.Context, client.Object, ...client.DeleteOp
 func TestAWriteThatPanicsEnds(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newSlowTest()
-	b := boundedClient{Client: panickingClient{}, slow: s.slowWrites}
+	b := boundedClient{Client: panickingClient{}, slow: s.slowRequests}
 	g.Expect(func() { _ = b.Delete(t.Context(), &unstructured.Unstructured{}) }).To(Panic())
 	g.Expect(s.under).To(BeEmpty())
 }
