@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -69,6 +70,10 @@ func (t *tally) WatchWithContext(ctx context.Context, options metav1.ListOptions
 	}
 	t.workload.mu.Lock()
 	defer t.workload.mu.Unlock()
+	if t.unread.reason != "" && t.forget != nil {
+		began.Stop()
+		return nil, apierrors.NewResourceExpired("what was known was forgotten: all is listed anew")
+	}
 	t.read()
 	return began, nil
 }

@@ -208,7 +208,8 @@ func TestAWatchThatFailsForGoodIsLost(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				g.Expect(reason()).To(Equal(workv1alpha1.ReasonWatchFailing))
 				_, message := w.Lost(gauges, "")
-				g.Expect(message).To(And(ContainSubstring("the kind Gauge of watched.example.com/v1"), ContainSubstring("conversion webhook"), ContainSubstring("APIService")))
+				g.Expect(message).To(And(
+					ContainSubstring("the kind Gauge of watched.example.com/v1"), ContainSubstring("conversion webhook"), ContainSubstring("APIService")))
 				m.answer(apierrors.NewInternalError(errors.New("dial tcp 10.0.0.1:41234: connect: connection refused")))
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
