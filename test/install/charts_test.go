@@ -117,10 +117,13 @@ func TestTheAgentRendersItsChartAsHelmDoes(t *testing.T) {
 	t.Parallel()
 	kinds := []string{"configmaps", "deployments.apps", "clusterroles.rbac.authorization.k8s.io"}
 	for name, v := range map[string]values{
-		"installed by agent join":      manifest.Values(manifest.Options{JoinHash: "0123456789"}),
-		"printed by agent join":        manifest.Values(manifest.Options{Join: &join, Image: "registry.example.com/agent:v1", Proxy: map[string]string{"NO_PROXY": "a,b"}}),
-		"confined to kinds":            manifest.Values(manifest.Options{Join: &join, Kinds: kinds, Volume: manifest.VolumeNone}),
-		"confined to namespaces":       manifest.Values(manifest.Options{Namespaces: []string{"a", "b"}, Kinds: kinds, Volume: "/srv/agent", PriorityClass: new("high")}),
+		"installed by agent join": manifest.Values(manifest.Options{JoinHash: "0123456789"}),
+		"printed by agent join":   manifest.Values(manifest.Options{Join: &join, Image: "registry.example.com/agent:v1", Proxy: map[string]string{"NO_PROXY": "a,b"}}),
+		"confined to kinds":       manifest.Values(manifest.Options{Join: &join, Kinds: kinds, Volume: manifest.VolumeNone}),
+		"confined to namespaces":  manifest.Values(manifest.Options{Namespaces: []string{"a", "b"}, Kinds: kinds, Volume: "/srv/agent", PriorityClass: new("high")}),
+		"confined beside itself": manifest.Values(manifest.Options{
+			Namespaces: []string{agentNamespace}, Kinds: []string{"configmaps", "widgets.example.com"}, SafeKinds: []string{"widgets.example.com"},
+		}),
 		"with what Helm alone can say": everythingOfAgents(),
 		"lets operators in":            manifest.Values(manifest.Options{Operators: manifest.Operators{Who: []string{"group:ops"}, May: []string{"nodes/proxy"}}}),
 		"lets them in as of old":       manifest.Values(manifest.Options{Operators: manifest.Operators{Who: []string{"user:alice", "group:ops"}, In: []string{"a"}, Legacy: true}}),
@@ -174,6 +177,8 @@ func TestValuesThatContradictOneAnotherAreRefused(t *testing.T) {
 		"images of no use":      {"agent", agentValues(values{"upgrades": values{"enabled": false, "repositories": []any{"a/"}}}), "set upgrades.enabled=true, or unset upgrades.repositories"},
 		"its own namespace":     {"agent", agentValues(values{"namespaces": []any{"a", agentNamespace}}), "could change its own Deployment: set kinds"},
 		"its own Deployment":    {"agent", agentValues(values{"namespaces": []any{agentNamespace}, "kinds": []any{"configmaps", "deployments.apps"}}), "take workloads, secrets, roles"},
+		"a kind nobody knows":   {"agent", agentValues(values{"namespaces": []any{agentNamespace}, "kinds": []any{"configmaps", "widgets.example.com"}}), "widgets.example.com, of which nobody here knows"},
+		"a kind that runs pods": {"agent", agentValues(values{"kinds": []any{"pods"}, "safeKinds": []any{"pods"}}), "whatever is said of it"},
 		"a hub without a name":  {"hub", values{}, "embedded.advertiseHost is empty: set it"},
 		"a hub with two APIs":   {"hub", values{"embedded": embedded, "external": external}, "set mode=external, or"},
 		"no API":                {"hub", values{"mode": "external"}, "external.advertiseURL is empty: set it"},
