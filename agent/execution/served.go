@@ -67,7 +67,7 @@ func (r *Reconciler) mapping(ctx context.Context, work types.NamespacedName, obj
 // out what it serves, so nothing follows from that.
 func (r *Reconciler) serves(ctx context.Context, object plan.Object) (bool, error) {
 	if r.discovery.Ready(ctx) != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // It is asked again.
 	}
 	found, served, err := r.servedSoFar(ctx, object)
 	if err != nil || served && found.Version == object.Version {

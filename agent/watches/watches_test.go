@@ -166,7 +166,7 @@ func TestAWatchThatIsRefusedIsLostUntilItBeginsAgain(t *testing.T) {
 }
 
 // run runs an informer of the member, which has seen all objects.
-func (m *member) run(t *testing.T, w *watches.Watches, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func (m *member) run(t *testing.T, w *watches.Watches, indexers toolscache.Indexers) {
 	t.Helper()
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(gauges)
@@ -182,7 +182,6 @@ func (m *member) run(t *testing.T, w *watches.Watches, indexers toolscache.Index
 	m.shown()
 	synctest.Wait()
 	NewWithT(t).Expect(informer.HasSynced()).To(BeTrue())
-	return informer
 }
 
 func TestAWatchThatFailsForGoodIsLost(t *testing.T) {
