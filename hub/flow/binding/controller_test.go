@@ -244,7 +244,7 @@ func overridePolicies(t *testing.T, s *stage) {
 		Equal([]string{"OverridePolicy idle, labelsOverrider[0]: the object has none of these labels to remove"}))
 	g.Expect(override.Names(w.work(t, "b", template).Annotations)).To(BeEmpty())
 
-	// If its policy names the template, that is a mistake, and told once; one about several objects means those that have the labels.
+	// If its policy names nothing but the template, that is a mistake, and told once; one about several objects means those that have the labels.
 	vain := And(HavePrefix("Warning OverriderWithoutEffect: "), ContainSubstring("changes nothing for cluster %q: OverridePolicy idle", w.member("b")))
 	g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(vain))
 	all := idle.DeepCopy()

@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,7 +47,7 @@ func overrideNotes(prefix string, s *scope, w *workv1alpha1.Work) []overrideNote
 }
 
 // withoutEffect returns clauses about the overriders that found nothing in the object of a Work that they could change. It is a mistake if
-// their policy names that object; one that is about several means those that have what it changes.
+// their policy names that object and no other; one that is about several means those that have what it changes.
 func (s *scope) withoutEffect(w *workv1alpha1.Work) (mistakes, others []string) {
 	ofCluster, ofNamespace := override.Read(w.Annotations)
 	sort := func(applied []override.Applied, kind string, isMeant func(name string) bool) {
@@ -60,22 +61,23 @@ func (s *scope) withoutEffect(w *workv1alpha1.Work) (mistakes, others []string) 
 	}
 	sort(ofCluster, "ClusterOverridePolicy", func(name string) bool {
 		return slices.ContainsFunc(s.policies.Cluster, func(p policyv1alpha1.ClusterOverridePolicy) bool {
-			return p.Name == name && s.isNamed(p.Spec.ResourceSelectors)
+			return p.Name == name && s.isOnlyNamed(p.Spec.ResourceSelectors, "")
 		})
 	})
 	sort(ofNamespace, "OverridePolicy", func(name string) bool {
 		return slices.ContainsFunc(s.policies.Namespaced, func(p policyv1alpha1.OverridePolicy) bool {
-			return p.Name == name && s.isNamed(p.Spec.ResourceSelectors)
+			return p.Name == name && s.isOnlyNamed(p.Spec.ResourceSelectors, p.Namespace)
 		})
 	})
 	return mistakes, others
 }
 
-// isNamed says whether selectors name the template.
-func (s *scope) isNamed(selectors []policyv1alpha1.ResourceSelector) bool {
+// isOnlyNamed says whether the selectors of a policy name the template and nothing else. A selector without a namespace means that of its policy,
+// and of a policy that has none, every object of that name.
+func (s *scope) isOnlyNamed(selectors []policyv1alpha1.ResourceSelector, namespace string) bool {
 	ref := &s.binding.BindingSpec().Resource
-	return slices.ContainsFunc(selectors, func(of policyv1alpha1.ResourceSelector) bool {
-		return of.APIVersion == ref.APIVersion && of.Kind == ref.Kind && of.Name == ref.Name && (of.Namespace == "" || of.Namespace == ref.Namespace)
+	return len(selectors) > 0 && !slices.ContainsFunc(selectors, func(of policyv1alpha1.ResourceSelector) bool {
+		return of.APIVersion != ref.APIVersion || of.Kind != ref.Kind || of.Name != ref.Name || cmp.Or(of.Namespace, namespace) != ref.Namespace
 	})
 }
 
