@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
@@ -24,9 +25,10 @@ import (
 	"fairlead.dev/agent/clusterstatus/facts"
 	"fairlead.dev/agent/clusterstatus/pods"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// showing is a member that shows one node and one pod, or answers with an error instead. It is used in a bubble of synctest.
+// showing is a member that shows one node and one pod, which is not ready, or answers with an error instead. It is used in a bubble of synctest.
 type showing struct {
 	client.WithWatch
 
@@ -48,6 +50,7 @@ func (s *showing) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	case *corev1.PodList:
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 		pod.Spec.NodeName = "a"
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
 		list.Items = []corev1.Pod{pod}
 		return s.answers["pods"]
 	}
@@ -98,6 +101,7 @@ func TestWhatCannotBeReadAnyMoreIsNotReportedAsItWas(t *testing.T) {
 	}{
 		"nodes that may not be read": {"nodes", forbidden("nodes"), 2 * time.Second, false, clusterv1alpha1.ReasonReadForbidden},
 		"pods that may not be read":  {"pods", forbidden("pods"), 2 * time.Second, true, clusterv1alpha1.ReasonReadForbidden},
+		"pods that are too much":     {"pods", apierrors.NewTooManyRequests("too busy", 1), 30 * time.Second, true, clusterv1alpha1.ReasonReadFailing},
 		"pods that fail to be read":  {"pods", apierrors.NewInternalError(errors.New("no room")), 30 * time.Second, true, clusterv1alpha1.ReasonReadFailing},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +109,14 @@ func TestWhatCannotBeReadAnyMoreIsNotReportedAsItWas(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
 				member := &showing{answers: map[string]error{}, watches: map[string][]*watch.FakeWatcher{}}
-				w := newWorkload(member, pods.New(clock.RealClock{}), clock.RealClock{})
+				unready := pods.New(clock.RealClock{})
+				pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
+				whyUnready := func() []workv1alpha1.PodReason {
+					reasons, known := unready.Of(pod)
+					g.Expect(known).To(BeTrue())
+					return reasons
+				}
+				w := newWorkload(member, unready, clock.RealClock{})
 				r := &Reconciler{workload: w, clock: clock.RealClock{}}
 				ctx, cancel := context.WithCancel(t.Context())
 				var done sync.WaitGroup
@@ -124,7 +135,9 @@ func TestWhatCannotBeReadAnyMoreIsNotReportedAsItWas(t *testing.T) {
 				g.Expect(report()).To(BeNil())
 				g.Expect(cluster.Status.NodeSummary.TotalNum).To(Equal(int32(1)))
 				g.Expect(cluster.Status.ResourceSummary.Allocated.Pods().Value()).To(Equal(int64(1)))
+				g.Expect(whyUnready()).To(HaveLen(1))
 
+				time.Sleep(2 * time.Second) // a watch that ends sooner is followed by a list
 				member.answer(tc.what, tc.answer)
 				time.Sleep(tc.notYet)
 				g.Expect(report()).To(BeNil(), "it may pass")
@@ -139,9 +152,10 @@ func TestWhatCannotBeReadAnyMoreIsNotReportedAsItWas(t *testing.T) {
 				g.Expect(cluster.Status.NodeSummary != nil).To(Equal(tc.wantNodes))
 
 				member.answer(tc.what, nil)
-				time.Sleep(2 * time.Minute)
+				time.Sleep(3 * time.Minute)
 				unknown = report()
 				g.Expect(unknown.Status).To(Equal(metav1.ConditionFalse))
+				g.Expect(whyUnready()).To(ConsistOf(HaveField("Reason", "CrashLoopBackOff")))
 				g.Expect(cluster.Status.NodeSummary.TotalNum).To(Equal(int32(1)))
 				g.Expect(cluster.Status.ResourceSummary.Allocated.Pods().Value()).To(Equal(int64(1)))
 			})
