@@ -164,14 +164,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !cluster.DeletionTimestamp.IsZero() { // all that is still of interest is what its removal waits for
-		return reconcile.Result{RequeueAfter: r.frequency}, r.tellHeld(ctx, cluster)
+		err := r.tellHeld(ctx, cluster)
+		r.probe(ctx) // which watches fail is judged by it, also of what is removed
+		return reconcile.Result{RequeueAfter: r.frequency}, err
 	}
 	seen := r.gather(ctx, cluster)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
-	}
-	if r.probed != nil {
-		r.probed(facts.Ready(seen.probe))
 	}
 	before := cluster.Status.DeepCopy()
 	edit, err := kube.Begin(cluster)
@@ -202,20 +201,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.next()}, nil
 }
 
-// setHeld puts into the status of the Cluster what is to be said of deletions. Since when they are held names the hold, so that
-// one that follows upon another has a time of its own, though the condition was True before.
-func (r *Reconciler) setHeld(cluster *clusterv1alpha1.Cluster) {
-	held, ok := r.held()
-	if !ok {
-		return
-	}
-	held.ObservedGeneration = cluster.Generation
-	meta.SetStatusCondition(&cluster.Status.Conditions, held)
-	if held.Status == metav1.ConditionTrue {
-		meta.FindStatusCondition(cluster.Status.Conditions, held.Type).LastTransitionTime = held.LastTransitionTime
-	}
-}
-
 // setAgent puts into the status of the Cluster what the agent counts of itself, if the status is
 // written anyway or it is time. It returns what the hub has been told once that is written.
 func (r *Reconciler) setAgent(cluster *clusterv1alpha1.Cluster, written bool) *clusterv1alpha1.AgentReport {
@@ -230,24 +215,26 @@ func (r *Reconciler) setAgent(cluster *clusterv1alpha1.Cluster, written bool) *c
 	return &next
 }
 
-// tellHeld tells the hub of deletions alone.
-func (r *Reconciler) tellHeld(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	edit, err := kube.Begin(cluster)
-	if err != nil {
-		return err
+// probe asks the member whether it is ready, and tells that to all to whom it matters.
+func (r *Reconciler) probe(ctx context.Context) facts.Probe {
+	probe := r.member.Probe(ctx)
+	if ctx.Err() != nil {
+		return probe // the agent ends: that says nothing of the member
 	}
-	r.setHeld(cluster)
-	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reporting the deletions that are held: %w", err)
+	ready := facts.Ready(probe)
+	if ready.Status != metav1.ConditionTrue {
+		r.workload.Unready()
 	}
-	return nil
+	if r.probed != nil {
+		r.probed(ready)
+	}
+	return probe
 }
 
 // gather asks the member. Of a member that is not ready nothing more is asked.
 func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluster) observation {
-	seen := observation{probe: r.member.Probe(ctx), unclaimed: int32(min(r.unclaimed(), math.MaxInt32))}
+	seen := observation{probe: r.probe(ctx), unclaimed: int32(min(r.unclaimed(), math.MaxInt32))}
 	if facts.Ready(seen.probe).Status != metav1.ConditionTrue {
-		r.workload.Unready()
 		return seen
 	}
 	seen.whole = true
