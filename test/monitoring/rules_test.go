@@ -129,6 +129,11 @@ func TestEachAlertFires(t *testing.T) {
 			fires: []series{metric("fairlead_hub_clusters_noted", always(1), "reason", "CapacityJumped")},
 			quiet: []series{metric("fairlead_hub_clusters_noted", always(0), "reason", "CapacityJumped")}, text: "spec.capacityLimit",
 		},
+		"FairleadCapacityUnknown": {
+			fires: []series{metric("fairlead_hub_clusters_noted", always(1), "reason", "CapacityUnknown")},
+			quiet: []series{metric("fairlead_hub_clusters_noted", always(0), "reason", "CapacityUnknown"), metric("fairlead_hub_clusters_noted", always(1), "reason", "CapacityJumped")},
+			text:  "What 1 clusters have left is not known",
+		},
 		"FairleadUnclaimedObjects": {
 			fires: []series{metric("fairlead_hub_unclaimed_objects", always(3))}, quiet: []series{metric("fairlead_hub_unclaimed_objects", always(0))}, text: "3 objects",
 		},

@@ -81,7 +81,7 @@ func TestWhatIsTold(t *testing.T) {
 	clk.Step(20 * time.Second)
 
 	alarming := builder.MakeCluster("edge-1").Obj()
-	for condition, status := range map[string]metav1.ConditionStatus{"SeveralAgents": "True", "CapacityJumped": "True", "RightsWithheld": "False"} {
+	for condition, status := range map[string]metav1.ConditionStatus{"SeveralAgents": "True", "CapacityJumped": "True", "CapacityUnknown": "True", "RightsWithheld": "False"} {
 		meta.SetStatusCondition(&alarming.Status.Conditions, metav1.Condition{Type: condition, Status: status})
 	}
 	leaving := alarming.DeepCopy()
@@ -113,7 +113,7 @@ func TestWhatIsTold(t *testing.T) {
 		"applications Waiting": 1, "applications Healthy": 1, "applications Failing": 0, "refused Denied": 1, "refused Other": 0, "idle": 3,
 		"pending": 1, "oldest": 20, "heartbeat edge-1": 30, "certificate edge-1": 3600, "clusters Ready": 3, "clusters Forgotten": 1, "clusters Silent": 0,
 		"works edge-1 applied": 5, "works edge-1 failing": 2, "works edge-1 deleting": 1, "works edge-1 waiting": 2, "unclaimed": 2, "held edge-1": 1, "held edge-2": 0,
-		"noted SeveralAgents": 1, "noted CapacityJumped": 1, "noted RightsWithheld": 0,
+		"noted SeveralAgents": 1, "noted CapacityJumped": 1, "noted CapacityUnknown": 1, "noted RightsWithheld": 0,
 		"restarts edge-1": 2, "drift edge-1": 7, "stuck edge-1": 1, "sent edge-1": 1000, "received edge-1": 2000,
 		"journal works edge-1": 9, "journal bytes edge-1": 900, "journal failing edge-1": 1, "journal failing edge-3": 0, "drift edge-3": 0,
 	} {

@@ -74,7 +74,9 @@ func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 
 // notedConditions are the conditions of a Cluster that need a person's attention although the Cluster is Ready.
 func notedConditions() []string {
-	return []string{clusterv1alpha1.ClusterSeveralAgents, clusterv1alpha1.ClusterRightsWithheld, clusterv1alpha1.ClusterCapacityJumped}
+	return []string{
+		clusterv1alpha1.ClusterSeveralAgents, clusterv1alpha1.ClusterRightsWithheld, clusterv1alpha1.ClusterCapacityJumped, clusterv1alpha1.ClusterCapacityUnknown,
+	}
 }
 
 // countConditions counts the clusters of which one of these conditions is true.

@@ -60,7 +60,8 @@ func describe() descriptions {
 		refused:   desc("refused_objects", "Objects that a cluster says it cannot apply, by why, over all clusters.", "reason"),
 		unclaimed: desc("unclaimed_objects", "Objects in clusters that name a Work which the hub does not have, over all clusters."),
 		noted: desc("clusters_noted",
-			"Clusters of which a condition is true that a person has to look at though they may be ready, by that condition: SeveralAgents, RightsWithheld or CapacityJumped.", "reason"),
+			"Clusters of which a condition is true that a person has to look at though they may be ready, by that condition: SeveralAgents, RightsWithheld, "+
+				"CapacityJumped or CapacityUnknown.", "reason"),
 		pending: desc("propagation_pending",
 			"Applications with a change that some cluster has yet to apply; clusters that are silent, refuse it or are suspended do not count."),
 		oldest: desc("propagation_oldest_seconds",

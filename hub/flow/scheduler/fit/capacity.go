@@ -18,7 +18,8 @@ const (
 	// LimitModels : there is enough in sum, but it is spread over nodes that are too
 	// small.
 	LimitModels = "models"
-	// LimitNoSummary : the agent reported no resources yet.
+	// LimitNoSummary : the agent reported no resources yet, or took them back since the member does not show them any more, of which condition
+	// CapacityUnknown tells.
 	LimitNoSummary = "no summary"
 )
 

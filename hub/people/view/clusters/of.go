@@ -188,6 +188,9 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCapacityJumped) {
 		say("It reports more than twice its usual capacity; see `hub clusters describe %s`.", c.Name)
 	}
+	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCapacityUnknown) {
+		say("Its agent cannot read its nodes or pods, so what it has left is not known; see `hub clusters describe %s`.", c.Name)
+	}
 	for _, limited := range limited(c) {
 		say("It reports %s, of which spec.capacityLimit counts %s.", limited.reported, limited.limit)
 	}

@@ -90,6 +90,8 @@ func TestStateAndRemarks(t *testing.T) {
 		"one agent again":      {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionFalse))}, Ready, nil},
 		"silent among many":    {Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterEvictionSuspended, metav1.ConditionTrue))}, Silent, []string{"Nothing is moved away from it, since too many clusters fell silent together."}},
 		"it claims much more":  {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityJumped, metav1.ConditionTrue))}, Ready, []string{"It reports more than twice its usual capacity; see `hub clusters describe edge-1`."}},
+		"it shows no nodes":    {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue))}, Ready, []string{"Its agent cannot read its nodes or pods, so what it has left is not known; see `hub clusters describe edge-1`."}},
+		"it shows them again":  {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionFalse))}, Ready, nil},
 		"more than it may":     {Input{Cluster: cluster(yes, claims("640", "8"))}, Ready, []string{"It reports 640 cpu, of which spec.capacityLimit counts 8."}},
 		"less than it may":     {Input{Cluster: cluster(yes, claims("4", "8"))}, Ready, nil},
 		"expired":              {Input{Cluster: cluster(yes, certificate(0))}, Ready, []string{"Its agent's certificate has expired; call it back with `hub token create --rejoin edge-1`."}},
