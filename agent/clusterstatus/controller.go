@@ -55,6 +55,8 @@ type Deps struct {
 	Unclaimed func() int
 	// Held returns the condition about deletions that are held back, if there is one.
 	Held func() (metav1.Condition, bool)
+	// HeldChanged has something to receive if what Held says changed; it may be nil.
+	HeldChanged <-chan struct{}
 	// Agent returns what the agent counts of itself, without the time and the restarts; nil if
 	// the hub is told nothing of that.
 	Agent func() clusterv1alpha1.AgentReport
@@ -131,6 +133,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	// One worker: the reconciler keeps what it saw last.
 	err = kube.NewController(mgr, "cluster-status", 1).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(clusterChanges(deps.Cluster))).
+		WatchesRawSource(heldSource(deps.Cluster, deps.HeldChanged)).
 		Complete(kube.QuietConflicts(r))
 	if err != nil {
 		return fmt.Errorf("adding the cluster status controller: %w", err)

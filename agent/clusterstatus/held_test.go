@@ -7,11 +7,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 
-	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	"fairlead.dev/common/contract"
 )
 
 // TestASecondHoldHasATimeOfItsOwn has it follow upon the first before that was told to have ended.
@@ -37,15 +37,17 @@ func TestASecondHoldHasATimeOfItsOwn(t *testing.T) {
 	g.Expect(cluster.Status.Conditions[0].LastTransitionTime.Time).NotTo(BeTemporally("<", ended))
 }
 
-func TestTheWordOfAnOperatorAsksForAReport(t *testing.T) {
+func TestAChangeOfWhatIsHeldAsksForAReport(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	before := &clusterv1alpha1.Cluster{}
-	before.Name = "edge"
-	before.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue}}
-	after := before.DeepCopy()
-	changes := clusterChanges("edge")
-	g.Expect(changes.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(BeFalse())
-	after.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: "2026-11-27T10:00:00Z"}
-	g.Expect(changes.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(BeTrue())
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	changed := make(chan struct{}, 1)
+	g.Expect(heldSource("edge", changed).Start(t.Context(), queue)).To(Succeed())
+	for range 2 {
+		changed <- struct{}{}
+		request, _ := queue.Get()
+		g.Expect(request.Name).To(Equal("edge"))
+		queue.Done(request)
+	}
 }

@@ -43,6 +43,8 @@ type brake struct {
 	approved  map[types.UID]struct{}
 	// waiting are the Works that wait for an answer.
 	waiting map[types.NamespacedName]struct{}
+	// changed has something to receive if what Condition says changed.
+	changed chan struct{}
 }
 
 type departed struct {
@@ -56,6 +58,7 @@ func newBrake(watched bool) *brake {
 		gone:     map[types.UID]departed{},
 		approved: map[types.UID]struct{}{},
 		waiting:  map[types.NamespacedName]struct{}{},
+		changed:  make(chan struct{}, 1),
 	}
 }
 
@@ -91,6 +94,7 @@ func (b *brake) Pass(work *workv1alpha1.Work, takes int, works func() ([]workv1a
 	going += takes
 	if plan.Brakes(b.limit, going, all) {
 		b.held = newHold(now, b.word, going, all, b.limit)
+		b.noteChange()
 		b.waiting[name] = struct{}{}
 		return false, nil
 	}
@@ -204,8 +208,10 @@ func (b *brake) hear() {
 	switch approved := b.word == approval(b.held.since) || plan.Off(b.limit); {
 	case approved && !b.held.approved:
 		b.held.approved, b.approving = true, true
+		b.noteChange()
 	case !approved && b.held.approved: // the word was taken back in time
 		b.held.approved, b.approving = false, false
+		b.noteChange()
 		clear(b.approved)
 	}
 }
@@ -266,6 +272,7 @@ func (b *brake) Withdraw(works []workv1alpha1.Work) bool {
 		b.released = clusterv1alpha1.ReasonDeletionsApproved
 	}
 	b.held = nil
+	b.noteChange()
 	return true
 }
 

@@ -189,3 +189,40 @@ func TestTheWordForOneHoldLetsNoOtherGo(t *testing.T) {
 	tell(again)
 	g.Expect(passes(again, &second[0])).To(BeTrue(), "it takes the word that it asks for")
 }
+
+// TestWhateverChangesOfAHoldIsToBeTold has one begin, be approved, held on to and withdrawn.
+func TestWhateverChangesOfAHoldIsToBeTold(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b, works := newBrake(true), ending("")
+	changes := func() bool {
+		select {
+		case <-b.changed:
+			return true
+		default:
+			return false
+		}
+	}
+	cluster := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{DeletionBrake: &clusterv1alpha1.DeletionBrake{Objects: 3, Percent: 20}}}
+	b.Observe(cluster)
+	g.Expect(changes()).To(BeFalse())
+	for i := range 2 {
+		_, err := b.Pass(&works[i], 0, func() ([]workv1alpha1.Work, error) { return works, nil }, time.Unix(1_700_000_000, 0))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(changes()).To(Equal(i == 0), "it is one hold")
+	}
+	held, _ := b.Condition()
+	cluster.Status.Conditions = []metav1.Condition{held}
+	for _, said := range []string{approval(b.held.since), ""} {
+		cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: said}
+		b.Observe(cluster)
+		g.Expect(changes()).To(BeTrue())
+		b.Observe(cluster)
+		g.Expect(changes()).To(BeFalse(), "nothing new was said")
+	}
+	for i := range works {
+		b.Forget(types.NamespacedName{Name: works[i].Name})
+	}
+	g.Expect(b.Withdraw(nil)).To(BeTrue())
+	g.Expect(changes()).To(BeTrue())
+}

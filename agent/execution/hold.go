@@ -73,8 +73,19 @@ func heldMessage(since metav1.Time, going, all int, limit *clusterv1alpha1.Delet
 		going, all, limit.Objects, limit.Percent, contract.DeletionsApprovedAnnotation, approval(since))
 }
 
+// noteChange has whoever tells the hub look at Condition again, once if it has not looked since the last change.
+func (b *brake) noteChange() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
 // Held returns the condition about deletions that are held, and whether there is one.
 func (r *Reconciler) Held() (metav1.Condition, bool) { return r.brake.Condition() }
+
+// HeldChanged returns what has something to receive if what Held says changed. It is for one receiver, which looks at Held after that.
+func (r *Reconciler) HeldChanged() <-chan struct{} { return r.brake.changed }
 
 // pass says whether the brake lets the objects of a Work go now, and so many of other Works with them.
 func (r *Reconciler) pass(ctx context.Context, work *workv1alpha1.Work, takes int) (bool, error) {

@@ -131,6 +131,7 @@ func (s *stages) registerClusterStatus(me *hubContact, executor *execution.Recon
 		Pods:         s.pods,
 		Unclaimed:    executor.Unclaimed,
 		Held:         executor.Held,
+		HeldChanged:  executor.HeldChanged(),
 		Agent:        func() clusterv1alpha1.AgentReport { return me.counted(s.known.journal) },
 		Upgrade:      requester.Upgrade,
 		UpgradeDue:   requester.Due,
