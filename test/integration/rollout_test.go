@@ -207,6 +207,7 @@ func TestWhatAnApplicationNeedsMovesWithItAndAPersonApproves(t *testing.T) {
 	ns := s.namespace(t)
 	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[1].Approval = fairleadv1alpha1.ApprovalBefore
+		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // it is later revisions that are approved
 	})
 	settings := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
 	template := builder.MakeDeployment(ns, "web").
@@ -282,6 +283,7 @@ func TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves(t *testing.T) {
 	s := shared(t)
 	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[1].Approval = fairleadv1alpha1.ApprovalBefore
+		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // it is later revisions that are approved
 	})
 	role := builder.MakeClusterRole("integration:rolled").Obj()
 	policy := builder.MakePolicy("", "rolled").Select("rbac.authorization.k8s.io/v1", "ClusterRole", role.GetName()).Clusters("edge-1", "edge-2").ClusterObj()
@@ -348,6 +350,7 @@ func TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo(t *testing.T) {
 	ns := s.namespace(t)
 	strategy := s.staged(t, "shop-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[0].Approval = fairleadv1alpha1.ApprovalAfter
+		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // it is later revisions that are approved
 	})
 	template := builder.MakeConfigMap(ns, "prices", "bread", "1").Obj()
 	s.create(t, by(strategy, builder.MakePolicy(ns, "prices").Select("v1", "ConfigMap", "prices").

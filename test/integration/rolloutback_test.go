@@ -20,6 +20,7 @@ func TestAnEditThatNobodyApprovedGoesBackInWavesOnly(t *testing.T) {
 	ns := s.namespace(t)
 	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[1].Approval = fairleadv1alpha1.ApprovalBefore
+		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // it is later revisions that are approved
 	})
 	template := builder.MakeConfigMap(ns, "signs", "colour", "blue").Obj()
 	s.create(t, by(strategy, builder.MakePolicy(ns, "signs").Select("v1", "ConfigMap", "signs").Clusters("edge-1", "edge-2").Obj()), template)

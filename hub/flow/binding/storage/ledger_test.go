@@ -31,7 +31,7 @@ func admit(l *storage.Ledger, w *workv1alpha1.Work, replaced types.UID) error {
 	checked := l.Check(dropped, len(w.Spec.Workload.Manifests[0].Raw), replaced, false)
 	settle, err := l.Admit(w, replaced, false)
 	if (checked == nil) != (err == nil) || err != nil && checked.Error() != err.Error() {
-		return fmt.Errorf("asked, %v, and told, %w", checked, err)
+		return fmt.Errorf("asked, %w, and told, %w", checked, err)
 	}
 	if err == nil {
 		settle(nil)
