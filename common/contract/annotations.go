@@ -75,7 +75,7 @@ const (
 	// with, of a workload whose replicas are divided.
 	ReplicasAnnotation = "fairlead.dev/replicas"
 	// TemplateFingerprintAnnotation, on a binding, is a hash of what the detector
-	// last saw of the template, by which it knows whether to look again, and the binding stage whether an edit waits.
+	// last saw of the template, by which it knows whether to look again.
 	TemplateFingerprintAnnotation = "fairlead.dev/template-fingerprint"
 	// TemplateSeenAnnotation, on a binding whose changes are rolled out in waves, is when the detector saw the last
 	// change of the template, from which on further edits are waited for.

@@ -49,8 +49,7 @@ func TestAnEditThatTheDetectorHasNotSeenWaitsForIt(t *testing.T) {
 	w.run(t, "v2")
 	last := builder.MakeDeployment(w.namespace, "last").Replicas(1).Obj()
 	w.create(t, last, "b")
-	looked := func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, "last")) }
-	g.Eventually(looked, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"b"}))
+	g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, "last")) }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"b"}))
 	g.Consistently(has("a"), stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27"}))
 
 	// Scaling and moves do not wait.
