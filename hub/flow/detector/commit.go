@@ -62,13 +62,8 @@ func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (don
 // commitRelease takes the claim off the binding of a template, which stays, and then off
 // the template.
 func (r *Reconciler) commitRelease(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
-	if p.BindingClaim != nil || p.Strategy != nil {
-		done.binding, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) {
-			claim.Clear(b)
-			if p.Strategy != nil {
-				p.Strategy.Set(b)
-			}
-		})
+	if p.BindingClaim != nil {
+		done.binding, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) { claim.Clear(b) })
 		if client.IgnoreNotFound(err) != nil {
 			return done, err
 		}
@@ -125,14 +120,10 @@ func (r *Reconciler) commitClaim(ctx context.Context, in *gathered, p plan.Plan)
 // may have come with the answer to the write of the claim.
 func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Plan) (created, wrote bool, err error) {
 	switch {
-	case p.BindingClaim != nil || p.Strategy != nil || p.Binding == nil && p.Claim != nil && in.current:
+	case p.BindingClaim != nil:
 		wrote, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) {
-			if p.BindingClaim != nil {
-				claim.Set(b, *p.BindingClaim)
-			}
-			if p.Strategy != nil {
-				p.Strategy.Set(b)
-			}
+			claim.Set(b, *p.BindingClaim)
+			p.Strategy.Set(b)
 			in.noteWritten(b)
 		})
 		return false, wrote, err

@@ -86,7 +86,7 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 		return nil, reconcile.Result{}, err
 	case listing == kube.Unwatched:
 		r.queue.now(request{Kind: req.Kind}) // its first list brings the template back
-		return nil, reconcile.Result{}, r.enforce(ctx, req)
+		return nil, reconcile.Result{}, nil
 	case listing == kube.Syncing:
 		return nil, reconcile.Result{RequeueAfter: r.kinds.LookAgain(req.Kind)}, nil
 	}
@@ -99,17 +99,14 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 	if err := r.gatherBinding(ctx, in); err != nil {
 		return nil, reconcile.Result{}, err
 	}
-	if err := r.gatherHolder(ctx, in); err != nil || in.Template == nil {
+	if err := r.gatherHolder(ctx, in); err != nil || in.Template == nil || in.Excluded {
 		return in, reconcile.Result{}, err
 	}
-	if err := r.gatherPolicies(ctx, in); err != nil {
+	if err := r.gatherWinner(ctx, in); err != nil {
 		if errors.Is(err, errGone) {
 			return nil, reconcile.Result{}, nil // its watch says so
 		}
 		return nil, reconcile.Result{}, err
-	}
-	if in.Excluded {
-		return in, reconcile.Result{}, nil
 	}
 	if in.Winner == nil || in.OtherVersion != "" || t.DeletionTimestamp != nil || in.Winner.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
 		return in, reconcile.Result{}, nil
@@ -154,19 +151,6 @@ func (r *Reconciler) gatherHolder(ctx context.Context, in *gathered) (err error)
 	return err
 }
 
-// gatherPolicies reads what policies and strategies say of a template. The error is errGone if its namespace is not there any more.
-func (r *Reconciler) gatherPolicies(ctx context.Context, in *gathered) error {
-	if in.binding != nil { // it says a strategy that is forced on it even if no policy is applied
-		if err := r.gatherStrategies(ctx, in); err != nil {
-			return err
-		}
-	}
-	if in.Excluded {
-		return nil
-	}
-	return r.gatherWinner(ctx, in)
-}
-
 // gatherWinner finds the policy that the template is to have, and reads what that policy
 // and the rules of the kind depend on, unless the policy has the template in another version.
 func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error) {
@@ -184,10 +168,8 @@ func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error)
 			return err
 		}
 	}
-	if in.binding == nil {
-		if err := r.gatherStrategies(ctx, in); err != nil {
-			return err
-		}
+	if err := r.gatherStrategies(ctx, in); err != nil {
+		return err
 	}
 	in.Priority, in.MissingClass, err = r.priority(ctx, in.Winner)
 	return err

@@ -123,11 +123,8 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 	return source.TypedKind(c, binding, handler.TypedFuncs[B, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[B], q requests) {
 			r.bindings.Seen(client.ObjectKeyFromObject(e.Object), e.Object)
-			switch template := templateOf(e.Object); {
-			case claimed(e.Object):
-				q.Add(request{Kind: template.Kind})
-			case released(e.Object) && made(e.Object, template):
-				q.Add(template)
+			if claimed(e.Object) {
+				q.Add(request{Kind: templateOf(e.Object).Kind})
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {

@@ -50,23 +50,15 @@ type Plan struct {
 	// BindingClaim is the claim that the binding is to carry where the rest of it stays as
 	// it is. The zero value is no claim; nil leaves it as it is.
 	BindingClaim *claim.Claim
-	// Strategy is the one that the binding is to name where the rest of it stays as it is; nil leaves
-	// it as it is.
-	Strategy *Strategy
+	// Strategy is what the binding is to say of it where BindingClaim is to be written for a policy
+	// that has the template.
+	Strategy Strategy
 	// Why says what somebody must do before the policy can be applied.
 	Why string
 }
 
 // Decide decides what becomes of a template.
 func Decide(in Input) Plan {
-	p := decide(in)
-	if in.Template != nil && p.Binding == nil && p.Strategy == nil && p.Outcome != Elsewhere {
-		p.Strategy = Enforced(in)
-	}
-	return p
-}
-
-func decide(in Input) Plan {
 	switch {
 	case in.Template == nil:
 		if in.Claim == (claim.Claim{}) || stays(in.Holder) || in.Binding.GetDeletionTimestamp() != nil {
@@ -129,8 +121,7 @@ func apply(in Input) Plan {
 	case !activation.Bind:
 		p.Outcome = Postponed
 		if in.Binding != nil && Owned(in.Binding, in.Template) && in.Binding.GetDeletionTimestamp() == nil {
-			p.BindingClaim = &c
-			p.restage(in, strategyOf(in)) // a lazy policy does not put off how edits are rolled out
+			p.BindingClaim, p.Strategy = &c, strategyOf(in) // a lazy policy does not put off how edits are rolled out
 		}
 	case in.Binding != nil && !Owned(in.Binding, in.Template):
 		ref := in.Binding.BindingSpec().Resource
@@ -140,20 +131,10 @@ func apply(in Input) Plan {
 		p.Outcome = Leaving // its end wakes the stage
 	case in.MissingClass != "":
 		p.Outcome, p.Why = NoPriority, fmt.Sprintf("the hub has no PriorityClass %q: create it, or correct spec.schedulePriority of the policy", in.MissingClass)
-		if s := strategyOf(in); in.Binding != nil && s.Name != "" {
-			p.restage(in, s) // to take one off waits for the class
-		}
 	default:
 		p.bind(in, c)
 	}
 	return p
-}
-
-// restage has a binding that stays as it is otherwise go by a strategy.
-func (p *Plan) restage(in Input, s Strategy) {
-	if StrategyOn(in.Binding) != s {
-		p.Strategy = &s
-	}
 }
 
 // bind has the binding say what the template and the policy ask for.

@@ -9,6 +9,4 @@
 //	                         ├ Leaving     the claim; the old binding has to go first
 //	                         ├ Elsewhere   nothing, it is done where the template is read in another version
 //	                         └ NoPriority  the claim; the PriorityClass is missing
-//
-// Whatever becomes of it, a binding that there is says the strategy that is forced on its template: it is rendered as long as it is there.
 package plan

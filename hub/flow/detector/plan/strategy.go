@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
-	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
 )
 
@@ -28,7 +27,7 @@ type Strategy struct {
 // nothing is sent to all clusters because something is absent. An operator who wants that takes the selector off before deleting
 // the strategy, or makes it anew without one.
 func strategyOf(in Input) Strategy {
-	if name, selected := forcedOn(in, in.Winner); selected {
+	if name, selected := forcedOn(in); selected {
 		return Strategy{Name: name, Forced: true}
 	}
 	if in.Binding != nil {
@@ -48,31 +47,12 @@ func strategyOf(in Input) Strategy {
 	return Strategy{}
 }
 
-// Enforced returns the strategy that is forced on a template whose binding stays as it is, whatever keeps a policy from being applied: the
-// binding is rendered all the same, and who may edit policies and templates could have it so. It is nil if the binding says so already, or
-// nothing is forced. What is not forced any more stays until a policy is applied.
-func Enforced(in Input) *Strategy {
-	b := in.Binding
-	if b == nil || b.GetDeletionTimestamp() != nil || in.Template != nil && !Owned(b, in.Template) {
-		return nil
-	}
-	policy := in.Holder // that of the binding, as long as no other one is applied
-	if policy == nil {
-		policy = in.Winner
-	}
-	name, forced := forcedOn(in, policy)
-	if s := (Strategy{Name: name, Forced: true}); forced && StrategyOn(b) != s {
-		return &s
-	}
-	return nil
-}
-
-// forcedOn returns the first strategy by name that selects the template, or its policy, of which there may be none.
-func forcedOn(in Input, policy policyv1alpha1.Policy) (string, bool) {
+// forcedOn returns the first strategy by name that selects the template.
+func forcedOn(in Input) (string, bool) {
 	strategies := slices.SortedFunc(slices.Values(in.Strategies), func(a, b *fairleadv1alpha1.RolloutStrategy) int { return strings.Compare(a.Name, b.Name) })
 	for _, s := range strategies {
 		forces := s.Spec.PolicySelector != nil || s.Spec.NamespaceSelector != nil
-		if forces && SelectsNamespace(s, in.Namespace) && SelectsPolicy(s, policy) {
+		if forces && SelectsNamespace(s, in.Namespace) && SelectsPolicy(s, in.Winner) {
 			return s.Name, true
 		}
 	}
@@ -87,9 +67,9 @@ func SelectsNamespace(s *fairleadv1alpha1.RolloutStrategy, namespace metav1.Obje
 	return namespace != nil && selects(s.Spec.NamespaceSelector, namespace)
 }
 
-// SelectsPolicy says whether a strategy is forced on a policy, as far as that decides; nil is that no policy has a template.
+// SelectsPolicy says whether a strategy is forced on a policy, as far as that decides.
 func SelectsPolicy(s *fairleadv1alpha1.RolloutStrategy, policy metav1.Object) bool {
-	return s.Spec.PolicySelector == nil || policy != nil && selects(s.Spec.PolicySelector, policy)
+	return s.Spec.PolicySelector == nil || selects(s.Spec.PolicySelector, policy)
 }
 
 // selects says whether a selector picks an object. One that cannot be read picks none: admission refuses it.

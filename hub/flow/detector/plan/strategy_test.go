@@ -10,7 +10,6 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/flow/detector/claim"
 )
 
 func strategy(name string, selector *metav1.LabelSelector) *fairleadv1alpha1.RolloutStrategy {
@@ -99,53 +98,7 @@ func TestALazyPolicyDoesNotPutOffItsStrategy(t *testing.T) {
 	p := Decide(in)
 	g.Expect(p.Outcome).To(Equal(Postponed))
 	g.Expect(p.BindingClaim).NotTo(BeNil())
-	g.Expect(p.Strategy).To(HaveValue(Equal(Strategy{Name: "careful"})))
-}
-
-func TestAForcedStrategyHoldsWhateverKeepsAPolicyFromBeingApplied(t *testing.T) {
-	t.Parallel()
-	forced := &fairleadv1alpha1.RolloutStrategy{ObjectMeta: metav1.ObjectMeta{Name: "f"}, Spec: fairleadv1alpha1.RolloutStrategySpec{
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"of": "tenants"}},
-	}}
-	ofPolicies := &fairleadv1alpha1.RolloutStrategy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: fairleadv1alpha1.RolloutStrategySpec{
-		PolicySelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}},
-	}}
-	for name, given := range map[string]func(*Input){
-		"no class":                  func(in *Input) { in.MissingClass = "urgent" },
-		"no override policy":        func(in *Input) { in.Missing, in.Claim.Name = []string{"op"}, "before" },
-		"policies do not get it":    func(in *Input) { in.Excluded = true },
-		"no policy selects it":      func(in *Input) { in.Winner = nil },
-		"no policy ever comes back": func(in *Input) { in.Winner, in.Holder, in.Claim = nil, nil, claim.Claim{} },
-		"it is about to go":         func(in *Input) { in.Template.DeletionTimestamp = &metav1.Time{Time: in.Now} },
-		"the policy has no id yet":  func(in *Input) { in.Winner.SetLabels(nil) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			in := held()
-			in.Namespace = &metav1.ObjectMeta{Name: "shops", Labels: map[string]string{"of": "tenants"}}
-			given(&in)
-			g.Expect(Decide(in).Strategy).To(BeNil(), "nothing is forced on it")
-			in.Strategies = []*fairleadv1alpha1.RolloutStrategy{ofPolicies, forced}
-			want := Strategy{Name: "f", Forced: true}
-			g.Expect(Decide(in).Strategy).To(HaveValue(Equal(want)))
-			want.Set(in.Binding)
-			g.Expect(Decide(in).Strategy).To(BeNil(), "it says so")
-			in.Namespace = nil
-			g.Expect(Decide(in).Strategy).To(BeNil(), "what is not forced any more stays until a policy is applied")
-		})
-	}
-}
-
-func TestTheBindingOfAnotherObjectIsNotForced(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	in := held()
-	in.Template.UID = "another"
-	in.Strategies = []*fairleadv1alpha1.RolloutStrategy{{ObjectMeta: metav1.ObjectMeta{Name: "f"}, Spec: fairleadv1alpha1.RolloutStrategySpec{
-		PolicySelector: &metav1.LabelSelector{},
-	}}}
-	g.Expect(Decide(in).Strategy).To(BeNil())
+	g.Expect(p.Strategy).To(Equal(Strategy{Name: "careful"}))
 }
 
 func TestAStrategyIsReadAsItWasSet(t *testing.T) {
