@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"fairlead.dev/common/contract"
 )
 
 // Fingerprint returns a short text that changes with every change of a template, except a change of its status alone. It consists of the
@@ -46,10 +43,4 @@ func MadeOf(template metav1.Object, rules string) string {
 		return Fingerprint(template)
 	}
 	return Fingerprint(template) + "-" + rules
-}
-
-// FingerprintOn returns the fingerprint of the template that a binding says it was made of, by whatever rules; empty if it says nothing.
-func FingerprintOn(b metav1.Object) string {
-	fingerprint, _, _ := strings.Cut(b.GetAnnotations()[contract.TemplateFingerprintAnnotation], "-")
-	return fingerprint
 }

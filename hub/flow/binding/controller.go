@@ -120,7 +120,6 @@ type reconciler struct {
 	warned       kube.WarnOnce[types.NamespacedName]
 	marks        marks
 	strays       strays
-	unseen       unseen
 	// writing is the room for the manifests that are written at a time, of bindings of all kinds.
 	writing *semaphore.Weighted
 	// paced gives bindings their turn to have outdated marks of their Works written.
@@ -137,7 +136,6 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.warned.Forget(req.NamespacedName)
-			r.unseen.forget(req.NamespacedName)
 			again, err := r.cleanUpStrays(ctx, req.NamespacedName)
 			return reconcile.Result{RequeueAfter: again}, err
 		}

@@ -24,8 +24,6 @@
 //     of what it needs, and never what is newer: without a status, or if the content cannot
 //     be read, its Work keeps what is in it. Replicas, suspension and moves do not wait.
 //     Labels of Clusters are no content: they pick among the rules of that revision.
-//     An edit that the detector has not seen, which says on the binding how it reaches clusters, is in no Work that is there: that keeps its
-//     content, with the replicas that it is to have now. So does the Work of a template that policies do not get any more, until one does.
 //     The Works of one namespace take no more of the database than Deps.Stored allows.
 //   - Memory: what is held of manifests does not grow with the number of clusters. A worker has one template, renders one Work at a time
 //     and keeps 1 MiB of manifests (maxKept) until they are written; those beyond are dropped and made once more when it is their turn.

@@ -36,8 +36,6 @@ type scope struct {
 	// the namespace of the binding: then nothing is rendered, and what there is stays
 	// until the binding is deleted. It is nil as well if all targets are unchanged.
 	template *unstructured.Unstructured
-	// unseen says that the template has an edit that waits for the detector: what there is keeps its content.
-	unseen bool
 	// unchanged are the namespaces of targets whose Works are known to be what would be rendered. They stay as they are.
 	unchanged sets.Set[string]
 	// outdated are Works that are what is rendered and do not say of what.
@@ -120,7 +118,7 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	}
 	if s.template, err = r.readTemplate(ctx, &spec.Resource); err == nil && s.template != nil {
 		s.materials = r.materials(ctx, s)
-		if s.unseen = r.isUnseen(s); !s.unseen && r.madeOf(s) != s.fingerprint() {
+		if r.madeOf(s) != s.fingerprint() {
 			s.unchanged, s.outdated = sets.Set[string]{}, nil // the detector has yet to see this one, and all clusters get it together
 		}
 	}

@@ -68,9 +68,6 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 	if err != nil {
 		return out, err
 	}
-	if s.unseen {
-		digest = nil // not all Works are rendered from what was read
-	}
 	purging := render.Purging(s.binding.BindingSpec(), func(cluster string) bool {
 		return live[contract.ExecutionNamespace(r.prefix, cluster)] != nil
 	})
@@ -167,7 +164,7 @@ func (r *reconciler) renderFor(
 		}
 		return &failure{cluster: target.Name, err: err}
 	}
-	if err != nil || verdict == staging.Keep || verdict == staging.Live && s.unseen && own != nil {
+	if err != nil || verdict == staging.Keep {
 		work, revised := r.inPlace(ctx, s, in, own)
 		return work, fails(cmp.Or(err, revised)), nil
 	}

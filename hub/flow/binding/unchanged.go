@@ -20,7 +20,7 @@ import (
 // after a restart, the template is not read.
 //
 // The template is known by its fingerprint on the binding. If the detector has not seen its last change yet, that is
-// rendered once it has (see isUnseen).
+// rendered once it has.
 func (r *reconciler) findUnchanged(s *scope) error {
 	fingerprint := s.fingerprint()
 	digest, err := r.digest(s, fingerprint)

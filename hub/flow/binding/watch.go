@@ -27,7 +27,7 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// bindingChanged lets through what is rendered: the spec, the permanent id, which template the detector has seen and the
+// bindingChanged lets through what is rendered: the spec, the permanent id and the
 // wish to be deleted. Statuses are not.
 func bindingChanged() predicate.Predicate {
 	return predicate.Funcs{
@@ -36,7 +36,6 @@ func bindingChanged() predicate.Predicate {
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
 				e.ObjectOld.GetAnnotations()[contract.AdmittedRequestsAnnotation] != e.ObjectNew.GetAnnotations()[contract.AdmittedRequestsAnnotation] ||
 				bindings.IsStaged(e.ObjectOld) != bindings.IsStaged(e.ObjectNew) ||
-				bindings.FingerprintOn(e.ObjectOld) != bindings.FingerprintOn(e.ObjectNew) ||
 				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,8 +35,6 @@ type written struct {
 // the rest later: the claim of a template is what its policy is found by, so it is put
 // there before the binding, and taken off after it.
 func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
-	in.current = in.Template != nil && in.binding != nil && plan.Owned(in.binding, in.Template) &&
-		plan.Current(in.binding, in.Template.GroupVersionKind(), in.Template, in.Rules)
 	if err := r.confirm(ctx, in, p); err != nil {
 		return done, err
 	}
@@ -68,35 +65,10 @@ func (r *Reconciler) commitRelease(ctx context.Context, in *gathered, p plan.Pla
 			return done, err
 		}
 	}
-	if p.Claim == nil {
-		return done, nil
-	}
-	if done.claim, err = r.writeTemplate(ctx, in, false, func(t metav1.Object) { claim.Clear(t) }); err == nil && in.current {
-		err = r.noteReleased(ctx, in)
+	if p.Claim != nil {
+		done.claim, err = r.writeTemplate(ctx, in, false, func(t metav1.Object) { claim.Clear(t) })
 	}
 	return done, client.IgnoreNotFound(err)
-}
-
-// noteReleased has a binding say that it was made of the template as it is without the claim. No other one writes that, so it is written
-// whatever others wrote on the binding meanwhile: once the claim is off, nothing is left to be tried again.
-func (r *Reconciler) noteReleased(ctx context.Context, in *gathered) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, contract.TemplateFingerprintAnnotation, bindings.MadeOf(in.Template, in.Rules))
-	if err := r.hubClient.Patch(ctx, in.binding, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerDetector)); err != nil {
-		return fmt.Errorf("noting on binding %q that its template is released: %w", in.binding.GetName(), err)
-	}
-	r.remember(in.binding)
-	return nil
-}
-
-// noteWritten has a binding that stays as it is say that it was made of the template as it is after a claim was written there: the binding
-// stage takes what the detector has not seen for an edit, which changes no Work that is there.
-func (in *gathered) noteWritten(b kube.Binding) {
-	if !in.current {
-		return
-	}
-	annotations := maps.Clone(b.GetAnnotations())
-	annotations[contract.TemplateFingerprintAnnotation] = bindings.MadeOf(in.Template, in.Rules)
-	b.SetAnnotations(annotations)
 }
 
 // commitClaim puts the claim on a template, and what a lazy policy that waits has seen of it.
@@ -124,7 +96,6 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 		wrote, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) {
 			claim.Set(b, *p.BindingClaim)
 			p.Strategy.Set(b)
-			in.noteWritten(b)
 		})
 		return false, wrote, err
 	case p.Binding == nil:

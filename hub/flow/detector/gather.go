@@ -71,8 +71,6 @@ type gathered struct {
 	request request
 	// binding is that of the input, to be changed at will; nil if there is none.
 	binding kube.Binding
-	// current says that the binding was made of the template as it was before anything was written here.
-	current bool
 	// whole is the template as it was read live; nil if it was not.
 	whole *unstructured.Unstructured
 }

@@ -14,7 +14,6 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/detector/claim"
 )
@@ -73,9 +72,6 @@ func TestAPolicyThatIsDeletedLeavesTheBindings(t *testing.T) {
 	g.Expect(b.DeletionTimestamp).To(BeNil())
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 	g.Expect(claimed(template)).To(BeFalse())
-	s.eventually(t, "a-configmap", func(g Gomega, b *workv1alpha2.ResourceBinding) {
-		g.Expect(b.Annotations).To(HaveKeyWithValue(contract.TemplateFingerprintAnnotation, bindings.MadeOf(template, "")), "to take the claim off is no edit")
-	})
 
 	b = s.eventually(t, "b-configmap", claimedBy(s.namespace))
 	g.Expect(b.Labels).NotTo(HaveKey(contract.PropagationPolicyPermanentIDLabel))

@@ -39,6 +39,7 @@ func exceptions() map[string]exception {
 		"proxy.md":      {2, "a packet filter, whose rule test/install tries, and a proxy: test/e2e/joining joins through one that lets only port 443 out, test/connect has a line through one, and test/machines has an agent go from one hub to the other"},
 		"rotation.md":   {3, "containers; several machines, on which test/machines takes these steps; and agents take an hour to renew their certificates: test/e2e/upkeep takes these steps with one that does not wait"},
 		"sizing.md":     {2, "a measurement takes its time, and a database that is full a hub of its own"},
+		"upgrade.md":    {2, "what an upgrade to this version asks of operators who stored certain things before"},
 		"tenants.md":    {1, "people and what they may: the tests of hub/cli look as a tenant, and those of hub/adjust/quotas and hub/flow/scheduler hold what a quota does"},
 	}
 }
