@@ -29,6 +29,8 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		sizes:     map[string]int{},
 		unwritten: map[string]entry.Record{},
 		outdated:  map[string]struct{}{},
+		// A process that was killed may not have come to it.
+		dirUnsynced: true,
 	}
 	if err := os.MkdirAll(j.directory, directoryMode); err != nil {
 		j.reportFailure(err)

@@ -40,6 +40,18 @@ func TestWhatIsToBeDeletedOutlastsALossOfPower(t *testing.T) {
 	g.Expect(j.Put(leaving)).To(BeTrue())
 	g.Expect(syncs).To(BeZero(), "it is there")
 
+	// Nor is what a process did that was killed before it synced the directory.
+	third := work("c", 1)
+	third.DeletionTimestamp = new(metav1.Now())
+	broken = true
+	g.Expect(j.Put(third)).To(BeFalse())
+	broken = false
+	after, _, _ := s.open("edge")
+	after.syncDir = j.syncDir
+	syncs = 0
+	g.Expect(after.Put(third)).To(BeTrue())
+	g.Expect(syncs).To(Equal(1))
+
 	// Nor does the older version come back that was removed since this one could not be written.
 	other := work("b", 1)
 	g.Expect(j.Put(other)).To(BeTrue())

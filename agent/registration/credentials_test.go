@@ -70,11 +70,16 @@ func newAuthority(t *testing.T, name string) authority {
 
 // agent returns a certificate for the agent of edge-1.
 func (a authority) agent(t *testing.T) *x509.Certificate {
+	return a.agentOf(t, "a-join", time.Now().Add(-time.Hour))
+}
+
+// agentOf returns the certificate that a join at some time gave to the agent.
+func (a authority) agentOf(t *testing.T, join string, at time.Time) *x509.Certificate {
 	t.Helper()
 	g := NewWithT(t)
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: contract.AgentUser("edge-1"), Organization: []string{contract.JoinGroup("a-join")}},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: contract.AgentUser("edge-1"), Organization: []string{contract.JoinGroup(join)}},
+		NotBefore: at, NotAfter: time.Now().Add(time.Hour),
 	}, a.cert, &a.key.PublicKey, a.key)
 	g.Expect(err).NotTo(HaveOccurred())
 	cert, err := x509.ParseCertificate(raw)

@@ -34,7 +34,7 @@ func (k *rotator) saveToSecret(ctx context.Context) error {
 			"Make an empty one with `kubectl create secret generic`, which the agent fills, or, if it is to leave, run `agent leave`")
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 	default:
-		k.logOnce(ctx, err, "The credentials are on this disk only; it is tried until the member has them")
+		k.logOnce(ctx, err, "Whether the Secret has the credentials of this agent is not known; it is tried until it has them")
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 	}
 	return nil

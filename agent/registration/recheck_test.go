@@ -2,6 +2,7 @@ package registration
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -55,6 +56,16 @@ func TestTheSecretIsPutRightIfTheMemberWasRestored(t *testing.T) {
 	g.Expect(m.Save(t.Context(), dir)).To(Succeed())
 	g.Expect(member.Get(t.Context(), m.key, live)).To(Succeed())
 	g.Expect(live.ResourceVersion).To(Equal(version), "nothing is written that is there")
+
+	// Somebody joins again before the agent has noticed that the member was restored.
+	later, err := Files(joinedTo(t, "https://127.0.0.1:1", of.cert, of.agentOf(t, "a-later-join", time.Now()), of.key))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(member.Delete(t.Context(), live)).To(Succeed())
+	g.Expect(member.Create(t.Context(), secret(later))).To(Succeed())
+	m.Recheck()
+	g.Expect(m.Save(t.Context(), dir)).To(MatchError(ErrJoinedAgain))
+	g.Expect(member.Get(t.Context(), m.key, live)).To(Succeed())
+	g.Expect(live.Data).To(Equal(later), "it is not taken back to credentials that the hub has revoked")
 
 	g.Expect(member.Delete(t.Context(), live)).To(Succeed())
 	m.Recheck()

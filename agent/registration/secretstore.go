@@ -131,8 +131,8 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 			if err != nil {
 				return err
 			}
-			if m.version != "" && contract.Older(secret.ResourceVersion, m.version) {
-				m.take(secret) // the member was restored: what it has is of before, whoever wrote it
+			if m.version != "" && contract.Older(secret.ResourceVersion, m.version) && !joinedAgain(secret.Data, files) {
+				m.take(secret) // the member was restored: what it has is of before, unless somebody has joined since
 			} else if err := m.superseded(secret, files); err != nil {
 				return err
 			} else if err := m.merge(secret, stateDir, files); err != nil {

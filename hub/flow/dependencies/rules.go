@@ -80,7 +80,7 @@ func (r *Reconciler) tellOrphans(req request, b kube.Binding, by answerers, orph
 	}
 	first := orphans[0]
 	note := fmt.Sprintf("%s: that this object needs it is not said any more, since %s. It stays where it is, and is not looked for in later edits. Make the rules "+
-		"again; or, if it is not needed, delete its binding, which takes it from the clusters: kubectl delete %s %s",
+		"again; or, if nothing else needs it and no policy has it, delete its binding, which takes it from the clusters: kubectl delete %s %s",
 		namesOf(orphans), why, strings.ToLower(kindFor(request{Namespace: first.Namespace}).Kind), contract.BindingName(first.Kind, first.Name))
 	if first.Namespace != "" {
 		note += " -n " + first.Namespace

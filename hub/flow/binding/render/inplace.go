@@ -45,6 +45,8 @@ func InPlace(in Input, live *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	if out.Annotations == nil {
 		return nil, errors.New("the Work says nothing of where it comes from")
 	}
+	// A hub that was killed between the intent and the deletion left it. The Work stays, and somebody may delete it for another reason.
+	delete(out.Annotations, contract.DeletionIntentAnnotation)
 	if in.Revise != nil && bindings.IsWorkload(spec) {
 		revised, err := in.Revise(obj, in.Target.Replicas)
 		if err != nil {
