@@ -151,7 +151,7 @@ func (r *Reconciler) stays(ctx context.Context, in *container, object plan.Objec
 		}
 		return false, nil // it goes already, as what a Work had does that has just ended
 	}
-	if stays, told, err := r.outlives(ctx, in, object, obj); told || err != nil {
+	if stays, told, err := r.outlives(ctx, in, true, object, obj); told || err != nil {
 		return stays, err
 	}
 	if !plan.Foreign(object.GroupVersionKind, obj) {

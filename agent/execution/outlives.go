@@ -37,9 +37,10 @@ func (e *endsFirstError) Error() string {
 
 // outlives says whether an object of a Work stays in the member when that ends: then it does not go with what it is in either.
 // Works end in any order. It is not told of an object that no Work has, whatever its marks say: people copy objects with all
-// that is on them, controllers what is on one object to the next, and a Work may have had the object before. An object that does not stay,
-// and does not go yet, is noted: the container waits for it.
-func (r *Reconciler) outlives(ctx context.Context, in *container, object plan.Object, obj *metav1.PartialObjectMetadata) (stays, told bool, err error) {
+// that is on them, controllers what is on one object to the next, and a Work may have had the object before. An object that is inside the
+// container, does not stay, and does not go yet, is noted: the container waits for it. It does not wait for what is elsewhere, which does not go with it, and the
+// Work of which need not end.
+func (r *Reconciler) outlives(ctx context.Context, in *container, inside bool, object plan.Object, obj *metav1.PartialObjectMetadata) (stays, told bool, err error) {
 	name, ok := plan.WorkOf(obj)
 	if !ok {
 		return false, false, nil
@@ -66,7 +67,9 @@ func (r *Reconciler) outlives(ctx context.Context, in *container, object plan.Ob
 	case named.outlived || plan.IsOfAnotherThan(obj, named.work):
 		return !going, true, nil
 	case ours && !going:
-		in.first = &endsFirstError{in: in.Object, object: object, work: named.work.Name}
+		if inside {
+			in.first = &endsFirstError{in: in.Object, object: object, work: named.work.Name}
+		}
 		return false, true, nil
 	default:
 		return false, ours, nil // without our label nobody deletes it for its Work

@@ -100,7 +100,7 @@ func (r *Reconciler) ownerStays(ctx context.Context, in *container, namespace st
 	case live.UID != owner.UID:
 		return false, nil // as if it were gone
 	}
-	if stays, told, err := r.outlives(ctx, in, object, live); told || err != nil {
+	if stays, told, err := r.outlives(ctx, in, false, object, live); told || err != nil {
 		return stays, err
 	}
 	if len(live.OwnerReferences) == 0 || depth >= ownersDepth {
