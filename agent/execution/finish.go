@@ -45,8 +45,7 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	}
 	manifests, left, err := r.endAll(ctx, work, part)
 	if first, ok := errors.AsType[*endsFirstError](err); ok {
-		again, _ := r.waits.Begin(name, r.clock.Now(), quietWait)
-		return &wantedError{object: first.in, again: again}
+		return r.awaitFirst(ctx, work, first)
 	}
 	if err != nil {
 		return err

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,34 +21,36 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// quietWait is how long a Work waits untold for those that are in its Namespace or of its CustomResourceDefinition. What is
-// deleted together on the hub ends within a moment, in any order.
+// quietWait is how long a Work waits untold for those that want what is in its Namespace or of its CustomResourceDefinition, and after
+// which it looks again while it is untold. What is deleted together on the hub ends within a moment, in any order.
 const quietWait = 5 * time.Second
 
 // mayGo says whether the objects of a Work may be deleted now. First, nothing that other Works have may go with a
 // Namespace or a CustomResourceDefinition of it: they may want it still, or the member may refuse to delete it for them. Only then the brake counts: of what goes along, it has seen the Works that
 // end as well.
 func (r *Reconciler) mayGo(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
-	takes, err := r.takesAlong(ctx, work)
+	containers := deletedContainers(work)
+	if slices.ContainsFunc(containers, func(m plan.Manifest) bool { return !m.DeleteContents }) {
+		r.waits.Begin(client.ObjectKeyFromObject(work), r.clock.Now()) // before anything is looked at: a Work that ends meanwhile has this one look again
+	}
+	takes, err := r.takesAlong(ctx, work, containers)
 	if err != nil {
 		return false, err
 	}
-	r.wake(r.waits.Over(client.ObjectKeyFromObject(work)))
 	return r.pass(ctx, work, takes)
 }
 
-// takesAlong counts the objects of other Works, which do not end, that go with those of a Work because a person said that
+// deletedContainers returns those of a Work that ends which are deleted for it.
+func deletedContainers(work *workv1alpha1.Work) []plan.Manifest {
+	if work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted {
+		return nil
+	}
+	return slices.DeleteFunc(plan.Ending(work), func(m plan.Manifest) bool { return m.Problem != nil || !plan.IsContainer(m.Object) })
+}
+
+// takesAlong counts the objects of other Works, which do not end, that go with the containers of a Work because a person said that
 // they may. It returns a wantedError if nobody did, or if Works that end have something there.
-func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work) (int, error) {
-	if work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted { // that deletes no container
-		return 0, nil
-	}
-	var containers []plan.Manifest
-	for _, m := range plan.Ending(work) {
-		if m.Problem == nil && plan.IsContainer(m.Object) {
-			containers = append(containers, m)
-		}
-	}
+func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work, containers []plan.Manifest) (int, error) {
 	if len(containers) == 0 {
 		return 0, nil
 	}
@@ -78,27 +80,30 @@ func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work) (i
 
 // await has a Work wait until no other has anything in one of its objects, and tells people once if that takes long.
 func (r *Reconciler) await(ctx context.Context, work *workv1alpha1.Work, m plan.Manifest, works []workv1alpha1.Work) error {
-	wanted := len(plan.WantedIn(m, works, 1)) > 0
-	if wanted {
-		r.brake.Reconsider(work.UID)
+	if len(plan.WantedIn(m, works, 1)) == 0 { // these are being deleted
+		return r.waitTold(ctx, work, m.Object, r.stuckAfter, func() string { return plan.EndingMessage(m.Object, plan.EndingIn(m, work, works, math.MaxInt)) })
 	}
-	quiet := quietWait
-	if !wanted { // these are being deleted
-		quiet = r.stuckAfter
-	}
-	again, tell := r.waits.Begin(client.ObjectKeyFromObject(work), r.clock.Now(), quiet)
-	if held, _ := r.brake.Condition(); !wanted && held.Status == metav1.ConditionTrue {
-		tell = false // people were told what all of them wait for
-	}
+	r.brake.Reconsider(work.UID)
+	return r.waitTold(ctx, work, m.Object, quietWait, func() string { return plan.WantedMessage(m.Object, plan.WantedIn(m, works, math.MaxInt)) })
+}
+
+// awaitFirst has a Work wait until what is to be deleted before one of its objects is, and tells people once if that takes long: the member may
+// refuse it.
+func (r *Reconciler) awaitFirst(ctx context.Context, work *workv1alpha1.Work, first *endsFirstError) error {
+	return r.waitTold(ctx, work, first.in, r.stuckAfter, func() string {
+		return plan.EndingMessage(first.in, []plan.Wanted{{Object: first.object, Work: first.work}})
+	})
+}
+
+// waitTold has a Work wait because of what others have in one of its objects, and tells people why once if that takes longer than is quiet.
+func (r *Reconciler) waitTold(ctx context.Context, work *workv1alpha1.Work, object plan.Object, quiet time.Duration, why func() string) error {
+	again, tell := r.waits.Still(client.ObjectKeyFromObject(work), r.clock.Now(), quiet)
 	if tell {
-		note := plan.EndingMessage(m.Object, plan.EndingIn(m, work, works, math.MaxInt))
-		if wanted {
-			note = plan.WantedMessage(m.Object, plan.WantedIn(m, works, math.MaxInt))
-		}
-		ctrl.LoggerFrom(ctx).Info("Not deleting an object because of what other Works have in it", "manifest", m.Object.String(), "reason", note)
+		note := why()
+		ctrl.LoggerFrom(ctx).Info("Not deleting an object because of what other Works have in it", "manifest", object.String(), "reason", note)
 		r.events(kube.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonContentsWanted, Action: actionDelete, Note: note})
 	}
-	return &wantedError{object: m.Object, again: again}
+	return &wantedError{object: object, again: again}
 }
 
 // wantedError says that a Work does not end yet, since other Works have something in one of its objects.
@@ -129,7 +134,8 @@ func (r *Reconciler) spareWanted(ctx context.Context, m plan.Manifest) error {
 	return nil
 }
 
-// waits are the Works that end and wait until no other has what would go with their objects.
+// waits are the Works that end and wait until no other has what would go with their objects, or look whether one has. One is among them until it
+// has ended.
 type waits struct {
 	mu    sync.Mutex
 	works map[types.NamespacedName]*waiting
@@ -142,17 +148,23 @@ type waiting struct {
 
 func newWaits() *waits { return &waits{works: map[types.NamespacedName]*waiting{}} }
 
-// Begin notes that a Work waits, untold for so long, and returns when to look again and whether people are to be told now.
-func (w *waits) Begin(work types.NamespacedName, now time.Time, quiet time.Duration) (again time.Duration, tell bool) {
+// Begin notes that a Work may have to wait.
+func (w *waits) Begin(work types.NamespacedName, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.works[work] == nil {
+		w.works[work] = &waiting{since: now}
+	}
+}
+
+// Still notes that a Work waits, untold for so long, and returns when to look again and whether people are to be told now.
+func (w *waits) Still(work types.NamespacedName, now time.Time, quiet time.Duration) (again time.Duration, tell bool) {
+	w.Begin(work, now)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := w.works[work]
-	if one == nil {
-		one = &waiting{since: now}
-		w.works[work] = one
-	}
 	if left := quiet - now.Sub(one.since); left > 0 {
-		return left, false
+		return min(left, quietWait), false
 	}
 	tell, one.told = !one.told, true
 	return lastRetry, tell

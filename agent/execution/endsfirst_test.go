@@ -1,0 +1,130 @@
+package execution
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// ended is an agent with Works that all are being deleted.
+type ended struct {
+	*Reconciler
+
+	clock *clocktesting.FakeClock
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// looks is how often a Work was looked at, and notes are what people were told.
+	looks int
+	notes []string
+}
+
+// space is a Namespace.
+func space(name string) client.Object {
+	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// inSpace is a ConfigMap in it.
+func inSpace(namespace string) client.Object {
+	out := inShop("settings", "", "")
+	out.Namespace, out.UID = namespace, types.UID(namespace+"-settings")
+	return out
+}
+
+// newEnded returns an agent with the Works of which the objects are given, all of which are in the member.
+func newEnded(t *testing.T, works map[string][]client.Object) *ended {
+	t.Helper()
+	g := NewWithT(t)
+	var member, hub []client.Object
+	for name, objects := range works {
+		work := workWith(t, name, objects[0])
+		work.UID, work.DeletionTimestamp, work.Finalizers = types.UID(name), new(metav1.Unix(100, 0)), []string{contract.ExecutionFinalizer}
+		work.Annotations = map[string]string{contract.DeletionIntentAnnotation: contract.DeletionRemoved}
+		work.Spec.Workload.Manifests = nil
+		for _, object := range objects {
+			work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workWith(t, name, object).Spec.Workload.Manifests...)
+			live, ok := object.DeepCopyObject().(client.Object)
+			g.Expect(ok).To(BeTrue())
+			live.SetLabels(marks())
+			live.SetAnnotations(markedBy(ownWorks, name))
+			member = append(member, live)
+		}
+		hub = append(hub, work)
+	}
+	e := &ended{clock: clocktesting.NewFakeClock(time.Unix(1_000_000, 0))}
+	hubClient, memberClient := fakeClient(t, interceptor.Funcs{}, hub...), fakeClient(t, interceptor.Funcs{}, member...)
+	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
+	e.queue = workqueue.NewTypedRateLimitingQueue(backoff)
+	t.Cleanup(e.queue.ShutDown)
+	e.Reconciler = &Reconciler{
+		hubClient: hubClient, memberClient: memberClient, reader: memberClient, namespace: ownWorks, discovery: servedKinds{}, clock: e.clock,
+		works: newWorks(hubClient, nil), kinds: newKinds(nil, nil, e.clock), memory: newMemory(), prerequisites: newPrerequisites(),
+		pendingDeletions: newPendingDeletions(), brake: newBrake(false), waits: newWaits(), metrics: newMetrics(prometheus.NewRegistry()),
+		stuckAfter: defaultStuckAfter, backoff: backoff, queue: e.queue,
+		events: func(event kube.Event) { e.notes = append(e.notes, event.Reason+": "+event.Note) },
+		namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+			return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
+		},
+	}
+	return e
+}
+
+// look looks at a Work, if the hub has it, and then at those that this woke, up to so many times in all.
+func (e *ended) look(t *testing.T, work string, most int) {
+	t.Helper()
+	g := NewWithT(t)
+	e.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ownWorks, Name: work}})
+	for ; e.queue.Len() > 0 && most > 0; most-- {
+		req, _ := e.queue.Get()
+		e.looks++
+		live := &workv1alpha1.Work{}
+		if err := e.hubClient.Get(t.Context(), req.NamespacedName, live); !apierrors.IsNotFound(err) {
+			g.Expect(err).NotTo(HaveOccurred())
+			if err := e.finish(t.Context(), live); err != nil {
+				g.Expect(err).To(BeAssignableToTypeOf(&wantedError{}), "%v", err)
+			}
+		}
+		e.queue.Done(req)
+	}
+}
+
+// there says whether the member has an object.
+func (e *ended) there(t *testing.T, object client.Object) bool {
+	t.Helper()
+	live, ok := object.DeepCopyObject().(client.Object)
+	NewWithT(t).Expect(ok).To(BeTrue())
+	return e.memberClient.Get(t.Context(), client.ObjectKeyFromObject(object), live) == nil
+}
+
+// Two Works whose Namespaces others have something in wait, and do not have each other look again as long as nothing happens.
+func TestWorksThatWaitDoNotWakeEachOther(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := newEnded(t, map[string][]client.Object{
+		"around-a": {space("a")}, "inside-a": {inSpace("a")}, "around-b": {space("b")}, "inside-b": {inSpace("b")},
+	})
+	e.look(t, "around-a", 20)
+	e.look(t, "around-b", 20)
+	g.Expect(e.looks).To(Equal(2))
+
+	e.look(t, "inside-a", 20)
+	g.Expect(e.there(t, space("a"))).To(BeFalse(), "it is woken by what it waits for")
+	g.Expect(e.there(t, space("b"))).To(BeTrue())
+}
