@@ -113,6 +113,9 @@ func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.G
 		for i := range list.Items {
 			object := plan.Object{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(&list.Items[i])}
 			stays, err := r.stays(ctx, in, object, &list.Items[i])
+			if err == nil && stays {
+				stays, err = r.still(ctx, object, &list.Items[i])
+			}
 			if err != nil {
 				return names, err
 			}
@@ -161,6 +164,26 @@ func (r *Reconciler) stays(ctx context.Context, in *container, object plan.Objec
 		return true, nil
 	}
 	return r.ownedByWhatStays(ctx, in, obj, 0) // it is made from another one: that counts, wherever it is
+}
+
+// still says whether an object that stays, as no Work seemed to have it, is still there as it was listed: its Work may have deleted it, and ended,
+// since. Of one without the marks of a Work it is not asked.
+func (r *Reconciler) still(ctx context.Context, object plan.Object, listed *metav1.PartialObjectMetadata) (bool, error) {
+	if _, ok := plan.WorkOf(listed); !ok {
+		return true, nil
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(object.GroupVersionKind)
+	err := r.reader.Get(ctx, object.NamespacedName, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case apierrors.IsForbidden(err) || unserved(err):
+		return true, nil // as it was listed
+	case err != nil:
+		return false, fmt.Errorf("reading %s from the member once more: %w", object, err)
+	}
+	return live.UID != listed.UID || live.DeletionTimestamp == nil, nil
 }
 
 // errLettingGo is about an object that goes without what is made from it. Until it has, that seems to go as well.

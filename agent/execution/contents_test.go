@@ -125,6 +125,16 @@ func listingSecrets(err error) interceptor.Funcs {
 	}}
 }
 
+// goneOnceListed has what is listed be gone when the answer comes.
+func goneOnceListed() interceptor.Funcs {
+	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if err := c.List(ctx, list, opts...); err != nil || list.GetObjectKind().GroupVersionKind().Kind != "ConfigMapList" {
+			return err
+		}
+		return c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("shop"))
+	}}
+}
+
 func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 	t.Parallel()
 	secrets := schema.GroupResource{Resource: "secrets"}
@@ -144,6 +154,9 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 		},
 		"an object whose Work the hub does not have": {
 			objects: []client.Object{inShop("left", ownWorks, "inside")}, want: []string{"ConfigMap shop/left"},
+		},
+		"not one whose Work deleted it when it was listed, and has ended since": {
+			funcs: goneOnceListed(), objects: []client.Object{inShop("ours", ownWorks, "inside")},
 		},
 		"an object of another hub": {
 			objects: []client.Object{inShop("other", "karmada-es-other", "inside")}, want: []string{"ConfigMap shop/other"},
@@ -315,7 +328,7 @@ func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
 		}
 		return nil
 	}}
-	member := fakeClient(t, funcs)
+	member := fakeClient(t, funcs, inShop("theirs", ownWorks, "inside"))
 	reads := 0
 	hub := fakeClient(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 		reads++
