@@ -128,3 +128,20 @@ func TestWorksThatWaitDoNotWakeEachOther(t *testing.T) {
 	g.Expect(e.there(t, space("a"))).To(BeFalse(), "it is woken by what it waits for")
 	g.Expect(e.there(t, space("b"))).To(BeTrue())
 }
+
+// Two Works each have something in the Namespace of the other: neither waits for all of the other.
+func TestWorksInEachOthersNamespaceEnd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := newEnded(t, map[string][]client.Object{"a": {space("a"), inSpace("b")}, "b": {space("b"), inSpace("a")}})
+	e.look(t, "a", 20)
+	g.Expect(e.there(t, space("a"))).To(BeTrue())
+	g.Expect(e.there(t, inSpace("b"))).To(BeFalse())
+	e.look(t, "b", 20)
+	for _, object := range []client.Object{space("a"), inSpace("a"), space("b"), inSpace("b")} {
+		g.Expect(e.there(t, object)).To(BeFalse())
+	}
+	left := &workv1alpha1.WorkList{}
+	g.Expect(e.hubClient.List(t.Context(), left)).To(Succeed())
+	g.Expect(left.Items).To(BeEmpty())
+}

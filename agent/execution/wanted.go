@@ -25,9 +25,9 @@ import (
 // which it looks again while it is untold. What is deleted together on the hub ends within a moment, in any order.
 const quietWait = 5 * time.Second
 
-// mayGo says whether the objects of a Work may be deleted now. First, nothing that other Works have may go with a
-// Namespace or a CustomResourceDefinition of it: they may want it still, or the member may refuse to delete it for them. Only then the brake counts: of what goes along, it has seen the Works that
-// end as well.
+// mayGo says whether the objects of a Work may be deleted now. First, nothing that other Works still want may go with a
+// Namespace or a CustomResourceDefinition of it. Only then the brake counts: of what goes along, it has seen the Works that
+// end as well. What these have in it is deleted first, which awaitFirst sees to.
 func (r *Reconciler) mayGo(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
 	containers := deletedContainers(work)
 	if slices.ContainsFunc(containers, func(m plan.Manifest) bool { return !m.DeleteContents }) {
@@ -49,7 +49,7 @@ func deletedContainers(work *workv1alpha1.Work) []plan.Manifest {
 }
 
 // takesAlong counts the objects of other Works, which do not end, that go with the containers of a Work because a person said that
-// they may. It returns a wantedError if nobody did, or if Works that end have something there.
+// they may. It returns a wantedError if nobody did.
 func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work, containers []plan.Manifest) (int, error) {
 	if len(containers) == 0 {
 		return 0, nil
@@ -64,7 +64,7 @@ func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work, co
 			takes += len(plan.WantedIn(m, works, math.MaxInt))
 			continue
 		}
-		if len(plan.WantedIn(m, works, 1)) == 0 && len(plan.EndingIn(m, work, works, 1)) == 0 {
+		if len(plan.WantedIn(m, works, 1)) == 0 {
 			continue
 		}
 		container, err := readBy(ctx, r.reader, m.Object)
@@ -78,11 +78,8 @@ func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work, co
 	return takes, nil
 }
 
-// await has a Work wait until no other has anything in one of its objects, and tells people once if that takes long.
+// await has a Work wait until nobody wants what is in one of its objects, and tells people once if that takes long.
 func (r *Reconciler) await(ctx context.Context, work *workv1alpha1.Work, m plan.Manifest, works []workv1alpha1.Work) error {
-	if len(plan.WantedIn(m, works, 1)) == 0 { // these are being deleted
-		return r.waitTold(ctx, work, m.Object, r.stuckAfter, func() string { return plan.EndingMessage(m.Object, plan.EndingIn(m, work, works, math.MaxInt)) })
-	}
 	r.brake.Reconsider(work.UID)
 	return r.waitTold(ctx, work, m.Object, quietWait, func() string { return plan.WantedMessage(m.Object, plan.WantedIn(m, works, math.MaxInt)) })
 }
@@ -91,7 +88,7 @@ func (r *Reconciler) await(ctx context.Context, work *workv1alpha1.Work, m plan.
 // refuse it.
 func (r *Reconciler) awaitFirst(ctx context.Context, work *workv1alpha1.Work, first *endsFirstError) error {
 	return r.waitTold(ctx, work, first.in, r.stuckAfter, func() string {
-		return plan.EndingMessage(first.in, []plan.Wanted{{Object: first.object, Work: first.work}})
+		return plan.FirstMessage(first.in, plan.Wanted{Object: first.object, Work: first.work})
 	})
 }
 

@@ -28,25 +28,11 @@ func (w Wanted) String() string { return fmt.Sprintf("%s of Work %s", w.Object, 
 // WantedIn returns, up to so many, the objects that would go with a Namespace or a CustomResourceDefinition although their
 // Works do not end. What stays when its Work ends is not among them: that keeps what it is in by itself (Outlives).
 func WantedIn(container Manifest, works []workv1alpha1.Work, most int) []Wanted {
-	return within(container, works, most, func(work *workv1alpha1.Work) bool { return work.DeletionTimestamp.IsZero() })
-}
-
-// EndingIn returns, up to so many, the objects in a Namespace or of a CustomResourceDefinition which other Works than that of the container are
-// about to delete: each does so by itself, with the rights of its account, and the member may refuse it.
-func EndingIn(container Manifest, of *workv1alpha1.Work, works []workv1alpha1.Work, most int) []Wanted {
-	return within(container, works, most, func(work *workv1alpha1.Work) bool {
-		return work.Name != of.Name && !work.DeletionTimestamp.IsZero() && contract.DeletesObjects(work.Annotations) &&
-			slices.Contains(work.Finalizers, contract.ExecutionFinalizer)
-	})
-}
-
-// within returns, up to so many, the objects in a container of Works that count, and whose objects do not stay.
-func within(container Manifest, works []workv1alpha1.Work, most int, counts func(*workv1alpha1.Work) bool) []Wanted {
 	mentions, contains := inside(container)
 	var out []Wanted
 	for i := range works {
 		work := &works[i]
-		if !counts(work) || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
+		if !work.DeletionTimestamp.IsZero() || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
 			continue
 		}
 		if !slices.ContainsFunc(work.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool { return bytes.Contains(m.Raw, mentions) }) {
@@ -80,11 +66,11 @@ func WantedMessage(o Object, wanted []Wanted) string {
 		o, named(wanted), contract.DeleteContentsAnnotation, contract.LabelTrue)
 }
 
-// EndingMessage says the same where the other Works end as well.
-func EndingMessage(o Object, ending []Wanted) string {
-	return fmt.Sprintf("%s is not deleted from the member before the objects in it that other Works are about to delete (%s): "+
-		"see what the events on those say; or say on its template or Work that they may go with it (annotation %s: %q)",
-		o, named(ending), contract.DeleteContentsAnnotation, contract.LabelTrue)
+// FirstMessage says why a Namespace or a CustomResourceDefinition is not deleted yet where an object in it is to be deleted first.
+func FirstMessage(o Object, first Wanted) string {
+	return fmt.Sprintf("%s is not deleted from the member before %s, which would go with it and is about to be deleted for itself: "+
+		"see what the events on that Work say; or say on the template or Work of the former that what is in it may go with it (annotation %s: %q)",
+		o, first, contract.DeleteContentsAnnotation, contract.LabelTrue)
 }
 
 // named names some of several objects.
