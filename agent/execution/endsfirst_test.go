@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -144,4 +145,43 @@ func TestWorksInEachOthersNamespaceEnd(t *testing.T) {
 	left := &workv1alpha1.WorkList{}
 	g.Expect(e.hubClient.List(t.Context(), left)).To(Succeed())
 	g.Expect(left.Items).To(BeEmpty())
+}
+
+// People are told once, and not of what waits for an operator.
+func TestPeopleAreToldOnceOfWhatIsNotDeletedFirst(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ first, held time.Duration }{
+		"nothing is held":                  {},
+		"held before it could wait":        {held: 40 * time.Second},
+		"held when it has waited a moment": {first: 10 * time.Second, held: 40 * time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			e := newEnded(t, map[string][]client.Object{"around": {space("shop")}, "inside": {inSpace("shop")}})
+			wait := func(how time.Duration) {
+				e.look(t, "around", 1)
+				for end := e.clock.Now().Add(how); e.clock.Now().Before(end); {
+					e.clock.Step(time.Second)
+					e.look(t, "around", 1)
+				}
+			}
+			if tc.first > 0 {
+				wait(tc.first)
+			}
+			if tc.held > 0 {
+				e.brake.held = &hold{since: metav1.NewTime(e.clock.Now())}
+				e.brake.limit = plan.Limit(nil)
+				wait(tc.held)
+				e.brake.held = nil
+				e.brake.approved["around"] = struct{}{}
+				e.look(t, "around", 1)
+				g.Expect(e.notes).To(BeEmpty(), "what is in it has not had a moment to go")
+			}
+			wait(40 * time.Second)
+			g.Expect(e.notes).To(HaveExactElements(And(
+				HavePrefix("ContentsWanted: Namespace shop"), ContainSubstring("ConfigMap shop/settings of Work inside"))))
+		})
+	}
 }

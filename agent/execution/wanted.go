@@ -30,14 +30,19 @@ const quietWait = 5 * time.Second
 // end as well. What these have in it is deleted first, which awaitFirst sees to.
 func (r *Reconciler) mayGo(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
 	containers := deletedContainers(work)
+	name := client.ObjectKeyFromObject(work)
 	if slices.ContainsFunc(containers, func(m plan.Manifest) bool { return !m.DeleteContents }) {
-		r.waits.Begin(client.ObjectKeyFromObject(work), r.clock.Now()) // before anything is looked at: a Work that ends meanwhile has this one look again
+		r.waits.Begin(name, r.clock.Now()) // before anything is looked at: a Work that ends meanwhile has this one look again
 	}
 	takes, err := r.takesAlong(ctx, work, containers)
 	if err != nil {
 		return false, err
 	}
-	return r.pass(ctx, work, takes)
+	ok, err := r.pass(ctx, work, takes)
+	if err == nil && !ok {
+		r.waits.Over(name) // it waits for an operator: people were told, and after that it waits for the others anew
+	}
+	return ok, err
 }
 
 // deletedContainers returns those of a Work that ends which are deleted for it.
