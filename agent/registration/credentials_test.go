@@ -70,6 +70,7 @@ func newAuthority(t *testing.T, name string) authority {
 
 // agent returns a certificate for the agent of edge-1.
 func (a authority) agent(t *testing.T) *x509.Certificate {
+	t.Helper()
 	return a.agentOf(t, "a-join", time.Now().Add(-time.Hour))
 }
 
