@@ -3,6 +3,8 @@ package execution
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,10 +44,8 @@ type kinds struct {
 
 // kind is one kind and the Works that contain it.
 type kind struct {
-	// informers are by the namespace whose objects they show; one that shows all is at "", and alone. There are none while the kind is closed.
+	// informers are by the namespace whose objects they show; one that shows all is at "", and alone.
 	informers map[string]*informer
-	// closed says that the member was found not to serve the kind, so nothing is watched until somebody uses it anew.
-	closed bool
 	// synced is closed once all of them have seen all objects.
 	synced <-chan struct{}
 	// waitOver is closed once nobody waits for the informer any more.
@@ -127,16 +127,11 @@ func (k *kinds) use(ctx context.Context, work types.NamespacedName, gvk schema.G
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	one, ok := k.known[gvk]
-	fresh = !ok || one.closed
-	if fresh {
-		opened, err := k.open(ctx, gvk)
+	if !ok {
+		one, err = k.open(ctx, gvk)
 		if err != nil {
 			return nil, false, err
 		}
-		if ok {
-			opened.works = one.works
-		}
-		one = opened
 		k.known[gvk] = one
 	}
 	one.works[work] = struct{}{}
@@ -144,7 +139,7 @@ func (k *kinds) use(ctx context.Context, work types.NamespacedName, gvk schema.G
 		k.byWork[work] = map[schema.GroupVersionKind]struct{}{}
 	}
 	k.byWork[work][gvk] = struct{}{}
-	return one, fresh, nil
+	return one, !ok, nil
 }
 
 func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, error) {
@@ -224,8 +219,10 @@ func (k *kinds) Keep(ctx context.Context, work types.NamespacedName, still map[s
 			continue
 		}
 		delete(k.known, gvk)
-		if err := k.remove(ctx, gvk); err != nil {
-			return err
+		for _, c := range slices.AppendSeq([]cache.Cache{k.cache}, maps.Values(k.confined)) { // the kind may be gone, so nobody says where it was
+			if err := c.RemoveInformer(ctx, prototype(gvk)); err != nil {
+				return fmt.Errorf("ending the watch of %s in the member: %w", gvk.Kind, err)
+			}
 		}
 	}
 	if len(k.byWork[work]) == 0 {
@@ -300,7 +297,7 @@ func (k *kinds) Whole(work types.NamespacedName, namespaces []string) bool {
 	defer k.mu.Unlock()
 	for gvk := range k.byWork[work] {
 		for _, namespace := range namespaces {
-			if shown := k.known[gvk].of(namespace); k.known[gvk].closed || shown != nil && !shown.isSynced() {
+			if shown := k.known[gvk].of(namespace); shown != nil && !shown.isSynced() {
 				return false
 			}
 		}
