@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,7 +86,7 @@ type agent struct {
 
 	kinds *store.Store
 	hub   *hub
-	told  int
+	told  atomic.Int32
 	// works is closed when the hub has said which Works there are.
 	works chan struct{}
 }
@@ -108,7 +109,7 @@ func newAgent(t *testing.T, kept *store.Sources) *agent {
 			}
 		},
 	})
-	a.Subscribe(func() { a.told++ })
+	a.Subscribe(func() { a.told.Add(1) })
 	return a
 }
 
@@ -171,7 +172,7 @@ func TestARefusalOfAHubThatJustStartsLeavesInForceWhatWasKept(t *testing.T) {
 				g.Expect(a.has(barn)).To(BeTrue(), "a refusal that lasts takes nothing away either")
 				why, _ = a.Awaits(false)
 				g.Expect(why).To(BeEmpty(), "it has had its time")
-				g.Expect(a.told).To(Equal(1))
+				g.Expect(a.told.Load()).To(BeEquivalentTo(1))
 			})
 		})
 	}
@@ -206,7 +207,7 @@ func TestARefusalIsBelievedOnceItHasLasted(t *testing.T) {
 		g.Expect(why).NotTo(BeEmpty())
 		g.Expect(lasts).To(BeFalse(), "people are not told so far")
 		g.Expect(a.Known()).To(BeFalse())
-		g.Expect(a.told).To(BeZero())
+		g.Expect(a.told.Load()).To(BeZero())
 
 		after(began, 74*time.Second) // it is asked every 15 s, and up to a fifth later
 		why, lasts = a.Awaits(false)
@@ -214,13 +215,13 @@ func TestARefusalIsBelievedOnceItHasLasted(t *testing.T) {
 		g.Expect(lasts).To(BeTrue())
 		g.Expect(a.Known()).To(BeTrue(), "objects are judged by what is built in")
 		g.Expect(a.isLoaded()).To(BeFalse(), "the first refusal was less than a minute ago")
-		g.Expect(a.told).To(Equal(1))
+		g.Expect(a.told.Load()).To(BeEquivalentTo(1))
 
 		after(began, 3*time.Minute)
 		g.Expect(a.isLoaded()).To(BeTrue())
 		why, _ = a.Awaits(false)
 		g.Expect(why).To(BeEmpty())
-		g.Expect(a.told).To(Equal(2))
+		g.Expect(a.told.Load()).To(BeEquivalentTo(2))
 		asked := a.hub.requests()
 		after(began, time.Hour)
 		g.Expect(a.hub.requests()).To(Equal(asked), "there is nothing more to ask")
@@ -277,6 +278,6 @@ func TestAHubThatDoesNotAnswerHasNotRefused(t *testing.T) {
 		why, _ = a.Awaits(false)
 		g.Expect(why).To(BeEmpty())
 		g.Expect(a.has(mill)).To(BeTrue())
-		g.Expect(a.told).To(Equal(2))
+		g.Expect(a.told.Load()).To(BeEquivalentTo(2))
 	})
 }

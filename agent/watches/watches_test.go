@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -43,7 +44,7 @@ var failing = map[string]error{
 type member struct {
 	mu      sync.Mutex
 	refuses error
-	asked   int
+	asked   atomic.Int32
 	began   *watch.FakeWatcher
 }
 
@@ -58,7 +59,7 @@ func (m *member) lists() toolscache.ListerWatcher {
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			m.asked++
+			m.asked.Add(1)
 			if m.refuses != nil {
 				return nil, m.refuses
 			}
@@ -139,7 +140,7 @@ func TestAWatchThatIsRefusedIsLostUntilItBeginsAgain(t *testing.T) {
 				m.began.Stop()
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
-				g.Expect(m.asked).To(BeNumerically(">", 0))
+				g.Expect(m.asked.Load()).To(BeNumerically(">", 0))
 				g.Expect(lost()).To(BeEmpty(), "an API server that starts refuses as well")
 				time.Sleep(time.Minute)
 				synctest.Wait()
