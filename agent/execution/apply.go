@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/kube"
 )
 
 // step is what came of one manifest.
@@ -280,7 +281,7 @@ func readBy(ctx context.Context, reader client.Reader, name plan.Object) (*unstr
 
 // ignoreAbsent returns nil for an error that says that there is no such object, and any other as it is.
 func ignoreAbsent(err error) error {
-	if apierrors.IsNotFound(err) && !noSuchResource(err) {
+	if apierrors.IsNotFound(err) && !kube.IsNoSuchResource(err) {
 		return nil
 	}
 	return err

@@ -151,17 +151,6 @@ func speaksOfImmutable(message string) bool {
 	}, func(words string) bool { return strings.Contains(message, words) })
 }
 
-// noSuchResource says whether the member has no such path: the kind was there once, and
-// its definition is gone.
-func noSuchResource(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details == nil || details.Name == "" || strings.Contains(status.Status().Message, "could not find the requested resource")
-}
-
 // noNamespace says whether an object was refused because its namespace is missing.
 func noNamespace(err error) bool {
 	var status apierrors.APIStatus

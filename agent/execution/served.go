@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/kube"
 )
 
 // Discovery asks the member, anew each time, which kinds it serves. It lists a group whose server
@@ -31,7 +32,7 @@ type Discovery interface {
 // it was asked for. That says nothing about its objects: it may serve them in another one, as it
 // does when the operator that defines the kind was upgraded.
 func unserved(err error) bool {
-	return err != nil && (meta.IsNoMatchError(err) || noSuchResource(err))
+	return err != nil && (meta.IsNoMatchError(err) || kube.IsNoSuchResource(err))
 }
 
 // known returns the object in a version in which the member is known to serve its kind, which need not be that of now, and says false if

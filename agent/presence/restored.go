@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
 )
 
 // RestoredError says that the hub or the member was restored from an older snapshot. This process's caches and watches then refer to a
@@ -89,6 +90,8 @@ func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
 	switch {
 	case err == nil && contract.Older(live.ResourceVersion, seen.ResourceVersion):
 		return &RestoredError{Whose: "member", Left: seen.ResourceVersion, Found: live.ResourceVersion}
+	case kube.IsNoSuchResource(err): // its definition was deleted, which the watch of its kind may say later
+		d.missing = Seen{}
 	case apierrors.IsNotFound(err) && d.missing == seen: // and nobody was told that it was deleted
 		return &RestoredError{Whose: "member", Left: seen.ResourceVersion, Found: "unknown"}
 	case apierrors.IsNotFound(err):

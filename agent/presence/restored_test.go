@@ -2,12 +2,14 @@ package presence
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -81,6 +83,9 @@ func TestAMemberThatIsOlderThanItWas(t *testing.T) {
 	other := seen
 	other.ResourceVersion = "101"
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "web")
+	unserved := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound, Message: "the server could not find the requested resource",
+	}}
 	type step struct {
 		seen     Seen
 		now      string
@@ -92,6 +97,7 @@ func TestAMemberThatIsOlderThanItWas(t *testing.T) {
 		"newer":                                 {{seen: seen, now: "2000"}},
 		"older":                                 {{seen: seen, now: "99", restored: true}},
 		"gone, and nobody was told":             {{seen: seen, err: gone}, {seen: seen, err: gone, restored: true}},
+		"of a kind whose definition is gone":    {{seen: seen, err: unserved}, {seen: seen, err: unserved}},
 		"just deleted, and made again by us":    {{seen: seen, err: gone}, {seen: other, now: "101"}, {seen: other, err: gone}},
 		"gone, back, and gone":                  {{seen: seen, err: gone}, {seen: seen, now: "100"}, {seen: seen, err: gone}},
 		"a member that does not answer":         {{seen: seen, err: context.DeadlineExceeded}, {seen: seen, err: context.DeadlineExceeded}},
