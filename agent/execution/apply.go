@@ -82,6 +82,7 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	if v.decision.Action == plan.Read || v.decision.Action == plan.Apply && v.suspect && v.live.Object != nil {
 		var err error
 		if v.found, err = readBy(ctx, r.memberClient, m.Object); err != nil {
+			r.noteUnserved(work, m.Object, err)
 			s := failed(r.judge(ctx, work, m.Object, err))
 			s.noRoom = errors.Is(err, errNoRoom)
 			return s
@@ -113,7 +114,7 @@ func (r *Reconciler) precheck(ctx context.Context, work types.NamespacedName, m 
 	if m.Problem != nil {
 		return new(failed(plan.Refused, m.Problem.Error()))
 	}
-	mapping, err := r.mapping(work, m.Object)
+	mapping, err := r.mapping(ctx, work, m.Object)
 	if err != nil {
 		return new(failed(r.judge(ctx, work, m.Object, err)))
 	}
@@ -213,6 +214,8 @@ func (r *Reconciler) sent(
 		ctrl.LoggerFrom(ctx).V(1).Info("Applying an object failed", "manifest", m.Object.String(), "reason", err.Error())
 		switch {
 		case overtaken(err):
+		case unserved(err):
+			r.noteUnserved(work, m.Object, err)
 		case noNamespace(err):
 			r.prerequisites.Missing(need{namespace: m.Object.Namespace}, work, r.clock.Now())
 		case immutable(err):
@@ -247,23 +250,6 @@ func slimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj = obj.DeepCopy()
 	plan.Slim(obj)
 	return obj
-}
-
-// mapping returns where the member has the objects of a kind. For a kind that it was found
-// not to know, it is asked only now and then.
-func (r *Reconciler) mapping(work types.NamespacedName, object plan.Object) (*meta.RESTMapping, error) {
-	of := need{kind: object.GroupVersionKind}
-	if !r.prerequisites.Ask(of, work, r.clock.Now()) {
-		return nil, &meta.NoKindMatchError{GroupKind: object.GroupKind(), SearchedVersions: []string{object.Version}}
-	}
-	mapping, err := r.memberClient.RESTMapper().RESTMapping(object.GroupKind(), object.Version)
-	switch {
-	case meta.IsNoMatchError(err):
-		r.prerequisites.Missing(of, work, r.clock.Now())
-	case err == nil:
-		r.wake(r.prerequisites.Met(of))
-	}
-	return mapping, err
 }
 
 // readBy returns an object of the member as it is there, or nil if there is none. That the member does not serve the kind, in this

@@ -32,10 +32,7 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 	case interpreter.IsUnanswered(err): // it is not the member that was asked
 		return plan.Waiting, err.Error()
 	case unserved(err):
-		return plan.Waiting, fmt.Sprintf(
-			"the member does not know the kind %s of %s; install its CustomResourceDefinition there, or, if that is there in other versions only, "+
-				"use one of these in the template and in its policy; this is tried again by itself",
-			object.Kind, object.GroupVersion())
+		return plan.Waiting, unknownKind(object) + "; this is tried again by itself"
 	case noNamespace(err):
 		return plan.Waiting, missingNamespace(object)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -52,6 +49,12 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 		return plan.Unanswered, "the member's API server does not answer; this is tried again by itself"
 	}
 	return plan.Refused, err.Error()
+}
+
+// unknownKind says what to do about a kind that the member does not serve in the version of an object.
+func unknownKind(object plan.Object) string {
+	return fmt.Sprintf("the member does not know the kind %s of %s; install its CustomResourceDefinition there, or, if that is there in other versions only, "+
+		"use one of these in the template and in its policy", object.Kind, object.GroupVersion())
 }
 
 // unmergeable says what to do about an object that a server cannot apply since it does not fit the schema of its kind, which

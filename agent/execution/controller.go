@@ -183,7 +183,7 @@ func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *work
 		if m.Problem != nil {
 			continue
 		}
-		if _, err := r.mapping(name, m.Object); err != nil {
+		if _, err := r.mapping(ctx, name, m.Object); err != nil {
 			sure = sure && meta.IsNoMatchError(err) // of a kind that the member does not know, nothing is to be reported
 			continue
 		}

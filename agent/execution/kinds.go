@@ -3,8 +3,6 @@ package execution
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -44,8 +42,10 @@ type kinds struct {
 
 // kind is one kind and the Works that contain it.
 type kind struct {
-	// informers are by the namespace whose objects they show; one that shows all is at "", and alone.
+	// informers are by the namespace whose objects they show; one that shows all is at "", and alone. There are none while the kind is closed.
 	informers map[string]*informer
+	// closed says that the member was found not to serve the kind, so nothing is watched until somebody uses it anew.
+	closed bool
 	// synced is closed once all of them have seen all objects.
 	synced <-chan struct{}
 	// waitOver is closed once nobody waits for the informer any more.
@@ -127,11 +127,16 @@ func (k *kinds) use(ctx context.Context, work types.NamespacedName, gvk schema.G
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	one, ok := k.known[gvk]
-	if !ok {
-		one, err = k.open(ctx, gvk)
+	fresh = !ok || one.closed
+	if fresh {
+		opened, err := k.open(ctx, gvk)
 		if err != nil {
 			return nil, false, err
 		}
+		if ok {
+			opened.works = one.works
+		}
+		one = opened
 		k.known[gvk] = one
 	}
 	one.works[work] = struct{}{}
@@ -139,7 +144,7 @@ func (k *kinds) use(ctx context.Context, work types.NamespacedName, gvk schema.G
 		k.byWork[work] = map[schema.GroupVersionKind]struct{}{}
 	}
 	k.byWork[work][gvk] = struct{}{}
-	return one, !ok, nil
+	return one, fresh, nil
 }
 
 func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, error) {
@@ -219,10 +224,8 @@ func (k *kinds) Keep(ctx context.Context, work types.NamespacedName, still map[s
 			continue
 		}
 		delete(k.known, gvk)
-		for _, c := range slices.AppendSeq([]cache.Cache{k.cache}, maps.Values(k.confined)) { // the kind may be gone, so nobody says where it was
-			if err := c.RemoveInformer(ctx, prototype(gvk)); err != nil {
-				return fmt.Errorf("ending the watch of %s in the member: %w", gvk.Kind, err)
-			}
+		if err := k.remove(ctx, gvk); err != nil {
+			return err
 		}
 	}
 	if len(k.byWork[work]) == 0 {
@@ -297,7 +300,7 @@ func (k *kinds) Whole(work types.NamespacedName, namespaces []string) bool {
 	defer k.mu.Unlock()
 	for gvk := range k.byWork[work] {
 		for _, namespace := range namespaces {
-			if shown := k.known[gvk].of(namespace); shown != nil && !shown.isSynced() {
+			if shown := k.known[gvk].of(namespace); k.known[gvk].closed || shown != nil && !shown.isSynced() {
 				return false
 			}
 		}

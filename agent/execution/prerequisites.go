@@ -33,6 +33,8 @@ type absence struct {
 	tries int
 	next  time.Time
 	works map[types.NamespacedName]struct{}
+	// unserved says that the member said so to a request.
+	unserved bool
 }
 
 func newPrerequisites() *prerequisites { return &prerequisites{missing: map[need]*absence{}} }
@@ -52,6 +54,25 @@ func (n *prerequisites) Ask(of need, work types.NamespacedName, now time.Time) b
 	}
 	a.next = now.Add(a.pause()) // the others wait for the answer to this one
 	return true
+}
+
+// Unserved notes that the member said to a request that it does not serve a kind, and IsUnserved says so until it does: what was found out of that
+// kind before may hold no more.
+func (n *prerequisites) Unserved(of need, work types.NamespacedName, now time.Time) {
+	n.Missing(of, work, now)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if a, ok := n.missing[of]; ok {
+		a.unserved = true
+	}
+}
+
+// IsUnserved says whether that was noted.
+func (n *prerequisites) IsUnserved(of need) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a, missing := n.missing[of]
+	return missing && a.unserved
 }
 
 // Missing notes that the member does not have what a Work needs.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"fairlead.dev/agent/execution/plan"
 	"fairlead.dev/common/kube"
@@ -35,13 +36,61 @@ func unserved(err error) bool {
 	return err != nil && (meta.IsNoMatchError(err) || kube.IsNoSuchResource(err))
 }
 
+// mapping returns where the member has the objects of a kind. For a kind that it was found
+// not to know, it is asked only now and then. The mapper forgets no kind: that one is gone is said by the refusal of its watch, or of
+// another request. Then its watch ends.
+func (r *Reconciler) mapping(ctx context.Context, work types.NamespacedName, object plan.Object) (*meta.RESTMapping, error) {
+	unknown := &meta.NoKindMatchError{GroupKind: object.GroupKind(), SearchedVersions: []string{object.Version}}
+	of := need{kind: object.GroupVersionKind}
+	if !r.prerequisites.Ask(of, work, r.clock.Now()) {
+		return nil, unknown
+	}
+	mapping, err := r.memberClient.RESTMapper().RESTMapping(object.GroupKind(), object.Version)
+	if err == nil && (r.prerequisites.IsUnserved(of) || r.kinds.isGone(object)) {
+		served, failed := r.serves(ctx, object)
+		if failed != nil {
+			return nil, failed
+		}
+		if !served {
+			mapping, err = nil, unknown
+		}
+	}
+	switch {
+	case meta.IsNoMatchError(err):
+		r.prerequisites.Missing(of, work, r.clock.Now())
+	case err == nil:
+		r.wake(r.prerequisites.Met(of))
+	}
+	return mapping, err
+}
+
+// serves says whether the member serves the kind of an object in its version, and ends the watch of one that it does not. One that is not ready may leave
+// out what it serves, so nothing follows from that.
+func (r *Reconciler) serves(ctx context.Context, object plan.Object) (bool, error) {
+	if r.discovery.Ready(ctx) != nil {
+		return false, nil //nolint:nilerr // It is asked again.
+	}
+	found, served, err := r.servedSoFar(ctx, object)
+	if err != nil || served && found.Version == object.Version {
+		return err == nil, err
+	}
+	return false, r.kinds.Close(ctx, object.GroupVersionKind)
+}
+
+// noteUnserved has the member asked whether it serves a kind before anything else is asked of that, if this error of a request says that it does not.
+func (r *Reconciler) noteUnserved(work types.NamespacedName, object plan.Object, err error) {
+	if unserved(err) {
+		r.prerequisites.Unserved(need{kind: object.GroupVersionKind}, work, r.clock.Now())
+	}
+}
+
 // known returns the object in a version in which the member is known to serve its kind, which need not be that of now, and says false if
 // it serves the kind in none.
 func (r *Reconciler) known(ctx context.Context, object plan.Object) (plan.Object, bool, error) {
 	switch _, err := r.memberClient.RESTMapper().RESTMapping(object.GroupKind(), object.Version); {
-	case err == nil:
+	case err == nil && !r.kinds.isGone(object):
 		return object, true, nil
-	case unserved(err):
+	case err == nil, unserved(err): // the mapper forgets no kind
 		return r.served(ctx, object)
 	default:
 		return object, false, fmt.Errorf("looking up the kind of %s in the member: %w", object, err)

@@ -2,6 +2,8 @@ package execution
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -39,18 +42,54 @@ type allWatched struct{}
 func (allWatched) Lost(schema.GroupVersionKind, string) (reason, message string) { return "", "" }
 func (allWatched) Subscribe(func(schema.GroupVersionKind))                       {}
 
-// Lost says why the informer that shows an object cannot be trusted; empty if it can, or if there is none.
+// Lost says why the informer that shows an object cannot be trusted, or has ended; empty if it can, or if there is none.
 func (k *kinds) Lost(name plan.Object) (reason, message string) {
 	k.mu.Lock()
 	one, ok := k.known[name.GroupVersionKind]
 	k.mu.Unlock()
-	if !ok {
+	switch {
+	case !ok:
 		return "", ""
+	case one.closed:
+		return workv1alpha1.ReasonKindNotServed, unknownKind(name)
 	}
 	if shown := one.of(name.Namespace); shown != nil {
 		return shown.lost()
 	}
 	return "", ""
+}
+
+// isGone says whether the member said of a kind that it does not serve it, to whom watched it, also if its watch has ended for that.
+func (k *kinds) isGone(name plan.Object) bool {
+	reason, _ := k.Lost(name)
+	return reason == workv1alpha1.ReasonKindNotServed
+}
+
+// Close ends the watch of a kind that the member does not serve, which would be refused for ever.
+func (k *kinds) Close(ctx context.Context, gvk schema.GroupVersionKind) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	one, ok := k.known[gvk]
+	if !ok || one.closed {
+		return nil
+	}
+	if err := k.remove(ctx, gvk); err != nil {
+		return err
+	}
+	waitOver := make(chan struct{})
+	close(waitOver)
+	k.known[gvk] = &kind{closed: true, works: one.works, waitOver: waitOver}
+	return nil
+}
+
+// remove ends the informers of a kind. It may be gone, so nobody says where it was.
+func (k *kinds) remove(ctx context.Context, gvk schema.GroupVersionKind) error {
+	for _, c := range slices.AppendSeq([]cache.Cache{k.cache}, maps.Values(k.confined)) {
+		if err := c.RemoveInformer(ctx, prototype(gvk)); err != nil {
+			return fmt.Errorf("ending the watch of %s in the member: %w", gvk.Kind, err)
+		}
+	}
+	return nil
 }
 
 func (k *kinds) isLost(name plan.Object) bool {
