@@ -1,4 +1,5 @@
-// Command agent makes its cluster do what a hub says. It dials the hub; nobody dials it.
+// Command agent applies the Works of a hub in its cluster. It connects to the hub; nothing connects to it
+// over the network.
 package main
 
 import (

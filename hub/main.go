@@ -1,5 +1,5 @@
-// Command hub decides which cluster runs what. `hub serve` runs it; the other
-// subcommands are for its operators.
+// Command hub is the control plane of Fairlead: it decides which cluster runs what. `hub serve` runs it; the other subcommands are for its
+// operators.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt) //nolint:forbidigo // this is main
-	// A second signal ends the process at once.
+	// Unregister the handler after the first signal, so that a second one kills the process.
 	context.AfterFunc(ctx, stop)
 	logging.Quiet()
 	return cli.Run(ctx, cli.Environment{
@@ -28,14 +28,13 @@ func run() int {
 	}, os.Args[1:])
 }
 
-// onTerminal says whether results go to a terminal.
+// onTerminal returns whether stdout is a terminal.
 func onTerminal() bool {
 	info, err := os.Stdout.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// inColor says whether results go to a terminal whose user has not asked for none
-// (NO_COLOR) and that can show any.
+// inColor returns whether output is colored: stdout is a terminal that supports colors (TERM is not dumb), and NO_COLOR is not set.
 func inColor() bool {
 	return onTerminal() && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

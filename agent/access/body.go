@@ -18,29 +18,31 @@ import (
 )
 
 const (
-	// maxBody is how large an object may be that an operator creates, in bytes: API servers take no more.
+	// maxBody bounds the object that an operator creates, in bytes, like the API server's own limit.
 	maxBody = 3 << 20
-	// smallBody is how large one may be that takes none of the maxLarge places, in bytes. Each is held until the request has ended.
+	// smallBody is the size in bytes up to which an object does not count towards maxLarge. Each object is held in
+	// memory until its request has ended.
 	smallBody = 64 << 10
 	maxLarge  = 4
 )
 
-// protobufPrefix begins what is encoded by application/vnd.kubernetes.protobuf.
+// protobufPrefix starts every body of type application/vnd.kubernetes.protobuf.
 const protobufPrefix = "k8s\x00"
 
-// names are how an object that is to be created says it is called.
+// names are the name and the name prefix of an object that is to be created.
 type names struct {
 	Name         string `json:"name"`
 	GenerateName string `json:"generateName"`
 }
 
-// readNames reads what comes with a request that creates something, whole, puts it back and notes in the request how that is to be
-// called: the owner's rules are about names, and the path has none. If the request cannot be judged so, a reason comes back.
+// readNames reads the whole body of a request that creates something, puts it back, and records the name in it in the
+// request: the owner's rules are about names, and the path of such a request has none. If the body cannot be judged,
+// it returns why.
 func (h *Handler) readNames(r *http.Request, of *rules.Request) (code int, reason string) {
 	if r.ContentLength < 0 || r.ContentLength > smallBody {
 		select {
 		case h.large <- struct{}{}:
-			context.AfterFunc(r.Context(), func() { <-h.large }) // when the request has been served
+			context.AfterFunc(r.Context(), func() { <-h.large }) // frees the place when the request has been served
 		default:
 			return http.StatusTooManyRequests, fmt.Sprintf("%s: its agent takes no more than %d objects at once of more than %d KiB; try again", h.options.Cluster, maxLarge, smallBody>>10)
 		}
@@ -64,7 +66,7 @@ func (h *Handler) readNames(r *http.Request, of *rules.Request) (code int, reaso
 	return 0, ""
 }
 
-// namesOf reads how an object is called, as an API server does. What could be understood in two ways is refused.
+// namesOf decodes the name of an object as an API server would. It refuses bodies that could be decoded in two ways.
 func namesOf(contentType string, raw []byte) (names, error) {
 	kind := runtime.ContentTypeJSON
 	if contentType != "" {
@@ -74,7 +76,7 @@ func namesOf(contentType string, raw []byte) (names, error) {
 		}
 	}
 	if len(raw) == 0 {
-		return names{}, nil // what the API server makes nothing of has no name
+		return names{}, nil // the API server refuses an empty body
 	}
 	switch kind {
 	case runtime.ContentTypeJSON:
@@ -87,7 +89,7 @@ func namesOf(contentType string, raw []byte) (names, error) {
 		}
 		return object.Metadata, nil
 	case runtime.ContentTypeProtobuf:
-		// The metadata of each kind of Kubernetes is where that of this one is.
+		// The metadata is the first field of every Kubernetes kind, as of this one.
 		var unknown runtime.Unknown
 		var object metav1.PartialObjectMetadata
 		encoded, ok := bytes.CutPrefix(raw, []byte(protobufPrefix))

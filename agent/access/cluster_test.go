@@ -33,7 +33,8 @@ import (
 
 const waitTimeout = time.Minute
 
-// world is a member whose RBAC lets group fairlead:ops do anything, so that nothing but what its owner allows is in the way.
+// world is a member cluster whose RBAC allows group fairlead:ops everything, so only the owner's rules restrict the
+// operators.
 type world struct {
 	api    *cluster.Cluster
 	client client.Client
@@ -42,7 +43,7 @@ type world struct {
 	url    string
 	dir    string
 	clock  *testingclock.FakeClock
-	// installer does what `agent operators` does.
+	// installer does what the command `agent operators` does.
 	installer *install.Installer
 }
 
@@ -85,7 +86,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// allow has the owner allow something, and the agent know.
+// allow makes the owner allow something, and waits until the agent knows it.
 func (w *world) allow(t *testing.T, o manifest.Operators) {
 	t.Helper()
 	g := NewWithT(t)
@@ -112,7 +113,7 @@ func (w *world) open(t *testing.T, text, user string, groups ...string) *http.Re
 	request, err := http.NewRequestWithContext(t.Context(), method, w.url+"/proxy"+path, strings.NewReader(body))
 	g.Expect(err).NotTo(HaveOccurred())
 	request.Header = http.Header{"Content-Type": {"application/json"}, "Fairlead-User": {user}, "Fairlead-Group": groups}
-	// What a hostile operator adds is of no use.
+	// A hostile operator sends impersonation headers: they must have no effect.
 	request.Header["Impersonate-User"] = []string{"system:admin"}
 	request.Header["Impersonate-Group"] = []string{"system:masters"}
 	request.Header["X-Remote-User"] = []string{"system:admin"}
@@ -128,7 +129,7 @@ func (w *world) open(t *testing.T, text, user string, groups ...string) *http.Re
 	return answer
 }
 
-// account reaches the API server as fairlead-connect does, without the agent between, in the name of somebody.
+// account sends requests to the API server as fairlead-connect does, bypassing the agent, impersonating somebody.
 func (w *world) account(t *testing.T, as rest.ImpersonationConfig) *http.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -160,14 +161,14 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 	const forbidden = http.StatusForbidden
 	expect := func(want int, request, user string, groups ...string) {
 		t.Helper()
-		// The API server hears of other rights a moment after they were written.
+		// The API server's authorizer lags a moment behind changes of RBAC.
 		g.Eventually(func(g Gomega) {
 			code, body := w.ask(t, request, user, groups...)
 			g.Expect(code).To(Equal(want), request+": "+body)
 		}).WithTimeout(waitTimeout).Should(Succeed())
 	}
 
-	// Nobody is let in until the owner says so.
+	// Nobody is let in before the owner allows it.
 	code, body := w.ask(t, "GET "+pods, "alice", "ops")
 	g.Expect(code).To(Equal(forbidden))
 	g.Expect(body).To(ContainSubstring("edge-1: its owner lets no operators in"))
@@ -194,7 +195,7 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 	expect(forbidden, "GET "+pods, "system:admin", "ops")
 	expect(forbidden, "GET "+pods, "system:serviceaccount:"+w.shop+":argo", "ops")
 
-	// The API server itself holds that: if the agent let everything through, it would come no farther.
+	// RBAC in the API server enforces the same: if the agent let everything through, it would still be refused.
 	alice := rest.ImpersonationConfig{UserName: "fairlead:alice", Groups: []string{"fairlead:ops"}}
 	g.Expect(w.direct(t, alice, "GET "+pods)).To(Equal(http.StatusOK))
 	for _, request := range []string{
@@ -215,7 +216,7 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 		g.Expect(w.direct(t, as, "GET "+pods)).To(Equal(forbidden), as.UserName+" "+strings.Join(as.Groups, ","))
 	}
 
-	// What is named besides comes through the agent and the API server, and is recorded before.
+	// What the owner names in addition passes the agent and the API server, and is recorded first.
 	ops.May = []string{"exec", "secrets", "write"}
 	w.allow(t, ops)
 	expect(http.StatusOK, "GET /api/v1/namespaces/"+w.shop+"/secrets", "alice", "ops")
@@ -245,13 +246,13 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 	expect(forbidden, "GET "+pods, "alice", "ops")
 	expect(http.StatusOK, "GET "+others, "alice", "ops")
 
-	// The same names, and a ServiceAccount listed by its own, whose groups the API server adds.
+	// The same user and group names, and a ServiceAccount by its user name, whose groups the API server adds.
 	w.allow(t, manifest.Operators{Who: []string{"user:system:serviceaccount:" + w.shop + ":argo"}, Identity: "same"})
 	expect(http.StatusOK, "GET /api/v1/nodes", "system:serviceaccount:"+w.shop+":argo", "ops")
 	expect(forbidden, "GET /api/v1/nodes", "system:serviceaccount:"+w.web+":argo", "ops")
 	g.Expect(w.direct(t, rest.ImpersonationConfig{UserName: "system:serviceaccount:" + w.web + ":argo"}, "GET /api/v1/nodes")).To(Equal(forbidden), "of that name in another namespace")
 
-	// The impersonation of old, with which the agent alone holds verbs and namespaces.
+	// The legacy impersonation rules, with which only the agent restricts verbs and namespaces.
 	w.allow(t, manifest.Operators{Who: []string{"group:ops"}, In: []string{w.shop}, Legacy: true})
 	expect(http.StatusOK, "GET "+pods, "alice", "ops")
 	expect(forbidden, "GET "+others+"/web-0/log", "alice", "ops")
@@ -259,13 +260,13 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 	g.Expect(w.direct(t, rest.ImpersonationConfig{UserName: "fairlead:alice", Groups: []string{"system:masters"}}, "GET "+pods)).To(Equal(forbidden))
 	g.Expect(w.installer.IsLegacy(t.Context())).To(BeFalse(), "that of this member is newer")
 
-	// Of rules that cannot be written none is: those of before hold, and whoever said them hears why.
+	// If one rule cannot be written, none is: the earlier rules stay in force and the caller gets the reason.
 	err = w.installer.LetIn(t.Context(), manifest.Operators{Who: []string{"user:mallory"}, In: []string{"nowhere"}}, func(step string) { t.Error(step) })
 	g.Expect(err).To(MatchError(ContainSubstring("namespace nowhere, which is not in this cluster")))
 	expect(http.StatusOK, "GET "+pods, "alice", "ops")
 	expect(forbidden, "GET "+pods, "mallory")
 
-	// Off takes all of it away, the account and with it its tokens too.
+	// Off removes everything: the account, and with it its tokens.
 	account := w.account(t, alice)
 	w.allow(t, manifest.Operators{})
 	expect(forbidden, "GET "+pods, "alice", "ops")

@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// copyBuffer is the size of a buffer in which bytes of a stream are copied, in bytes: streams are many, and slow.
+// copyBuffer is the size of the buffers that streams are copied with, in bytes: streams are many and slow.
 const copyBuffer = 16 << 10
 
-// counted is an answer whose status and bytes are counted, those of the connection that it may become too.
+// counted is a ResponseWriter that records the status and counts the bytes, including those of a hijacked connection.
 type counted struct {
 	http.ResponseWriter
 	status         int
 	sent, received atomic.Int64 // to the member, and from it
 }
 
-// Unwrap lets the server's own abilities, such as flushing, be found.
+// Unwrap gives http.ResponseController access to the wrapped writer, to flush for instance.
 func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -39,14 +39,14 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Hijack implements http.Hijacker for the proxy, which does so once the member has changed the protocol.
+// Hijack implements http.Hijacker for the proxy, which hijacks the connection once the member has switched protocols.
 func (c *counted) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(c.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
 	c.status = http.StatusSwitchingProtocols
-	// What was read of the client already comes first.
+	// Bytes that were read from the client already come first.
 	return &countedConn{Conn: conn, first: buffered.Reader, answer: c}, buffered, nil
 }
 
@@ -78,7 +78,7 @@ func (c *countedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite tells the operator that the member has nothing more to say, if their protocol can.
+// CloseWrite half-closes the connection to the operator, if the protocol supports that.
 func (c *countedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -86,17 +86,17 @@ func (c *countedConn) CloseWrite() error {
 	return c.Close()
 }
 
-// ReadFrom has bytes copied in a buffer of ours.
+// ReadFrom copies with a buffer of copyBuffer bytes.
 func (c *countedConn) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{r}, make([]byte, copyBuffer))
 }
 
-// WriteTo has bytes copied in a buffer of ours.
+// WriteTo copies with a buffer of copyBuffer bytes.
 func (c *countedConn) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{c}, make([]byte, copyBuffer))
 }
 
-// countedBody counts what an operator sends.
+// countedBody counts the bytes that an operator sends.
 type countedBody struct {
 	io.ReadCloser
 	sent *atomic.Int64

@@ -26,21 +26,21 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Options say whom to let into what.
+// Options configure a Handler.
 type Options struct {
-	// Cluster is the name of the member at the hub.
+	// Cluster is the name of the member on the hub.
 	Cluster string
-	// Member reaches the member with the agent's own rights, of which requests of operators have none.
+	// Member reaches the member with the agent's own rights. Requests of operators never get them.
 	Member *rest.Config
-	// StateDir is where it is recorded what operators do; without one they may only read.
+	// StateDir is where operators' actions are recorded; if it is empty, operators can only read.
 	StateDir string
-	// Clock tells the time.
+	// Clock is replaced in tests.
 	Clock clock.WithTicker
-	// Changed, if set, is called when Summary has become another one.
+	// Changed, if set, is called when the result of Summary has changed.
 	Changed func()
 }
 
-// Handler serves the requests of operators, whose paths begin with contract.LineProxyPrefix.
+// Handler serves the requests of operators. Their paths begin with contract.LineProxyPrefix.
 type Handler struct {
 	options  Options
 	settings *settings
@@ -49,12 +49,12 @@ type Handler struct {
 	streams  streams
 	changes  *record
 	reads    *record
-	large    chan struct{} // as many places as there may be large objects held
-	used     atomic.Int64  // when the last request came, in nanoseconds
+	large    chan struct{} // a semaphore for large bodies
+	used     atomic.Int64  // when the last request arrived, in nanoseconds
 	summary  atomic.Pointer[string]
 }
 
-// New returns a Handler. The context has the logger; the Handler does not end with it.
+// New returns a Handler. The context only provides the logger; the Handler outlives it.
 func New(ctx context.Context, o Options) (*Handler, error) {
 	if o.Cluster == "" || o.Member == nil || o.Clock == nil {
 		return nil, errors.New("letting operators in: the cluster's name, the member and the clock are required")
@@ -93,7 +93,7 @@ func (h *Handler) remember(now rules.Rules) string {
 	return summary
 }
 
-// Start looks whether the owner changed the rules, and ends what they do not allow any more, until the context ends.
+// Start reads the owner's rules regularly and ends the requests that they no longer allow, until the context ends.
 func (h *Handler) Start(ctx context.Context) error {
 	ticker := h.options.Clock.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -108,7 +108,7 @@ func (h *Handler) Start(ctx context.Context) error {
 	}
 }
 
-// look reads the rules if it is time to, and holds what is under way against them.
+// look reads the rules if that is due, and checks the running requests against them.
 func (h *Handler) look(ctx context.Context) {
 	age := lookSeldom
 	if h.streams.any() || h.options.Clock.Now().Sub(time.Unix(0, h.used.Load())) < lookSeldom {
@@ -166,7 +166,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	start := h.options.Clock.Now()
-	// The proxy leaves by a panic if the answer breaks off.
+	// The proxy panics if the answer breaks off.
 	defer func() {
 		l.Status, l.Sent, l.Received = answer.status, answer.sent.Load(), answer.received.Load()
 		l.Seconds = strconv.FormatFloat(h.options.Clock.Since(start).Seconds(), 'f', 3, 64)
@@ -184,7 +184,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.proxy.serve(answer, r.WithContext(ctx), of)
 }
 
-// admit decides whether a request goes through. If it does not, a reason comes back.
+// admit decides whether a request goes through. If it does not, it returns a status and the reason.
 func (h *Handler) admit(r *http.Request, l *entry) (one *stream, of *passing, code int, reason string) {
 	users := r.Header.Values(contract.UserHeader)
 	if len(users) != 1 || users[0] == "" {
@@ -234,7 +234,7 @@ func (h *Handler) admit(r *http.Request, l *entry) (one *stream, of *passing, co
 	return &stream{operator: operator, as: d.As, request: request}, &passing{request: request, as: d.As, token: token, path: escaped}, 0, ""
 }
 
-// unasked returns the answer to an operator for whom the agent could not ask the member something.
+// unasked returns the answer for an operator when the agent's own question to the member failed.
 func (h *Handler) unasked(ctx context.Context, err error, otherwise string) (code int, reason string) {
 	ctrl.LoggerFrom(ctx).V(1).Info("Refusing an operator", "reason", err.Error())
 	if _, isURL := errors.AsType[*url.Error](err); isURL {
@@ -243,13 +243,13 @@ func (h *Handler) unasked(ctx context.Context, err error, otherwise string) (cod
 	return http.StatusServiceUnavailable, h.options.Cluster + ": " + otherwise
 }
 
-// readsOnly says whether a request may go unrecorded if need be: it changes nothing, and runs and tells nothing that the owner
-// allows by itself.
+// readsOnly returns whether a request may go ahead although it cannot be recorded: it changes nothing, runs nothing,
+// and reveals nothing that needs a separate permission.
 func readsOnly(r rules.Request) bool {
 	return r.IsSelfReview() || r.Reads() && !slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, r.Subresource) && r.Resource != "secrets"
 }
 
-// note records what was, as far as it can.
+// note records an entry as well as possible.
 func (h *Handler) note(ctx context.Context, in *record, l entry) {
 	l.Time = h.options.Clock.Now()
 	if err := in.write(l, false); err != nil && !errors.Is(err, errNoRecord) {
@@ -257,7 +257,7 @@ func (h *Handler) note(ctx context.Context, in *record, l entry) {
 	}
 }
 
-// upgrades says whether a request asks for another protocol, and whether that is one of the API's.
+// upgrades returns whether a request asks for another protocol, and whether that is one that the API uses.
 func upgrades(h http.Header) (asked, known bool) {
 	protocol := h.Get("Upgrade")
 	for _, list := range h.Values("Connection") {
@@ -268,12 +268,13 @@ func upgrades(h http.Header) (asked, known bool) {
 	return asked || protocol != "", asked && (strings.EqualFold(protocol, "websocket") || strings.EqualFold(protocol, "SPDY/3.1"))
 }
 
-// isDiscovery says whether a request is the first of kubectl. It shows the reason of a refusal there only if it is plain text.
+// isDiscovery returns whether a request is kubectl's first. kubectl shows the reason of a refusal there only if it is
+// plain text.
 func isDiscovery(path string) bool {
 	return path == contract.LineProxyPrefix+"/api" || path == contract.LineProxyPrefix+"/apis"
 }
 
-// refuse answers as an API server does.
+// refuse answers with a Status, as an API server does.
 func refuse(w http.ResponseWriter, code int, sentence string) {
 	reason := map[int]metav1.StatusReason{
 		http.StatusBadRequest: metav1.StatusReasonBadRequest, http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound,

@@ -20,13 +20,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// askTimeout is how long the member may take to answer what the agent itself asks.
+// askTimeout bounds the agent's own requests to the member.
 const askTimeout = 5 * time.Second
 
-// maxAnswer bounds what is read of an answer, in bytes.
+// maxAnswer bounds the part of an answer that is read, in bytes.
 const maxAnswer = 1 << 20
 
-// memberAPI asks the member with the agent's own rights, for what it takes to let operators in and no more.
+// memberAPI makes the few requests that admitting operators needs with the agent's own rights.
 type memberAPI struct {
 	http *http.Client
 	base *url.URL
@@ -41,12 +41,12 @@ func newMemberAPI(config *rest.Config) (memberAPI, error) {
 	if err != nil {
 		return memberAPI{}, err
 	}
-	own := *httpClient // it may be one that others have
+	own := *httpClient // a copy, since the client may be shared
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return memberAPI{http: &own, base: base}, nil
 }
 
-// serverOf returns where the member's API is, without a slash at the end.
+// serverOf returns the address of the member's API, without a trailing slash.
 func serverOf(config *rest.Config) (*url.URL, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -56,7 +56,7 @@ func serverOf(config *rest.Config) (*url.URL, error) {
 	return base, nil
 }
 
-// statusError is an answer of the member that is none of success.
+// statusError is an answer of the member other than success.
 type statusError struct {
 	code    int
 	message string
@@ -64,13 +64,13 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.message }
 
-// hasCode says whether an error is an answer with a code.
+// hasCode returns whether an error is an answer with this status code.
 func hasCode(err error, code int) bool {
 	answer, ok := errors.AsType[*statusError](err)
 	return ok && answer.code == code
 }
 
-// settings returns the data of the ConfigMap with the owner's rules.
+// settings returns the data of the ConfigMap that holds the owner's rules.
 func (m memberAPI) settings(ctx context.Context) (map[string]string, error) {
 	var out corev1.ConfigMap
 	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/configmaps/" + contract.ConnectName
@@ -80,7 +80,7 @@ func (m memberAPI) settings(ctx context.Context) (map[string]string, error) {
 	return out.Data, nil
 }
 
-// lastWord returns what the owner said last of operators; empty if nothing is known of that.
+// lastWord returns the annotation with the owner's last word; empty if there is none.
 func (m memberAPI) lastWord(ctx context.Context) (string, error) {
 	var out metav1.PartialObjectMetadata
 	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/secrets/" + contract.AgentName
@@ -90,7 +90,7 @@ func (m memberAPI) lastWord(ctx context.Context) (string, error) {
 	return out.Annotations[contract.LastWordAnnotation], nil
 }
 
-// issueToken has the member issue a token of the ServiceAccount that may only impersonate.
+// issueToken requests a token of the ServiceAccount that may only impersonate.
 func (m memberAPI) issueToken(ctx context.Context) (*authenticationv1.TokenRequest, error) {
 	asked := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(tokenLife)}}
 	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/serviceaccounts/" + contract.ConnectName + "/token"
@@ -101,10 +101,10 @@ func (m memberAPI) issueToken(ctx context.Context) (*authenticationv1.TokenReque
 	return &got, nil
 }
 
-// Forms in which the member is asked to answer.
+// Media types that the member is asked for.
 const (
 	asJSON = "application/json"
-	// asMetadata leaves out what else is in an object.
+	// asMetadata asks for the metadata of an object only.
 	asMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
 

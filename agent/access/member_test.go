@@ -33,7 +33,7 @@ func TestTheAgentsOwnTokenGoesToTheMemberOnly(t *testing.T) {
 	g.Expect(asked.Load()).To(BeFalse())
 }
 
-// What a pod behind pods/proxy answers must not fill the memory of the agent.
+// TestHeadersOfAnswersAreBounded checks that a pod's response through pods/proxy cannot exhaust the agent's memory.
 func TestHeadersOfAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

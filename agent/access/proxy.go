@@ -23,26 +23,26 @@ import (
 )
 
 const (
-	// headerTimeout is how long the member's API may take to begin an answer.
+	// headerTimeout is how long the member's API may take to start its answer.
 	headerTimeout = 10 * time.Second
-	// writeTimeout is the same for changes, which wait for webhooks, each up to half a minute.
+	// writeTimeout is the same for changes, which wait for webhooks, each up to 30 seconds.
 	writeTimeout = 35 * time.Second
-	// maxAnswerHeaders bounds the headers of an answer, in bytes, which a pod may have written.
+	// maxAnswerHeaders bounds the headers of an answer, in bytes: they may come from a pod.
 	maxAnswerHeaders = 64 << 10
-	// idleConnections are kept to the member for the next requests, for idleTimeout.
+	// idleConnections is how many connections to the member are kept for idleTimeout.
 	idleConnections = 10
 	idleTimeout     = 90 * time.Second
 )
 
-// passing is the state of one request on its way through the proxy.
+// passing is the state of one proxied request.
 type passing struct {
 	request rules.Request
 	as      rules.Operator
 	token   string
-	path    string // encoded
+	path    string // percent-encoded
 	timeout time.Duration
-	refused bool // the member did not accept the token
-	managed bool // the hub sends the object that is written to
+	refused bool // the member rejected the token
+	managed bool // the object that is written to is managed by the hub
 }
 
 type passingKey struct{}
@@ -52,13 +52,13 @@ func passingOf(ctx context.Context) *passing {
 	return p
 }
 
-// proxy makes requests at the member's API.
+// proxy forwards requests to the member's API.
 type proxy struct {
 	cluster string
 	base    *url.URL
 	forward httputil.ReverseProxy
-	// reading, writing and following keep connections; streaming makes one for each stream. A request on a new connection
-	// is never made twice, whatever becomes of it.
+	// reading, writing and following reuse connections; streaming opens one per stream. A request on a new connection
+	// is never sent twice.
 	reading, writing, following, streaming http.RoundTripper
 }
 
@@ -67,7 +67,7 @@ func newProxy(ctx context.Context, cluster string, config *rest.Config) (*proxy,
 	if err != nil {
 		return nil, err
 	}
-	// No credential of the agent is in what reaches the member for operators.
+	// Nothing that goes to the member for operators carries a credential of the agent.
 	tlsConfig, err := rest.TLSConfigFor(rest.AnonymousClientConfig(config))
 	if err != nil {
 		return nil, fmt.Errorf("reading how to trust the member: %w", err)
@@ -86,7 +86,7 @@ func newProxy(ctx context.Context, cluster string, config *rest.Config) (*proxy,
 	return p, nil
 }
 
-// transport speaks HTTP/1.1 only: protocols can be changed in no other, and a reader that is slow stalls nobody else.
+// transport speaks HTTP/1.1 only: no other version can upgrade, and with it a slow reader stalls nobody else.
 func transport(config *rest.Config, tlsConfig *tls.Config, answerTimeout time.Duration) *http.Transport {
 	if tlsConfig != nil {
 		tlsConfig = tlsConfig.Clone()
@@ -107,24 +107,24 @@ func transport(config *rest.Config, tlsConfig *tls.Config, answerTimeout time.Du
 	}
 }
 
-// serve makes a request.
+// serve forwards a request.
 func (p *proxy) serve(w http.ResponseWriter, r *http.Request, of *passing) {
 	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passingKey{}, of)))
 }
 
-// rewrite turns a request of the hub into one of the operator. The path goes on as it came.
+// rewrite turns a request of the hub into one of the operator. The path is forwarded exactly as received.
 func (p *proxy) rewrite(r *httputil.ProxyRequest) {
 	of := passingOf(r.In.Context())
 	target := *p.base
 	target.RawPath = p.base.EscapedPath() + of.path
-	target.Path, _ = url.PathUnescape(target.RawPath) // it was understood before
+	target.Path, _ = url.PathUnescape(target.RawPath) // Parse has decoded it before, so there is no error
 	target.RawQuery = r.In.URL.RawQuery
 	r.Out.URL, r.Out.Host, r.Out.RequestURI, r.Out.Trailer = &target, "", "", nil
 	headers.ToMember(r.Out.Header, of.as.User, of.as.Groups)
 	r.Out.Header.Set("Authorization", "Bearer "+of.token)
 }
 
-// RoundTrip implements http.RoundTripper with the transport for a request; none follows redirects.
+// RoundTrip implements http.RoundTripper with the transport that fits the request. None of them follows redirects.
 func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	of := passingOf(r.Context())
 	switch {
@@ -132,7 +132,7 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		of.timeout = headerTimeout
 		return p.streaming.RoundTrip(r)
 	case of.request.Follows():
-		of.timeout = headerTimeout // for a connection
+		of.timeout = headerTimeout // of the connection only
 		return p.following.RoundTrip(r)
 	case of.request.Reads():
 		of.timeout = headerTimeout
@@ -149,7 +149,7 @@ var (
 	errRedirect     = errors.New("the member sent a redirect, which is not followed")
 )
 
-// answered looks at an answer before it goes back.
+// answered processes an answer before it goes back.
 func (p *proxy) answered(answer *http.Response) error {
 	headers.FromMember(answer.Header)
 	of := passingOf(answer.Request.Context())
@@ -165,7 +165,7 @@ func (p *proxy) answered(answer *http.Response) error {
 	return nil
 }
 
-// failed answers a request that the member did not.
+// failed answers a request that got no answer from the member.
 func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	ctx := r.Context()
 	cause := context.Cause(ctx)
@@ -183,7 +183,7 @@ func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// buffers is a pool of the buffers that answers are copied with.
+// buffers is a pool of the buffers with which answers are copied.
 type buffers struct{ pool sync.Pool }
 
 // Get implements httputil.BufferPool.

@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// recordDir is the directory of the records in the state directory.
+	// recordDir is the directory of the records, in the state directory.
 	recordDir = "access"
-	// changesFile has what more than reads: programs run, ports, changes, Secrets. readsFile has the rest, and what was
-	// refused, so that nobody can crowd out the record of what they did.
+	// changesFile records everything beyond reads: programs that were run, ports, changes, Secrets. readsFile has the
+	// rest, and refusals, so that nobody can crowd out the record of what they did.
 	changesFile = "changes"
 	readsFile   = "reads"
 	recordEnd   = ".jsonl"
-	// maxRecord is how large a file gets, in bytes, and keptRecords how many older ones are kept.
+	// maxRecord is the size limit of a file, in bytes, and keptRecords how many older ones are kept.
 	maxRecord   = 4 << 20
 	keptRecords = 4
 )
 
-// What callers choose has bounds in a line, in bytes, so that nobody fills the record with few requests. The names that the API
-// allows have room.
+// Values that callers choose are bounded within a line, in bytes, so that nobody fills the record with few requests.
+// Every name that the API allows fits.
 const (
 	maxLineID     = 64
 	maxLineName   = 1 << 10
@@ -37,15 +37,15 @@ const (
 	maxLineGroups = 20 // groups
 )
 
-// errNoRecord says that there is nowhere to record anything.
+// errNoRecord says that there is no state directory to record in.
 var errNoRecord = errors.New("the agent runs without a state directory")
 
 // entry is a line of a record.
 type entry struct {
 	Time time.Time `json:"time"`
-	// Phase is begun or ended; what only reads has a line at its end.
+	// Phase is begun or ended; reads have one line, at their end.
 	Phase string `json:"phase"`
-	// Request is the hub's name of the request, AuditID the one under which both API servers log it.
+	// Request is the hub's ID of the request, AuditID the one under which both API servers log it.
 	Request string   `json:"request,omitempty"`
 	AuditID string   `json:"auditID,omitempty"`
 	User    string   `json:"user"`
@@ -55,7 +55,7 @@ type entry struct {
 	Verb    string `json:"verb,omitempty"`
 	Upgrade bool   `json:"upgrade,omitempty"`
 	Object  string `json:"object"`
-	// Query is that of what runs a program, which says which.
+	// Query is recorded for requests that run a program, which it names.
 	Query    string `json:"query,omitempty"`
 	Status   int    `json:"status,omitempty"`
 	Sent     int64  `json:"bytesToMember,omitempty"`
@@ -64,7 +64,7 @@ type entry struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// bounded is an entry within the bounds of a line.
+// bounded returns the entry with its values cut to the bounds of a line.
 func (l entry) bounded() entry {
 	l.Request, l.AuditID = prose.Cut(l.Request, maxLineID), prose.Cut(l.AuditID, maxLineID)
 	l.User, l.As, l.Reason = prose.Cut(l.User, maxLineName), prose.Cut(l.As, maxLineName), prose.Cut(l.Reason, maxLineName)
@@ -81,7 +81,7 @@ func (l entry) bounded() entry {
 	return l
 }
 
-// record is a file of lines that is replaced when it is full.
+// record is a file of lines that is rotated when it is full.
 type record struct {
 	dir, name string
 	limit     int64
@@ -91,7 +91,7 @@ type record struct {
 	size int64
 }
 
-// write adds an entry; if it returns without an error the line is with the system, and with synced on the disk.
+// write appends an entry. If it returns nil, the operating system has the line, and with synced the disk has it.
 func (r *record) write(l entry, synced bool) error {
 	raw, err := json.Marshal(l.bounded())
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *record) write(l entry, synced bool) error {
 	return nil
 }
 
-// open has a file with room for more.
+// open ensures that a file with room for more bytes is open.
 func (r *record) open(more int64) error {
 	if r.file != nil && r.size+more <= r.limit {
 		return nil
@@ -150,7 +150,7 @@ func (r *record) open(more int64) error {
 	return nil
 }
 
-// begin has a file be one that a line can be added to, and returns its size. An agent that was killed may have left half a line.
+// begin prepares a file for appending and returns its size. An agent that was killed may have left half a line.
 func (r *record) begin(file *os.File) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -158,7 +158,7 @@ func (r *record) begin(file *os.File) (int64, error) {
 	}
 	size := info.Size()
 	if size == 0 {
-		return 0, atomicfile.SyncDirectory(r.dir) // a file without a name has recorded nothing
+		return 0, atomicfile.SyncDirectory(r.dir) // the record is lost unless the file's name is on disk
 	}
 	last := make([]byte, 1)
 	if _, err := file.ReadAt(last, size-1); err != nil {
@@ -171,7 +171,7 @@ func (r *record) begin(file *os.File) (int64, error) {
 	return size + int64(n), err
 }
 
-// path is that of the current file, or of the older one of a number.
+// path returns the path of the current file (age 0) or of an older one.
 func (r *record) path(age int) string {
 	name := r.name + recordEnd
 	if age > 0 {
@@ -189,7 +189,7 @@ func (r *record) close() error {
 	return file.Close()
 }
 
-// stop closes the file; a line that comes later opens it again.
+// stop closes the file; a later write opens it again.
 func (r *record) stop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

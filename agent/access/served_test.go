@@ -30,7 +30,7 @@ type member struct {
 	*httptest.Server
 	mu    sync.Mutex
 	rules map[string]string
-	word  string       // what the owner said last; empty if there is no Secret
+	word  string       // the owner's last word; empty if there is no Secret
 	given atomic.Int32 // tokens
 }
 
@@ -74,7 +74,7 @@ func newMember(t *testing.T, serve http.HandlerFunc) *member {
 	return m
 }
 
-// served is a handler behind a server, as the line has it.
+// served is a handler behind an HTTP server, which calls it as the line does.
 type served struct {
 	*Handler
 	url, dir string
@@ -110,7 +110,7 @@ func (s *served) ask(t *testing.T, method, path string, header http.Header) (int
 	return answer.StatusCode, string(body), answer.Header
 }
 
-// records returns what is recorded, line by line.
+// records returns the lines of one of the agent's records.
 func (s *served) records(name string) []string {
 	raw, _ := os.ReadFile(filepath.Join(s.dir, "access", name+".jsonl"))
 	return strings.FieldsFunc(string(raw), func(r rune) bool { return r == '\n' })

@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	// freshFor is for how long the owner's rules are taken as read.
+	// freshFor is how long the owner's rules are cached.
 	freshFor = 10 * time.Second
-	// lookEvery is how often they are read while they are in use: by then at the latest a change of them has ended what it
-	// does not allow any more.
+	// lookEvery is how often the rules are read while operators use the member: the longest that a request goes on
+	// after the owner revoked the permission for it.
 	lookEvery = 15 * time.Second
-	// lookSeldom is how often they are read while nobody is there.
+	// lookSeldom is how often the rules are read while nobody uses the member.
 	lookSeldom = time.Minute
-	// staleFor is for how long they hold if they cannot be read again, and tryAgain when that is tried.
+	// staleFor is how long the rules hold while they cannot be read again, and tryAgain the interval of retries.
 	staleFor = time.Minute
 	tryAgain = time.Second
 )
 
-// settings are the owner's rules, as they were read last.
+// settings caches the owner's rules.
 type settings struct {
 	read func(context.Context) (map[string]string, error)
-	// lastWord reads what the owner said last (contract.LastWordAnnotation).
+	// lastWord reads the owner's last word (contract.LastWordAnnotation).
 	lastWord func(context.Context) (string, error)
 	clock    clock.PassiveClock
 
 	mu    sync.Mutex
 	rules rules.Rules
-	at    time.Time // when they were read
-	tried time.Time // when they were to be read
-	err   error     // why they could not
+	at    time.Time // when the rules were last read
+	tried time.Time // when the last attempt to read them was made
+	err   error     // why that attempt failed
 }
 
-// current returns the rules, none older than age. If they cannot be read, those of before hold for staleFor.
+// current returns the rules, read no longer than age ago. If they cannot be read, the cached ones hold for staleFor.
 func (s *settings) current(ctx context.Context, age time.Duration) (rules.Rules, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *settings) current(ctx context.Context, age time.Duration) (rules.Rules,
 	}
 	if s.tried.IsZero() || now.Sub(s.tried) >= age {
 		s.tried = now
-		// One who asks and goes away decides nothing for the others.
+		// A caller that goes away must not fail the read for the others.
 		if s.err = s.look(context.WithoutCancel(ctx)); s.err == nil {
 			s.at = now
 		}
@@ -67,7 +67,7 @@ func (s *settings) current(ctx context.Context, age time.Duration) (rules.Rules,
 func (s *settings) look(ctx context.Context) error {
 	data, err := s.read(ctx)
 	switch {
-	case hasCode(err, http.StatusNotFound), hasCode(err, http.StatusForbidden): // rights of an agent of before, and nothing allowed
+	case hasCode(err, http.StatusNotFound), hasCode(err, http.StatusForbidden): // rights from before operators: none are allowed
 		s.rules = rules.Rules{}
 		return nil
 	case err != nil:
@@ -75,13 +75,13 @@ func (s *settings) look(ctx context.Context) error {
 	}
 	found, err := rules.Of(data)
 	if err != nil {
-		s.rules, s.at = rules.Rules{}, time.Time{} // they were changed, so those of before do not hold either
+		s.rules, s.at = rules.Rules{}, time.Time{} // the rules were changed, so the cached ones do not hold either
 		return fmt.Errorf("reading what the owner allows: %w", err)
 	}
 	if !found.IsOff() {
 		word, err := s.lastWord(ctx)
 		switch {
-		case hasCode(err, http.StatusNotFound), hasCode(err, http.StatusForbidden): // the agent runs as a process, which nothing installs
+		case hasCode(err, http.StatusNotFound), hasCode(err, http.StatusForbidden): // the agent is not installed in the member
 		case err != nil:
 			return fmt.Errorf("reading what the owner said last: %w", err)
 		default:

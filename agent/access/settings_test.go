@@ -34,7 +34,8 @@ func TestRulesThatCannotBeReadHoldForAWhile(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-// Whatever installs the agent may put back what the owner took away, and is not the owner.
+// TestRulesThatAreNotTheLastWordOfTheOwnerLetNobodyIn covers rules that whatever installs the agent (which is not the
+// owner) restored after the owner had withdrawn them.
 func TestRulesThatAreNotTheLastWordOfTheOwnerLetNobodyIn(t *testing.T) {
 	t.Parallel()
 	kept := map[string]string{"operators": "group:ops,group:dev", "may": "exec"}

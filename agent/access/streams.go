@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// maxRequests is how many requests of operators are under way at once, watches and logs that are followed included.
+	// maxRequests bounds the concurrent requests of operators, including watches and followed logs.
 	maxRequests = 100
-	// maxUpgrades is how many of them may be streams of another protocol, each of which may hold 128 KiB.
+	// maxUpgrades bounds those among them that were upgraded, each of which may buffer 128 KiB.
 	maxUpgrades = 30
 )
 
-// errTakenBack ends what the owner does not allow any more.
+// errTakenBack ends a request that the owner no longer allows.
 var errTakenBack = errors.New("the owner does not allow it any more")
 
-// errUnknown ends what nobody can say of whether the owner still allows it.
+// errUnknown ends a request when the owner's rules cannot be read.
 var errUnknown = errors.New("it cannot be read what the owner allows")
 
-// stream is a request under way.
+// stream is a running request.
 type stream struct {
 	operator rules.Operator
 	as       rules.Operator
@@ -30,14 +30,14 @@ type stream struct {
 	cancel   context.CancelCauseFunc
 }
 
-// streams are the requests under way.
+// streams are the running requests.
 type streams struct {
 	mu       sync.Mutex
 	open     map[*stream]bool
 	upgrades int
 }
 
-// add takes a request in; if it names a limit, there is no room.
+// add registers a request. If there is no room for it, it returns the limit that was reached.
 func (s *streams) add(one *stream) (limit string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,14 +66,14 @@ func (s *streams) remove(one *stream) {
 	delete(s.open, one)
 }
 
-// any says whether some request is under way.
+// any returns whether a request is running.
 func (s *streams) any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open) > 0
 }
 
-// cut ends the requests under way that rules do not allow.
+// cut ends the running requests that the rules do not allow.
 func (s *streams) cut(cluster string, now rules.Rules) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *streams) cut(cluster string, now rules.Rules) {
 	}
 }
 
-// cutAll ends all requests under way.
+// cutAll ends all running requests.
 func (s *streams) cutAll(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

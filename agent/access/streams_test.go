@@ -36,7 +36,7 @@ func TestThereAreLimits(t *testing.T) {
 	g.Expect(code).To(Equal(http.StatusOK))
 }
 
-// echo is a member whose exec answers what it is sent, until it is told that there is no more.
+// echo is a member whose exec echoes its input until EOF.
 func echo(w http.ResponseWriter, r *http.Request) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *served) exec(t *testing.T) (*net.TCPConn, *bufio.Reader) {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = conn.Close() })
 	g.Expect(conn.SetDeadline(time.Now().Add(waitTimeout))).To(Succeed())
-	// What the client says at once, before it has heard that the protocol changes, comes through as well.
+	// Bytes that the client sends before it has read the 101 response must reach the member as well.
 	_, err = io.WriteString(conn, "POST /proxy/api/v1/namespaces/shop/pods/web-0/exec?command=sh HTTP/1.1\r\nHost: a\r\nFairlead-User: alice\r\nFairlead-Group: ops\r\n"+
 		"Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nearly ")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ func TestStreamsAreBytesBothWays(t *testing.T) {
 	conn, reader := s.exec(t)
 	_, err := io.WriteString(conn, "late")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(conn.CloseWrite()).To(Succeed()) // the other half goes on
+	g.Expect(conn.CloseWrite()).To(Succeed()) // half-close: the read side stays open
 	g.Expect(io.ReadAll(reader)).To(BeEquivalentTo("hello early late bye"))
 	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(waitTimeout).Should(HaveExactElements(
 		And(ContainSubstring(`"phase":"begun"`), ContainSubstring(`"object":"pods/exec shop/web-0"`), ContainSubstring(`"query":"command=sh"`)),

@@ -9,10 +9,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// tokenLife is how long a token is asked for, in seconds.
+// tokenLife is the requested lifetime of a token, in seconds.
 const tokenLife int64 = 3600
 
-// tokens caches the tokens of the ServiceAccount whose only right is to impersonate. A token is requested when it is needed, and kept in memory only.
+// tokens caches the tokens of the ServiceAccount whose only right is to impersonate. A token is requested when it is
+// needed, and kept in memory only.
 type tokens struct {
 	issue func(context.Context) (*authenticationv1.TokenRequest, error)
 	clock clock.PassiveClock
@@ -22,7 +23,7 @@ type tokens struct {
 	renew time.Time
 }
 
-// get returns a token that is valid for some time yet.
+// get returns a token with some lifetime left.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -30,17 +31,18 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	if t.token != "" && now.Before(t.renew) {
 		return t.token, nil
 	}
-	// One who asks and goes away decides nothing for the others.
+	// A caller that goes away must not fail the request for the others.
 	got, err := t.issue(context.WithoutCancel(ctx))
 	if err != nil {
 		return "", err
 	}
-	// A fifth of its life is left.
+	// Renew it when a fifth of its lifetime is left.
 	t.token, t.renew = got.Status.Token, now.Add(lifeOf(got, now)*4/5)
 	return t.token, nil
 }
 
-// lifeOf is how long a token lives. Both of its times are of the member's clock, which may be another than the agent's.
+// lifeOf returns the lifetime of a token. Both of its timestamps are from the member's clock, which may differ from
+// the agent's.
 func lifeOf(got *authenticationv1.TokenRequest, now time.Time) time.Duration {
 	issued := got.CreationTimestamp.Time
 	if issued.IsZero() {
@@ -49,7 +51,7 @@ func lifeOf(got *authenticationv1.TokenRequest, now time.Time) time.Duration {
 	return min(got.Status.ExpirationTimestamp.Sub(issued), time.Duration(tokenLife)*time.Second)
 }
 
-// forget drops a token that the member does not accept.
+// forget drops a token that the member rejected.
 func (t *tokens) forget(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

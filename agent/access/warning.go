@@ -20,27 +20,28 @@ import (
 )
 
 const (
-	// managedTimeout is how long it may take to find out whether the hub sends an object. Without an answer nobody is warned.
+	// managedTimeout bounds the check whether the hub manages an object. Without an answer there is no warning.
 	managedTimeout = 2 * time.Second
-	// maxHead bounds what is read of an object to find its labels, in bytes. They come before most of it.
+	// maxHead bounds the part of an object that is read to find its labels, in bytes. They come early.
 	maxHead = 64 << 10
-	// miscellaneous is the code of a warning that people should read.
+	// miscellaneous is the warn-code that clients show to people (RFC 7234).
 	miscellaneous = 299
 )
 
-// isUndone says whether a request changes something that the agent puts back if the hub sends it: an object itself, not its
-// status, and none of what only runs beside it.
+// isUndone returns whether a request changes something that the agent reverts if the hub manages the object: the
+// object itself, not its status, and not what merely runs beside it.
 func isUndone(r rules.Request, rawQuery string) bool {
 	if r.Path != "" || r.Resource == "" || r.Reads() || r.Upgrade || !slices.Contains([]string{"", "scale", "eviction"}, r.Subresource) {
 		return false
 	}
-	// A trial run changes nothing. The query was understood before.
+	// A dry run changes nothing. The query was parsed before.
 	query, err := url.ParseQuery(rawQuery)
 	return err == nil && len(query["dryRun"]) == 0
 }
 
-// isManaged says whether the hub sends the object that a request names. It is asked before the request, after which it may
-// be gone, and in the operator's name: nothing is read for operators with the rights of the agent.
+// isManaged returns whether the hub manages the object that a request names. It is called before the request, after
+// which the object may be gone, and reads in the operator's name: the agent reads nothing for operators with its own
+// rights.
 func (p *proxy) isManaged(r *http.Request, of *passing) bool {
 	if of.request.Name == "" {
 		return false
@@ -67,7 +68,7 @@ func (p *proxy) isManaged(r *http.Request, of *passing) bool {
 	return answer.StatusCode == http.StatusOK && hasManagedLabel(io.LimitReader(answer.Body, maxHead))
 }
 
-// objectPath is the path of the object that a request is about, without a subresource.
+// objectPath returns the API path of the object of a request, without a subresource.
 func objectPath(r rules.Request) string {
 	parts := []string{"/api", r.Version}
 	if r.Group != "" {
@@ -79,8 +80,8 @@ func objectPath(r rules.Request) string {
 	return strings.Join(append(parts, r.Resource, r.Name), "/")
 }
 
-// isMadeManaged says whether an answer is an object that was made with the label of those that the hub sends, as one is that
-// was deleted and made again from what was read of it. What it reads of the answer is put back.
+// isMadeManaged returns whether an answer is an object that was created with the label of managed objects: somebody
+// deleted it and created it again from a copy, for instance. The part of the answer that it reads is put back.
 func isMadeManaged(answer *http.Response, of rules.Request) bool {
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	if answer.StatusCode != http.StatusCreated || of.Name != "" || kind != "application/json" || answer.Header.Get("Content-Encoding") != "" {
@@ -95,7 +96,8 @@ func isMadeManaged(answer *http.Response, of rules.Request) bool {
 	return is
 }
 
-// hasManagedLabel says whether the JSON of an object has the label of what the hub sends. It reads no farther than its metadata.
+// hasManagedLabel returns whether the JSON of an object has the label of managed objects. It reads no further than
+// the metadata.
 func hasManagedLabel(object io.Reader) bool {
 	decoder := json.NewDecoder(object)
 	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
@@ -120,7 +122,7 @@ func hasManagedLabel(object io.Reader) bool {
 	return false
 }
 
-// warn adds a warning to an answer, which kubectl prints.
+// warn adds a Warning header to an answer, which kubectl prints.
 func (p *proxy) warn(answer *http.Response, of rules.Request) {
 	text := p.cluster + ": the hub sends " + prose.Cut(of.String(), maxSummary) + ", so what is changed of that here is undone; change it at the hub"
 	if header, err := utilnet.NewWarningHeader(miscellaneous, contract.ConnectName, text); err == nil {
@@ -128,7 +130,6 @@ func (p *proxy) warn(answer *http.Response, of rules.Request) {
 	}
 }
 
-// isSuccess says whether an answer says that something was done.
 func isSuccess(answer *http.Response) bool {
 	return answer.StatusCode >= http.StatusOK && answer.StatusCode < http.StatusMultipleChoices
 }

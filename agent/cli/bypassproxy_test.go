@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The agent of a pod reaches its hub through a proxy, which knows no address in the cluster.
+// TestAPodReachesItsOwnClusterWithoutAProxy covers an agent in a pod that reaches its hub through a proxy, which
+// cannot reach addresses inside the cluster.
 func TestAPodReachesItsOwnClusterWithoutAProxy(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128")
 	g := NewWithT(t)

@@ -1,3 +1,4 @@
-// Package cli holds the subcommands of the agent's program: run, join, leave, status and version. Each prints what it
-// has to say for people, and returns an error that is one sentence; the program prints it once.
+// Package cli holds the subcommands of the agent's program: run, join, leave, operators, status and version, and
+// guard, which upgrades the Deployment of an installed agent. Each prints its progress for people and returns an
+// error of one sentence, which the program prints once.
 package cli

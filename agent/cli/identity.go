@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/agent/registration"
 )
 
-// identity returns what the agent runs with. With the address of a hub it joins, which is
-// nothing to do for an agent that has. What becomes of the objects if the hub forgets the member is said with and without one.
+// identity returns the agent's credentials. With the address of a hub in args it joins first, which does nothing if
+// the agent has joined already. OnRetire is taken from the flags with and without a hub.
 func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Config, secretStore *registration.SecretStore) (*registration.Credentials, error) {
 	keep := registration.KeepOptions{
 		StateDir: f.join.stateDir, Cluster: f.join.clusterName, Clock: clock.RealClock{}, Random: rand.Float64, SecretStore: secretStore,

@@ -30,7 +30,8 @@ const (
 	nobodysPin = "sha256:abababababababababababababababababababababababababababababababab"
 )
 
-// joinedFiles are those of an agent that joined a hub where nobody is, and was told then what becomes of the objects.
+// joinedFiles returns the files of an agent that joined a hub at an address where nothing listens, with the given
+// choice for the objects on retirement.
 func joinedFiles(t *testing.T, onRetire string) map[string][]byte {
 	t.Helper()
 	g := NewWithT(t)
@@ -59,7 +60,7 @@ func joinedFiles(t *testing.T, onRetire string) map[string][]byte {
 	}
 }
 
-// started are the flags of an agent that has its state in a directory, and the arguments of its join.
+// started returns the flags of an agent that keeps its state in a directory, and the arguments of its join.
 func started(t *testing.T, stateDir string) *runFlags {
 	t.Helper()
 	return &runFlags{join: joinFlags{
@@ -67,7 +68,7 @@ func started(t *testing.T, stateDir string) *runFlags {
 	}}
 }
 
-// TestAnAgentStartsWithoutTheTokenOfItsJoin deletes the file of the token once the agent has joined, as whoever installs its chart may.
+// TestAnAgentStartsWithoutTheTokenOfItsJoin checks that the token file may be deleted once the agent has joined.
 func TestAnAgentStartsWithoutTheTokenOfItsJoin(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -86,7 +87,8 @@ func TestAnAgentStartsWithoutTheTokenOfItsJoin(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("--token-file")), "this is another join")
 }
 
-// An agent that has joined hears what becomes of the objects though there is nothing to join, and though it cannot.
+// TestAnAgentThatHasJoinedIsToldWhatBecomesOfTheObjects checks that --on-retire takes effect on an agent that has
+// joined already and could not join again.
 func TestAnAgentThatHasJoinedIsToldWhatBecomesOfTheObjects(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"without the address of its hub": nil, "without the token of its join": {nobodysHub}} {

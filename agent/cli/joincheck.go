@@ -9,9 +9,9 @@ import (
 	"fairlead.dev/agent/registration"
 )
 
-// checkJoin prints what would be in the way of a join, after what was found before, and fails if anything is.
+// checkJoin prints what is in the way of a join, after the findings it is given, and fails if anything is.
 func checkJoin(ctx context.Context, options registration.Options, found []registration.Finding, out io.Writer) error {
-	// A script that keeps only the diagnosis is to know the reasons too.
+	// The error names the reasons too, for scripts that keep only the error.
 	var reasons []string
 	tell := func(finding registration.Finding) {
 		printFinding(out, finding)
@@ -31,7 +31,7 @@ func checkJoin(ctx context.Context, options registration.Options, found []regist
 	return nil
 }
 
-// printFinding prints a line for a check, and one with what to do if it failed.
+// printFinding prints one line for a check, and another with the advice if it failed.
 func printFinding(out io.Writer, f registration.Finding) {
 	word := "ok"
 	switch {

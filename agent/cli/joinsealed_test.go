@@ -16,7 +16,8 @@ import (
 	"fairlead.dev/agent/registration"
 )
 
-// An agent that joins again sets no record aside that it cannot read, and writes none beside it that is not sealed.
+// TestAJoinLeavesASealedRecordAlone checks that an agent that joins again neither sets aside a record that it cannot
+// read nor writes an unsealed one next to it.
 func TestAJoinLeavesASealedRecordAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

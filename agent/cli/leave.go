@@ -21,18 +21,19 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// leaveFlags say what to leave, and how.
+// leaveFlags configure `agent leave`.
 type leaveFlags struct {
 	member   memberFlags
 	stateDir string
-	// recordDir keeps what the hub had here until the command has come to its end, however often it is run; empty is stateDir.
+	// recordDir keeps the record of the hub's objects until the command has finished, over repeated runs; empty means
+	// stateDir.
 	recordDir string
 	objects   string
 	force     bool
 	// installed says that the agent runs as a Deployment in the member.
 	installed bool
 	timeout   time.Duration
-	// journalKey is a file that seals the record of what the hub had here.
+	// journalKey is the file with the key that seals this record.
 	journalKey string
 }
 
@@ -98,9 +99,9 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 		return err
 	}
 
-	// 1. What is here is known before the hub forgets it.
+	//  1. Read the Works while the hub still knows this cluster.
 	works, unknown := f.works(ctx, o, tell)
-	// 2. The hub lets go: from here on nobody asks for anything here.
+	//  2. Make the hub forget the cluster. From here on nobody asks for anything here.
 	if err := f.ask(ctx, credentials, unknown, works); err != nil {
 		if !f.force {
 			return fmt.Errorf("%w; with --force this cluster leaves without the hub's knowledge", err)
@@ -109,20 +110,20 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	} else {
 		tell("The hub has let the cluster go")
 	}
-	// 3. What it had here. That the person who runs this said what becomes of it is the word
-	// that the deletion brake asks for.
+	//  3. Remove or keep the hub's objects. Running this command is the approval that the deletion brake asks for.
 	if err := f.sweep(ctx, o, works, unknown, tell); err != nil {
 		return err
 	}
-	// 4. What let operators of the hub in.
+	//  4. Remove what admitted operators of the hub.
 	if err := f.removeOperators(ctx, o.Member, tell); err != nil {
 		return err
 	}
-	// 5. What made this cluster one of the hub's, and with it the record: whoever is stopped before finds in it what was to be done.
+	//  5. Remove the credentials, and the record with them last: an interrupted command finds there what remains to
+	//     be done.
 	return f.forget(credentials.Cluster(), tell)
 }
 
-// options returns the setup options of the agent that leaves.
+// options returns the options of the leaving agent.
 func (f *leaveFlags) options(ctx context.Context, credentials *registration.Credentials) (setup.Options, error) {
 	o := setup.Options{Hub: credentials.Config(), Cluster: credentials.Cluster(), StateDir: cmp.Or(f.recordDir, f.stateDir), Clock: clock.RealClock{}}
 	var err error
@@ -136,7 +137,8 @@ func (f *leaveFlags) options(ctx context.Context, credentials *registration.Cred
 	return o, err
 }
 
-// works returns those that the hub has, and why it did not say which these are. They are recorded until all is done.
+// works returns the Works of this cluster and records them until everything is done. If the hub does not list them,
+// unknown says why.
 func (f *leaveFlags) works(ctx context.Context, o setup.Options, tell func(string, ...any)) (works []*workv1alpha1.Work, unknown error) {
 	works, unknown = setup.Works(ctx, o)
 	if unknown != nil {
@@ -155,7 +157,7 @@ func (f *leaveFlags) works(ctx context.Context, o setup.Options, tell func(strin
 	return works, nil
 }
 
-// forget removes what the agent has of the hub.
+// forget removes the agent's credentials and journal.
 func (f *leaveFlags) forget(cluster string, tell func(string, ...any)) error {
 	if err := registration.Forget(f.stateDir); err != nil {
 		return err
@@ -164,7 +166,7 @@ func (f *leaveFlags) forget(cluster string, tell func(string, ...any)) error {
 	return nil
 }
 
-// sweep deals with what the hub had here. It leaves the record, so it can be done again.
+// sweep keeps or removes the hub's objects. It leaves the record, so that it can be repeated.
 func (f *leaveFlags) sweep(ctx context.Context, o setup.Options, works []*workv1alpha1.Work, unknown error, tell func(string, ...any)) error {
 	stay, known := f.objects == registration.Keep, 0
 	swept, err := setup.Sweep(ctx, o, setup.SweepOptions{
@@ -196,8 +198,8 @@ func (f *leaveFlags) sweep(ctx context.Context, o setup.Options, works []*workv1
 	return nil
 }
 
-// ask has the hub forget the cluster. One that forgot it already need not have said which
-// Works there were: the journal has them.
+// ask makes the hub forget the cluster. A hub that has already forgotten it may not have listed the Works: then the
+// journal has them.
 func (f *leaveFlags) ask(ctx context.Context, credentials *registration.Credentials, unknown error, works []*workv1alpha1.Work) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -211,7 +213,7 @@ func (f *leaveFlags) ask(ctx context.Context, credentials *registration.Credenti
 	return credentials.Leave(ctx)
 }
 
-// removeOperators removes what let operators of the hub in.
+// removeOperators removes what admitted operators of the hub.
 func (f *leaveFlags) removeOperators(ctx context.Context, member *rest.Config, tell func(string, ...any)) error {
 	installer, err := newInstaller(member)
 	if err != nil {

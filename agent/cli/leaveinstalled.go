@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// leaveInstalled leaves as the agent that runs as a Deployment in the member, and removes that.
+// leaveInstalled leaves as the agent that runs as a Deployment in the member, and removes the agent.
 func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 	installer, err := f.member.installer()
 	if err != nil {
@@ -23,7 +23,7 @@ func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if _, err := installer.State(ctx); err != nil {
-		return err // who may not read it would stop the agent for nothing
+		return err // without the right to read it, the agent would be stopped in vain
 	}
 	stopping, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -47,7 +47,8 @@ func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// leaveStopped leaves as an installed agent that is stopped: until it is, it may finish a join or renew its certificate behind our back.
+// leaveStopped leaves as an installed agent that has been stopped. While it runs, it may finish a join or renew its
+// certificate.
 func (f *leaveFlags) leaveStopped(ctx context.Context, installer *install.Installer, out io.Writer) error {
 	state, err := installer.State(ctx)
 	if err != nil {
@@ -68,8 +69,8 @@ func (f *leaveFlags) leaveStopped(ctx context.Context, installer *install.Instal
 	}
 }
 
-// notInstalled says that there is no installed agent that could leave. What has its label may be of one that runs as a process: what lets
-// operators in.
+// notInstalled reports that no installed agent could leave. Objects with its label may belong to an agent that runs
+// as a process: they admit operators.
 func (f *leaveFlags) notInstalled(ctx context.Context, installer *install.Installer) error {
 	if err := checkNoStatePlace(ctx, installer, unnamed); err != nil {
 		return err
@@ -80,8 +81,8 @@ func (f *leaveFlags) notInstalled(ctx context.Context, installer *install.Instal
 	return fmt.Errorf("%w, or has left it: nothing of an installed agent is in this cluster; one that runs as a process leaves without --installed", registration.ErrNotJoined)
 }
 
-// removeRecord removes the record of what the hub had here. It goes last, after the Secrets, so what a command that was killed then left is
-// removed by the next one, which finds no Secret.
+// removeRecord removes the record of the hub's objects. It goes last, after the Secrets. If the command is killed in
+// between, the next one finds no Secret and removes the record.
 func (f *leaveFlags) removeRecord() error {
 	if f.recordDir == "" {
 		return nil
@@ -92,7 +93,7 @@ func (f *leaveFlags) removeRecord() error {
 	return nil
 }
 
-// leaveWithState leaves as the agent that has this state.
+// leaveWithState leaves as the agent with this state.
 func (f *leaveFlags) leaveWithState(ctx context.Context, state map[string][]byte, out io.Writer) error {
 	dir, remove, err := unpack(state)
 	if err != nil {
@@ -103,11 +104,11 @@ func (f *leaveFlags) leaveWithState(ctx context.Context, state map[string][]byte
 	return f.leaveWith(ctx, out)
 }
 
-// unnamed stands for a cluster of which nothing says the name.
+// unnamed stands for the name of a cluster if it is not known.
 const unnamed = "NAME"
 
-// leaveUnfinished leaves where the Secret of the agent has no credentials: it has a join that was begun, or nothing. Whether that was finished it
-// does not prove: an agent may have worked that could not write its Secret.
+// leaveUnfinished leaves when the agent's Secret has no credentials, but an unfinished join or nothing. That does not
+// prove that the join did not finish: an agent that could not write its Secret may have worked.
 func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Installer, cluster string, out io.Writer) error {
 	as := " as cluster " + cluster
 	if cluster == "" {
@@ -124,7 +125,7 @@ func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Ins
 	return nil
 }
 
-// checkNoStatePlace returns an error if the agent may have its credentials, and the journal of what the hub had here, elsewhere than in its Secret.
+// checkNoStatePlace returns an error if the agent may have its credentials and its journal outside its Secret.
 func checkNoStatePlace(ctx context.Context, installer *install.Installer, cluster string) error {
 	place, err := installer.StatePlace(ctx)
 	if err != nil || place == nil {
@@ -135,9 +136,9 @@ func checkNoStatePlace(ctx context.Context, installer *install.Installer, cluste
 		"If it never joined, run `%s` first", place.Is, cluster, place.Release)
 }
 
-// recordDir returns where what a hub had in a member is kept while the member leaves. The hub says nothing of it once it has let
-// the member go, and the state of an installed agent is here for the time of one command only. It is empty if this user has no
-// place for it.
+// recordDir returns the directory that keeps the record of the hub's objects while the member leaves. The hub lists
+// nothing once it has forgotten the member, and the state of an installed agent is here only during one command. It
+// is empty if this user has no cache directory.
 func recordDir(ctx context.Context, f memberFlags) (string, error) {
 	caches, err := os.UserCacheDir()
 	if err != nil {
@@ -154,7 +155,7 @@ func recordDir(ctx context.Context, f memberFlags) (string, error) {
 	return filepath.Join(caches, "fairlead", "leaving-"+id), nil
 }
 
-// recordElsewhere says where there may be a record.
+// recordElsewhere says where else a record may be.
 func (f *leaveFlags) recordElsewhere() string {
 	if !f.installed {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseProgram gives back what is mapped of the program itself, and returns how many bytes of address space that was
-// about. Most of a program is needed once, when it starts, and stays mapped; what is needed again is read again, as it
-// was the first time. Only what is as it is in the file is given back: nothing is lost.
+// releaseProgram gives the memory pages of the program's own file back to the kernel, and returns roughly how many
+// bytes of address space they covered. Most of a program is needed once, at its start, and stays mapped. Only
+// unmodified pages are released, so the kernel reads them from the file again when they are needed.
 func releaseProgram() (int64, error) {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -37,15 +37,15 @@ func releaseProgram() (int64, error) {
 	return released, errors.Join(errs...)
 }
 
-// mapping is a part of the address space.
+// mapping is a range of the address space.
 type mapping struct {
 	from, to uintptr
 	path     string
-	// writable says that it may be written to, changed that it was: then it is not what the file has.
+	// writable says that it may be written to, changed that it was: then it differs from the file.
 	writable, changed bool
 }
 
-// mappings reads what the kernel says in smaps.
+// mappings parses /proc/self/smaps.
 func mappings(smaps string) []mapping {
 	var out []mapping
 	for line := range strings.Lines(smaps) {
@@ -55,7 +55,7 @@ func mappings(smaps string) []mapping {
 		}
 		if name, ok := strings.CutSuffix(fields[0], ":"); ok {
 			if len(out) > 0 && len(fields) > 1 && name == "Anonymous" && fields[1] != "0" {
-				out[len(out)-1].changed = true // what was written to is a page of nobody's
+				out[len(out)-1].changed = true // a modified page is anonymous memory
 			}
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// ofFiles is how much of what is resident is mapped from files, in kB.
+// ofFiles returns how much of the resident memory is mapped from files, in kB.
 func ofFiles(g Gomega) int {
 	status, err := os.ReadFile("/proc/self/status")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -28,7 +28,7 @@ func TestReleaseProgram(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(released).To(BeNumerically(">", 1<<20))
 	g.Expect(after).To(BeNumerically("<", before*3/4), "what is not used is not mapped any more")
-	// And the program goes on.
+	// The program still runs: pages are read back on demand.
 	g.Expect(strings.Fields(strings.Repeat("on ", 1000))).To(HaveLen(1000))
 }
 

@@ -2,5 +2,5 @@
 
 package cli
 
-// releaseProgram does nothing where it is not known how.
+// releaseProgram does nothing: it is implemented for Linux only.
 func releaseProgram() (int64, error) { return 0, nil }

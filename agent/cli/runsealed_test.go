@@ -19,7 +19,8 @@ import (
 	"fairlead.dev/agent/registration"
 )
 
-// An agent that is started with the wrong key, or without one, says so and leaves the journal as it is, for the start with the right one.
+// TestAnAgentDoesNotStartOnAJournalThatItCannotRead checks that an agent with a wrong key, or none, fails and leaves
+// the journal intact, for a start with the right key.
 func TestAnAgentDoesNotStartOnAJournalThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	const one, two = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
@@ -55,7 +56,7 @@ func TestAnAgentDoesNotStartOnAJournalThatItCannotRead(t *testing.T) {
 				g.Expect(os.WriteFile(key, []byte(c.given), 0o600)).To(Succeed())
 				args = append(args, "--journal-key-file", key)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // of an agent that starts, which would go on for ever
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // an agent that does start would run for ever
 			defer cancel()
 			var out, problems bytes.Buffer
 			code := Run(ctx, Environment{Out: &out, Err: &problems, SetLogger: func(logr.Logger) {}}, args)

@@ -24,17 +24,16 @@ const (
 	outputJSON = "json"
 )
 
-// errUnhealthy is the failure of `agent status` if something is not as it should be; what it
-// is was printed.
+// errUnhealthy is the error of `agent status` if something is wrong; the output says what.
 var errUnhealthy = errors.New("something is not as it should be; see above")
 
 // statusReport is the output of `agent status`.
 type statusReport struct {
 	Cluster string `json:"cluster"`
-	// Running says whether an agent runs with the state directory; Report is what it says.
+	// Running says whether an agent runs with the state directory; Report is its answer.
 	Running bool          `json:"running"`
 	Report  *setup.Report `json:"report,omitempty"`
-	// Expires is when the certificate of the agent ends.
+	// Expires is when the agent's certificate expires.
 	Expires time.Time `json:"certificateExpires"`
 }
 
@@ -74,7 +73,7 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
-// readStatus gathers what is known.
+// readStatus gathers the report.
 func readStatus(cmd *cobra.Command, stateDir string) (statusReport, error) {
 	config, err := registration.Load(stateDir, "")
 	if err != nil {
@@ -101,12 +100,12 @@ func readStatus(cmd *cobra.Command, stateDir string) (statusReport, error) {
 	return s, nil
 }
 
-// isHealthy says whether all is as it should be.
+// isHealthy returns whether everything is as it should be.
 func (s statusReport) isHealthy(now time.Time) bool {
 	return s.Running && s.Report.Silence == "" && s.Report.Refused.IsZero() && s.Report.Ready && s.Report.Works.Failing == 0 && s.Report.Held == "" && now.Before(s.Expires)
 }
 
-// print says it to people.
+// print prints the report for people.
 func (s statusReport) print(out io.Writer, now time.Time) error {
 	ago := func(t time.Time) string { return now.Sub(t).Round(time.Second).String() + " ago" }
 	lines := [][2]string{{"Cluster", s.Cluster}}
@@ -161,7 +160,7 @@ func (s statusReport) print(out io.Writer, now time.Time) error {
 	return nil
 }
 
-// lineSentence says how the line to the hub is, which operators need and nothing else does.
+// lineSentence describes the line to the hub, which only operators need.
 func lineSentence(r setup.LineReport, ago func(time.Time) string) string {
 	out := "none yet"
 	switch {

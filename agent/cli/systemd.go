@@ -10,7 +10,8 @@ import (
 	"fairlead.dev/agent/install/manifest"
 )
 
-// proxySettings returns which proxy this process uses: an agent that is started by something else has to be told as well.
+// proxySettings returns the proxy variables of this process: an agent that something else starts has to be given them
+// too.
 func proxySettings() map[string]string {
 	out := map[string]string{}
 	for _, name := range manifest.ProxyVariables() {
@@ -24,8 +25,7 @@ func proxySettings() map[string]string {
 	return out
 }
 
-// printUnit prints a unit of systemd that keeps the agent running. It runs with what `agent
-// join` left in the state directory.
+// printUnit prints a systemd unit that keeps the agent running, with what `agent join` left in the state directory.
 func printUnit(out io.Writer, from *joinCommand) error {
 	f := *from
 	program, err := os.Executable()
@@ -51,7 +51,7 @@ func printUnit(out io.Writer, from *joinCommand) error {
 	line("[Service]")
 	line("ExecStart=%s run%s --state-dir %s%s", escaped(program), escaped(f.member.typed()), escaped(f.join.stateDir), escaped(f.typed()))
 	if f.member.kubeconfig == "" {
-		// The unit has no home, where the kubeconfig of this user is.
+		// The unit has no $HOME in which to find this user's kubeconfig.
 		if path := defaultKubeconfig(); path != "" {
 			line("Environment=KUBECONFIG=%s", escaped(path))
 		}
@@ -62,7 +62,7 @@ func printUnit(out io.Writer, from *joinCommand) error {
 			line("Environment=\"%s=%s\"", name, escaped(settings[name]))
 		}
 	}
-	// It ends by itself only when the hub has retired the cluster.
+	// The agent exits successfully only when the hub has retired the cluster.
 	line("Restart=on-failure")
 	line("RestartSec=5")
 	line("NoNewPrivileges=yes")
@@ -76,10 +76,10 @@ func printUnit(out io.Writer, from *joinCommand) error {
 	return err
 }
 
-// escaped returns a text in which systemd finds nothing to expand.
+// escaped protects a text from systemd's specifier expansion.
 func escaped(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// defaultKubeconfig is where the kubeconfig of this user is; empty if there is none.
+// defaultKubeconfig returns the path of this user's kubeconfig; empty if there is none.
 func defaultKubeconfig() string {
 	if listed := os.Getenv("KUBECONFIG"); listed != "" {
 		return listed

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// setHeld puts into the status of the Cluster what is to be said of deletions. Since when they are held names the hold, so that
-// one that follows upon another has a time of its own, though the condition was True before.
+// setHeld sets the condition about held deletions in the status of the Cluster. The time of the hold identifies it,
+// so a hold that directly follows another has a transition time of its own, although the condition was True before.
 func (r *Reconciler) setHeld(cluster *clusterv1alpha1.Cluster) {
 	held, ok := r.held()
 	if !ok {
@@ -28,7 +28,7 @@ func (r *Reconciler) setHeld(cluster *clusterv1alpha1.Cluster) {
 	}
 }
 
-// tellHeld tells the hub of deletions alone.
+// tellHeld writes only the condition about held deletions.
 func (r *Reconciler) tellHeld(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	edit, err := kube.Begin(cluster)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// TestASecondHoldHasATimeOfItsOwn has it follow upon the first before that was told to have ended.
+// TestASecondHoldHasATimeOfItsOwn has a second hold begin before the end of the first was reported.
 func TestASecondHoldHasATimeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

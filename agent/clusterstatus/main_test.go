@@ -7,8 +7,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// TestMain has errors of reflectors logged and no more: beside that Kubernetes holds up who reports one shortly after another, by a time that all
-// tests share, of which some have a clock of their own.
+// TestMain keeps only the logging handler for errors of reflectors. Kubernetes' other one delays errors that come in
+// quick succession, by a global clock that tests in synctest bubbles must not share.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] //nolint:reassign // It is made to be.
 	os.Exit(m.Run())

@@ -19,30 +19,29 @@ import (
 )
 
 const (
-	// probeTimeout bounds each question to the member.
+	// probeTimeout bounds each request to the member.
 	probeTimeout = 10 * time.Second
-	// maxAnswer bounds what is read of an answer.
+	// maxAnswer bounds the part of an answer that is read, in bytes.
 	maxAnswer = 64 << 20
-	// acceptAggregated asks for all groups at once. Both versions have the same shape.
+	// acceptAggregated asks for aggregated discovery. Both versions have the same shape.
 	acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 		"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 )
 
-// member asks the member's API server. It is used by one goroutine.
+// member makes requests to the member's API server. It is not safe for concurrent use.
 type member struct {
 	client *http.Client
 	base   *url.URL
 
-	// lists are the answers of discovery, by path. Their tags let the server say that
-	// nothing changed.
+	// lists are the discovery documents by path. Their ETags let the server answer that nothing changed.
 	lists map[string]*list
-	// enablements are what the lists add up to.
+	// enablements are the sum of the lists.
 	enablements []clusterv1alpha1.APIEnablement
 	partial     bool
 }
 
 type list struct {
-	// known says that there was an answer at all.
+	// known says that the list was read at least once.
 	known  bool
 	tag    string
 	groups []apidiscoveryv2.APIGroupDiscovery
@@ -56,7 +55,7 @@ func newMember(config *rest.Config, c *http.Client) (*member, error) {
 	return &member{client: c, base: base, lists: map[string]*list{"/api": {}, "/apis": {}}}, nil
 }
 
-// Probe asks whether the API server is ready.
+// Probe checks whether the API server is ready.
 func (m *member) Probe(ctx context.Context) facts.Probe {
 	for _, path := range []string{"/readyz", "/healthz"} {
 		answer, err := m.get(ctx, path, nil)
@@ -88,9 +87,8 @@ func (m *member) Version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// Enablements returns the APIs of the member, and whether the list may be incomplete. It
-// returns none until all were listed once: half of them would take the place of what the
-// hub knows from before.
+// Enablements returns the APIs of the member, and whether the list may be incomplete. It returns none until every
+// list was read once, since an incomplete list would replace the one that the hub has from before.
 func (m *member) Enablements(ctx context.Context) (all []clusterv1alpha1.APIEnablement, partial bool) {
 	changed, failed := false, false
 	for path, l := range m.lists {
@@ -111,7 +109,7 @@ func (m *member) Enablements(ctx context.Context) (all []clusterv1alpha1.APIEnab
 	return m.enablements, m.partial || failed
 }
 
-// discover brings one list up to date and says whether it changed.
+// discover updates one list and returns whether it changed.
 func (m *member) discover(ctx context.Context, path string, l *list) (bool, error) {
 	header := http.Header{"Accept": {acceptAggregated}}
 	if l.tag != "" {
@@ -138,7 +136,7 @@ func (m *member) discover(ctx context.Context, path string, l *list) (bool, erro
 	return true, nil
 }
 
-// answer is what the API server said.
+// answer is an answer of the API server.
 type answer struct {
 	code int
 	tag  string
@@ -159,7 +157,7 @@ func (m *member) get(ctx context.Context, path string, header http.Header) (answ
 	if err != nil {
 		return answer{}, fmt.Errorf("asking the member for %s: %w", path, err)
 	}
-	defer func() { _ = response.Body.Close() }() // nothing is lost: it was read
+	defer func() { _ = response.Body.Close() }() // the body was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return answer{}, fmt.Errorf("asking the member for %s: %w", path, err)

@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/agent/clusterstatus/facts"
 )
 
-// After a restart nothing is known of the lists. One that fails then must not make the
-// hub forget what it knows.
+// TestHalfOfTheAPIsAreNotToldAsAll checks that a discovery request that fails after a restart, when the agent has no
+// earlier result, does not make the hub forget the kinds that it knows.
 func TestHalfOfTheAPIsAreNotToldAsAll(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -52,7 +52,7 @@ func TestHalfOfTheAPIsAreNotToldAsAll(t *testing.T) {
 	g.Expect(partial).To(BeTrue())
 }
 
-// An API server answers who shows it credentials that it does not know with 401, whatever is asked.
+// TestAProbeTellsARefusalFromSilence relies on API servers answering unknown credentials with 401 on every path.
 func TestAProbeTellsARefusalFromSilence(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -15,10 +15,10 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// askAgain is after how long an agent that may not read ResourceQuotas looks whether it may.
+// askAgain is the interval at which an agent without the right to read ResourceQuotas tries again.
 const askAgain = 10 * time.Minute
 
-// listQuotas reads all ResourceQuotas, and returns what takes them over.
+// listQuotas lists all ResourceQuotas, and returns a function that replaces the known ones by them.
 func (w *workload) listQuotas(ctx context.Context) (version string, take func(), err error) {
 	fresh := facts.NewQuotas()
 	version, err = pages(ctx, w.memberClient, func() *corev1.ResourceQuotaList { return &corev1.ResourceQuotaList{} }, func(list *corev1.ResourceQuotaList) {
@@ -29,8 +29,8 @@ func (w *workload) listQuotas(ctx context.Context) (version string, take func(),
 	return version, func() { w.quotas = fresh }, err
 }
 
-// mayReadQuotas waits until the agent may read ResourceQuotas: the rights of one that was
-// installed by an older version do not have them, and it does without.
+// mayReadQuotas blocks until the agent may read ResourceQuotas. The RBAC of an agent that was installed by an older
+// version lacks that right, and the agent works without.
 func (w *workload) mayReadQuotas(ctx context.Context) bool {
 	for told := false; ; told = true {
 		err := w.memberClient.List(ctx, &corev1.ResourceQuotaList{}, client.Limit(1))
@@ -38,7 +38,7 @@ func (w *workload) mayReadQuotas(ctx context.Context) bool {
 		w.noRight = apierrors.IsForbidden(err)
 		w.mu.Unlock()
 		if !apierrors.IsForbidden(err) {
-			return ctx.Err() == nil // whatever else is wrong the watch deals with
+			return ctx.Err() == nil // the watch handles any other error
 		}
 		if !told {
 			ctrl.LoggerFrom(ctx).Info("Not reporting what ResourceQuotas leave free, which this agent may not read", "reason", err.Error())
@@ -51,10 +51,9 @@ func (w *workload) mayReadQuotas(ctx context.Context) bool {
 	}
 }
 
-// Quotas returns what the ResourceQuotas of the namespaces leave free that content returns;
-// not known before they were read. It does not ask for the namespaces if there are no quotas.
-// An agent that lost the right to read them takes back what it reported while it had it: nobody
-// would open a namespace again that was full then.
+// Quotas returns what the ResourceQuotas leave in the namespaces that content returns; known is false before the
+// quotas were read. Without quotas it does not call content. An agent that lost the right to read them withdraws its
+// earlier report: otherwise nobody would ever use a namespace again that was full at that time.
 func (w *workload) Quotas(content func() (sets.Set[string], error)) (report []clusterv1alpha1.NamespaceQuota, known bool) {
 	w.mu.Lock()
 	there, noRight := w.quotas.Any(), w.noRight || w.quotasUnread.reason == clusterv1alpha1.ReasonReadForbidden
@@ -70,7 +69,7 @@ func (w *workload) Quotas(content func() (sets.Set[string], error)) (report []cl
 	if !there {
 		return nil, true
 	}
-	namespaces, err := content() // which may take a moment, and nobody else waits for it
+	namespaces, err := content() // without the lock, since it may take a moment
 	if err != nil {
 		return nil, false
 	}

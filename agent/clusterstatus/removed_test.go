@@ -22,7 +22,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// A removal may take long, and watches of the member go on during it.
+// TestAMemberIsProbedWhileItsClusterIsRemoved checks that probes and watches of the member continue during a removal,
+// which may take long.
 func TestAMemberIsProbedWhileItsClusterIsRemoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// setStatus puts what was observed into the status of the Cluster.
+// setStatus sets the collected state in the status of the Cluster.
 func setStatus(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Time) {
 	setCondition(cluster, facts.Ready(seen.probe), now)
 	cluster.Status.UnclaimedObjects = seen.unclaimed
@@ -19,14 +19,14 @@ func setStatus(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Ti
 	}
 	status := &cluster.Status
 	status.KubernetesVersion = seen.version
-	if len(seen.enablements) > 0 { // otherwise the condition says that they are old
+	if len(seen.enablements) > 0 { // otherwise the condition says that the list is outdated
 		status.APIEnablements = seen.enablements
 	}
 	setCondition(cluster, facts.Complete(seen.enablements, seen.partial), now)
 	if seen.nodes != nil || seen.unreadReason != "" {
 		status.NodeSummary = seen.nodes
 	}
-	// Equal quantities may be written in more than one way.
+	// Equal quantities may be written differently.
 	if (seen.resources != nil || seen.unreadReason != "") && !equality.Semantic.DeepEqual(status.ResourceSummary, seen.resources) {
 		status.ResourceSummary = seen.resources
 	}
@@ -36,7 +36,7 @@ func setStatus(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Ti
 	}
 }
 
-// setCapacityUnknown says why the capacity of the member is not known, or that it is again.
+// setCapacityUnknown says why the member's capacity is not known, or removes that condition.
 func setCapacityUnknown(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Time) {
 	unknown := metav1.Condition{
 		Type: clusterv1alpha1.ClusterCapacityUnknown, Status: metav1.ConditionTrue, Reason: seen.unreadReason,

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pageSize is how many nodes or pods are read at a time.
+// pageSize is the number of nodes or pods in a page of a list.
 const pageSize = 500
 
-// pages reads a list page by page, and returns its version.
+// pages reads a list page by page and returns its resourceVersion.
 func pages[L client.ObjectList](ctx context.Context, reader client.Reader, empty func() L, use func(L)) (string, error) {
 	next := ""
 	for {
@@ -31,22 +31,22 @@ func pages[L client.ObjectList](ctx context.Context, reader client.Reader, empty
 	}
 }
 
-// tally is what a reflector fills with objects of one kind. It lists as well: page by page,
-// and the list that it hands over is empty, since what was in it has been taken already.
+// tally is the store and the ListerWatcher of a reflector for objects of one kind. It lists page by page and hands
+// the reflector an empty list, since it has processed the items already.
 type tally struct {
 	workload *workload
 	of       client.ObjectList
 	list     func(context.Context) (version string, take func(), err error)
 	put      func(obj any) bool
 	drop     func(obj any)
-	// forget is called when they are not known any more; it may be nil.
+	// forget is called when the objects can no longer be read; it may be nil.
 	forget func()
 	heard  chan struct{}
 	once   sync.Once
-	// unread says why these objects are not known any more.
+	// unread says why the objects are no longer known.
 	unread *unread
 
-	// take takes over what was listed last.
+	// take replaces the known objects by those of the last list.
 	take func()
 }
 
@@ -78,7 +78,7 @@ func (t *tally) WatchWithContext(ctx context.Context, options metav1.ListOptions
 	return began, nil
 }
 
-// failed notes that the member did not let these objects be listed or watched.
+// failed records that the member refused or failed to list or watch these objects.
 func (t *tally) failed(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -93,7 +93,7 @@ func (t *tally) failed(ctx context.Context, err error) {
 	}
 }
 
-// read notes that they are known.
+// read records that the objects are known.
 func (t *tally) read() {
 	if t.unread.reason != "" {
 		t.workload.changed = true
@@ -111,8 +111,8 @@ func (t *tally) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return t.WatchWithContext(context.Background(), options) //nolint:forbidigo // The interface has none: whoever has one calls the other.
 }
 
-// IsWatchListSemanticsUnSupported has the reflector list, not stream all into a store of
-// whole objects.
+// IsWatchListSemanticsUnSupported makes the reflector list rather than stream all objects into a store of whole
+// objects.
 func (*tally) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Add implements toolscache.ReflectorStore.

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// forbiddenPatience is for how long the member must have forbidden to read objects for them to count as not known: an API server that starts
-	// forbids for a moment what it gives afterwards.
+	// forbiddenPatience is how long the member must have forbidden reading objects before they count as unknown: an
+	// API server that is starting may briefly forbid what it allows afterwards.
 	forbiddenPatience = 5 * time.Second
-	// failingPatience is the same for a member that fails to show them.
+	// failingPatience is the same for other failures.
 	failingPatience = time.Minute
 )
 
-// unread says why what was read of some objects is not known any more.
+// unread tracks why some objects can no longer be read.
 type unread struct {
-	// what they are.
+	// what names the objects.
 	what string
-	// since is when they could not be read first, and forbidden since when they may not be; zero if that is not so.
+	// since is when reading first failed, and forbidden when it was first forbidden; zero if that is not the case.
 	since, forbidden time.Time
-	// reason and message are those of a condition; empty as long as they are known.
+	// reason and message are for a condition; empty while the objects are known.
 	reason, message string
 }
 
-// Note notes what the member answered instead, and says whether they are not known any more by that. That nobody answered, or that the member does not
-// know the agent any more, is told of the Cluster.
+// Note records an error of the member, and returns whether the objects become unknown by it. Errors of an unreachable
+// member, or of one that rejects the agent's credentials, do not count: the condition Ready reports them.
 func (u *unread) Note(err error, now time.Time) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || apierrors.IsUnauthorized(err) {
@@ -49,7 +49,7 @@ func (u *unread) Note(err error, now time.Time) bool {
 		reason, advice = clusterv1alpha1.ReasonReadForbidden, "give the agent's account there the verbs list and watch for "+u.what
 	}
 	lasts := now.Sub(u.since) >= failingPatience || !u.forbidden.IsZero() && now.Sub(u.forbidden) >= forbiddenPatience
-	if !lasts || u.reason == reason { // what fails may say another thing each time
+	if !lasts || u.reason == reason { // the message of a failure may differ each time
 		return false
 	}
 	isNew := u.reason == ""
@@ -58,12 +58,12 @@ func (u *unread) Note(err error, now time.Time) bool {
 	return isNew
 }
 
-// Excuse has what failed so far not count: the member says that it is not ready.
+// Excuse restarts the time of failures other than refusals, because the member says that it is not ready.
 func (u *unread) Excuse(now time.Time) {
 	if !u.since.IsZero() {
 		u.since = now
 	}
 }
 
-// Over notes that they are read.
+// Over records that the objects were read.
 func (u *unread) Over() { *u = unread{what: u.what} }

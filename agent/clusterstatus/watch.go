@@ -17,8 +17,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// clusterChanges lets pass what asks for a report before its time: the Cluster is new,
-// its spec changed, or the hub concluded from our silence that it knows nothing.
+// clusterChanges passes the events that call for an early report: the Cluster is new, its spec changed, or the hub
+// has set Ready to Unknown because it heard nothing.
 func clusterChanges(name string) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetName() == name },
@@ -32,8 +32,9 @@ func clusterChanges(name string) predicate.Predicate {
 	}
 }
 
-// heldSource asks for a report when what is to be said of deletions changed. The word of an operator is heard by execution: a handler of the Cluster
-// of our own may run before its handler, and would report the hold once more.
+// heldSource triggers a report when the condition about held deletions changed. It does not rely on Cluster events:
+// execution handles an operator's approval there, and a handler of this package could run before it and report the
+// hold once more.
 func heldSource(cluster string, changed <-chan struct{}) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		go func() {
@@ -50,13 +51,13 @@ func heldSource(cluster string, changed <-chan struct{}) source.Source {
 	})
 }
 
-// silent says whether the hub has no idea how the member is.
+// silent returns whether the hub does not know the state of the member.
 func silent(cluster *clusterv1alpha1.Cluster) bool {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
 	return ready == nil || ready.Status == metav1.ConditionUnknown
 }
 
-// next is after how long the member is asked again.
+// next returns the delay until the next round.
 func (r *Reconciler) next() time.Duration {
 	if r.due != nil {
 		if due := r.due(); due > 0 {

@@ -16,13 +16,12 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// workload adds up the nodes and pods of the member, and follows its ResourceQuotas. A member
-// may have thousands of pods, and an agent little memory: they are read page by page, and of
-// each only what the sums take is kept. To list them again every time would cost more than to
-// watch them.
+// workload adds up the member's nodes and pods, and follows its ResourceQuotas. A member may have thousands of pods
+// and an agent little memory: objects are listed page by page, and of each only the part that the sums need is kept.
+// Watching them is cheaper than listing them again for each report.
 type workload struct {
 	memberClient client.WithWatch
-	// unready has why pods are not ready.
+	// unready keeps why pods are not ready.
 	unready *pods.Store
 	clock   clock.Clock
 
@@ -30,13 +29,13 @@ type workload struct {
 	nodes  *facts.Nodes
 	pods   *facts.Pods
 	quotas *facts.Quotas
-	// changed says that there is something new since it was last summed up.
+	// changed says that something changed since the last sums.
 	changed bool
 
 	nodesHeard, podsHeard, quotasHeard chan struct{}
 	// noRight says that the agent may not read ResourceQuotas.
 	noRight bool
-	// nodesUnread, podsUnread and quotasUnread say why they are not known any more.
+	// nodesUnread, podsUnread and quotasUnread say why the objects are no longer known.
 	nodesUnread, podsUnread, quotasUnread unread
 }
 
@@ -87,7 +86,7 @@ func (w *workload) Start(ctx context.Context) error {
 			if quota, ok := obj.(*corev1.ResourceQuota); ok {
 				w.quotas.Put(quota)
 			}
-			return false // the sums stay as they are
+			return false // the sums do not depend on quotas
 		},
 		drop: func(obj any) {
 			if quota, ok := obj.(*corev1.ResourceQuota); ok {
@@ -111,7 +110,7 @@ func (w *workload) Start(ctx context.Context) error {
 	return nil
 }
 
-// listNodes reads all nodes, and returns what takes them over.
+// listNodes lists all nodes, and returns a function that replaces the known ones by them.
 func (w *workload) listNodes(ctx context.Context) (version string, take func(), err error) {
 	fresh := facts.NewNodes()
 	version, err = pages(ctx, w.memberClient, func() *corev1.NodeList { return &corev1.NodeList{} }, func(list *corev1.NodeList) {
@@ -122,7 +121,7 @@ func (w *workload) listNodes(ctx context.Context) (version string, take func(), 
 	return version, func() { w.nodes = fresh }, err
 }
 
-// listPods reads all pods, and returns what takes them over.
+// listPods lists all pods, and returns a function that replaces the known ones by them.
 func (w *workload) listPods(ctx context.Context) (version string, take func(), err error) {
 	fresh, unready := facts.NewPods(), pods.NewList()
 	version, err = pages(ctx, w.memberClient, func() *corev1.PodList { return &corev1.PodList{} }, func(list *corev1.PodList) {
@@ -137,7 +136,7 @@ func (w *workload) listPods(ctx context.Context) (version string, take func(), e
 	}, err
 }
 
-// Wait gives the watches a moment to begin, and says whether they have.
+// Wait waits for the first lists, up to a timeout, and returns whether they arrived.
 func (w *workload) Wait(ctx context.Context, c clock.Clock, timeout time.Duration) bool {
 	over := c.After(timeout)
 	for _, heard := range []chan struct{}{w.nodesHeard, w.podsHeard} {
@@ -157,7 +156,7 @@ func (w *workload) Wait(ctx context.Context, c clock.Clock, timeout time.Duratio
 	return true
 }
 
-// Changed says whether there is something new since the last call.
+// Changed returns whether something changed since the last call.
 func (w *workload) Changed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,14 +165,14 @@ func (w *workload) Changed() bool {
 	return changed
 }
 
-// Again has the next call of Changed say yes: what was summed up did not arrive.
+// Again makes the next call of Changed return true, since the last sums did not reach the hub.
 func (w *workload) Again() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changed = true
 }
 
-// Unread says why nodes or pods are not known any more, for a condition; empty if they are, or were never.
+// Unread returns why nodes or pods are no longer known, for a condition; empty if they are known, or never were.
 func (w *workload) Unread() (reason, message string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +188,7 @@ func (w *workload) Unread() (reason, message string) {
 	return reason, message
 }
 
-// Unready notes that the member says that it is not ready: what fails then says nothing of nodes and pods.
+// Unready records that the member is not ready: failures meanwhile do not count against nodes and pods.
 func (w *workload) Unready() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +197,7 @@ func (w *workload) Unready() {
 	}
 }
 
-// Sums adds up what is known: what the pods ask for, and of what, is none if either is not.
+// Sums adds up what is known. There are no resource sums unless both nodes and pods are known.
 func (w *workload) Sums(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -212,7 +211,7 @@ func (w *workload) Sums(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha
 	return nodes, facts.Resources(w.nodes, w.pods, models)
 }
 
-// isKnown says whether objects were read, and still are.
+// isKnown returns whether objects were read and are still readable.
 func isKnown(heard <-chan struct{}, u *unread) bool {
 	select {
 	case <-heard:

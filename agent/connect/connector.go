@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// lookEvery is how often it is looked whether the certificate is another one.
+	// lookEvery is how often the certificate is checked for a renewal.
 	lookEvery = time.Minute
-	// lingers is for how long a line that was replaced may go on with its requests.
+	// lingers is how long a replaced line may finish its requests.
 	lingers = 8 * time.Hour
-	// mostLingering is how many of these there may be; one more ends the oldest.
+	// mostLingering is how many replaced lines may linger; one more ends the oldest.
 	mostLingering = 8
-	// lasting is how long a line holds before the pauses between tries begin anew.
+	// lasting is how long a line must stay open before the backoff is reset.
 	lasting = 10 * time.Second
-	// ageJitter is by which part of its age the renewals of lines that were opened together differ.
+	// ageJitter spreads the renewals of lines that were opened at the same time, as a fraction of their age.
 	ageJitter = 0.1
 )
 
@@ -37,15 +37,15 @@ type Connector struct {
 	metrics   *metrics
 	session   string
 	renew     chan struct{}
-	lingering []*held // lines that were replaced and have not ended
-	said      string  // what the log said last of a line that could not be opened
+	lingering []*held // replaced lines that have not ended
+	said      string  // the last logged reason why no line could be opened
 }
 
-// State says whether there is a line.
+// State returns the state of the line.
 func (c *Connector) State() *State { return c.state }
 
-// Renew has another line opened, since what was said when this one was opened is no longer so. The line of before ends with what goes
-// on there.
+// Renew opens another line, because something the agent said when it opened the present one has changed. The old line
+// finishes its requests and ends.
 func (c *Connector) Renew() {
 	select {
 	case c.renew <- struct{}{}:
@@ -53,21 +53,21 @@ func (c *Connector) Renew() {
 	}
 }
 
-// Start keeps a line open until the context ends, which it tells the hub then.
+// Start keeps a line open until the context ends; it then closes the line with a goodbye to the hub.
 func (c *Connector) Start(ctx context.Context) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	pace := newPace(c.Clock)
 	var current *held
 	for ctx.Err() == nil {
-		back := c.OutageEnds() // of one that ends while this is tried as well
+		back := c.OutageEnds() // taken before the attempt, to catch an outage that ends during it
 		next, err := c.open(ctx)
 		if err != nil {
 			refused, _ := errors.AsType[*refusal](err)
 			c.failed(ctx, err, refused)
 			if refused != nil && refused.after > 0 {
 				if hasClosed(back) {
-					pace.reset() // below the hub would be asked at once, and it said when it wants to be asked
+					pace.reset() // without this, the hub would be asked again at once, although it said when it wants to be asked
 				}
 				back = c.OutageEnds()
 			}
@@ -93,7 +93,7 @@ func (c *Connector) Start(ctx context.Context) error {
 			pace.reset()
 		}
 		if !ended {
-			if !lasted { // a hub that asks for line after line gets them ever more slowly
+			if !lasted { // back off from a hub that asks for line after line
 				current = c.rest(ctx, current, pace, nil, nil)
 			}
 			continue
@@ -108,7 +108,7 @@ func (c *Connector) Start(ctx context.Context) error {
 // open asks the hub for a line.
 func (c *Connector) open(ctx context.Context) (*held, error) {
 	select {
-	case <-c.renew: // this is it
+	case <-c.renew: // this attempt serves the request to renew
 	default:
 	}
 	if c.Well != nil {
@@ -142,7 +142,7 @@ func (c *Connector) open(ctx context.Context) (*held, error) {
 	return &held{terms: termsOf(response.Header), conn: conn, serial: serial, notAfter: notAfter, drain: make(chan struct{}), ended: make(chan struct{})}, nil
 }
 
-// watch waits until a line ended, which it says then, or until another is to be opened.
+// watch waits until the line has ended, and then returns true, or until another one has to be opened.
 func (c *Connector) watch(ctx context.Context, l *held) (ended bool) {
 	age := time.Duration(float64(l.maxAge) * (1 - ageJitter))
 	renewAt := c.Clock.Now().Add(wait.Jitter(age, ageJitter))
@@ -163,7 +163,7 @@ func (c *Connector) watch(ctx context.Context, l *held) (ended bool) {
 	}
 }
 
-// replaced has a line end with what goes on there.
+// replaced drains a line: it takes no new requests and ends with its present ones.
 func (c *Connector) replaced(l *held, serving *sync.WaitGroup) {
 	close(l.drain)
 	c.lingering = append(slices.DeleteFunc(c.lingering, (*held).hasEnded), l)
@@ -181,9 +181,9 @@ func (c *Connector) replaced(l *held, serving *sync.WaitGroup) {
 	})
 }
 
-// rest waits before another try, or until the hub is back, after which pauses begin anew: what they grew to while it was away says nothing of a
-// hub that is there and takes no line at the moment. It returns the line that is still up, nil if there is none; when that ends there is no
-// more reason to wait.
+// rest waits before the next attempt. It returns early when the hub is back after an outage, and then resets the
+// backoff, which grew while the hub was away; and when the line that is still up ends. It returns the line that is
+// still up, or nil.
 func (c *Connector) rest(ctx context.Context, current *held, pace *pace, refused *refusal, back <-chan struct{}) *held {
 	var ended <-chan struct{}
 	if current != nil {
@@ -211,7 +211,7 @@ func hasClosed(c <-chan struct{}) bool {
 	}
 }
 
-// failed logs why there is no line: once, as long as that is the reason.
+// failed logs why there is no line, once per reason.
 func (c *Connector) failed(ctx context.Context, err error, refused *refusal) {
 	if ctx.Err() != nil || c.said == err.Error() {
 		return

@@ -186,7 +186,8 @@ func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
 	}
 }
 
-// As those of thousands of agents are that return at once: it takes so many a second.
+// TestAHubThatIsBackAndTakesNoLineYetIsAskedAgainSoon has the hub turn lines away, as it does when thousands of
+// agents return at once and it accepts only so many a second.
 func TestAHubThatIsBackAndTakesNoLineYetIsAskedAgainSoon(t *testing.T) {
 	t.Parallel()
 	for name, amidst := range map[string]bool{"it came back while the agent waited": false, "it came back while it was asked": true} {

@@ -128,7 +128,7 @@ func (h *hub) keep(change func(*Deps)) (connector *Connector, stop func()) {
 	})
 }
 
-// value is that of a gauge or a counter.
+// value returns the value of a gauge or a counter.
 func value(t *testing.T, metric prometheus.Metric) float64 {
 	t.Helper()
 	var out dto.Metric

@@ -17,36 +17,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// sessionLength is how many characters of randomness tell the agents of one member apart.
+// sessionLength is the length of the random ID that tells agents of the same member apart.
 const sessionLength = 8
 
 // Deps are the dependencies of the stage.
 type Deps struct {
 	// Cluster is the name of the member.
 	Cluster string
-	// Open asks the hub for the connection that becomes a line. The connection is nil if the answer is another than 101.
+	// Open asks the hub for the connection that becomes a line. The connection is nil if the answer is not 101.
 	Open func(ctx context.Context, path string, header http.Header) (net.Conn, *http.Response, error)
-	// Certificate names the certificate of the moment, and says when it ends.
+	// Certificate returns the serial number and the expiry of the present client certificate.
 	Certificate func() (serial string, notAfter time.Time)
-	// Operators serves the requests of operators; nil lets none in. Allowed says in few words what the owner of the
-	// member lets them do; nil is nothing.
+	// Operators serves the requests of operators; nil admits none. Allowed summarizes what the owner of the member
+	// allows operators to do; nil means nothing.
 	Operators http.Handler
 	Allowed   func(ctx context.Context) string
-	// Well says what is wrong with the agent; nil is nothing.
+	// Well returns what is wrong with the agent, or nil. A nil Well means that the agent is always well.
 	Well func() error
-	// Ping says after how long without a word the hub is asked to look whether the agent is there, of a line that is opened now; 0
-	// leaves that to the hub, and so does nil.
+	// Ping returns the silence after which the hub is to check that the agent is there, for a line that is opened
+	// now. If it returns 0, or is nil, the hub decides.
 	Ping func() time.Duration
-	// OutageEnds returns a channel that is closed when a hub that did not answer does again, so that a line is opened at once; nil if
-	// nobody tells.
+	// OutageEnds returns a channel that is closed when the hub answers again, so that a line is opened at once; nil
+	// if outages are not tracked.
 	OutageEnds func() <-chan struct{}
-	// Clock tells the time.
+	// Clock is replaced in tests.
 	Clock clock.Clock
-	// Registry takes the metrics; nil has none.
+	// Registry receives the metrics; nil registers none.
 	Registry prometheus.Registerer
 }
 
-// New returns a Connector that opens nothing yet.
+// New returns a Connector that does nothing before Start.
 func New(deps Deps) (*Connector, error) {
 	if deps.Cluster == "" || deps.Open == nil || deps.Certificate == nil || deps.Clock == nil {
 		return nil, errors.New("connect: a dependency is missing")
@@ -60,7 +60,7 @@ func New(deps Deps) (*Connector, error) {
 	}, nil
 }
 
-// Register adds the stage to a manager.
+// Register adds the Connector to a manager.
 func Register(mgr manager.Manager, c *Connector) error {
 	if err := mgr.Add(manager.RunnableFunc(c.Start)); err != nil {
 		return fmt.Errorf("adding the line: %w", err)

@@ -11,7 +11,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// A hub that was taken over has no agent open lines without end, nor keep those that it replaced.
+// TestAHubThatAsksForLineAfterLineGetsFew covers a compromised hub: it must not make an agent open lines without end,
+// nor keep the replaced ones.
 func TestAHubThatAsksForLineAfterLineGetsFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,37 +8,38 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Line says whether there is a line.
+// Line describes the member's line.
 type Line struct {
-	// Up says that one is open.
+	// Up says that a line is open.
 	Up bool
-	// IsPresence says that the hub takes it for the sign of life, so that the lease need be renewed rarely.
+	// IsPresence says that the hub takes the line as the heartbeat, so that the lease is renewed only rarely.
 	IsPresence bool
-	// Opened is when the newest was opened; zero if none ever was. Lost is when the last one ended; zero while there is one.
+	// Opened is when the newest line was opened; zero if there never was one. Lost is when the last one ended; zero
+	// while one is open.
 	Opened, Lost time.Time
 }
 
-// State says whether there is a line, for who else goes by that. It may be used from many goroutines.
+// State tracks the lines of the agent for other packages. It is safe for concurrent use.
 type State struct {
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
-	lines   []*held // those that are open; the last is the newest
+	lines   []*held // the open lines, newest last
 	line    Line
-	reason  string // why none could be opened; empty if one was
+	reason  string // why the last attempt to open a line failed; empty if it succeeded
 	changed chan struct{}
 }
 
 func newState(c clock.PassiveClock) *State { return &State{clock: c, changed: make(chan struct{})} }
 
-// Now says whether there is a line. The channel is closed when that has changed.
+// Now returns the state of the line and a channel that is closed when it changes.
 func (s *State) Now() (now Line, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.line, s.changed
 }
 
-// Reason is why no line could be opened when that was last tried; empty if one could.
+// Reason returns why the last attempt to open a line failed; empty if it succeeded.
 func (s *State) Reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +52,6 @@ func (s *State) failed(reason string) {
 	s.reason = reason
 }
 
-// opened adds a line.
 func (s *State) opened(l *held) {
 	s.change(func() {
 		s.lines = append(s.lines, l)
@@ -59,7 +59,6 @@ func (s *State) opened(l *held) {
 	})
 }
 
-// ended takes a line out.
 func (s *State) ended(l *held) {
 	s.change(func() {
 		if s.lines = slices.DeleteFunc(s.lines, func(o *held) bool { return o == l }); len(s.lines) == 0 {
@@ -68,10 +67,10 @@ func (s *State) ended(l *held) {
 	})
 }
 
-// presence takes over what the hub said over a line.
+// presence records the hub's answer to whether a line is the heartbeat.
 func (s *State) presence(l *held, is bool) { s.change(func() { l.isPresence = is }) }
 
-// change tells if it is another state afterwards.
+// change applies do and wakes the waiters if the state differs afterwards.
 func (s *State) change(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

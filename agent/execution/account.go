@@ -16,8 +16,8 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// judge classifies the error of a request about an object. If the agent makes such requests as
-// ServiceAccounts of the member, it says of one that the account has no right to what to do.
+// judge classifies the error of a request about an object. If the agent makes such requests as ServiceAccounts of the
+// member and the account lacks a right, the message says how to grant it.
 func (r *Reconciler) judge(ctx context.Context, work types.NamespacedName, object plan.Object, err error) (plan.Result, string) {
 	result, message := classify(object, err)
 	if result != plan.Refused || r.account == "" || object.Namespace == "" {
@@ -27,8 +27,8 @@ func (r *Reconciler) judge(ctx context.Context, work types.NamespacedName, objec
 	if !ok {
 		return result, message
 	}
-	// Who has no right to an object is not told that there is no such namespace, in which nobody
-	// could have given any.
+	// An account without rights gets Forbidden even if the namespace is missing, in which case nobody could have
+	// granted any.
 	of := need{namespace: object.Namespace}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -40,15 +40,15 @@ func (r *Reconciler) judge(ctx context.Context, work types.NamespacedName, objec
 	return result, message + "; " + denial.advice(object, r.account)
 }
 
-// denial is a request that the authorization of the member refused, as opposed to its admission.
+// denial is a request that the member's authorization refused, as opposed to its admission.
 type denial struct {
 	resource schema.GroupResource
-	// impersonation says that it was to act as the account that is refused.
+	// impersonation says that acting as the account was refused.
 	impersonation bool
 }
 
-// denialOf returns the denial that an error is of. The API has no code that tells it from what
-// admission forbids: these are the words of the API server, whatever authorizer it asks.
+// denialOf returns the denial behind an error. The API has no code that tells it from what admission forbids; the
+// words checked here are the API server's own, whatever its authorizer.
 func denialOf(err error) (denial, bool) {
 	status, ok := statusOf(err)
 	if !ok || !apierrors.IsForbidden(err) || status.Details == nil {
@@ -65,7 +65,7 @@ func denialOf(err error) (denial, bool) {
 	}, true
 }
 
-// advice says which command gives the right that was missing.
+// advice returns the command that grants the missing right.
 func (d denial) advice(object plan.Object, account string) string {
 	if d.impersonation {
 		return fmt.Sprintf("the agent is to act as ServiceAccount %s/%s (--as-service-account) and may not: "+
@@ -79,6 +79,5 @@ func (d denial) advice(object plan.Object, account string) string {
 		d.resource, object.Namespace, d.resource, object.Namespace, account)
 }
 
-// accountVerbs are what an account needs to be able to do with what is applied as it. What is
-// watched the agent watches with its own rights.
+// accountVerbs are the verbs that an account needs on what is applied as it. Watches use the agent's own rights.
 func accountVerbs() []string { return []string{"get", "create", "patch", "delete"} }

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// boundedReader makes the reads for which there is room; the others fail with errNoRoom. What is read goes through the conversion webhook of its
-// kind, or to an API server of its own, and may hang as what is written may.
+// boundedReader makes reads only if there is room for them; otherwise they fail with errNoRoom. Like a write, a read
+// may hang in the conversion webhook of its kind, or in an aggregated API server.
 type boundedReader struct {
 	client.Reader
 
@@ -32,7 +32,7 @@ func (b boundedReader) List(ctx context.Context, list client.ObjectList, opts ..
 	return b.slow.do(ctx, place{GroupKind: kind, namespace: of.Namespace, act: actRead}, func() error { return b.Reader.List(ctx, list, opts...) })
 }
 
-// boundedClient makes the requests for which there is room; the others fail with errNoRoom.
+// boundedClient makes requests only if there is room for them; otherwise they fail with errNoRoom.
 type boundedClient struct {
 	client.Client
 
@@ -56,7 +56,7 @@ func (b boundedClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration
 		GroupVersionKind() schema.GroupVersionKind
 		GetNamespace() string
 	})
-	if !ok { // what is applied here is unstructured
+	if !ok { // all objects applied here are unstructured
 		return write()
 	}
 	return b.slow.do(ctx, place{GroupKind: named.GroupVersionKind().GroupKind(), namespace: named.GetNamespace(), act: actWrite}, write)

@@ -15,18 +15,18 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// confirmTimeout is how long the hub may take to answer for a Work: whoever waits is one of few workers.
+// confirmTimeout bounds the hub's answer about a Work: the caller is one of few workers.
 const confirmTimeout = 10 * time.Second
 
-// live returns the metadata that the hub itself has of a Work now; nil if it has none of that name. It refuses an agent that has no
-// rights any more. Without anybody to ask, it is as the cache shows it.
+// live reads a Work's metadata from the hub, uncached; nil if there is no such Work. The hub refuses an agent without
+// rights. Without a hub reader it returns the metadata of the cached Work.
 func (r *Reconciler) live(ctx context.Context, work *workv1alpha1.Work) (*metav1.ObjectMeta, error) {
 	if r.hubReader == nil {
 		return &work.ObjectMeta, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
-	out := &metav1.PartialObjectMetadata{} // without its manifests, which are those of its generation
+	out := &metav1.PartialObjectMetadata{} // without its manifests, which the generation identifies
 	out.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind(workv1alpha1.KindWork))
 	if err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(work), out); err != nil {
 		return nil, ignoreAbsent(err)
@@ -34,10 +34,11 @@ func (r *Reconciler) live(ctx context.Context, work *workv1alpha1.Work) (*metav1
 	return &out.ObjectMeta, nil
 }
 
-// confirmEnd asks the hub whether it still deletes a Work as the cache shows it: what is deleted in the member does not come back. The cache is
-// behind when an operator takes a deletion back and approves others, which is heard on another watch, and when the hub was restored from a
-// backup. And the Works of a cluster that was forgotten are deleted, too; its agent has no rights any more by then, and its objects are not the
-// hub's to delete. It says false if the hub has no such Work any more: then the watch tells what becomes of it.
+// confirmEnd asks the hub whether it still deletes a Work as the cache shows, since a deletion in the member cannot
+// be undone. The cache is outdated when an operator took a deletion back and approved others, which arrives on
+// another watch, and when the hub was restored from a backup. The Works of a forgotten cluster are deleted as well;
+// by then its agent has no rights, and its objects are not the hub's to delete. It returns false if the hub has no
+// such Work: then the watch tells what happens.
 func (r *Reconciler) confirmEnd(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
 	live, err := r.live(ctx, work)
 	if err != nil {
@@ -47,7 +48,7 @@ func (r *Reconciler) confirmEnd(ctx context.Context, work *workv1alpha1.Work) (b
 		return false, nil
 	}
 	if why := unlikeEnd(&work.ObjectMeta, live); why != "" {
-		r.brake.Reconsider(work.UID) // what an operator approved was another deletion
+		r.brake.Reconsider(work.UID) // the operator approved another deletion
 		why = fmt.Sprintf("not deleting the objects of Work %q, since the hub, which was asked before that, %s", work.Name, why)
 		if r.memory.NoteLogged(client.ObjectKeyFromObject(work), why) {
 			ctrl.LoggerFrom(ctx).Info("Looking again at a Work, of which the cache is behind", "reason", why)
@@ -57,7 +58,8 @@ func (r *Reconciler) confirmEnd(ctx context.Context, work *workv1alpha1.Work) (b
 	return true, nil
 }
 
-// confirmWanted asks the hub whether it still wants of a Work what the cache shows, before an object is deleted to be made anew for that.
+// confirmWanted asks the hub whether it still wants the Work that the cache shows, before an object is deleted in
+// order to be created again.
 func (r *Reconciler) confirmWanted(ctx context.Context, work *workv1alpha1.Work) error {
 	live, err := r.live(ctx, work)
 	switch {
@@ -74,13 +76,14 @@ func (r *Reconciler) confirmWanted(ctx context.Context, work *workv1alpha1.Work)
 	return nil
 }
 
-// hubError says that the hub did not confirm something. It hides what the hub answered from what judges the answers of the member.
+// hubError says that the hub did not confirm something. It hides the hub's error from the code that classifies the
+// member's errors.
 type hubError struct{ message string }
 
 // Error implements error.
 func (e *hubError) Error() string { return e.message }
 
-// hubSays returns a sentence about a request to the hub that failed, without addresses.
+// hubSays describes a failed request to the hub, without addresses.
 func hubSays(err error) string {
 	if unreachable(err) {
 		return "the hub does not answer"
@@ -88,12 +91,12 @@ func hubSays(err error) string {
 	return err.Error()
 }
 
-// cacheBehind is the error of what is looked at again when the cache has the Work as the hub does.
+// cacheBehind returns an error upon which the Work is reconciled again once the cache has caught up.
 func cacheBehind(work *workv1alpha1.Work) error {
 	return kube.CacheBehind(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), work.Name)
 }
 
-// unlike says what of a Work is not as it was seen; nothing if that is the same.
+// unlike describes how a Work differs from the cached one; empty if it does not.
 func unlike(seen, live *metav1.ObjectMeta) string {
 	switch {
 	case live.UID != seen.UID:
@@ -105,12 +108,12 @@ func unlike(seen, live *metav1.ObjectMeta) string {
 	}
 }
 
-// unlikeEnd says what of the deletion of a Work is not as it was seen; nothing if that is the same.
+// unlikeEnd describes how the deletion of a Work differs from the cached one; empty if it does not.
 func unlikeEnd(seen, live *metav1.ObjectMeta) string {
 	switch {
 	case live.UID != seen.UID:
 		return unlike(seen, live)
-	case live.DeletionTimestamp.IsZero(): // it was restored from a backup
+	case live.DeletionTimestamp.IsZero(): // the hub was restored from a backup
 		return "does not delete it"
 	case !contract.DeletesObjects(live.Annotations):
 		return "does not mean to delete them any more"

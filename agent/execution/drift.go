@@ -14,11 +14,11 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// reportedPause is the pause from which on people are told that an object is not as it was
-// asked for. What is put back sooner is not worth two writes.
+// reportedPause is the pause from which the condition says that an object is not as desired. Shorter pauses are not
+// worth two writes.
 const reportedPause = time.Second
 
-// later leaves an object for a while as somebody in the member makes it again and again.
+// later postpones the correction of an object that somebody in the member keeps changing.
 func (*Reconciler) later(ctx context.Context, m plan.Manifest, live plan.Live, wait time.Duration) step {
 	ctrl.LoggerFrom(ctx).V(1).Info("Putting back more slowly what is changed in the member again and again", "manifest", m.Object.String())
 	outcome := plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}
@@ -28,11 +28,11 @@ func (*Reconciler) later(ctx context.Context, m plan.Manifest, live plan.Live, w
 	return step{outcome: outcome, live: live.Object, wait: wait}
 }
 
-// Drifts counts what was put back since the start.
+// Drifts counts the corrections since the start.
 func (r *Reconciler) Drifts() int64 { return r.drifts.Load() }
 
-// drifted tells of what was put back, if anything was: the object as it was found (nil if
-// it had vanished) and as it is now.
+// drifted reports what was corrected, if anything was: found is the object before (nil if it had disappeared),
+// applied the object now.
 func (r *Reconciler) drifted(ctx context.Context, work types.NamespacedName, m plan.Manifest, found, applied *unstructured.Unstructured) {
 	drift := workv1alpha1.Drift{Identifier: m.Object.Identifier(m.Ordinal), Deleted: found == nil, Times: 1}
 	now := r.clock.Now()

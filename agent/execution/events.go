@@ -1,19 +1,19 @@
 package execution
 
-// Reasons of the events on Works that this stage emits; those of the Work's status are
-// emitted by package status.
+// Reasons of the events about Works that this stage emits; package status emits those about the Work's status.
 const (
-	// reasonDeletionStuck : an object was deleted and does not go.
+	// reasonDeletionStuck means that a deleted object does not disappear.
 	reasonDeletionStuck = "DeletionStuck"
-	// reasonDeletionFailed : the member refuses to delete an object.
+	// reasonDeletionFailed means that the member refuses to delete an object.
 	reasonDeletionFailed = "DeletionFailed"
-	// reasonLeftInMember : a Namespace or a CustomResourceDefinition is not deleted because of
-	// objects in it that are not from the hub, or an object is left alone that is of another Work of the name.
+	// reasonLeftInMember means that a Namespace or a CustomResourceDefinition is not deleted because of objects in it
+	// that are not from the hub, or an object is left alone because it belongs to another Work of the same name.
 	reasonLeftInMember = "LeftInMember"
-	// reasonContentsWanted : a Namespace or a CustomResourceDefinition is not deleted yet because of
-	// objects in it that other Works still want, or are about to delete.
+	// reasonContentsWanted means that a Namespace or a CustomResourceDefinition is not deleted yet because other
+	// Works still want objects in it, or have yet to delete them; or an RBAC object is not, because those deletions
+	// may need its rights.
 	reasonContentsWanted = "ContentsWanted"
-	// reasonUnclaimed : objects in the member name a Work that does not have them.
+	// reasonUnclaimed means that objects in the member name a Work that does not contain them.
 	reasonUnclaimed = "Unclaimed"
 )
 

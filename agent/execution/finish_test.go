@@ -54,12 +54,12 @@ func TestADeletedWorkTakesItsObjectsWithIt(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
 }
 
-// brokenJournal has an older version of each Work for as long as it is broken.
+// brokenJournal keeps an older version of each Work as long as it is broken.
 type brokenJournal struct {
 	removals
 
 	mended atomic.Bool
-	// refused is how often a Work that is being deleted could not be kept.
+	// refused counts the Works being deleted that could not be recorded.
 	refused atomic.Int32
 }
 
@@ -72,7 +72,8 @@ func (j *brokenJournal) Put(work *workv1alpha1.Work) bool {
 
 func (j *brokenJournal) Absent(work *workv1alpha1.Work) bool { return j.Put(work) }
 
-// An agent that starts without the hub would go by what its journal has, and make the object again.
+// TestADeletionWaitsForTheJournal checks that nothing is deleted before the journal has recorded the deletion: an
+// agent restarted without its hub would recreate the object from the journal.
 func TestADeletionWaitsForTheJournal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -91,7 +92,8 @@ func TestADeletionWaitsForTheJournal(t *testing.T) {
 	g.Expect(w.requests.about("DELETE")).To(HaveLen(1))
 }
 
-// The same is so of a Work that somebody deletes: while the hub has it, it is not forgotten that its objects are only to be watched.
+// TestLettingGoOfAWorkWaitsForTheJournal checks the same of a Work that somebody deletes: while the hub has it, the
+// journal must keep that its objects are only to be observed.
 func TestLettingGoOfAWorkWaitsForTheJournal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -121,7 +123,8 @@ func TestADeletedWorkSparesAnObjectThatIsNotItsOwn(t *testing.T) {
 	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "theirs"}))
 }
 
-// An agent of an earlier version applied what this one refuses to: the object stays, and is nobody's.
+// TestTheEndOfAWorkLetsGoOfWhatIsRefused covers a manifest that an earlier version of the agent applied and this one
+// refuses: the object stays, without our marks.
 func TestTheEndOfAWorkLetsGoOfWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -179,7 +182,7 @@ func TestAWorkThatIsMerelyAbsentDeletesNothing(t *testing.T) {
 	g, w := NewWithT(t), newWorld(t)
 	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
 	w.isApplied(t, work)
-	// A Work that vanishes without our finalizer is what a restored hub looks like.
+	// After a restore of the hub a Work may be gone without our finalizer having been removed by us.
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Finalizers = []string{"test.example.com/hold"} })
 	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Finalizers = nil })

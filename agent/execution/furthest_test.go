@@ -8,7 +8,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// A watch comes as far as what others change, whereas what was applied changed before.
+// TestHowFarTheWatchesOfAMemberHaveCome checks that Furthest includes the changes of others, as the watches show
+// them, and Newest only what the agent applied, which is older here.
 func TestHowFarTheWatchesOfAMemberHaveCome(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)

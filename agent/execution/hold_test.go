@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// endingWorks returns Works of one object each that the hub deletes.
+// endingWorks returns Works of one object each, all being deleted by the hub.
 func endingWorks(n int) []workv1alpha1.Work {
 	works := make([]workv1alpha1.Work, n)
 	for i := range works {
@@ -30,7 +30,7 @@ func endingWorks(n int) []workv1alpha1.Work {
 	return works
 }
 
-// braked is a Cluster that lets nothing go, and what the agent before this one said of it.
+// braked is a Cluster whose brake allows no deletion, with the conditions that a previous agent reported.
 func braked(conditions ...metav1.Condition) *clusterv1alpha1.Cluster {
 	c := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{DeletionBrake: &clusterv1alpha1.DeletionBrake{}}}
 	for _, condition := range conditions {
@@ -69,7 +69,7 @@ func TestAHoldEndsWhenNothingIsToBeDeletedAnyMore(t *testing.T) {
 	g.Expect(said.Status).To(Equal(metav1.ConditionTrue))
 }
 
-// What was held by the agent before this one was withdrawn while none ran.
+// TestAHoldOfTheAgentBeforeEndsToo withdraws deletions that the previous agent held while no agent runs.
 func TestAHoldOfTheAgentBeforeEndsToo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -84,7 +84,8 @@ func TestAHoldOfTheAgentBeforeEndsToo(t *testing.T) {
 	g.Expect(b.Withdraw(stays)).To(BeTrue())
 }
 
-// A Namespace that a person lets go with what other Works have in it counts as all of that.
+// TestTheBrakeCountsWhatGoesAlong checks that a Namespace whose deletion a person approved along with its contents
+// counts with all the objects in it.
 func TestTheBrakeCountsWhatGoesAlong(t *testing.T) {
 	t.Parallel()
 	g, now := NewWithT(t), time.Unix(0, 0)
@@ -103,7 +104,8 @@ func TestTheBrakeCountsWhatGoesAlong(t *testing.T) {
 	g.Expect(held.Message).To(HavePrefix("5 of 10 objects"))
 }
 
-// What was let go, or approved, and had to wait for other Works is counted anew when these end.
+// TestTheBrakeCountsAnewWhatHadToWait checks that deletions that passed the brake, or were approved, and then waited
+// for other Works are counted anew when those end.
 func TestTheBrakeCountsAnewWhatHadToWait(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(g Gomega, b *brake, cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, list func() ([]workv1alpha1.Work, error)){

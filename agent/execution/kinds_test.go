@@ -27,7 +27,7 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// oneNamespace is a cache of what the member lists of a namespace.
+// oneNamespace is a cache with the member's objects of one namespace.
 type oneNamespace struct {
 	cache.Cache
 
@@ -42,7 +42,7 @@ func (n oneNamespace) GetInformer(ctx context.Context, obj client.Object, _ ...c
 
 func (oneNamespace) RemoveInformer(context.Context, client.Object) error { return nil }
 
-// listed are objects, or that they may not be listed.
+// listed are the objects of a list, which may be forbidden.
 type listed struct {
 	objects   []unstructured.Unstructured
 	forbidden bool
@@ -57,10 +57,11 @@ func (l listed) List(metav1.ListOptions) (runtime.Object, error) {
 
 func (listed) Watch(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil }
 
-// IsWatchListSemanticsUnSupported has it listed before it is watched.
+// IsWatchListSemanticsUnSupported makes the reflector list before it watches.
 func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
-// The agent may see two namespaces, and lost the right to list one.
+// TestANamespaceThatCannotBeListedHidesNoOther covers an agent confined to two namespaces that lost the right to list
+// one.
 func TestANamespaceThatCannotBeListedHidesNoOther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -98,7 +99,8 @@ func TestANamespaceThatCannotBeListedHidesNoOther(t *testing.T) {
 	g.Expect([]string{where, version}).To(Equal([]string{"shop", "7"}))
 }
 
-// An absent Work is forgotten once nothing of it is left, which nobody can say where nobody may list.
+// TestAnAbsentWorkIsForgottenOnceItsOwnNamespacesWereSeen checks that an absent Work is forgotten once nothing of it
+// is left, which cannot be known where listing is forbidden.
 func TestAnAbsentWorkIsForgottenOnceItsOwnNamespacesWereSeen(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

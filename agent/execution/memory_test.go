@@ -16,8 +16,8 @@ func named(name string) plan.Object {
 	return o
 }
 
-// Two Works about one object are a conflict. When the one that lost goes, the changes of
-// the object must still be put back.
+// TestAnObjectOfTwoWorksIsTrackedUntilTheLastOfThemGoes covers two Works with the same object, a conflict. When the
+// Work that lost it goes, changes of the object must still be reverted.
 func TestAnObjectOfTwoWorksIsTrackedUntilTheLastOfThemGoes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -29,7 +29,7 @@ func TestAnObjectOfTwoWorksIsTrackedUntilTheLastOfThemGoes(t *testing.T) {
 	}
 	m.Begin(first, 1, []plan.Object{named("a"), named("b")})
 	m.Begin(second, 1, []plan.Object{named("a"), named("b")})
-	m.Begin(second, 1, []plan.Object{named("a"), named("b")}) // once more is no more
+	m.Begin(second, 1, []plan.Object{named("a"), named("b")}) // idempotent
 	m.Put(named("a"), plan.Record{UID: "u"})
 
 	m.Begin(second, 2, []plan.Object{named("a")})

@@ -13,11 +13,11 @@ type metrics struct {
 	stuck   prometheus.Gauge
 	// held counts Works whose deletion the brake holds.
 	held prometheus.Gauge
-	// unclaimed counts what names a Work that does not have it.
+	// unclaimed counts objects that name a Work which does not contain them.
 	unclaimed prometheus.Gauge
 	// unintended counts Works that were deleted without the hub's intent.
 	unintended prometheus.Counter
-	// replaced counts what was deleted to be made anew.
+	// replaced counts objects that were deleted to be created again.
 	replaced prometheus.Counter
 }
 

@@ -14,29 +14,29 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// ownersDepth is how many owners of owners are asked for; further up nobody is taken to go.
+// ownersDepth bounds how far the owners of owners are followed; beyond that, owners count as staying.
 const ownersDepth = 5
 
-// container is a Namespace or a CustomResourceDefinition, and what is in it.
+// container is a Namespace or a CustomResourceDefinition, and its contents.
 type container struct {
 	plan.Object
 
-	// kinds are those of the objects in it, and namespace where they are; empty if anywhere.
+	// kinds are the kinds of the objects in it, and namespace is where they are; empty means anywhere.
 	kinds     []schema.GroupVersionKind
 	namespace string
-	// definition is the CustomResourceDefinition as it is; nil of a Namespace, and if there is none. unlisted says what of it
-	// cannot be asked for.
+	// definition is the live CustomResourceDefinition; nil for a Namespace, and if there is none. unlisted describes
+	// the instances that cannot be listed.
 	definition *unstructured.Unstructured
 	unlisted   []string
-	// staying remembers of owners whether they stay when it goes.
+	// staying caches which owners stay when the container is deleted.
 	staying map[types.UID]bool
-	// works remembers the Works that objects in it name, or that own such objects; nil of one that is not there.
+	// works caches the Works that objects in it, or their owners, name; nil for one that does not exist.
 	works map[types.NamespacedName]*namedWork
-	// first is about an object that has to go before; nil if there is none.
+	// first is about an object that has to be deleted first; nil if there is none.
 	first *endsFirstError
 }
 
-// goes says whether an owner is in the container, where it counts itself, or is the container.
+// goes returns whether an owner is deleted with the container, or is the container itself.
 func (c *container) goes(owner plan.Object, scope meta.RESTScopeName) bool {
 	switch {
 	case owner.GroupKind() == c.GroupKind() && owner.Name == c.Name && scope == meta.RESTScopeNameRoot:
@@ -48,9 +48,9 @@ func (c *container) goes(owner plan.Object, scope meta.RESTScopeName) bool {
 	}
 }
 
-// ownedByWhatStays says whether an object in a container has an owner that stays when the
-// container goes: then it is that owner's, and not ours to delete. What has no owners, or only
-// such as go too, are gone or are from the hub, is nobody's by that.
+// ownedByWhatStays returns whether an object in a container has an owner that stays when the container is deleted:
+// then it is that owner's, and not ours to delete. Owners that are deleted as well, are gone, or are from the hub do
+// not count.
 func (r *Reconciler) ownedByWhatStays(ctx context.Context, in *container, obj *metav1.PartialObjectMetadata, depth int) (bool, error) {
 	for _, owner := range obj.OwnerReferences {
 		stays, known := in.staying[owner.UID]
@@ -75,7 +75,7 @@ func (r *Reconciler) ownerStays(ctx context.Context, in *container, namespace st
 	object := plan.Object{GroupVersionKind: schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind), NamespacedName: types.NamespacedName{Name: owner.Name}}
 	mapping, err := r.memberClient.RESTMapper().RESTMapping(object.GroupKind(), object.Version)
 	if meta.IsNoMatchError(err) {
-		return true, nil // nobody knows, and nothing collects what it owns
+		return true, nil // an unknown kind: the garbage collector does not collect its dependents
 	}
 	if err != nil {
 		return false, fmt.Errorf("looking up the kind of %s in the member, which owns others: %w", object, err)
@@ -90,15 +90,15 @@ func (r *Reconciler) ownerStays(ctx context.Context, in *container, namespace st
 	live.SetGroupVersionKind(object.GroupVersionKind)
 	switch err := r.reader.Get(ctx, object.NamespacedName, live); {
 	case unserved(err):
-		return true, nil // as if the kind were not known
+		return true, nil // as for an unknown kind
 	case apierrors.IsNotFound(err):
-		return false, nil // what it owned is collected
+		return false, nil // its dependents are garbage-collected
 	case apierrors.IsForbidden(err):
-		return true, nil // what cannot be seen is not taken to go
+		return true, nil // an owner that cannot be seen counts as staying
 	case err != nil:
 		return false, fmt.Errorf("reading %s from the member, which owns others: %w", object, err)
 	case live.UID != owner.UID:
-		return false, nil // as if it were gone
+		return false, nil // as if the owner were gone
 	}
 	if stays, told, err := r.outlives(ctx, in, false, object, live); told || err != nil {
 		return stays, err

@@ -14,33 +14,32 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// need is something that many Works may wait for: a kind, or a namespace.
+// need is a prerequisite that many Works may wait for: a kind, or a namespace.
 type need struct {
 	kind      schema.GroupVersionKind
 	namespace string
 }
 
-// prerequisites remembers what the member was found not to have. However many Works wait for the
-// same, the member is asked for it by one of them at a time and ever more slowly; once
-// it is there, all of them are told.
+// prerequisites tracks what the member was found to lack. However many Works wait for the same thing, only one of
+// them at a time asks the member for it, with growing delays; once it exists, all of them are woken.
 type prerequisites struct {
 	mu      sync.Mutex
 	missing map[need]*absence
 }
 
-// absence is one need that is not met.
+// absence is a need that is not met.
 type absence struct {
 	tries int
 	next  time.Time
 	works map[types.NamespacedName]struct{}
-	// unserved says that the member said so to a request.
+	// unserved says that the member answered a request that it does not serve the kind.
 	unserved bool
 }
 
 func newPrerequisites() *prerequisites { return &prerequisites{missing: map[need]*absence{}} }
 
-// Ask says whether a Work may ask the member for something: it may if nobody found it
-// missing, or if it is time to look again. Otherwise the Work is told when it is there.
+// Ask returns whether a Work may ask the member for something: if it was not found missing, or a retry is due.
+// Otherwise the Work is woken when it appears.
 func (n *prerequisites) Ask(of need, work types.NamespacedName, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,12 +51,12 @@ func (n *prerequisites) Ask(of need, work types.NamespacedName, now time.Time) b
 	if now.Before(a.next) {
 		return false
 	}
-	a.next = now.Add(a.pause()) // the others wait for the answer to this one
+	a.next = now.Add(a.pause()) // the others wait for this answer
 	return true
 }
 
-// Unserved notes that the member said to a request that it does not serve a kind, and IsUnserved says so until it does: what was found out of that
-// kind before may hold no more.
+// Unserved records that the member answered a request that it does not serve a kind; IsUnserved returns true until it
+// does. What discovery found about the kind before may be outdated.
 func (n *prerequisites) Unserved(of need, work types.NamespacedName, now time.Time) {
 	n.Missing(of, work, now)
 	n.mu.Lock()
@@ -67,7 +66,7 @@ func (n *prerequisites) Unserved(of need, work types.NamespacedName, now time.Ti
 	}
 }
 
-// IsUnserved says whether that was noted.
+// IsUnserved returns whether Unserved was called for a need that is still missing.
 func (n *prerequisites) IsUnserved(of need) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -75,7 +74,7 @@ func (n *prerequisites) IsUnserved(of need) bool {
 	return missing && a.unserved
 }
 
-// Missing notes that the member does not have what a Work needs.
+// Missing records that the member lacks what a Work needs.
 func (n *prerequisites) Missing(of need, work types.NamespacedName, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,7 +88,7 @@ func (n *prerequisites) Missing(of need, work types.NamespacedName, now time.Tim
 	a.next = now.Add(a.pause())
 }
 
-// Met notes that the member has something, and returns the Works that waited for it.
+// Met records that the member has something, and returns the Works that waited for it.
 func (n *prerequisites) Met(of need) []types.NamespacedName {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -105,8 +104,8 @@ func (n *prerequisites) Met(of need) []types.NamespacedName {
 	return out
 }
 
-// Group has it asked for the kinds of a group at once, one of which may have come, and
-// returns the Works that wait for them.
+// Group makes the next request for any missing kind of a group due at once, since one may have appeared, and returns
+// the Works that wait for them.
 func (n *prerequisites) Group(group string) []types.NamespacedName {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,7 +122,7 @@ func (n *prerequisites) Group(group string) []types.NamespacedName {
 	return out
 }
 
-// Forget notes that a Work waits for nothing any more.
+// Forget records that a Work no longer waits for anything.
 func (n *prerequisites) Forget(work types.NamespacedName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -142,20 +141,19 @@ func (a *absence) pause() time.Duration {
 	return min(pause, lastRetry)
 }
 
-// arrived tells the Works that wait for what an object brings: a namespace, or the
-// definition of a kind.
+// arrived wakes the Works that wait for what an object provides: a namespace, or the definition of a kind.
 func (r *Reconciler) arrived(live *unstructured.Unstructured) {
 	switch name := plan.ObjectOf(live); {
 	case name.Group == "" && name.Kind == "Namespace" && live.GetDeletionTimestamp() == nil:
 		r.wake(r.prerequisites.Met(need{namespace: name.Name}))
 	case name.Group == "apiextensions.k8s.io" && name.Kind == "CustomResourceDefinition":
-		if _, group, ok := strings.Cut(name.Name, "."); ok { // it is called PLURAL.GROUP
+		if _, group, ok := strings.Cut(name.Name, "."); ok { // its name is PLURAL.GROUP
 			r.wake(r.prerequisites.Group(group))
 		}
 	}
 }
 
-// wake has Works looked at now.
+// wake enqueues Works immediately.
 func (r *Reconciler) wake(works []types.NamespacedName) {
 	for _, work := range works {
 		req := reconcile.Request{NamespacedName: work}

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Between the look at an object and its change there may be another one of its name. What
-// is not ours is left alone all the same.
+// TestAnObjectThatTookThePlaceOfOursInTheMeantimeIsLeftAlone replaces the object by another of its name between the
+// agent's read and its write: it must be left alone.
 func TestAnObjectThatTookThePlaceOfOursInTheMeantimeIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -45,7 +45,7 @@ func TestAnObjectThatTookThePlaceOfOursInTheMeantimeIsLeftAlone(t *testing.T) {
 	g.Expect(cm.Data).To(Equal(map[string]string{"theirs": "yes"}))
 	g.Expect(cm.Labels).NotTo(HaveKey(contract.ManagedLabel))
 
-	// This is how a member says that it is another one: not as a conflict.
+	// An API server reports another UID as Invalid, not as a conflict.
 	mine := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings", "namespace": w.member, "uid": "another"},
 	}}
@@ -59,7 +59,8 @@ func TestAnObjectThatTookThePlaceOfOursInTheMeantimeIsLeftAlone(t *testing.T) {
 	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "2"}))
 }
 
-// So is what somebody makes between the look at a place that is empty, since ours was deleted, and its making.
+// TestAnObjectThatSomebodyElseMakesInTheMeantimeIsLeftAlone covers an object that appears after the agent found ours
+// deleted and before it recreates it.
 func TestAnObjectThatSomebodyElseMakesInTheMeantimeIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)

@@ -8,17 +8,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// refusedRetry is how often a Work is looked at that rests while the hub refuses this agent. To look costs no request.
+// refusedRetry is how often a Work is checked that rests while the hub refuses this agent. A check costs no request.
 const refusedRetry = 15 * time.Second
 
-// refusal is what the log was told of a hub that refuses this agent.
+// refusal is the last log message about a hub that refuses this agent.
 type refusal struct {
 	mu   sync.Mutex
-	told time.Time // since when it did; zero if nothing was told
+	told time.Time // since when the hub refused, as logged; zero if nothing was logged
 }
 
-// rests says whether nothing is applied now: the hub refuses this agent, in whose place another one may hold the member by what the hub has now.
-// What the hub said since this agent started is as new as the refusal, which may pass; what the journal has may be of any age.
+// rests returns whether nothing is applied now: the hub refuses this agent, and another agent may by now apply newer
+// Works of the hub. Works that the hub sent since this agent started are as recent as the refusal, which may be
+// brief; Works of the journal may be of any age.
 func (r *Reconciler) rests(ctx context.Context, from origin) bool {
 	since, lasts := r.hubRefuses()
 	if since.IsZero() || !lasts && from == hub {

@@ -12,7 +12,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// TestAnAgentThatWasRefusedGoesOnWhenItIsLetIn has the hub refuse an agent for long: what is asked of it meanwhile is done afterwards.
+// TestAnAgentThatWasRefusedGoesOnWhenItIsLetIn has the hub refuse the agent for a long time and then accept it: the
+// changes made in between must then be reconciled.
 func TestAnAgentThatWasRefusedGoesOnWhenItIsLetIn(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), unstarted(t)

@@ -14,13 +14,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// replace deletes an object whose change the member refuses because a field cannot change,
-// so that it is made anew, if its template asks for that. It does so once for each
-// manifest: if the new object is refused as well, deleting it again will not help. The new
-// object says so itself, since what is remembered ends with the process. Only an agent that is killed between deletion and creation
-// leaves one that does not say so, and may be made anew once more.
+// replace deletes an object for which the member refuses a change of an immutable field, so that it is created again,
+// if its template asks for that. It does so once per manifest: if the new object is refused as well, deleting it
+// again does not help. The new object carries a mark about it, since memory ends with the process. Only an agent that
+// is killed between deletion and creation leaves an object without the mark, which may be created again once more.
 //
-// What deletes waits for the hub, which is asked through confirm once all else allows it: by the journal, or by a cache that is behind, the newer object would be deleted for an older manifest.
+// The deletion waits for the hub, which is asked through confirm once everything else allows it: with the journal, or
+// a lagging cache, a newer object could be deleted for an older manifest.
 func (r *Reconciler) replace(
 	ctx context.Context, work types.NamespacedName, m plan.Manifest, live *plan.Live, refusal string, confirm func() error,
 ) (plan.Result, string) {
@@ -54,7 +54,7 @@ func (r *Reconciler) replace(
 	if err := confirm(); err != nil {
 		return plan.Waiting, fmt.Sprintf("%s; it is not made anew yet: %s", refusal, err)
 	}
-	// Noted before, since a deletion whose answer is lost may be carried out all the same.
+	// Recorded first, since a deletion whose answer is lost may have happened all the same.
 	r.memory.Replacing(m.Object, m.Digest, obj.GetUID())
 	if err := r.deleteRead(ctx, work, m, obj); err != nil {
 		result, why := r.judge(ctx, work, m.Object, err)
@@ -65,7 +65,7 @@ func (r *Reconciler) replace(
 	return plan.Waiting, "a field that cannot change was changed: the object was deleted and is made anew"
 }
 
-// markRecreated has an object that is sent say for which manifest it was made anew, if it was.
+// markRecreated marks an object that is to be sent with the manifest for which it was created again, if it was.
 func (r *Reconciler) markRecreated(desired *unstructured.Unstructured, m plan.Manifest, live plan.Live) {
 	if _, replaced := r.memory.IsReplaced(m.Object, m.Digest); replaced || live.Object != nil && plan.IsRecreated(live.Object, m.Digest) {
 		plan.MarkRecreated(desired, m.Digest)

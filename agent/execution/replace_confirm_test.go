@@ -25,7 +25,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// An object is deleted to be made anew only for what the hub says when it is asked, and only if it is the one that was refused, and no other hub's.
+// TestAnObjectIsMadeAnewOnlyForWhatTheHubWantsNow checks that an object is deleted in order to be recreated only
+// after a live read of the Work, and only if it is the object that was refused, and not another hub's.
 func TestAnObjectIsMadeAnewOnlyForWhatTheHubWantsNow(t *testing.T) {
 	t.Parallel()
 	works := schema.GroupResource{Group: workv1alpha1.GroupVersion.Group, Resource: "works"}

@@ -31,13 +31,13 @@ func (w *world) frozen(value string, annotations map[string]string) *corev1.Conf
 	return cm
 }
 
-// toBeMadeAnew are the annotations of a template whose object may be made anew.
+// toBeMadeAnew returns the annotations of a template whose object may be recreated.
 func toBeMadeAnew() map[string]string {
 	return map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
 }
 
-// changeFrozen has a ConfigMap that nobody can change applied and then be another one, as its template says what is to be done then. It
-// returns the first.
+// changeFrozen applies an immutable ConfigMap whose template allows it to be recreated, then changes the template. It
+// returns the Work and the first ConfigMap.
 func (w *world) changeFrozen(t *testing.T) (*workv1alpha1.Work, *corev1.ConfigMap) {
 	t.Helper()
 	work := w.work(t, "settings", w.frozen("1", toBeMadeAnew()))
@@ -72,7 +72,7 @@ func TestAnObjectIsMadeAnewOnceIfItsTemplateAsksForIt(t *testing.T) {
 	g.Expect(w.requests.about("DELETE")).To(ConsistOf(And(ContainSubstring("/configmaps/settings"), ContainSubstring(string(first.UID)))))
 }
 
-// creating has whatever the agent makes be something else, as a webhook of the member can.
+// creating changes what the agent creates, as a mutating webhook of the member can.
 func creating(config *rest.Config, before, after string) *rest.Config {
 	return stagetest.Intercept(config, func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodPatch || r.Body == nil {
@@ -91,8 +91,8 @@ func creating(config *rest.Config, before, after string) *rest.Config {
 	})
 }
 
-// The member makes something else of what it is given, so that the new object is refused as well. An agent that starts knows
-// nothing of what the one before it did.
+// TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts has the member mutate what it creates, so that the recreated
+// object differs from the manifest and is refused as well. A restarted agent must not recreate it again.
 func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -119,7 +119,7 @@ func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
 	}
 	g.Expect(w.requests.about("DELETE")).To(HaveLen(1))
 
-	// For another manifest it is made anew again, and says for which.
+	// For a changed manifest it is recreated again, and the annotation says for which.
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("4", toBeMadeAnew())) })
 	g.Eventually(func(g Gomega) {
 		cm := w.get(g, "settings")
@@ -128,7 +128,8 @@ func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
 	}).WithTimeout(waitTimeout).Should(Succeed())
 }
 
-// A deletion that the member did not answer is tried again, whether it was carried out or not.
+// TestAnObjectIsMadeAnewThoughItsDeletionIsNotAnswered checks that a delete without an answer is retried, whether it
+// took effect or not.
 func TestAnObjectIsMadeAnewThoughItsDeletionIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	for name, carriedOut := range map[string]bool{"and is not carried out": false, "and is carried out": true} {
@@ -188,7 +189,7 @@ func TestAnObjectThatDoesNotGoIsTold(t *testing.T) {
 	before := cm.DeepCopy()
 	cm.Finalizers = []string{"shop.example.com/held"}
 	g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
-	// What holds it is known to the agent before it deletes.
+	// The agent has seen the finalizer before it deletes.
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Finalizers).To(HaveLen(1)) }).Should(Succeed())
 	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
@@ -196,7 +197,7 @@ func TestAnObjectThatDoesNotGoIsTold(t *testing.T) {
 		HavePrefix("DeletionStuck: ConfigMap "+w.member+"/settings "), ContainSubstring("(shop.example.com/held)"))))
 	g.Consistently(w.events.all).WithTimeout(2*time.Second).Should(HaveLen(1), "it is told once")
 
-	// A Work that wants the object again waits for it to go, and says what holds it.
+	// A Work that wants the object again waits until it is gone, and reports what holds it.
 	again := w.work(t, "settings", w.configMap("settings", nil))
 	g.Expect(w.isNotApplied(t, again)).To(ContainSubstring("its finalizers hold it: shop.example.com/held"))
 	cm = w.get(g, "settings")

@@ -22,9 +22,9 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// lostHub is the way to a hub that is lost when the agent lets a Work go, and restored from a
-// backup: then it answers watches that go on from before that what they ask for is gone. In
-// between, writes fail and reads wait.
+// lostHub is the transport to a hub that is lost when the agent releases a Work, and restored from a backup: from
+// then on, watches from an earlier resourceVersion are answered with 410 Gone. In between, writes fail and reads
+// block.
 type lostHub struct {
 	next http.RoundTripper
 	// lost is closed when the hub is, back when it is restored.
@@ -82,7 +82,7 @@ func (h *lostHub) lose() {
 	}
 }
 
-// expires says of a watch, once, that it cannot go on.
+// expires returns true once for each watch: it cannot be resumed.
 func (h *lostHub) expires(path string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,9 +110,9 @@ func tooOld(req *http.Request) (*http.Response, error) {
 	}, err
 }
 
-// TestAWorkThatWasEndingIsAppliedByARestoredHub has the hub be lost in the moment between the
-// deletion of an object and the end of its Work, and come back with a Work of that name that is
-// not being deleted: the agent, which never saw the old one go, makes the object again.
+// TestAWorkThatWasEndingIsAppliedByARestoredHub loses the hub between the deletion of an object and the end of its
+// Work. The restored hub has a Work of that name that is not being deleted: the agent, which never saw the old one
+// go, must recreate the object.
 func TestAWorkThatWasEndingIsAppliedByARestoredHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

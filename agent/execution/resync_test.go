@@ -13,8 +13,8 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// The budget of an agent that nobody asks for anything: a look at all of its Works, as
-// after a change that leaves the manifests as they are, makes no request to the member.
+// TestALookAtManyUnchangedWorksAsksNothingOfTheMember is the budget of an idle agent: reconciling all of its Works,
+// as after changes that leave the manifests alone, makes no request to the member.
 func TestALookAtManyUnchangedWorksAsksNothingOfTheMember(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)

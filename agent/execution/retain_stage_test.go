@@ -14,7 +14,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// A Service cannot lose its address: the member says so, in words by which the agent knows what to do.
+// TestAServiceThatIsToHaveNoAddressIsMadeAnewIfItsTemplateAsksForThat relies on the member's message about the
+// immutable clusterIP, by which the agent knows what to do.
 func TestAServiceThatIsToHaveNoAddressIsMadeAnewIfItsTemplateAsksForThat(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -40,7 +41,8 @@ func TestAServiceThatIsToHaveNoAddressIsMadeAnewIfItsTemplateAsksForThat(t *test
 	g.Expect(live.UID).NotTo(Equal(first))
 }
 
-// What others in the member give a ServiceAccount stays, and what its template drops goes.
+// TestAServiceAccountLosesWhatItsTemplateDrops checks that imagePullSecrets added by others in the member stay, and
+// those that the template drops go.
 func TestAServiceAccountLosesWhatItsTemplateDrops(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)

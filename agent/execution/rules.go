@@ -13,19 +13,19 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// Rules says whether it is known what kinds mean on the hub. Until then, what the interpreter says belongs to the member may be too little, and
-// what is overwritten once is lost.
+// Rules tells whether the hub's interpreter rules are known. Until then the interpreter may not know of all fields
+// that belong to the member, and what is overwritten once is lost.
 type Rules interface {
-	// Awaits says why an object that the member has is not to be changed yet, for a Work of the journal or for one of the hub, and whether that
-	// has lasted for so long that people are to be told; empty if it may be changed.
+	// Awaits returns why an existing object of the member must not be changed yet, for a Work from the journal or
+	// from the hub, and whether that has lasted long enough to report it; empty if it may be changed.
 	Awaits(journaled bool) (why string, lasts bool)
-	// Subscribe has f called whenever less may be awaited than before. f must not wait.
+	// Subscribe calls f whenever Works may have less to wait for. f must not block.
 	Subscribe(f func())
 }
 
-// ruled knows which Works wait for rules.
+// ruled tracks the Works that wait for rules.
 type ruled struct {
-	rules Rules // nil if none are awaited
+	rules Rules // nil if there is nothing to wait for
 
 	mu    sync.Mutex
 	works map[types.NamespacedName]struct{}
@@ -35,7 +35,7 @@ func newRuled(rules Rules) *ruled {
 	return &ruled{rules: rules, works: map[types.NamespacedName]struct{}{}}
 }
 
-// Awaits says for what a Work waits, and notes that it does.
+// Awaits returns why a Work waits, and records that it does.
 func (r *ruled) Awaits(work types.NamespacedName, journaled bool) (why string, lasts bool) {
 	if r.rules == nil {
 		return "", false
@@ -46,10 +46,10 @@ func (r *ruled) Awaits(work types.NamespacedName, journaled bool) (why string, l
 	r.mu.Lock()
 	r.works[work] = struct{}{}
 	r.mu.Unlock()
-	return r.rules.Awaits(journaled) // they may have come before it was noted
+	return r.rules.Awaits(journaled) // asked after recording, since the rules may have arrived meanwhile
 }
 
-// Take returns the Works that wait, and forgets them.
+// Take returns the waiting Works and removes them.
 func (r *ruled) Take() []types.NamespacedName {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,8 +61,8 @@ func (r *ruled) Take() []types.NamespacedName {
 	return out
 }
 
-// awaitRules leaves an object that the member has as it is while it is not known what of it belongs to the member; nil if it is. What the member
-// does not have can be made without that.
+// awaitRules leaves an existing object of the member alone while it is not known which of its fields belong to the
+// member; nil if it is known. Objects that do not exist can be created without rules.
 func (r *Reconciler) awaitRules(work types.NamespacedName, m plan.Manifest, live plan.Live) *step {
 	why, lasts := r.rules.Awaits(work, m.Kept)
 	if why == "" {
@@ -76,7 +76,7 @@ func (r *Reconciler) awaitRules(work types.NamespacedName, m plan.Manifest, live
 	return &out
 }
 
-// rulesSource has the Works looked at again that waited for rules.
+// rulesSource enqueues the Works that waited for rules.
 func (r *Reconciler) rulesSource() source.Source {
 	return source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		if r.rules.rules == nil {

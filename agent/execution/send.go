@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// sendNew applies an object that the member, which was asked, does not have. What somebody else makes of its name meanwhile is not taken over by
-// that but met as a conflict, and judged like all that is there. Only a server that minds the version leaves no other way than to apply
-// without one.
+// sendNew applies an object that does not exist according to a read. If somebody else creates it meanwhile, that is
+// not taken over but met as a conflict and judged like any existing object. Only a server that rejects the
+// resourceVersion leaves no other way than to apply without one.
 func (r *Reconciler) sendNew(ctx context.Context, desired *unstructured.Unstructured) error {
 	err := r.sendToNone(ctx, desired)
 	if err != nil && mindsVersion(err) {
@@ -23,12 +23,12 @@ func (r *Reconciler) sendNew(ctx context.Context, desired *unstructured.Unstruct
 	return err
 }
 
-// versionOfNone is a resourceVersion that no object has. An apply that names it makes an object, and meets a conflict where
-// there is one.
+// versionOfNone is a resourceVersion that no object has. An apply with it creates the object, or conflicts with an
+// existing one.
 const versionOfNone = "9223372036854775807"
 
-// sendToNone applies an object where there is none. It fails where there is one, and where a server that is not Kubernetes' own minds the
-// version (mindsVersion).
+// sendToNone applies an object that must not exist. It fails if it exists, or if a server that is not Kubernetes' own
+// rejects the version (mindsVersion).
 func (r *Reconciler) sendToNone(ctx context.Context, desired *unstructured.Unstructured) error {
 	desired.SetResourceVersion(versionOfNone)
 	err := r.send(ctx, desired)
@@ -38,9 +38,9 @@ func (r *Reconciler) sendToNone(ctx context.Context, desired *unstructured.Unstr
 	return err
 }
 
-// create makes an object of which neither the informer nor we know anything, as is so of nearly all that come. It needs no
-// question before it, and says whether that came to nothing: there is one without our label, or newer than what the informer
-// shows, or the server minds the version. Then the member is to be asked, now and until it is applied.
+// create applies an object unknown to informer and records, as nearly all new ones are, without reading it before.
+// ask is true if that failed because the object exists, without our label or newer than the informer, or because the
+// server rejects the version. Then the member has to be asked, now and until the object is applied.
 func (r *Reconciler) create(ctx context.Context, work types.NamespacedName, m plan.Manifest) (s step, ask bool) {
 	r.markRecreated(m.Desired, m, plan.Live{Presence: plan.Absent})
 	err := r.sendToNone(ctx, m.Desired)
@@ -52,7 +52,7 @@ func (r *Reconciler) create(ctx context.Context, work types.NamespacedName, m pl
 	return s, false
 }
 
-// send applies an object, which becomes as the member answers.
+// send applies an object, which is replaced by the member's answer.
 func (r *Reconciler) send(ctx context.Context, desired *unstructured.Unstructured) error {
 	return r.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 		client.FieldOwner(contract.FieldManagerAgent), client.ForceOwnership)

@@ -44,7 +44,7 @@ func widgetWorld(t *testing.T) (w *world, work *workv1alpha1.Work, widget *unstr
 	return w, work, widget, stop
 }
 
-// upgrade has the member serve no v1beta1 of Widgets any more, as an operator does that was upgraded.
+// upgrade stops serving v1beta1 of Widgets, as the upgrade of an operator does.
 func (w *world) upgrade(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -76,8 +76,9 @@ func (w *world) live(t *testing.T, widget *unstructured.Unstructured) *metav1.Pa
 	return out
 }
 
-// An operator of the member was upgraded and no longer serves the version of the Work: the object runs on as one of another version,
-// and goes with its Work all the same.
+// TestAnObjectGoesWithItsWorkWhenItsVersionIsServedNoMore upgrades an operator in the member, so that the Work's
+// version is no longer served: the object continues to exist in another version, and must be deleted with its Work
+// nevertheless.
 func TestAnObjectGoesWithItsWorkWhenItsVersionIsServedNoMore(t *testing.T) {
 	t.Parallel()
 	for name, restarts := range map[string]bool{"an agent that saw it before": false, "an agent that started since": true} {
@@ -100,7 +101,7 @@ func TestAnObjectGoesWithItsWorkWhenItsVersionIsServedNoMore(t *testing.T) {
 	}
 }
 
-// The same is so of an agent that leaves.
+// TestASweepEndsWhatIsServedInAnotherVersion checks the same of an agent that leaves its hub.
 func TestASweepEndsWhatIsServedInAnotherVersion(t *testing.T) {
 	t.Parallel()
 	for name, stays := range map[string]bool{"removed": false, "left without marks": true} {
@@ -130,8 +131,8 @@ func TestASweepEndsWhatIsServedInAnotherVersion(t *testing.T) {
 	}
 }
 
-// A member whose API server starts answers, and leaves out the kinds that it has not read yet. What others have of them in a Namespace
-// that is to go must not go with it.
+// TestANamespaceStaysUntilTheMemberIsReadyToSayWhatIsInIt covers an API server that is starting: it answers, without
+// the kinds that it has not loaded yet. Others' objects of such kinds must not be deleted with a Namespace.
 func TestANamespaceStaysUntilTheMemberIsReadyToSayWhatIsInIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

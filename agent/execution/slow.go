@@ -14,23 +14,25 @@ import (
 )
 
 const (
-	// slowAfter is after how long a request that was not answered is a slow one. A webhook has 10 s by itself, and 30 s at most.
+	// slowAfter is how long an unanswered request takes to count as slow. A webhook's default timeout is 10 s, its
+	// maximum 30 s.
 	slowAfter = 5 * time.Second
-	// slowFor is for how long a place is known to be slow after a slow answer. What failed is tried again sooner (lastRetry). What is answered
-	// well meanwhile tells nothing: a webhook may be about some objects of a kind and not about others.
+	// slowFor is how long a place counts as slow after a slow answer. Failed requests are retried sooner (lastRetry).
+	// Fast answers meanwhile do not end it: a webhook may apply to some objects of a kind and not to others.
 	slowFor = 2 * lastRetry
-	// refusedLately is how long after it was refused room a place is taken to wait for it: that is asked for again sooner.
+	// refusedLately is how long a place that was refused room counts as waiting for it: a waiting caller retries
+	// sooner.
 	refusedLately = lastRetry + 2*slowAfter
 )
 
-// errNoRoom says that a request was not made, since too many workers wait for slow answers already.
+// errNoRoom says that a request was not made because too many workers already wait for slow answers.
 var errNoRoom = errors.New("the member answers slowly about such objects, as where one of its admission or conversion webhooks does not answer, " +
 	"so only a few of them are tried at a time; this is tried again by itself")
 
-// roomRetry returns after how long it is looked again whether there is room for a request: the others wait for an answer.
+// roomRetry returns the delay before the next attempt to get room: the other requests wait for answers.
 func roomRetry() time.Duration { return wait.Jitter(slowAfter, 1) }
 
-// act is what a request does: a webhook is called for some acts and not for others.
+// act is the kind of request: webhooks apply to some and not to others.
 type act string
 
 const (
@@ -39,8 +41,8 @@ const (
 	actRead   act = "read"
 )
 
-// place is where requests may be slow: a webhook is called for a kind, a namespace, or a kind there, and for some acts. Of a cluster-scoped
-// kind the namespace is empty, and where all namespaces are read.
+// place identifies requests that may be slow together: a webhook applies to a kind, a namespace, or both, and to some
+// acts. The namespace is empty for cluster-scoped kinds and for reads across namespaces.
 type place struct {
 	schema.GroupKind
 
@@ -48,37 +50,38 @@ type place struct {
 	act       act
 }
 
-// slowRequests bounds how many workers wait at a time for a member that answers slowly about some of its objects, so that the others go through.
+// slowRequests bounds how many workers wait at a time for a member that is slow about some of its objects, so that
+// requests about others go through.
 type slowRequests struct {
 	clock clock.PassiveClock
-	// most is how many workers may wait for slow answers at a time, and mostKnown how many of them about places that are known to be
-	// slow. What is left to the others is for places of which that is yet to be found out: they are near slow ones.
+	// most is how many workers may wait for slow answers at a time, and mostKnown how many of them about places that
+	// are known to be slow. The difference is for places near slow ones, about which that is yet to be found out.
 	most, mostKnown int
 
 	mu    sync.Mutex
 	under map[*request]struct{}
-	// slow are the places that are known to be slow, and well those near them of which a request was answered well.
+	// slow are the places known to be slow, and well those near them where a request was answered fast.
 	slow map[place]*slowness
 	well map[place]struct{}
-	// recovered are the places that are not known to be slow any more, which is yet to be logged.
+	// recovered are the places that are no longer slow, which is yet to be logged.
 	recovered []place
 }
 
-// slowness is what is known of a slow place.
+// slowness is the state of a slow place.
 type slowness struct {
 	until time.Time
-	// begun is when a request was last made there, and refused when one last found no room since.
+	// begun is when a request was last made there, and refused when one last found no room after that.
 	begun, refused time.Time
-	// told says that one there ended slowly.
+	// told says that a slow request there was logged.
 	told bool
 }
 
-// request is one that is under way.
+// request is a request in progress.
 type request struct {
 	place
 
 	since time.Time
-	// bounded says that it was made because there was room for it, and known that it is about a place that is known to be slow.
+	// bounded says that the request took room, and known that its place is known to be slow.
 	bounded, known bool
 }
 
@@ -90,7 +93,7 @@ func newSlowRequests(c clock.PassiveClock, workers int) *slowRequests {
 	}
 }
 
-// Begin says whether a request may be made now. If it may, it ends with End.
+// Begin returns whether a request may be made now. If so, the caller has to call End.
 func (s *slowRequests) Begin(at place) (*request, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +115,7 @@ func (s *slowRequests) Begin(at place) (*request, bool) {
 	return r, true
 }
 
-// pass notes what came of time: which requests are late, and which places were not slow for long.
+// pass updates the state for the present time: which requests are late, and which places are no longer slow.
 func (s *slowRequests) pass(now time.Time) {
 	for r := range s.under {
 		if now.Sub(r.since) >= slowAfter {
@@ -133,7 +136,7 @@ func (s *slowRequests) pass(now time.Time) {
 	}
 }
 
-// mark notes that a request is, or was, slow, and returns what is known of its place.
+// mark records that a request is, or was, slow, and returns the state of its place.
 func (s *slowRequests) mark(r *request, now time.Time) *slowness {
 	known := s.slow[r.place]
 	if known == nil {
@@ -145,7 +148,7 @@ func (s *slowRequests) mark(r *request, now time.Time) *slowness {
 	return known
 }
 
-// isNear says whether requests about the kind of a place, or in its namespace, are slow.
+// isNear returns whether requests about the place's kind, or in its namespace, are slow.
 func (s *slowRequests) isNear(at place) bool {
 	for other := range s.slow {
 		if other.GroupKind == at.GroupKind || at.namespace != "" && other.namespace == at.namespace {
@@ -155,8 +158,9 @@ func (s *slowRequests) isNear(at place) bool {
 	return false
 }
 
-// hasRoom says whether there is room for a request. Where several slow places wait for it each has one at a time, and who had it longest ago is the next:
-// one that hangs with many objects does not keep it from one that is well again.
+// hasRoom returns whether there is room for a request. If several slow places wait for room, each has one request at
+// a time, and the one whose last request is longest ago is next: a place where many requests hang does not block one
+// that has recovered.
 func (s *slowRequests) hasRoom(r *request, now time.Time) bool {
 	held, known, holds := 0, 0, map[place]bool{}
 	for other := range s.under {
@@ -185,7 +189,8 @@ func (s *slowRequests) hasRoom(r *request, now time.Time) bool {
 	return known+before < s.mostKnown && (!others || !holds[r.place])
 }
 
-// End notes how a request was answered. It says whether those of its place are slow, if that is new, and which places are well again.
+// End records how a request was answered. It returns whether its place has newly been found slow, and which places
+// have recovered.
 func (s *slowRequests) End(r *request, err error) (slow bool, recovered []place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +201,7 @@ func (s *slowRequests) End(r *request, err error) (slow bool, recovered []place)
 	case calledWebhook(err) || now.Sub(r.since) >= slowAfter:
 		at := s.mark(r, now)
 		slow, at.told = !at.told, true
-	case err == nil && r.bounded && !known: // what was refused before a webhook was called tells nothing
+	case err == nil && r.bounded && !known: // an error may come from before the webhook was called
 		s.well[r.place] = struct{}{}
 	}
 	s.pass(now)
@@ -204,17 +209,17 @@ func (s *slowRequests) End(r *request, err error) (slow bool, recovered []place)
 	return slow, recovered
 }
 
-// errNotAnswered is what a request comes to that ends without an answer.
+// errNotAnswered is the result of a request that ended without an answer.
 var errNotAnswered = errors.New("the request did not come to an end")
 
-// do makes one request, if there is room for it; otherwise it fails with errNoRoom.
+// do makes a request if there is room for it; otherwise it fails with errNoRoom.
 func (s *slowRequests) do(ctx context.Context, at place, request func() error) error {
 	r, ok := s.Begin(at)
 	if !ok {
 		return errNoRoom
 	}
 	err := errNotAnswered
-	defer func() { // also if it panics, which does not end the agent
+	defer func() { // also after a panic, which the manager recovers
 		slow, recovered := s.End(r, err)
 		log := ctrl.LoggerFrom(ctx)
 		if slow {

@@ -68,7 +68,7 @@ func (h *hangingReads) counts() (asked, waiting int) {
 	return h.asked, h.waiting
 }
 
-// What is read of the member may hang as what is written may, and holds a few workers, too.
+// TestReadsThatHangDelayOnlyWhatIsRead checks that hanging reads, like hanging writes, hold only a few workers.
 func TestReadsThatHangDelayOnlyWhatIsRead(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), unstarted(t)

@@ -15,15 +15,15 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// takeOver takes over what another system's agent owns of an object that was just applied, which
-// becomes the object as it is then. That costs one request for each object, once.
+// takeOver transfers the fields that another system's agent owns of an object that was just applied, and updates the
+// object. It costs one request per object, once.
 func (r *Reconciler) takeOver(ctx context.Context, m plan.Manifest, applied *unstructured.Unstructured) error {
 	entries, err := plan.TakeOver(applied)
 	if err != nil || entries == nil {
 		return err
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		// Whoever has changed the object since may own something that is not listed here.
+		// Whoever has changed the object since may own fields that are not listed here, hence the resourceVersion.
 		"uid": applied.GetUID(), "resourceVersion": applied.GetResourceVersion(), "managedFields": entries,
 	}})
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// Kubernetes deletes what is stored of a CustomResourceDefinition with it, also what nobody can list.
+// TestADefinitionStaysIfItsInstancesCannotBeListed covers instances that the agent cannot list: Kubernetes deletes
+// them with their CustomResourceDefinition.
 func TestADefinitionStaysIfItsInstancesCannotBeListed(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)

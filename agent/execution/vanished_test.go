@@ -29,8 +29,8 @@ func settings(version string) *unstructured.Unstructured {
 	return obj
 }
 
-// While nobody watched, the agent read an object in a later version than the informer has. Then it vanished: of which version it was by then
-// nobody knows.
+// TestAnObjectThatVanishedUnseenIsAskedFor covers an object that vanished while the watch was down, after the agent
+// had read a later version than the informer's: the version at which it vanished is unknown.
 func TestAnObjectThatVanishedUnseenIsAskedFor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -42,7 +42,8 @@ func TestAnObjectThatVanishedUnseenIsAskedFor(t *testing.T) {
 	g.Expect(r.memory.IsStale(name)).To(BeTrue())
 }
 
-// The record of an object vouches for it until the informer shows it. If that takes longer than a record is trusted, it is looked for again.
+// TestAnObjectThatNoInformerShowsIsLookedForAgain covers an applied object that the informer does not show: its
+// record counts for a while only, after which the object is read again.
 func TestAnObjectThatNoInformerShowsIsLookedForAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

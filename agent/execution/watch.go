@@ -17,8 +17,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// Slim is how the cache of managed objects transforms what it keeps: without what nobody
-// reads.
+// Slim is the transform of the cache of managed objects: it drops what is not used.
 func Slim(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		plan.Slim(u)
@@ -26,8 +25,8 @@ func Slim(obj any) (any, error) {
 	return obj, nil
 }
 
-// memberHandler hears of managed objects of the member. It tells the reporter, and
-// enqueues the Work of an object that is no longer as we left it.
+// memberHandler handles events of the member's managed objects. It informs the reporter, and enqueues the Work of an
+// object that is no longer as we left it.
 func (r *Reconciler) memberHandler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
@@ -48,7 +47,7 @@ func (r *Reconciler) memberHandler() toolscache.ResourceEventHandler {
 				obj = unknown.Obj
 			}
 			if live, ok := obj.(*unstructured.Unstructured); ok {
-				if unseen { // it may have been applied in later versions than this one, before or after it vanished
+				if unseen { // later versions than this one may have been applied, before or after it disappeared
 					r.memory.MarkStale(plan.ObjectOf(live))
 				}
 				r.gone(live)
@@ -57,8 +56,7 @@ func (r *Reconciler) memberHandler() toolscache.ResourceEventHandler {
 	}
 }
 
-// rulesChanged has objects applied once more of which now something else belongs to the
-// member.
+// rulesChanged makes objects be applied once more whose fields that belong to the member have changed.
 func (r *Reconciler) rulesChanged(
 	_ context.Context, affects func(schema.GroupVersionKind) bool, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
@@ -68,7 +66,7 @@ func (r *Reconciler) rulesChanged(
 	}
 }
 
-// seen is called for an object that appeared (old is nil) or changed.
+// seen handles an object that appeared (old is nil) or changed.
 func (r *Reconciler) seen(old, live *unstructured.Unstructured) {
 	r.arrived(live)
 	if owner, ok := r.ownWork(live); ok {
@@ -76,24 +74,24 @@ func (r *Reconciler) seen(old, live *unstructured.Unstructured) {
 	}
 	record, tracked := r.memory.Record(plan.ObjectOf(live))
 	switch {
-	case !tracked: // the Work itself will be reconciled, and look, if it has it
+	case !tracked: // if a Work contains it, the Work's own reconcile checks it
 		r.unclaimed.Look()
 		return
-	case record != nil && record.Describes(live): // our own write, or what others do beside it
+	case record != nil && record.Describes(live): // our own write, or changes that do not concern us
 		return
 	case record != nil && record.UID == live.GetUID() && contract.Older(live.GetResourceVersion(), record.ResourceVersion):
-		return // the watch is behind us
+		return // the watch lags behind our write
 	case old != nil && plan.Content(old) == plan.Content(live) && plan.Marks(old) == plan.Marks(live) &&
 		(old.GetDeletionTimestamp() == nil) == (live.GetDeletionTimestamp() == nil):
 		return // a change of status
 	}
 	r.enqueue(live)
-	if old != nil { // somebody may have made it the object of another Work
+	if old != nil { // somebody may have assigned it to another Work
 		r.enqueue(old)
 	}
 }
 
-// gone is called for an object that was deleted, or lost its managed label.
+// gone handles an object that was deleted, or lost its managed label.
 func (r *Reconciler) gone(last *unstructured.Unstructured) {
 	r.pendingDeletions.Gone(last.GetUID())
 	if owner, ok := r.ownWork(last); ok {

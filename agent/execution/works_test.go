@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// TestARestoredHubTakesADeletionBack has a Work come back as it was before its deletion, which the
-// agent saw through: it is looked at, and when it is gone again it counts as absent.
+// TestARestoredHubTakesADeletionBack has a Work come back as it was before its deletion, which the agent had
+// completed: it is reconciled, and when it vanishes again it counts as absent.
 func TestARestoredHubTakesADeletionBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -44,7 +44,8 @@ func TestARestoredHubTakesADeletionBack(t *testing.T) {
 	g.Expect(w.kept).To(HaveKey(client.ObjectKeyFromObject(work)))
 }
 
-// What was absent when the hub was last heard is so without the hub, too.
+// TestAnAbsentWorkIsAbsentWithoutTheHub checks that a Work that was absent at the last contact with the hub is absent
+// during an outage as well.
 func TestAnAbsentWorkIsAbsentWithoutTheHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -59,7 +60,8 @@ func TestAnAbsentWorkIsAbsentWithoutTheHub(t *testing.T) {
 	}
 }
 
-// A Work of which the kinds are not watched so far may have objects that nobody has seen.
+// TestAnAbsentWorkIsForgottenOnlyWhenAllItsKindsAreWatched covers a Work with kinds that are not watched yet: it may
+// have objects that the agent has not seen.
 func TestAnAbsentWorkIsForgottenOnlyWhenAllItsKindsAreWatched(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -69,7 +71,7 @@ func TestAnAbsentWorkIsForgottenOnlyWhenAllItsKindsAreWatched(t *testing.T) {
 	g.Expect(w.Watched()).To(BeEmpty())
 	w.Watch(first)
 	g.Expect(w.Watched()).To(ConsistOf(BeIdenticalTo(first)))
-	w.MarkAbsent(second) // the hub had it again, otherwise, and has lost it again
+	w.MarkAbsent(second) // the hub had it again, changed, and has lost it again
 	w.Watch(first)
 	g.Expect(w.Watched()).To(BeEmpty())
 	w.Release(first)
@@ -78,8 +80,8 @@ func TestAnAbsentWorkIsForgottenOnlyWhenAllItsKindsAreWatched(t *testing.T) {
 	g.Expect(w.kept).To(BeEmpty())
 }
 
-// A restored hub deletes a Work that had ended, after which another one of its name came. That one is what the agent goes by, wherever it hears
-// of the older one first.
+// TestAWorkThatOutlivedAnOlderOneIsKept covers a restored hub that deletes a Work that had already ended and had been
+// followed by another of the same name. The agent goes by the newer one, in whichever order it learns of them.
 func TestAWorkThatOutlivedAnOlderOneIsKept(t *testing.T) {
 	t.Parallel()
 	older, newer := workWith(t, "settings", inShop("settings", "", "")), workWith(t, "settings", inShop("settings", "", ""))
@@ -125,7 +127,8 @@ func TestAWorkThatOutlivedAnOlderOneIsKept(t *testing.T) {
 	}
 }
 
-// The deletion of a Work that is as the agent had it, or newer, is that one's.
+// TestTheDeletionOfANewerWorkIsMeant checks that the deletion of a Work that is the one the agent knows, or a newer
+// one, is carried out.
 func TestTheDeletionOfANewerWorkIsMeant(t *testing.T) {
 	t.Parallel()
 	for uid, made := range map[types.UID]int64{"same": 100, "newer": 200, "another of the same second": 100} {

@@ -15,11 +15,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// ErrKinds says that it cannot be told which kinds an installed agent may apply.
+// ErrKinds says that the kinds that an installed agent may apply cannot be determined.
 var ErrKinds = errors.New("reading which kinds the installed agent may apply")
 
-// Settings returns what the installed agent was told; nil if none is installed. What it cannot read is an error: an agent that is confined
-// would be made one that is not. To which kinds that is need not be known where it is said anew.
+// Settings returns the settings of the installed agent; nil if there is none. Settings that cannot be read are an
+// error, since a confined agent would otherwise be replaced by one that is not. Its kinds need not be known if they
+// are given anew.
 func (i *Installer) Settings(ctx context.Context, needKinds bool) (*manifest.Settings, error) {
 	agent, err := i.deployment(ctx, manifest.Name)
 	if agent == nil || err != nil {
@@ -37,7 +38,7 @@ func (i *Installer) Settings(ctx context.Context, needKinds bool) (*manifest.Set
 	return &out, nil
 }
 
-// rules are what the installed agent may do in each of its namespaces that has them, or everywhere.
+// rules returns the agent's RBAC rules for each of its namespaces that has a Role, or the cluster-wide ones.
 func (i *Installer) rules(ctx context.Context, namespaces []string) ([][]rbacv1.PolicyRule, error) {
 	if len(namespaces) == 0 {
 		role := &rbacv1.ClusterRole{}
@@ -66,7 +67,7 @@ func (i *Installer) rules(ctx context.Context, namespaces []string) ([][]rbacv1.
 	return out, nil
 }
 
-// deployment returns one of the agent's; nil if it is not there.
+// deployment returns a Deployment of the agent; nil if it does not exist.
 func (i *Installer) deployment(ctx context.Context, name string) (*appsv1.Deployment, error) {
 	out := &appsv1.Deployment{}
 	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: name}, out)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// meddled has something done before a Secret is applied, once it was read.
+// meddled calls before between the read and the apply of a Secret.
 type meddled struct {
 	client.Client
 
@@ -34,7 +34,8 @@ func (m meddled) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts
 	return m.Client.Apply(ctx, obj, opts...)
 }
 
-// An agent that runs renews its certificate between the look at its Secret and the write.
+// TestTheStateOfAnAgentIsWrittenOverNothingThatCameMeanwhile has a running agent renew its certificate between the
+// command's read of the Secret and its write.
 func TestTheStateOfAnAgentIsWrittenOverNothingThatCameMeanwhile(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -54,7 +55,8 @@ func TestTheStateOfAnAgentIsWrittenOverNothingThatCameMeanwhile(t *testing.T) {
 		}
 		g.Expect(member.Patch(t.Context(), secret, patch, client.FieldOwner(contract.FieldManagerAgent))).To(Succeed())
 	}
-	// newer is as the agent's registration has it: what the Secret has is renewed, or what the command has is.
+	// newer does what the agent's registration does: it takes the certificate of the Secret if there is one, else the
+	// command's.
 	newer := func(kept map[string][]byte) (map[string][]byte, error) {
 		out := map[string][]byte{"certificate": []byte("first"), "said": []byte("keep")}
 		if kept != nil {

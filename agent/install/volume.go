@@ -15,17 +15,16 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// defaultClass marks the StorageClass of claims that name none.
+// defaultClass marks the StorageClass for claims that name none.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // advice follows the reason why an agent keeps its state in its pod.
 const advice = "the journal of its Works goes with the agent's pod. --state-volume with a directory on the node keeps it"
 
-// StateVolume returns where an agent is to keep its state if nobody says it: where the one
-// that is installed keeps it, or on a claimed volume if the member makes one by itself, since
-// an agent whose journal goes with its pod enforces nothing while the hub is away, and removes
-// nothing when it is retired. If it is not on a volume, the second says why and what to do,
-// in a sentence.
+// StateVolume returns where an agent keeps its state by default: where the installed agent keeps it, or on a claimed
+// volume if the member can provision one, since an agent whose journal is lost with its pod enforces nothing while
+// the hub is away, and removes nothing when it is retired. If the result is no volume, why is a sentence with the
+// reason and the advice.
 func (i *Installer) StateVolume(ctx context.Context) (volume, why string, err error) {
 	deployment := &appsv1.Deployment{}
 	err = i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, deployment)
@@ -47,16 +46,16 @@ func (i *Installer) StateVolume(ctx context.Context) (volume, why string, err er
 	}
 }
 
-// Place is where an agent may have its state beside its Secret.
+// Place is where an agent may keep state outside its Secret.
 type Place struct {
-	// Is names it, as what is had by the agent.
+	// Is describes the place, for a sentence about the agent.
 	Is string
-	// Release is the command by which somebody who knows that nothing is there says so.
+	// Release is the command with which a person confirms that nothing is there.
 	Release string
 }
 
-// StatePlace returns where an installed agent may have its state beside its Secret; nil if it is nowhere that outlasts its pod. A claim of a
-// volume that is being deleted has been given up.
+// StatePlace returns where an installed agent may have state outside its Secret; nil if no such place outlasts its
+// pod. A claim that is being deleted has been given up.
 func (i *Installer) StatePlace(ctx context.Context) (*Place, error) {
 	key := client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}
 	claim := &corev1.PersistentVolumeClaim{}
@@ -78,15 +77,14 @@ func (i *Installer) StatePlace(ctx context.Context) (*Place, error) {
 	switch volume, ok := manifest.StateVolume(deployment); {
 	case !ok:
 		return &Place{Is: "volume \"state\"", Release: release}, nil
-	case volume == manifest.VolumeNone, volume == manifest.VolumeClaim: // the claim is gone
+	case volume == manifest.VolumeNone, volume == manifest.VolumeClaim: // the claim was deleted
 		return nil, nil //nolint:nilnil // As above.
 	default:
 		return &Place{Is: "directory " + volume + " on its node", Release: release}, nil
 	}
 }
 
-// defaultVolume returns where an agent that is new in the member keeps its state, and why if
-// it is not on a volume.
+// defaultVolume returns where a newly installed agent keeps its state, and the reason if that is no volume.
 func (i *Installer) defaultVolume(ctx context.Context) (volume, why string) {
 	var classes storagev1.StorageClassList
 	if err := i.memberClient.List(ctx, &classes); err != nil {

@@ -1,16 +1,20 @@
-// Package journal keeps the last Works that the agent saw on local disk, and what the hub said last that kinds mean, so that an agent
-// that starts while the hub cannot be reached goes on with them.
+// Package journal keeps a copy of the member's Works and of the hub's interpreter customizations on local disk, so
+// that an agent that starts while the hub is unreachable can go on enforcing them. It also records the kinds that
+// were ever applied, so that objects of ended Works are found when they reappear (after the member was restored from
+// a backup, say), and the objects of ended Works whose deletion has not finished, so that they are still reported
+// after a restart.
 //
-// Reads and writes: one directory, which is its own.
-// Owns: every file in it.
-// Invariant: a file is a whole version of a Work, or of all rules, or it is not used; it is never older than
-// what the agent acted upon, save that a loss of power may take back what was written within the last second,
-// but nothing of what was to be deleted. Where a newer version cannot be written, the older one is
-// removed: to leave objects as they are is better than to take them back to what they were.
-// Where that fails as well, Put says so, and it is tried again.
-// Next: package execution, which writes before it acts and reads while there is no hub.
+// Reads and writes: its own directory.
+// Owns: every file in that directory.
+// Invariant: a file holds one complete version of a Work, or of all customizations, or it is not used. It is never
+// older than what the agent acted on, except that a power loss may undo the writes of the last second; it never
+// undoes a write about a Work that is being deleted. If a newer version cannot be written, the older file is removed:
+// leaving objects as they are is better than reverting them. If the removal fails too, Put reports it and it is
+// retried. The list of kinds and the list of pending deletions are best effort: they stay outdated while they cannot
+// be written, and the latter lags by some seconds.
+// Next: package execution, which writes before it acts, and reads while there is no hub.
 //
-// Nothing that is found in the directory or happens to the disk stops the agent, but a journal that is sealed with another key than the
-// agent has, or is not sealed although there is one: that is no damage but a mistake of whoever started the agent, so the commands ask
-// CheckSeal first and leave what is there as it is.
+// No file in the directory and no disk error stops the agent, with one exception: a journal that is sealed with
+// another key, or that is not sealed although the agent has a key. That is a mistake of whoever started the agent
+// rather than damage, so the commands call CheckSeal first and leave such a journal untouched.
 package journal

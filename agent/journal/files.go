@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// directoryMode keeps what is in the journal from other users: a Work may carry Secrets.
+	// directoryMode hides the journal from other users: a Work may contain Secrets.
 	directoryMode = 0o700
-	// suffix ends the names of files that hold Works.
+	// suffix ends the names of the files that hold Works.
 	suffix = ".work"
-	// aside is the directory for files that cannot be used.
+	// aside is the directory for unusable files.
 	aside = "set-aside"
-	// maxAside bounds how many of them are kept.
+	// maxAside bounds how many unusable files are kept.
 	maxAside = 10
-	// readableName is how many characters of the name of a Work are in the name of its file.
+	// readableName is how many characters of a Work's name its file name starts with.
 	readableName = 100
 )
 
-// fileOf returns the name of the file of a Work: the beginning of the Work's name, for people, and a hash that makes it unique.
+// fileOf returns the file name of a Work: the start of the Work's name, for people, and a hash that makes it unique.
 func fileOf(work string) string {
 	sum := sha256.Sum256([]byte(work))
 	return work[:min(len(work), readableName)] + "-" + hex.EncodeToString(sum[:8]) + suffix
 }
 
-// setAside moves an unusable file to the directory aside, and removes the oldest files there.
+// setAside moves an unusable file to the directory aside and removes the oldest files there.
 func setAside(directory, name string) error {
 	place := filepath.Join(directory, aside)
 	if err := os.MkdirAll(place, directoryMode); err != nil {
 		return err
 	}
 	if err := os.Rename(filepath.Join(directory, name), filepath.Join(place, name)); err != nil {
-		// Then it must not be taken for anything at the next start either.
+		// A file that cannot be moved is removed, so that the next start does not read it either.
 		return errors.Join(err, os.RemoveAll(filepath.Join(directory, name)))
 	}
 	return trimSetAside(place)

@@ -6,7 +6,7 @@ import (
 	"fairlead.dev/common/telemetry"
 )
 
-// metrics of the journal.
+// metrics are the journal's metrics.
 type metrics struct {
 	works   prometheus.Gauge
 	failing prometheus.Gauge

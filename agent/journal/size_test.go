@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// onDisk returns what the directory has of Works.
+// onDisk returns the number and size of the Works' files in the directory.
 func (s *shelf) onDisk(g Gomega) Size {
 	var out Size
 	for _, name := range s.files(g) {

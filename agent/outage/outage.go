@@ -1,4 +1,4 @@
-// Package outage tells when a hub that did not answer does again.
+// Package outage signals when a hub that did not answer answers again.
 package outage
 
 import (
@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// Outage tells when the hub, which did not answer, does again: what waits to ask it need not wait any longer then. Its own pauses are the longer
-// the longer the hub was away. Its methods may be called by many goroutines.
+// Outage tracks whether the hub answers. Callers that back off while it does not wait for Ended as well, since their
+// delays grow with the length of the outage. It is safe for concurrent use.
 type Outage struct {
 	mu    sync.Mutex
 	lasts bool
 	ended chan struct{}
 }
 
-// New returns one that does not last.
+// New returns an Outage that is not in progress.
 func New() *Outage { return &Outage{ended: make(chan struct{})} }
 
-// Tell takes over what came of asking the hub: nil if it answered.
+// Tell records the result of a request to the hub: nil if it answered.
 func (o *Outage) Tell(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -33,15 +33,15 @@ func (o *Outage) Tell(err error) {
 	}
 }
 
-// Ended returns a channel that is closed when an outage ends: the present one, or else the next.
+// Ended returns a channel that is closed when the present outage ends, or else the next one.
 func (o *Outage) Ended() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.ended
 }
 
-// Watch returns a RoundTripper by whose answers the outage begins and ends. That a request ran out of time, or was refused, says nothing: the
-// hub may be busy.
+// Watch returns a RoundTripper that records the beginning and the end of an outage. A request that timed out, or
+// whose answer is an error, says nothing: the hub may be busy.
 func (o *Outage) Watch(next http.RoundTripper) http.RoundTripper { return watch{next, o} }
 
 type watch struct {
@@ -49,7 +49,7 @@ type watch struct {
 	outage *Outage
 }
 
-// WrappedRoundTripper lets clients find the connections below.
+// WrappedRoundTripper implements net.RoundTripperWrapper, by which clients find the transport below.
 func (w watch) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 // RoundTrip implements http.RoundTripper.

@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// refusedFor is how long an annotation that the hub refused is left out before the agent tries it again. A hub that starts may refuse an
-// annotation for a moment although it knows it.
+// refusedFor is how long an annotation that the hub refused is left out before the agent tries it again: a hub that
+// is starting may briefly refuse an annotation that it knows.
 const refusedFor = time.Minute
 
 // Trust names certificate authorities by their hashes.
@@ -42,8 +42,8 @@ func (r *leaseRenewer) pendingAnnotations() map[string]string {
 	return annotations
 }
 
-// dropAnnotation leaves out one more annotation, the latest first, after an older hub refused them: the heartbeat matters more. It returns
-// false if there was none to leave out.
+// dropAnnotation leaves out one more annotation, the most recently introduced first, after an older hub refused them:
+// the heartbeat matters more. It returns false if there was none left.
 func (r *leaseRenewer) dropAnnotation() bool {
 	var more int
 	if r.trust != nil {

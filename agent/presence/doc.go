@@ -1,14 +1,15 @@
-// Package presence tells the hub that the agent is alive, and finds out whether the hub or the member was restored from
-// an older snapshot.
+// Package presence renews the member's Lease, the heartbeat by which the hub knows that the agent is alive, and
+// detects whether the hub or the member was restored from an older snapshot.
 //
-// While the line is open through which the hub sends requests, and the hub takes that for the sign of life, the lease is
-// renewed every ten minutes; without, or when it is lost, as often as its duration asks for.
+// While the line (the connection over which the hub sends requests) is open and the hub takes it as the heartbeat,
+// the lease is renewed every ten minutes. Without a line, or when it is lost, the lease is renewed as often as its
+// duration requires.
 //
-// Reads: the member's Lease on the hub; whether the line is open; the object of the member that changed last, and
-// how far the member is.
+// Reads: the member's Lease on the hub; whether the line is open; the object of the member that changed last, and the
+// member's latest resourceVersion.
 // Writes: the Lease.
-// Owns: of the Lease everything but its creation.
-// Invariant: each renewal is made on the version that the last one left, so that a hub that went back in time is noticed
-// by the next one.
+// Owns: every field of the Lease, but not its creation.
+// Invariant: each renewal updates the resourceVersion that the previous one left, so that the next renewal notices a
+// hub that went back in time.
 // Next: the hub's cluster stage.
 package presence

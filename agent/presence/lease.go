@@ -26,7 +26,7 @@ const firstLeaseRetry = 500 * time.Millisecond
 // sessionLength is the length of the random text that tells the agents of one member apart.
 const sessionLength = 8
 
-// leaseRenewer renews the Lease of the member, which says that the agent is alive, whether the member is ready or not.
+// leaseRenewer renews the member's Lease, which says that the agent is alive, whether or not the member is ready.
 type leaseRenewer struct {
 	hubClient client.Client
 	reader    client.Reader
@@ -34,7 +34,7 @@ type leaseRenewer struct {
 	duration  time.Duration
 	interval  time.Duration
 	clock     clock.Clock
-	// session is a random text by which this process's renewals are told from those of another agent of the same member.
+	// session is a random ID that tells the renewals of this process from those of another agent of the same member.
 	session string
 	// version is the agent's version, for people; empty to leave the annotation out.
 	version string
@@ -45,11 +45,11 @@ type leaseRenewer struct {
 	refusedAt time.Time
 	// seen are the annotations of the Lease when it was last read or written.
 	seen map[string]string
-	// left is the Lease after this process's last renewal; nil before the first one. If the hub shows an older one, it was restored from a
-	// snapshot: see RestoredError.
+	// left is the Lease as this process last wrote it; nil before the first renewal. If the hub shows an older one,
+	// the hub was restored from a snapshot: see RestoredError.
 	left *coordinationv1.Lease
-	// unanswered says that the last renewal timed out; a busy hub may have written it all the same. timeout is the timeout of the next
-	// renewal; 0 stands for the interval.
+	// unanswered says that the last renewal timed out; a busy hub may have written it all the same. timeout is that
+	// of the next renewal; 0 means the interval.
 	unanswered bool
 	timeout    time.Duration
 	// renewed is called with the result of each renewal; it may be nil.
@@ -77,12 +77,12 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 	for r.wait(ctx, pace) {
 		select {
 		case <-pace.back:
-			retries.Reset() // what the pauses grew to while the hub was away says nothing of one that is there
+			retries.Reset() // the backoff grew while the hub was away; a hub that is back deserves a fresh start
 		default:
 		}
 		line, _ := r.line()
 		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.renewsRarely()
-		back := r.outageEnds() // of one that ends while this is tried as well
+		back := r.outageEnds() // taken before the renewal, to catch an outage that ends during it
 		err := r.renewOrConfirm(ctx, line)
 		restored := (*RestoredError)(nil)
 		if r.renewed != nil && ctx.Err() == nil {
@@ -98,7 +98,7 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 				log.Error(err, "Renewing the lease failed; it is tried until it succeeds", "Cluster", r.cluster)
 			}
 			if r.unanswered {
-				back = r.outageEnds() // a renewal that was not answered is given time to land
+				back = r.outageEnds() // a renewal that was not answered gets time to land
 			}
 			pace.renewed, pace.retry, pace.back = r.clock.Now(), max(retries.NextBackOff(), time.Nanosecond), back
 		default:
@@ -112,8 +112,8 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 	return nil
 }
 
-// wait waits until the lease is due; it returns false when the context ends. However rarely the lease is due, at the usual interval it
-// looks for annotations to write and calls heard, and every minute it checks that the hub's API answers.
+// wait blocks until the lease is due; it returns false when the context ends. Even while renewals are rare, it looks
+// for pending annotations and calls heard at the usual interval, and checks every minute that the hub's API answers.
 func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 	answered := pace.renewed
 	for ctx.Err() == nil {
@@ -124,10 +124,10 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 		}
 		if line.renewsRarely() && r.clock.Since(answered) >= askEvery {
 			if err := r.checkHubAnswers(ctx); err != nil {
-				return ctx.Err() == nil // and whether it can be renewed is told
+				return ctx.Err() == nil // renew now, which reports the failure
 			}
 			answered = r.clock.Now()
-			continue // there may be news now
+			continue // the check may have found annotations to write
 		}
 		if line.renewsRarely() && pace.retry == 0 && r.heard != nil {
 			r.heard()
@@ -143,9 +143,10 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 	return false
 }
 
-// checkHubAnswers reads the Lease to see whether the hub's API answers: an open line says nothing about the connection that Works arrive
-// by. A read from the API server's cache is enough. If another agent of this member has overwritten the annotations, this agent now has
-// some to write: two agents that pass for one cluster take turns, even if one of them has the line.
+// checkHubAnswers reads the Lease to see whether the hub's API answers: an open line says nothing about the
+// connection over which Works arrive. A read from the API server's cache is enough. If another agent of this member
+// has overwritten the annotations, they become pending here: two agents that claim the same cluster take turns, even
+// if one of them has the line.
 func (r *leaseRenewer) checkHubAnswers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.interval)
 	defer cancel()
@@ -161,8 +162,8 @@ func (r *leaseRenewer) checkHubAnswers(ctx context.Context) error {
 
 // renewOrConfirm renews the Lease, unless the last renewal, which timed out, turns out to have been written.
 //
-// After a renewal that timed out, the timeout doubles: a hub to which thousands of agents return answers each of them late, and the later
-// the more often they ask. A dead connection is found by its pings.
+// The timeout doubles after a renewal that timed out: a hub to which thousands of agents return answers each of them
+// late, and later still if they retry often. A dead connection is detected by HTTP/2 pings instead.
 func (r *leaseRenewer) renewOrConfirm(ctx context.Context, line Line) error {
 	timeout := max(r.timeout, r.interval)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -178,8 +179,8 @@ func (r *leaseRenewer) renewOrConfirm(ctx context.Context, line Line) error {
 	return err
 }
 
-// confirmLast reads whether the last renewal, which timed out, was written, is recent, and says the same as a renewal now would. A read
-// from the API server's cache is enough.
+// confirmLast returns whether the last renewal, which timed out, was written, is recent, and has the content that a
+// renewal would have now. A read from the API server's cache is enough.
 func (r *leaseRenewer) confirmLast(ctx context.Context, line Line) (bool, error) {
 	if !r.unanswered {
 		return false, nil
@@ -198,14 +199,14 @@ func (r *leaseRenewer) confirmLast(ctx context.Context, line Line) (bool, error)
 	return isRecent && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == r.durationSeconds() && len(r.pendingAnnotations()) == 0, nil
 }
 
-// read reads the Lease at a resourceVersion or later; the latest one if version is empty.
+// read reads the Lease at a resourceVersion or later; the latest if version is empty.
 func (r *leaseRenewer) read(ctx context.Context, version string) (*coordinationv1.Lease, error) {
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: r.cluster}
 	return lease, r.reader.Get(ctx, key, lease, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: version}})
 }
 
-// isOld says whether a Lease is older than the one that this process wrote last.
+// isOld returns whether a Lease is older than the one that this process wrote last.
 func (r *leaseRenewer) isOld(lease *coordinationv1.Lease) bool {
 	return r.left != nil && contract.Older(lease.ResourceVersion, r.left.ResourceVersion)
 }

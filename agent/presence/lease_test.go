@@ -31,17 +31,17 @@ import (
 type leases struct {
 	client.Client
 
-	mu       sync.Mutex // is held by who reads or changes what follows while a renewer runs
+	mu       sync.Mutex // guards the fields below while a renewer runs
 	takes    []string
 	got      []map[string]string
 	answered map[string]string
 	updates  []*coordinationv1.Lease
 	version  int
 	spec     coordinationv1.LeaseSpec
-	// busy says that writes are not answered: those that land, or none.
+	// busy makes writes time out; lands says whether they take effect nevertheless.
 	busy  bool
 	lands bool
-	// reads are the versions at which the lease was read, and unread says why that fails.
+	// reads are the resourceVersions at which the lease was read, and unread is the error of reads.
 	reads  []string
 	unread error
 }
@@ -101,7 +101,7 @@ func (l *leases) show(obj client.Object) {
 	}
 }
 
-// take takes what changes of the annotations.
+// take applies the changed annotations, as far as the hub accepts them.
 func (l *leases) take(ctx context.Context, obj client.Object, changed map[string]string, spec coordinationv1.LeaseSpec) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -374,7 +374,7 @@ func TestAHubThatIsBackHearsTheAgentAtOnce(t *testing.T) {
 		g.Expect(<-results).To(Succeed())
 		g.Expect(time.Since(at)).To(Equal(time.Minute), "what did not fail is not tried sooner")
 
-		// The hub is busy: what it was sent may land yet.
+		// The hub is busy: a write that timed out may still take effect.
 		synctest.Wait()
 		hub.change(func() { hub.busy = true })
 		time.Sleep(time.Minute + time.Second)

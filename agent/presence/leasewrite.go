@@ -44,20 +44,20 @@ func (r *leaseRenewer) renew(ctx context.Context) error {
 		return r.renew(ctx)
 	}
 	if err != nil {
-		r.refused = 0 // who answers next may be another hub, or know by then who may do what
+		r.refused = 0 // the next answer may come from another hub, or from one that has loaded its RBAC by then
 		return fmt.Errorf("renewing the lease of %q: %w", r.cluster, err)
 	}
 	r.left, r.seen = lease, lease.Annotations
 	return nil
 }
 
-// write writes the Lease and returns it as written. It keeps managedFields empty, which halves the size of 8,640 answers a day: a list of
-// one empty entry clears them, and then they stay empty.
+// write writes the Lease and returns it as written. It clears managedFields, which halves the size of 8,640 answers a
+// day: a list with one empty entry clears them, and they stay empty afterwards.
 func (r *leaseRenewer) write(ctx context.Context, spec coordinationv1.LeaseSpec, annotations map[string]string) (*coordinationv1.Lease, error) {
 	if r.left == nil {
 		return r.patch(ctx, spec, annotations)
 	}
-	// An update costs the API server less than a patch, which it applies to JSON that it decodes again.
+	// An update is cheaper for the API server than a patch, for which it decodes and encodes the object once more.
 	lease := r.left.DeepCopy()
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = spec.HolderIdentity, spec.LeaseDurationSeconds, spec.RenewTime
 	if len(lease.ManagedFields) > 0 {
@@ -70,7 +70,7 @@ func (r *leaseRenewer) write(ctx context.Context, spec coordinationv1.LeaseSpec,
 	return lease, r.hubClient.Update(ctx, lease, client.FieldOwner(contract.FieldManagerAgent))
 }
 
-// patch writes a Lease that this process has not read yet.
+// patch writes the Lease before this process has read it.
 func (r *leaseRenewer) patch(ctx context.Context, spec coordinationv1.LeaseSpec, annotations map[string]string) (*coordinationv1.Lease, error) {
 	metadata := map[string]any{"managedFields": []any{map[string]any{}}}
 	if len(annotations) > 0 {
@@ -84,8 +84,8 @@ func (r *leaseRenewer) patch(ctx context.Context, spec coordinationv1.LeaseSpec,
 	return lease, r.hubClient.Patch(ctx, lease, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
 }
 
-// resolveConflict handles a Lease that is not the one which this process wrote last. If somebody else wrote it, it is renewed; if it is
-// older, the hub was restored from a snapshot.
+// resolveConflict handles a Lease that is not the one this process wrote last. If another agent wrote it, it is
+// renewed; if it is older, the hub was restored from a snapshot.
 func (r *leaseRenewer) resolveConflict(ctx context.Context) error {
 	lease, err := r.read(ctx, "")
 	if err != nil {

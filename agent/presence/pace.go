@@ -7,12 +7,14 @@ import (
 )
 
 const (
-	// restEvery is the interval of renewals while the line is the heartbeat: they check whether the hub was restored, and write the annotations.
+	// restEvery is the renewal interval while the line is the heartbeat. These renewals detect a restored hub and
+	// write pending annotations.
 	restEvery = contract.RestingLease
-	// askEvery is the interval at which the agent then checks that the hub's API answers.
+	// askEvery is the interval at which the agent meanwhile checks that the hub's API answers.
 	askEvery = time.Minute
-	// lineLostGrace is the shortest delay of the renewal after the line was lost, if there is no other line by then; the longest is three
-	// times that. The hub counts an agent as lost three seconds after its line was lost.
+	// lineLostGrace is the minimum delay of the renewal after the line was lost, unless there is another line by
+	// then; the maximum is three times as long. The hub counts an agent as lost three seconds after its line was
+	// lost.
 	lineLostGrace = 500 * time.Millisecond
 )
 
@@ -26,24 +28,24 @@ type Line struct {
 	Opened, Lost time.Time
 }
 
-// renewsRarely says whether the line is the heartbeat, so that the lease is renewed every restEvery only.
+// renewsRarely returns whether the line is the heartbeat, so that the lease is renewed only every restEvery.
 func (l Line) renewsRarely() bool { return l.Up && l.Presence == contract.LineIsPresence }
 
 // pace decides when the lease is due.
 type pace struct {
 	// interval is the interval of renewals without a line, and grace the delay of the renewal after a line was lost.
 	interval, grace time.Duration
-	// renewed is when the last renewal was tried; zero if none was. opened is the Line.Opened of that time.
+	// renewed is when the last renewal was tried; zero if none was. opened is Line.Opened at that time.
 	renewed, opened time.Time
 	// retry is the delay after which a failed renewal is tried again; 0 if the last one succeeded.
 	retry time.Duration
-	// back is closed when the hub answers on another connection; then a failed renewal is tried again at once. It is nil if the last
+	// back is closed when the hub answers again; a failed renewal is then retried at once. It is nil if the last
 	// renewal succeeded.
 	back <-chan struct{}
 }
 
-// due returns when the lease is to be renewed: at once after a line was opened, to find out whether the hub was restored meanwhile; soon
-// after the line was lost; and otherwise at the usual interval, which is long while the line is the heartbeat.
+// due returns when the lease is to be renewed: at once after a line was opened, to detect a restored hub; soon after
+// the line was lost; and otherwise at the usual interval, which is long while the line is the heartbeat.
 func (p pace) due(l Line) time.Time {
 	switch {
 	case p.renewed.IsZero(), l.Up && !l.Opened.Equal(p.opened):

@@ -17,32 +17,34 @@ import (
 type Deps struct {
 	// Cluster is the name of the member.
 	Cluster string
-	// Member reads the member uncached, Newest returns the object there that is known
-	// to have changed last, and Furthest the watch of it that has come furthest.
+	// Member reads the member uncached. Newest returns the object of the member that is known to have changed last,
+	// and Furthest the watch with the highest resourceVersion.
 	Member   client.Reader
 	Newest   func() (Seen, bool)
 	Furthest func() (Watch, bool)
-	// Line tells of the line to the hub, and has a channel that is closed when that has changed; nil if there is never one.
+	// Line returns the state of the line and a channel that is closed when it changes; nil if the agent opens no
+	// line.
 	Line func() (Line, <-chan struct{})
-	// Heard is told every few seconds that the line is open which is the sign of life, so that the lease is not renewed; it
-	// may be nil.
+	// Heard is called every few seconds while the open line is the heartbeat, during which the lease is rarely
+	// renewed; it may be nil.
 	Heard func()
-	// OutageEnds returns a channel that is closed when a hub that did not answer does again, so that a renewal that failed is tried at once;
-	// nil if nobody tells.
+	// OutageEnds returns a channel that is closed when the hub answers again, so that a failed renewal is retried at
+	// once; nil if outages are not tracked.
 	OutageEnds func() <-chan struct{}
-	// Renewed is told what came of each renewal of the Lease, nil if it was renewed; it may be nil.
+	// Renewed is called with the result of each renewal of the Lease, nil if it succeeded; it may be nil.
 	Renewed func(err error)
-	// Clock tells the time.
+	// Clock is replaced in tests.
 	Clock clock.Clock
-	// Frequency is how often the member is asked for the newest object, and how far it is.
+	// Frequency is how often the member is checked for a restore.
 	Frequency time.Duration
-	// Version of the agent, for people: 64 characters at most; empty if it is not known.
+	// Version is the agent's version, for people: at most 64 characters; empty if unknown.
 	Version string
-	// Trust returns which certificate authorities the agent goes by; nil if that is not told.
+	// Trust returns the certificate authorities that the agent trusts; nil if they are not reported.
 	Trust func() Trust
-	// LeaseDuration is after how much silence the hub gives the agent up that has no line, unless the hub itself bears more.
+	// LeaseDuration is the silence after which the hub considers an agent without a line lost, unless the hub itself
+	// tolerates more.
 	LeaseDuration time.Duration
-	// LeaseRenewFraction is after which part of that the lease is renewed.
+	// LeaseRenewFraction is the fraction of LeaseDuration after which the lease is renewed.
 	LeaseRenewFraction float64
 }
 
@@ -65,8 +67,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// Renewer returns the part of the stage that renews the lease, which needs nothing of the member. Both clients are of the hub; the
-// reader asks its API, not a cache.
+// Renewer returns the part of the stage that renews the lease and needs nothing from the member. Both clients are for
+// the hub; the reader must be uncached.
 func Renewer(hubClient client.Client, reader client.Reader, deps Deps) (manager.Runnable, error) {
 	switch {
 	case hubClient == nil, reader == nil, deps.Cluster == "", deps.Clock == nil:

@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// attachTimeout is how long a hub may take to open a line, connecting and all.
+	// attachTimeout bounds opening a line, including the connection.
 	attachTimeout = 30 * time.Second
-	// attachHeaders and attachAnswer bound what a hub may say instead, in bytes.
+	// attachHeaders and attachAnswer bound the hub's answer if it opens no line, in bytes.
 	attachHeaders = 64 << 10
 	attachAnswer  = 4 << 10
 )
 
-// Attach asks the hub for a connection of its own on which it sends requests back, with the credentials of the moment, and the way the
-// hub is reached otherwise, proxies included. It tries each address of the hub in turn, until one opens it. Of an answer other
-// than 101 the connection is nil, and the body a beginning that is in memory. Nothing was sent on the connection yet.
+// Attach asks the hub for a separate connection on which the hub sends requests, with the present credentials and
+// through the same proxies as other requests. It tries the hub's addresses in turn until one opens the line. If the
+// answer is not 101, the connection is nil, and the body is the beginning of the answer, in memory. Nothing has been
+// sent on the connection yet.
 func (c *Credentials) Attach(ctx context.Context, path string, header http.Header) (net.Conn, *http.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
@@ -51,7 +52,7 @@ func (c *Credentials) Attach(ctx context.Context, path string, header http.Heade
 	return nil, nil, failed
 }
 
-// Attach asks one address of the hub for a line, with the credentials of a configuration, on a connection that is dialled as told.
+// Attach asks one address of the hub for a line, with the credentials of a configuration and the given dial function.
 func Attach(
 	ctx context.Context, config *rest.Config, dial func(ctx context.Context, network, address string) (net.Conn, error), server, path string, header http.Header,
 ) (net.Conn, *http.Response, error) {
@@ -76,21 +77,22 @@ func Attach(
 		defer response.Body.Close() //nolint:errcheck // the connection is not used again
 		text, err := io.ReadAll(io.LimitReader(response.Body, attachAnswer))
 		if err != nil {
-			text = nil // the status says enough
+			text = nil // the status is enough
 		}
 		response.Body = io.NopCloser(bytes.NewReader(text))
 		return nil, response, nil
 	}
 	stream, ok := response.Body.(io.ReadWriteCloser)
 	if !ok || under == nil || !strings.EqualFold(response.Header.Get("Upgrade"), contract.LineProtocol) {
-		_ = response.Body.Close() // the first error is the one to tell
+		_ = response.Body.Close() // report the first error, not this one
 		return nil, nil, fmt.Errorf("asking %s for a line: it changed to %q, which is no line", server, response.Header.Get("Upgrade"))
 	}
 	response.Body = http.NoBody
 	return &attached{Conn: under, stream: stream}, response, nil
 }
 
-// lineTransport returns connections for lines: like others to the hub, but of HTTP/1.1, which alone can upgrade.
+// lineTransport returns a transport for lines: like the others to the hub, but for HTTP/1.1, the only version that
+// can upgrade.
 func lineTransport(config *rest.Config, dial dialFunc) (*http.Transport, error) {
 	out, err := newTransport(config)
 	if err != nil {
@@ -99,7 +101,7 @@ func lineTransport(config *rest.Config, dial dialFunc) (*http.Transport, error) 
 	out.DialContext, out.HTTP2, out.ForceAttemptHTTP2 = dial, nil, false
 	out.Protocols = &http.Protocols{}
 	out.Protocols.SetHTTP1(true)
-	if out.TLSClientConfig != nil { // clients of one configuration may share it
+	if out.TLSClientConfig != nil { // clients of the same configuration may share it
 		out.TLSClientConfig = out.TLSClientConfig.Clone()
 		out.TLSClientConfig.NextProtos = []string{"http/1.1"}
 	}
@@ -107,7 +109,8 @@ func lineTransport(config *rest.Config, dial dialFunc) (*http.Transport, error) 
 	return out, nil
 }
 
-// attached is a connection that was upgraded. It is read and written by way of the answer, which may have read ahead.
+// attached is an upgraded connection. It is read and written through the body of the answer, which may have buffered
+// bytes.
 type attached struct {
 	net.Conn
 	stream io.ReadWriteCloser
@@ -122,7 +125,7 @@ func (a *attached) Write(p []byte) (int, error) { return a.stream.Write(p) }
 // Close implements net.Conn.
 func (a *attached) Close() error { return a.stream.Close() }
 
-// Certificate returns the number of the certificate of the moment, and when it ends.
+// Certificate returns the serial number of the present certificate, and when it expires.
 func (c *Credentials) Certificate() (serial string, notAfter time.Time) {
 	cert := c.now().cert
 	return cert.SerialNumber.Text(16), cert.NotAfter

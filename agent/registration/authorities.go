@@ -17,10 +17,9 @@ import (
 	"fairlead.dev/common/bootstrap"
 )
 
-// learnAuthorities asks the hub whom to trust from now on. When a hub exchanges its
-// certificate authority, it names the old and the new one for a while, before the new one
-// signs anything. It is believed because an authority that is trusted already vouches for
-// the connection.
+// learnAuthorities asks the hub which authorities to trust. A hub that exchanges its certificate authority announces
+// the old and the new one for a while, before the new one signs anything. The answer is trusted because the
+// connection is verified by an authority that is trusted already.
 func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -55,9 +54,10 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	return nil
 }
 
-// isTrustCurrent says whether the hub names the authorities that the agent trusts. It is asked over the connection of the agent's other
-// requests: that it names no others is what it says all the time, and a connection costs both sides more than the answer. An agent
-// that the hub rejects is not answered here, nor is one by a hub of before agents were allowed to ask as themselves.
+// isTrustCurrent returns whether the hub still announces the authorities that the agent trusts. It asks over the
+// connection of the agent's other requests: the answer is nearly always yes, and a new connection would cost both
+// sides more than the answer. An agent that the hub rejects gets no answer here, nor does one whose older hub does
+// not let agents ask as themselves.
 func (c *Credentials) isTrustCurrent(ctx context.Context, j *joining, now credentialSet) (bool, error) {
 	seen, err := j.get(ctx, bootstrapapi.ConfigMapClusterInfo, now.transport)
 	if err != nil {
@@ -70,16 +70,16 @@ func (c *Credentials) isTrustCurrent(ctx context.Context, j *joining, now creden
 	return true, c.learnServers(ctx, discovery.Servers(seen.data))
 }
 
-// discoveryParameters returns parameters for a discovery that asks one hub after the other, since any of them may be down.
+// discoveryParameters returns parameters for a discovery that tries each hub in turn, since any of them may be down.
 func (c *Credentials) discoveryParameters() discovery.Parameters {
 	all := c.servers.list()
 	return discovery.Parameters{Server: all[0], Host: all[0], Servers: all, Cluster: c.who.Cluster}
 }
 
-// learnServers remembers where the hubs of this API are, as the hub says over a connection that its authority vouches for.
+// learnServers saves the hub addresses that the hub announces over a verified connection.
 func (c *Credentials) learnServers(ctx context.Context, told []string) error {
 	if len(told) == 0 || !c.servers.learn(told) {
-		return nil // a hub of before there were several says nothing
+		return nil // an older hub that knows no others announces nothing
 	}
 	all := c.servers.list()
 	if err := c.state.keepServers(all); err != nil {
@@ -89,8 +89,8 @@ func (c *Credentials) learnServers(ctx context.Context, told []string) error {
 	return nil
 }
 
-// hashes returns those of the authorities in a bundle, and that of the one which signed a
-// certificate; empty if none of them did.
+// hashes returns the hashes of the authorities in a bundle, and the hash of the one that signed a certificate; empty
+// if none of them did.
 func hashes(ca []byte, cert *x509.Certificate) (all []string, issuer string, err error) {
 	if all, err = bootstrap.CAHash(ca); err != nil {
 		return nil, "", err
@@ -107,15 +107,15 @@ func hashes(ca []byte, cert *x509.Certificate) (all []string, issuer string, err
 	return all, "", nil
 }
 
-// trusting believes what these authorities vouch for.
+// trusting returns a TLS configuration that trusts these authorities only.
 func trusting(ca []byte) *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 }
 
-// verifyChain says whether authorities vouch for the certificates that a server showed: an agent
-// that began to trust others only could never come back.
+// verifyChain checks that authorities verify the certificates of a server: an agent that trusted only others could
+// never connect again.
 func verifyChain(ca []byte, chain []*x509.Certificate) error {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {

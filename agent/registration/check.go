@@ -21,29 +21,27 @@ import (
 const (
 	// checkTimeout bounds one check.
 	checkTimeout = 10 * time.Second
-	// tolerableSkew is by how much clocks may differ: certificates begin that much before
-	// they are issued.
+	// tolerableSkew is the tolerated clock skew: certificates are backdated by as much.
 	tolerableSkew = 5 * time.Minute
 )
 
 // Finding is the result of one check.
 type Finding struct {
-	// Check names the thing that was checked, in a word.
+	// Check is a word for what was checked.
 	Check string
-	// Is says what the check found: the value if all is well, or else the problem.
+	// Is is what the check found: the value if all is well, otherwise the problem.
 	Is string
-	// Advice says how to solve the problem; empty if all is well.
+	// Advice is how to solve the problem; empty if all is well.
 	Advice string
-	// Skipped says that it could not be looked at, because of what was found before.
+	// Skipped says that an earlier problem made the check impossible.
 	Skipped bool
 }
 
-// Failed says whether something is wrong.
+// Failed returns whether the check found a problem.
 func (f Finding) Failed() bool { return f.Advice != "" }
 
-// Check looks at all that a join needs, and tells what it finds, one thing at a time: a join
-// can succeed if nothing of it failed. It leaves nothing behind, in the member or on the hub,
-// and does not use the token up.
+// Check checks everything that a join needs, and reports each finding through tell; a join can succeed if none of
+// them failed. It leaves nothing behind, neither in the member nor on the hub, and does not use up the token.
 func Check(ctx context.Context, o Options, tell func(Finding)) error {
 	o.Progress = nil
 	j, err := begin(o)
@@ -58,12 +56,12 @@ func Check(ctx context.Context, o Options, tell func(Finding)) error {
 	return nil
 }
 
-// checks runs the checks before one join.
+// checks runs the checks for one join.
 type checks struct {
 	*joining
 
 	tell func(Finding)
-	// ca is the authority of the hub, once it was found to be the right one.
+	// ca is the hub's authority, once it has been verified.
 	ca []byte
 }
 
@@ -81,7 +79,8 @@ func (c *checks) skip(why string, all ...string) {
 	}
 }
 
-// reachAny looks at the way to each hub until one is reached. What is in the way to those before is no reason not to join.
+// reachAny checks the way to the hubs in turn until one is reached. Problems with those before it do not prevent a
+// join.
 func (c *checks) reachAny(ctx context.Context) bool {
 	tell := c.tell
 	defer func() { c.tell = tell }()
@@ -106,7 +105,7 @@ func (c *checks) reachAny(ctx context.Context) bool {
 	return false
 }
 
-// reach looks at the way to the hub: names, connections, and the proxy if there is one.
+// reach checks the way to the hub: DNS, TCP, and the proxy if there is one.
 func (c *checks) reach(ctx context.Context) bool {
 	const unreached = "not looked at: the hub was not reached"
 	hub := strings.TrimPrefix(c.parameters.Server, "https://")
@@ -115,7 +114,7 @@ func (c *checks) reach(ctx context.Context) bool {
 		c.failed("proxy", err.Error(), "mend HTTPS_PROXY, which is of the form http://HOST:PORT")
 		return false
 	}
-	first := hub // where the first connection goes
+	first := hub // the target of the first connection
 	if proxy != nil {
 		first = proxyAddress(proxy)
 	}
@@ -213,7 +212,7 @@ func connectThrough(ctx context.Context, conn net.Conn, proxy *url.URL, hub stri
 		}
 		conn = secured
 	default:
-		return nil // it speaks something else; whether it connects the next check shows
+		return nil // another protocol; the next check shows whether it connects
 	}
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: hub}, Host: hub, Header: http.Header{}}
 	if user := proxy.User; user != nil {
@@ -234,7 +233,7 @@ func connectThrough(ctx context.Context, conn net.Conn, proxy *url.URL, hub stri
 	return nil
 }
 
-// hub looks who answers: its clock, its authority, and whether it knows the token.
+// hub checks the server: its clock, its authority, and whether it knows the token.
 func (c *checks) hub(ctx context.Context, reached bool) {
 	const unreached = "not looked at: the hub was not reached"
 	if !reached {
@@ -264,8 +263,8 @@ func (c *checks) hub(ctx context.Context, reached bool) {
 	}
 }
 
-// fail tells an error of a join, which says itself what to do: behind its last semicolon, or
-// its first colon.
+// fail reports an error of a join. The advice is the part of its text after the last semicolon, or else after the
+// first colon.
 func (c *checks) fail(check string, err error) {
 	is, advice := err.Error(), "mend that, and look again"
 	if i := strings.LastIndex(is, "; "); i > 0 {
@@ -275,7 +274,7 @@ func (c *checks) fail(check string, err error) {
 }
 
 func (c *checks) clock(ctx context.Context) {
-	// The date is not a secret and nothing hangs on it but advice.
+	// The date needs no protection: it only serves the advice.
 	seen, err := c.readPublic(ctx, bootstrapapi.ConfigMapClusterInfo, &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}) //nolint:gosec // see above
 	if err != nil {
 		c.skip("not known: "+err.Error(), "clock")

@@ -22,19 +22,19 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Right is something that an agent must be able to do in its member.
+// Right is a permission that an agent needs in its member.
 type Right struct {
-	// Group and Resource are what; * is any.
+	// Group and Resource name the resource; * matches any.
 	Group, Resource string
-	// Namespace is where; empty is everywhere.
+	// Namespace is where; empty means all namespaces.
 	Namespace string
-	// Name is of which object; empty is any.
+	// Name is the object; empty means any.
 	Name string
-	// Verbs are the verbs that the agent needs on the resource.
+	// Verbs are the verbs that the agent needs.
 	Verbs []string
 }
 
-// member looks at the member: whether it answers, and what the agent may do there.
+// member checks whether the member answers, and whether the agent has the rights that it needs there.
 func (c *checks) member(ctx context.Context, o Options) {
 	ctx, cancel := context.WithTimeout(ctx, 2*checkTimeout)
 	defer cancel()
@@ -57,7 +57,7 @@ func (c *checks) member(ctx context.Context, o Options) {
 	}
 }
 
-// lacking asks the member what of all that is needed may not be done.
+// lacking asks the member which of the needed rights are missing.
 func lacking(ctx context.Context, member *rest.Config, needed []Right) ([]string, error) {
 	scheme := runtime.NewScheme()
 	if err := authorizationv1.AddToScheme(scheme); err != nil {
@@ -92,7 +92,7 @@ func lacking(ctx context.Context, member *rest.Config, needed []Right) ([]string
 	return out, nil
 }
 
-// String names what the right is about.
+// String describes what the right is about.
 func (r Right) String() string {
 	what := r.Resource
 	switch {
@@ -110,7 +110,7 @@ func (r Right) String() string {
 	return what
 }
 
-// name asks the hub whether it would let this member join.
+// name asks the hub whether it would let this member join under this name.
 func (c *checks) name(ctx context.Context) {
 	switch {
 	case c.ca == nil:
@@ -142,8 +142,8 @@ func (c *checks) name(ctx context.Context) {
 	}
 }
 
-// stopped returns the name of the request of a join that was stopped, if it can be gone on with: it may have used the
-// token up, so that whoever asks anew is refused. It is empty if there is none.
+// stopped returns the name of an interrupted join's request, if it can be resumed: that join may have used up the
+// token, so that a new request would be refused. It is empty if there is none.
 func (c *checks) stopped(ctx context.Context) (string, error) {
 	key, err := c.state.begunKey(keyFile)
 	if key == nil || err != nil {
@@ -168,17 +168,17 @@ func (c *checks) stopped(ctx context.Context) (string, error) {
 	})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return "", nil // what is wrong with the token, the question tells
+		return "", nil // askDecision reports what is wrong with the token
 	case err != nil:
 		return "", err
 	}
 	if _, err := c.answer(live, false); err != nil && !errors.As(err, new(temporaryError)) {
-		return "", nil // the join drops it, and asks anew
+		return "", nil // the join will drop it and make another
 	}
 	return live.Name, nil
 }
 
-// askDecision asks the hub what it would decide. The answer comes as a DeniedError.
+// askDecision asks the hub what it would decide. The answer is a DeniedError.
 func (c *checks) askDecision(ctx context.Context) error {
 	hubClient, err := newClient(c.bearer(c.ca))
 	if err != nil {
@@ -201,9 +201,10 @@ func (c *checks) askDecision(ctx context.Context) error {
 	return err
 }
 
-// RightsToApply returns the rights that an agent needs in its member. Namespaces and kinds, each as RESOURCE or RESOURCE.GROUP, limit them
-// if they are not empty. With an account the agent impersonates that ServiceAccount in namespaces, so its own rights there are to watch; if
-// it has no namespaces, it writes nothing itself.
+// RightsToApply returns the rights that an agent needs in its member. Namespaces and kinds, each as RESOURCE or
+// RESOURCE.GROUP, restrict them unless they are empty. With an account the agent impersonates that ServiceAccount
+// inside namespaces, so that its own rights there are only to watch; if it also has namespaces, it writes nothing
+// itself.
 func RightsToApply(namespaces, kinds []string, account string) []Right {
 	read := []string{"get", "list", "watch"}
 	out := []Right{

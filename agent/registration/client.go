@@ -19,8 +19,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// newClient returns a client for the few kinds of a join. It knows where they are and
-// asks for no discovery.
+// newClient returns a client for the few kinds of a join. Its REST mappings are fixed, so that it needs no discovery.
 func newClient(config *rest.Config) (client.Client, error) {
 	scheme, err := kube.NewScheme()
 	if err != nil {
@@ -46,8 +45,7 @@ func newClient(config *rest.Config) (client.Client, error) {
 	return out, nil
 }
 
-// MemberID returns the id of a member: the UID of its namespace kube-system, which lives
-// as long as the member does.
+// MemberID returns the ID of a member: the UID of its namespace kube-system, which lives as long as the member.
 func MemberID(ctx context.Context, member *rest.Config) (string, error) {
 	memberClient, err := newClient(member)
 	if err != nil {
@@ -60,7 +58,7 @@ func MemberID(ctx context.Context, member *rest.Config) (string, error) {
 	}
 	id := string(namespace.UID)
 	if problems := validation.IsDNS1123Label(id); len(problems) > 0 {
-		// It is part of names on the hub and of a path on the machine of whoever leaves.
+		// The ID becomes part of names on the hub, and of a path on the machine where `agent leave` runs.
 		return "", fmt.Errorf("%w: its API at %s gives namespace %s the UID %q, which is none", ErrMember, member.Host, metav1.NamespaceSystem, id)
 	}
 	return id, nil

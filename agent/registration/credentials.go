@@ -19,14 +19,14 @@ import (
 
 // KeepOptions are the options for opening and keeping credentials.
 type KeepOptions struct {
-	// StateDir is the state directory in which `agent join` wrote them.
+	// StateDir is the state directory to which `agent join` wrote the credentials.
 	StateDir string
 	// Cluster is the name under which the member joined; empty accepts any.
 	Cluster string
 	// OnRetire says what happens to the objects in the member if the hub forgets it: Keep or Remove. Empty leaves the earlier choice, which
 	// is Keep by default.
 	OnRetire string
-	// Clock is the clock of this machine.
+	// Clock is replaced in tests.
 	Clock clock.Clock
 	// Random returns numbers from 0 to 1, for jitter.
 	Random func() float64
@@ -39,9 +39,9 @@ type KeepOptions struct {
 	token string
 }
 
-// Credentials are the agent's certificate, key and trusted authorities at the hub. They change while the agent runs. A request that begins
-// after a change uses the new ones, on a new connection. A request that is under way, such as a watch, goes on over the old connection
-// until it ends by itself, so that no change cuts anything off.
+// Credentials are the agent's certificate and key for the hub, and the authorities it trusts. They change while the
+// agent runs. A request that begins after a change uses the new ones, on a new connection. A request in progress,
+// such as a watch, stays on its connection until it ends by itself, so that a change interrupts nothing.
 type Credentials struct {
 	state       state
 	who         identity
@@ -50,27 +50,28 @@ type Credentials struct {
 	random      func() float64
 	connection  *rest.Config
 	dial        dialFunc
-	lineDial    dialFunc // for lines, which come and go by themselves
+	lineDial    dialFunc // for lines, which reconnect by themselves
 	traffic     traffic
 	secretStore *SecretStore
 
-	// refused gets a value when the hub refused a request, and interrupted when the hub did not answer or was reconnected to, since it may
-	// have restarted with another authority.
+	// refused receives a value when the hub refused a request, and interrupted when the hub did not answer or was
+	// reconnected to, since it may have restarted with another authority.
 	refused, interrupted chan struct{}
-	// restored gets a value when the member was restored from an older snapshot.
+	// restored receives a value when the member was restored from an older snapshot.
 	restored chan struct{}
 	refusals refusalTracker
-	// shownAt is when the hub last showed its public ConfigMaps to this agent, which looked for a rejoin token.
+	// shownAt is when the hub last served its public ConfigMaps to this agent, which was looking for a rejoin token.
 	shownAt time.Time
-	// rejectedTokens are rejoin tokens that the hub issued for this agent and then refused, so that they are not tried again and again.
+	// rejectedTokens are rejoin tokens that the hub issued for this agent and then refused. They are not retried
+	// again and again.
 	rejectedTokens map[string]rejection
-	// token is a token to rejoin with, beside those that the hub issues; empty if there is none.
+	// token is a token to rejoin with, besides those that the hub issues; empty if there is none.
 	token string
 
 	mu      sync.RWMutex
 	current credentialSet
-	// persisted are the credentials that the state directory has, and also the Secret if there is a SecretStore. Only these may be reported
-	// to the hub.
+	// persisted are the credentials that are saved in the state directory and, with a SecretStore, in the Secret too.
+	// Only these may be reported to the hub.
 	persisted credentialSet
 }
 
@@ -170,17 +171,17 @@ func (c *Credentials) useConfig(config *rest.Config) error {
 	return nil
 }
 
-// markPersisted notes that the present credentials are saved in the member, too.
+// markPersisted records that the present credentials are saved in the member, too.
 func (c *Credentials) markPersisted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.persisted = c.current
 }
 
-// MemberRestored says that the member was restored from an older snapshot, and the Secret with the agent's credentials with it.
+// MemberRestored signals that the member, and with it the Secret, was restored from an older snapshot.
 func (c *Credentials) MemberRestored() { notify(c.restored) }
 
-// markLost records that the member has nothing of the agent's credentials.
+// markLost records that the credentials are not saved in the member.
 func (c *Credentials) markLost() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,25 +210,26 @@ func (c *Credentials) now() credentialSet {
 	return c.current
 }
 
-// Cluster is the name under which the member joined.
+// Cluster returns the name under which the member joined.
 func (c *Credentials) Cluster() string { return c.who.Cluster }
 
-// Trust returns the hashes of the certificate authorities that the agent trusts, and of its certificate's authority, which is empty if that
-// is not trusted. With a SecretStore these are the ones that this process last saved or found there, and none while the Secret is missing: the
-// hub gives up its old authority by this report, which would cut off an agent that then starts from an older Secret.
+// Trust returns the hashes of the authorities that the agent trusts, and of the authority of its certificate, which
+// is empty if that is not trusted. With a SecretStore these are the ones that this process last saved or found there,
+// and none while the Secret is missing: the hub drops its old authority once agents report the new one, which would
+// lock out an agent that then starts from an older Secret.
 func (c *Credentials) Trust() (authorities []string, issuer string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.persisted.trusts, c.persisted.issuer
 }
 
-// Config returns a configuration for reaching the hub as the agent, with the present credentials. Its host is the hub's address at the
-// start; RoundTrip replaces it by the present one.
+// Config returns a configuration for reaching the hub as the agent, with the present credentials. Its host is the
+// hub's address at the start; RoundTrip replaces it by the present one.
 func (c *Credentials) Config() *rest.Config {
 	return &rest.Config{Host: c.who.Server, Transport: c}
 }
 
-// notify sends a value unless one is waiting already.
+// notify sends a value unless one is pending already.
 func notify(whom chan<- struct{}) {
 	select {
 	case whom <- struct{}{}:

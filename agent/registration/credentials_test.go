@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// TestTheHubIsNotToldWhatTheMirrorHasNot has an agent trust another authority while the member
-// does not take its credentials.
+// TestTheHubIsNotToldWhatTheMirrorHasNot makes an agent trust a new authority while the member does not accept its
+// credentials.
 func TestTheHubIsNotToldWhatTheMirrorHasNot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

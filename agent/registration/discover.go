@@ -18,16 +18,17 @@ import (
 	"fairlead.dev/agent/registration/discovery"
 )
 
-// publicPath is the path of the ConfigMaps that a hub shows without authentication: cluster-info, and the rejoin tokens.
+// publicPath is the path of the ConfigMaps that a hub serves without authentication: cluster-info, and the rejoin
+// tokens.
 const publicPath = "/api/v1/namespaces/kube-public/configmaps/"
 
 // errNothingThere says that the ConfigMap does not exist.
 var errNothingThere = errors.New("there is no such thing")
 
-// discover returns the hub's certificate authority, verified by the token and the hash. It asks twice: first without knowing the authority,
-// and then over a connection that only a server of that authority can open.
+// discover returns the hub's certificate authority, verified by the token and the hash. It asks twice: first over an
+// unverified connection, then over one that only a server of that authority can accept.
 func (j *joining) discover(ctx context.Context) ([]byte, error) {
-	// Of the first answer, only the parts that the signature and the hash prove are believed.
+	// Only those parts of the first answer are trusted that the signature and the hash prove.
 	unverified := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // see above
 	var first map[string]string
 	var ca []byte
@@ -65,11 +66,11 @@ func (j *joining) fetch(ctx context.Context, config *tls.Config) (map[string]str
 	return seen.data, err
 }
 
-// publicInfo is a ConfigMap that the hub shows without authentication, and the certificates of the server that showed it.
+// publicInfo is a ConfigMap that the hub serves without authentication, and the certificates of the server.
 type publicInfo struct {
 	// data is the data of the ConfigMap.
 	data map[string]string
-	// certificates are the certificates with which the server authenticated itself.
+	// certificates are those with which the server authenticated itself.
 	certificates []*x509.Certificate
 	// date is the hub's time, from the Date header; empty if there is none.
 	date string
@@ -85,7 +86,7 @@ func (j *joining) readPublic(ctx context.Context, name string, config *tls.Confi
 		next := (slices.Index(j.parameters.Servers, j.parameters.Server) + 1) % len(j.parameters.Servers)
 		j.parameters = j.parameters.At(j.parameters.Servers[next])
 		if ctx.Err() != nil {
-			return out, err // the next try begins with the next hub
+			return out, err // the next attempt begins with the next hub
 		}
 	}
 	return out, err
@@ -146,7 +147,7 @@ func (j *joining) transport(config *tls.Config) *http.Transport {
 	return out
 }
 
-// connectionError explains a failed connection, and says whether a retry may help.
+// connectionError explains a failed connection, and marks it as temporary if a retry may help.
 func (j *joining) connectionError(err error) error {
 	server := j.parameters.Server
 	var (

@@ -56,7 +56,7 @@ func authorityOf(server *httptest.Server) []byte {
 func TestDiscoverTellsApartWhatAnswers(t *testing.T) {
 	t.Parallel()
 	another := httptest.NewUnstartedServer(nil)
-	another.StartTLS() // its certificate is that of every such server
+	another.StartTLS() // all httptest servers share one certificate
 	t.Cleanup(another.Close)
 
 	answer := func(status int, body string) func(*testing.T, *httptest.Server) http.HandlerFunc {

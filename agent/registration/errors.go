@@ -5,57 +5,57 @@ import (
 	"fmt"
 )
 
-// What can go wrong with a join, for errors.Is. Each error is one of these, or one of
-// package discovery, with a sentence that says what to do.
+// Kinds of errors of a join, for errors.Is. Each error wraps one of these, or one of package discovery, in a sentence
+// that says what to do.
 var (
-	// ErrUnreachable : nobody answers at the hub's address.
+	// ErrUnreachable means that nobody answers at the hub's address.
 	ErrUnreachable = errors.New("the hub cannot be reached")
-	// ErrServerCertificate : the hub's certificate does not hold for the address or the
-	// time.
+	// ErrServerCertificate means that the hub's certificate is not valid for the address or the time.
 	ErrServerCertificate = errors.New("the hub's certificate does not fit")
-	// ErrTokenRejected : the hub does not accept the token.
+	// ErrTokenRejected means that the hub does not accept the token.
 	ErrTokenRejected = errors.New("the hub does not accept the join token")
-	// ErrDenied : the hub refused; see DeniedError.
+	// ErrDenied means that the hub refused; see DeniedError.
 	ErrDenied = errors.New("the hub refused the join")
-	// ErrFailed : the hub approved, but the certificate could not be issued.
+	// ErrFailed means that the hub approved, but the certificate could not be issued.
 	ErrFailed = errors.New("the hub could not issue the certificate")
-	// ErrDeadline : the hub did not decide in time.
+	// ErrDeadline means that the hub did not decide in time.
 	ErrDeadline = errors.New("the hub has not decided about the join in time")
-	// ErrMember : the member's own API does not answer as it should.
+	// ErrMember means that the member's own API does not answer as it should.
 	ErrMember = errors.New("the member cannot be asked for its id")
-	// ErrStateDir : the state directory cannot be used.
+	// ErrStateDir means that the state directory cannot be used.
 	ErrStateDir = errors.New("the state directory cannot be used")
-	// ErrOtherCluster : the state directory is that of another cluster.
+	// ErrOtherCluster means that the state directory is that of another cluster.
 	ErrOtherCluster = errors.New("the state directory belongs to another cluster")
-	// errStuck : the member has joined, but is not Ready.
+	// errStuck means that the member has joined, but is not Ready.
 	errStuck = errors.New("the cluster has joined, but is not ready")
-	// ErrRetired : the hub forgot this member; see RetiredError.
+	// ErrRetired means that the hub forgot this member; see RetiredError.
 	ErrRetired = errors.New("the hub has retired this cluster")
-	// ErrJoinedAgain : somebody has joined again in the place of this agent, whose certificate the hub has revoked.
+	// ErrJoinedAgain means that somebody has joined again in the place of this agent, whose certificate the hub has
+	// revoked.
 	ErrJoinedAgain = errors.New("this cluster has joined again")
-	// ErrNotJoined : there is nothing in the state directory to run with.
+	// ErrNotJoined means that there is nothing in the state directory to run with.
 	ErrNotJoined = errors.New("this member has not joined a hub yet")
 )
 
-// DeniedError is the hub's word about a join that it refused. It is an ErrDenied.
+// DeniedError is the hub's refusal of a join. It is an ErrDenied.
 type DeniedError struct {
 	// Reason is one of the reasons in package contract.
 	Reason string
-	// Message is the hub's sentence, which says what to do.
+	// Message is the hub's explanation, which says what to do.
 	Message string
 }
 
-// Error is the hub's sentence.
+// Error returns the hub's explanation.
 func (e *DeniedError) Error() string { return fmt.Sprintf("%v: %s", ErrDenied, e.Message) }
 
 // Unwrap makes it an ErrDenied.
 func (e *DeniedError) Unwrap() error { return ErrDenied }
 
-// RetiredError is the hub's word that it forgot this member. It is an ErrRetired.
+// RetiredError is the hub's statement that it forgot this member. It is an ErrRetired.
 type RetiredError struct {
 	// Cluster is the name that the member had.
 	Cluster string `json:"cluster"`
-	// At is when it was forgotten (RFC 3339), By who did it.
+	// At is when it was forgotten (RFC 3339), and By is who did it.
 	At string `json:"at"`
 	By string `json:"by"`
 }
@@ -69,11 +69,11 @@ func (e *RetiredError) Error() string {
 // Unwrap makes it an ErrRetired.
 func (e *RetiredError) Unwrap() error { return ErrRetired }
 
-// temporaryError is one after which it is worth while to try again.
+// temporaryError is an error after which a retry may succeed.
 type temporaryError struct {
 	error
 
-	// expected says that it is the ordinary course of things for a while.
+	// expected says that the error is normal for a while.
 	expected bool
 }
 

@@ -28,21 +28,22 @@ func Files(stateDir string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// Unfinished says whether files, as Files returned them, are those of an unfinished join, and of which cluster. A join as another cluster
-// cannot use them.
+// Unfinished returns the cluster of files, as Files returned them, and whether their join is unfinished. A join as
+// another cluster cannot use them.
 func Unfinished(files map[string][]byte) (cluster string, unfinished bool) {
 	who := identityIn(files)
 	return who.Cluster, len(files[KubeconfigFile]) == 0 && who.Cluster != ""
 }
 
-// JoinHash returns a hash of the join that files are of, and of its choice of OnRetire. It does not change when the certificate is renewed.
-// When it changes, a running agent has to take over the new files. It is empty without a certificate.
+// JoinHash returns a hash of the join that files belong to, and of its choice of OnRetire. A renewal of the
+// certificate does not change it. When it changes, a running agent has to take over the new files. It is empty
+// without a certificate.
 func JoinHash(files map[string][]byte) string {
 	cert := certificateIn(files)
 	if cert == nil {
 		return ""
 	}
-	const short = 16 // bytes, as many as the id of a join has
+	const short = 16 // bytes, as many as the ID of a join has
 	sum := sha256.Sum256([]byte(contract.JoinOf(cert.Subject.Organization) + "\n" + identityIn(files).OnRetire))
 	return hex.EncodeToString(sum[:short])
 }
@@ -71,8 +72,8 @@ func CheckFiles(files map[string][]byte) error {
 	return nil
 }
 
-// withoutLeft returns files without the mark that the member has left. The mark belongs to the directory in which `agent leave` was
-// stopped; elsewhere it would make an agent remove its files without telling the hub.
+// withoutLeft returns files without the mark that the member has left. The mark belongs to the directory in which
+// `agent leave` was interrupted; elsewhere it would make an agent remove its files without telling the hub.
 func withoutLeft(files map[string][]byte) (map[string][]byte, error) {
 	who := identityIn(files)
 	if !who.Left {
@@ -88,19 +89,20 @@ func withoutLeft(files map[string][]byte) (map[string][]byte, error) {
 	return out, nil
 }
 
-// isOtherJoin says whether two sets of files are of the same cluster and of different joins. The others may have no certificate.
+// isOtherJoin returns whether two sets of files are of different joins of the same cluster. The others may have no
+// certificate.
 func isOtherJoin(files, others map[string][]byte) bool {
 	cluster := identityIn(files).Cluster
 	return cluster != "" && cluster == identityIn(others).Cluster && certificateIn(files) != nil && !isSameJoin(files, others)
 }
 
-// isSameJoin says whether two sets of files have certificates of the same join.
+// isSameJoin returns whether two sets of files have certificates of the same join.
 func isSameJoin(files, others map[string][]byte) bool {
 	cert, other := certificateIn(files), certificateIn(others)
 	return cert != nil && other != nil && contract.JoinOf(cert.Subject.Organization) == contract.JoinOf(other.Subject.Organization)
 }
 
-// joinedAgain says whether files are of a later join of the same cluster than others, which may be unfinished.
+// joinedAgain returns whether files are of a later join of the same cluster than others; it may be unfinished.
 func joinedAgain(files, others map[string][]byte) bool {
 	if cluster := identityIn(files).Cluster; cluster == "" || cluster != identityIn(others).Cluster {
 		return false
@@ -117,14 +119,14 @@ func joinedAgain(files, others map[string][]byte) bool {
 		contract.JoinOf(cert.Subject.Organization) != contract.JoinOf(before.Subject.Organization)
 }
 
-// isFinished says whether a key belongs to the certificate in files.
+// isFinished returns whether a key belongs to the certificate in files.
 func isFinished(raw []byte, files map[string][]byte) bool {
 	key := parseKey(raw)
 	config, err := parseKubeconfig(files[KubeconfigFile])
 	return key != nil && err == nil && isOfJoin(key, config.CertData)
 }
 
-// certificateIn returns the certificate in files; nil if there is none that can be read.
+// certificateIn returns the certificate in files; nil if there is none, or it cannot be parsed.
 func certificateIn(files map[string][]byte) *x509.Certificate {
 	config, err := parseKubeconfig(files[KubeconfigFile])
 	if err != nil {
@@ -137,15 +139,15 @@ func certificateIn(files map[string][]byte) *x509.Certificate {
 	return cert
 }
 
-// replaceFiles makes a state directory contain these files and no others. The certificate is written last: if the process ends before, the
-// next one sees the old certificate and starts over.
+// replaceFiles makes a state directory contain these files and no others. The certificate is written last: if the
+// process is killed before, the next one sees the old certificate and starts over.
 func replaceFiles(stateDir string, files map[string][]byte) error {
 	s := state{dir: stateDir}
 	files, err := withoutLeft(files)
 	if err != nil {
 		return err
 	}
-	if err := s.remove(refusedFile); err != nil { // that was another join
+	if err := s.remove(refusedFile); err != nil { // it belongs to the other join
 		return err
 	}
 	for _, name := range []string{keyFile, renewalKeyFile, retiredFile, identityFile, KubeconfigFile} {

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/bootstrap"
 )
 
-// identity says which member a state directory belongs to, and which hub.
+// identity identifies the member and the hub of a state directory.
 type identity struct {
 	Cluster  string `json:"cluster"`
 	Server   string `json:"server"`
@@ -24,14 +24,14 @@ type identity struct {
 	Servers string `json:"servers,omitempty"`
 	// OnRetire says what happens to the objects in the member if the hub forgets it; empty is Keep.
 	OnRetire string `json:"onRetire,omitempty"`
-	// Pins are the hashes of the hub's authorities that the join was given, separated by commas. A join with the same hashes changes
-	// nothing, even if the hub has since had the agent trust other authorities.
+	// Pins are the hashes of the hub's authorities given to the join, separated by commas. A join with the same
+	// hashes changes nothing, even if the hub has since announced other authorities.
 	Pins string `json:"pins,omitempty"`
 	// Left says that the member has left the hub, and that the rest of the directory is still to be removed.
 	Left bool `json:"left,omitempty"`
 }
 
-// Choices for the objects that a hub made in a member, when the two part.
+// Values for what happens to the objects that a hub made in a member when the two part.
 const (
 	// Keep leaves the objects in the member.
 	Keep = "keep"
@@ -59,8 +59,8 @@ func (s state) identity() (*identity, error) {
 	return who, nil
 }
 
-// parseIdentity decodes the identity, and validates the name of the cluster: that is part of paths that are removed, and the file may come
-// from a Secret that others in the member can write.
+// parseIdentity decodes the identity and validates the name of the cluster: the name becomes part of paths that are
+// removed, and the file may come from a Secret that others in the member can write.
 func parseIdentity(raw []byte) (*identity, error) {
 	who := &identity{}
 	if err := json.Unmarshal(raw, who); err != nil {
@@ -72,7 +72,8 @@ func parseIdentity(raw []byte) (*identity, error) {
 	return who, nil
 }
 
-// isUnfinishedJoin says whether the join of this directory never finished: the directory has no credentials, and no journal of an agent that ran.
+// isUnfinishedJoin returns whether the join of this directory never finished: it has no credentials, and no journal
+// of an agent that ran.
 func (s state) isUnfinishedJoin(who *identity) (bool, error) {
 	raw, err := s.read(KubeconfigFile)
 	if raw != nil || err != nil {
@@ -98,8 +99,9 @@ func (s state) checkOwner(who *identity, cluster string) error {
 	return err
 }
 
-// claim makes the directory that of a member, unless it belongs to another one. A member that has joined keeps the address of its hub until
-// the join with another hub has succeeded (see finished), so that it can go back if that fails.
+// claim makes the directory that of a member, unless it belongs to another one. A member that has joined keeps the
+// address of its hub until the join with another hub has succeeded (see finished), so that it can go back if that
+// fails.
 func (s state) claim(who identity) error {
 	before, err := s.identity()
 	if err != nil {
@@ -110,7 +112,7 @@ func (s state) claim(who identity) error {
 			return err
 		}
 		if before.Left || before.Cluster != who.Cluster {
-			// If the key were kept, both joins would have it, and the rights of both.
+			// Otherwise both joins would share the key, and the rights of both.
 			if err := s.clear(before); err != nil {
 				return err
 			}
@@ -145,7 +147,7 @@ func (s state) clear(who *identity) error {
 	return s.remove(KubeconfigFile, keyFile, renewalKeyFile, retiredFile, refusedFile)
 }
 
-// setOnRetire changes what happens to the objects if the hub forgets the member; it changes nothing if onRetire is empty.
+// setOnRetire changes what happens to the objects if the hub forgets the member; an empty onRetire changes nothing.
 func (s state) setOnRetire(onRetire string) error {
 	who, err := s.identity()
 	if err != nil || who == nil || onRetire == "" || who.OnRetire == onRetire {
@@ -155,8 +157,8 @@ func (s state) setOnRetire(onRetire string) error {
 	return s.writeJSON(identityFile, who)
 }
 
-// finished records the address and hashes with which the member joined. The addresses that the agent learned since are kept, unless the
-// join was with another hub.
+// finished records the address and hashes with which the member joined. The addresses that the agent learned since
+// are kept, unless the join was with another hub.
 func (s state) finished(p discovery.Parameters, anew bool) error {
 	who, err := s.identity()
 	if err != nil || who == nil {
@@ -173,8 +175,8 @@ func (s state) finished(p discovery.Parameters, anew bool) error {
 	return s.writeJSON(identityFile, as)
 }
 
-// adoptIdentity takes over the changes from before to after that another process made: a join that found the member joined already, and
-// only changed its settings.
+// adoptIdentity applies the changes from before to after, which another process made: a join that found the member
+// joined already and only changed its settings.
 func (s state) adoptIdentity(before, after identity) error {
 	who, err := s.identity()
 	if err != nil || who == nil || who.Cluster != after.Cluster {

@@ -20,7 +20,8 @@ import (
 // DefaultDeadline is the default of Options.Deadline.
 const DefaultDeadline = 5 * time.Minute
 
-// probeTimeout bounds how long an agent that has joined asks the hub whether it is still a member: it can work without the hub.
+// probeTimeout bounds the check whether the hub still accepts an agent that has joined: the agent can work without
+// the hub.
 const probeTimeout = 5 * time.Second
 
 // Options are the options of a join.
@@ -34,7 +35,7 @@ type Options struct {
 	// OnRetire says what happens to the objects in the member if the hub forgets it: Keep or Remove. Empty leaves the earlier choice, which
 	// is Keep by default.
 	OnRetire string
-	// Rights are the rights that the agent needs in the member; Check looks whether it has them.
+	// Rights are the rights that the agent needs in the member; Check verifies them.
 	Rights []Right
 	// Deadline is how long to try; 0 means the default.
 	Deadline time.Duration
@@ -42,13 +43,14 @@ type Options struct {
 	Progress func(string)
 	// Clock is the clock of this machine; nil means the real one.
 	Clock clock.Clock
-	// Begun saves the state directory elsewhere as well, where the directory does not last. It is called before the hub is asked, and may be nil.
+	// Begun saves the state directory elsewhere, if the directory does not last. It is called before the hub is
+	// asked, and may be nil.
 	Begun func(context.Context) error
 	// Connection has the proxy and other settings of the connection to the hub; nil for the defaults.
 	Connection *rest.Config
-	// KeepSuperseded counts a member as joined although somebody else has renewed its certificate, as long as the certificate is valid. It
-	// is for an agent that starts, with arguments that may be those of its first start: it goes on working rather than wait for a join. A
-	// person who runs a join leaves it false.
+	// KeepSuperseded counts a member as joined although another process has renewed its certificate, as long as the
+	// certificate is valid. It is set for an agent that starts, whose arguments may be those of its first start: it
+	// goes on working rather than waiting for a join. A person who runs a join leaves it false.
 	KeepSuperseded bool
 }
 
@@ -65,8 +67,9 @@ type joining struct {
 	keepSuperseded bool
 }
 
-// Join makes the member known to the hub, and returns the configuration for the hub, which it also writes to the state directory for Load.
-// It does nothing for a member that has joined already and whose credentials the hub has not revoked. It continues a join that was stopped.
+// Join registers the member with the hub, and returns the configuration for the hub, which it also writes to the
+// state directory for Load. It does nothing if the member has joined already and the hub has not revoked its
+// credentials. It resumes an interrupted join.
 func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	j, err := begin(o)
 	if err != nil {
@@ -102,7 +105,7 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	return Load(o.StateDir, j.parameters.Cluster)
 }
 
-// Joined says whether the member has joined already, so that Join would do nothing.
+// Joined returns whether the member has joined already, so that Join would do nothing.
 func Joined(ctx context.Context, o Options) bool {
 	o.Progress = nil
 	j, err := begin(o)
@@ -149,7 +152,7 @@ func begin(o Options) (*joining, error) {
 	return j, nil
 }
 
-// noteAbandoned reports the remains, on another hub, of an unfinished join as another cluster or with that hub.
+// noteAbandoned reports what an unfinished join, as another cluster or with another hub, may have left on that hub.
 func (j *joining) noteAbandoned() error {
 	stage, cluster, err := StageOf(j.state.dir)
 	if stage != StageBegun || err != nil {
@@ -163,23 +166,23 @@ func (j *joining) noteAbandoned() error {
 	case cluster != j.parameters.Cluster:
 		j.progress(abandoned(*who))
 	case !slices.Contains(j.parameters.Servers, who.Server):
-		// It may be the same hub by another name, which is to have the cluster in a moment.
+		// It may be the same hub under another name, which will have the cluster in a moment.
 		j.progress(fmt.Sprintf("Joining %s as cluster %s was begun here before and never finished; if that is another hub than %s and has the cluster, run `hub forget %s` on that other one",
 			who.Server, cluster, j.parameters.Server, cluster))
 	}
 	return nil
 }
 
-// abandoned is the message about the remains of an unfinished join as another cluster.
+// abandoned returns the message about what an unfinished join as another cluster may have left.
 func abandoned(who identity) string {
 	return fmt.Sprintf("Joining %s as cluster %s was begun here before and never finished; if that hub has the cluster, run `hub forget %s` there", who.Server, who.Cluster, who.Cluster)
 }
 
-// Abandoned returns, for the files of an unfinished join, the message about its remains on its hub.
+// Abandoned returns the same message for the files of an unfinished join.
 func Abandoned(files map[string][]byte) string { return abandoned(identityIn(files)) }
 
-// obtain gets a certificate for the key of this join and saves both. It replaces a key whose request was refused at an earlier try or waits
-// with another token, since a new key may be requested again.
+// obtain gets a certificate for the key of this join and saves both. If the key's request was refused in an earlier
+// attempt, or is pending with another token, it makes a new key, which can be requested again.
 func (j *joining) obtain(ctx context.Context, ca []byte) error {
 	const tries = 2
 	var err error
@@ -212,14 +215,14 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 	return err
 }
 
-// key returns the key of this join. The key is saved everywhere before it is used: the first request uses up the token, and its answer is
-// of use only with this key.
+// key returns the key of this join. It is saved everywhere before it is used: the first request uses up the token,
+// and its answer is useless without the key.
 func (j *joining) key(ctx context.Context) (*ecdsa.PrivateKey, error) {
 	key, begun, err := j.state.key(keyFile)
 	if err != nil || j.begun == nil {
 		return key, err
 	}
-	// A key that exists is saved, too: the process that made it may have been killed before it saved the key.
+	// An existing key is saved as well: the process that made it may have been killed before it saved the key.
 	err = j.begun(ctx)
 	if err != nil && !begun {
 		err = errors.Join(err, j.state.forgetKey())
@@ -230,7 +233,7 @@ func (j *joining) key(ctx context.Context) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// checkCertificate returns an error unless a certificate is the requested one.
+// checkCertificate returns an error unless a certificate matches the request.
 func checkCertificate(cert []byte, key *ecdsa.PrivateKey, cluster string) error {
 	parsed, err := parseCertificate(cert)
 	if err != nil {

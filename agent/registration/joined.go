@@ -20,11 +20,11 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// errUnusable says that no client can be made of the credentials.
+// errUnusable says that the credentials do not make a client.
 var errUnusable = errors.New("the credentials are of no use")
 
-// joined returns the saved credentials, and false if they are of no use: they are of another hub, they have expired, or the hub rejects
-// them. If the hub cannot be asked, they count as usable.
+// joined returns the saved credentials, and false if they are unusable: of another hub, expired, or rejected by the
+// hub. If the hub does not answer, they count as usable.
 func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
 	config := j.state.credentialsOf(j.parameters)
 	if config == nil {
@@ -38,9 +38,9 @@ func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
 	return config, !revoked && (j.keepSuperseded || !j.superseded(cluster, cert))
 }
 
-// credentialsOf returns the saved credentials if they are of the cluster and the hub in the parameters, expired or not; otherwise nil. The
-// agent may have switched to another address of its hub since it joined, and the hub may have exchanged its authority, so the address and
-// the hashes of the join also identify the hub.
+// credentialsOf returns the saved credentials if they are for the cluster and the hub of the parameters, expired or
+// not; otherwise nil. The agent may have switched to another address since it joined, and the hub may have exchanged
+// its authority, so the address and the hashes of the join also identify the hub.
 func (s state) credentialsOf(p discovery.Parameters) *rest.Config {
 	config, err := Load(s.dir, p.Cluster)
 	if err != nil {
@@ -60,24 +60,24 @@ func (s state) credentialsOf(p discovery.Parameters) *rest.Config {
 	return config
 }
 
-// superseded says whether the hub has since issued a certificate to another process with a copy of this one; the hub renews only the
-// newest. Joining again locks out all other copies. The cluster is nil if the hub did not answer.
+// superseded returns whether the hub has since issued a certificate to another process with a copy of this one; the
+// hub renews only the newest. Joining again locks out all other copies. The cluster is nil if the hub did not answer.
 //
-// Only certificates of the same join are compared: those of an earlier join are revoked, and the hub's clock may have been set back between
-// two joins.
+// Only certificates of the same join are compared: those of an earlier join are revoked, and the hub's clock may have
+// been set back between two joins.
 func (j *joining) superseded(cluster *clusterv1alpha1.Cluster, cert *x509.Certificate) bool {
 	if cluster == nil {
 		return false
 	}
 	last := lastIssued(cluster)
 	if last == nil || contract.JoinOf(last.Subject.Organization) != contract.JoinOf(cert.Subject.Organization) || !last.NotBefore.After(cert.NotBefore) {
-		return false // a hub that was restored knows an earlier one
+		return false // a restored hub knows an older one
 	}
 	begun, err := j.state.begunKey(renewalKeyFile)
 	return err == nil && (begun == nil || !begun.PublicKey.Equal(last.PublicKey))
 }
 
-// lastIssued returns the certificate that the hub issued last to the agent of a cluster; nil if it is not recorded.
+// lastIssued returns the certificate that the hub last issued to a cluster's agent; nil if it is not recorded.
 func lastIssued(cluster *clusterv1alpha1.Cluster) *x509.Certificate {
 	var issued struct {
 		PEM string `json:"pem"`
@@ -92,8 +92,8 @@ func lastIssued(cluster *clusterv1alpha1.Cluster) *x509.Certificate {
 	return cert
 }
 
-// revoked asks the hub whether it still accepts the agent, and returns the Cluster; nil if the hub does not answer. If the address that the
-// agent had switched to fails, the addresses of the arguments are asked.
+// revoked asks the hub whether it still accepts the agent, and returns the Cluster; nil if the hub does not answer.
+// If the present address fails, it tries those of the arguments.
 func (j *joining) revoked(ctx context.Context, config *rest.Config) (*clusterv1alpha1.Cluster, bool) {
 	servers := []string{config.Host}
 	for _, server := range j.parameters.Servers {
@@ -115,7 +115,8 @@ func (j *joining) revoked(ctx context.Context, config *rest.Config) (*clusterv1a
 	return nil, false
 }
 
-// recorded reads the agent's Cluster from the hub at one address. It retries refusals, since a hub that has just started may refuse at first.
+// recorded reads the agent's Cluster from one address of the hub. It retries refusals, since a hub that has just
+// started may refuse at first.
 func (j *joining) recorded(ctx context.Context, config *rest.Config) (*clusterv1alpha1.Cluster, error) {
 	hubClient, err := newClient(config)
 	if err != nil {

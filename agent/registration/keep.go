@@ -15,24 +15,27 @@ import (
 )
 
 const (
-	// learnEvery is the interval at which the hub is asked for its authorities and addresses, and learnAgain the delay after a failure. A
-	// hub that exchanges its authority must announce both for longer, and an address that is given up must serve for longer.
+	// learnEvery is the interval at which the agent asks the hub for its authorities and addresses, and learnAgain
+	// the delay after a failure. A hub that exchanges its authority must announce both for longer, and an address
+	// that is given up must keep working for longer.
 	learnEvery = time.Hour
 	learnAgain = 10 * time.Minute
-	// learnSoon is the delay of that question after the hub was away, since it may have restarted with another authority; a jitter of six
-	// times that spares a hub to which all its agents return. An API that has just started may not know the new authority yet, so the
-	// question is asked learnTimes, each learnApart or up to twice that after the last answer.
+	// learnSoon is the delay of that request after an outage, since the hub may have restarted with another
+	// authority; a jitter of six times that spares a hub to which all its agents return. A freshly started API may
+	// not know the new authority yet, so the agent asks learnTimes, each learnApart to twice that after the last
+	// answer.
 	learnSoon  = 5 * time.Second
 	learnApart = 30 * time.Second
 	learnTimes = 3
-	// between is the least time between two renewals: if the clock is far off, each new certificate would look old.
+	// between is the minimum time between two renewals: if the clock is far off, every new certificate would look
+	// old.
 	between = time.Hour
-	// firstTry and lastTry are the shortest and the longest delay between retries.
+	// firstTry and lastTry are the shortest and the longest backoff of retries.
 	firstTry = 5 * time.Second
 	lastTry  = 10 * time.Minute
 	// callEvery is the interval at which an agent that the hub rejects looks for a rejoin token.
 	callEvery = 30 * time.Second
-	// askEvery bounds how often the agent asks the hub about its membership.
+	// askEvery is the minimum interval at which the agent asks for its membership.
 	askEvery = 10 * time.Second
 )
 
@@ -41,26 +44,27 @@ type rotator struct {
 	*Credentials
 
 	tries *backoff.ExponentialBackOff
-	// renewAt is when to renew the certificate, learnAt when to ask for the hub's authorities, and askAt when to ask for the membership;
-	// zero is never.
+	// renewAt is when to renew the certificate, learnAt when to ask for the hub's authorities, and askAt when to ask
+	// for the membership; zero means never.
 	renewAt, learnAt, askAt time.Time
 	// saveAt is when to retry saving the credentials in the member; zero if they are saved.
 	saveAt time.Time
-	// earliest is the earliest time of the next renewal, after one has just been made.
+	// earliest is the earliest time of the next renewal.
 	earliest time.Time
 	// asked is when the agent last asked for its membership.
 	asked time.Time
-	// lastLogged is the last message in the log, which is not repeated.
+	// lastLogged is the last logged message; it is not repeated.
 	lastLogged string
-	// isForbidden says that the hub gave the agent no rights when it last asked for its membership.
+	// isForbidden says that the agent had no rights on the hub when it last asked for its membership.
 	isForbidden bool
-	// learnMore is how many more times to ask soon for the hub's authorities, after the hub was away.
+	// learnMore is how many more times to ask soon for the hub's authorities, after an outage.
 	learnMore int
 }
 
-// Keep renews the certificate in time, follows the hub when it exchanges its authority, and rejoins with a token of the hub if the
-// certificate has expired. It runs until the context ends, which is no error. It returns a RetiredError if the hub has forgotten this
-// member, and an ErrJoinedAgain if somebody has joined again in its place (`agent join --install`).
+// Keep renews the certificate in time, follows the hub when it exchanges its authority, and rejoins with a token of
+// the hub if the certificate has expired. It runs until the context ends, which is no error. It returns a
+// RetiredError if the hub has forgotten this member, and an ErrJoinedAgain if somebody has joined again in its place
+// (`agent join --install`).
 func (c *Credentials) Keep(ctx context.Context) error {
 	k := &rotator{Credentials: c, tries: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(firstTry), backoff.WithMaxInterval(lastTry),
@@ -102,19 +106,19 @@ func (k *rotator) plan(earliest time.Time) {
 	cert := k.now().cert
 	k.renewAt = later(renewalAt(cert.NotBefore, cert.NotAfter, k.random()), earliest)
 	if contract.JoinOf(cert.Subject.Organization) == "" {
-		// It is of a version that knew no joins: with another one the hub knows it from a copy.
+		// It is from a version without join IDs. Renewed with one, it can be told from a copy.
 		k.renewAt = later(k.clock.Now().Add(time.Duration(k.random()*float64(between))), earliest)
 	}
 	k.earliest = earliest
 	k.tries.Reset()
 }
 
-// planLearning sets the time of the next question for the hub's authorities.
+// planLearning sets the time of the next request for the hub's authorities.
 func (k *rotator) planLearning(answered bool) {
 	var pause time.Duration
 	switch {
 	case !answered && k.learnMore > 0:
-		k.learnMore-- // a hub that is away fails other requests too, which begins this anew
+		k.learnMore-- // while the hub is away, other requests fail too and reset learnMore
 		pause = wait.Jitter(learnSoon, 5)
 	case !answered:
 		pause = wait.Jitter(learnAgain, 1)
@@ -128,7 +132,7 @@ func (k *rotator) planLearning(answered bool) {
 	k.learnAt = k.clock.Now().Add(pause)
 }
 
-// next returns the time until something is due.
+// next returns the time until the next action is due.
 func (k *rotator) next() time.Duration {
 	soonest := k.renewAt
 	for _, at := range []time.Time{k.learnAt, k.askAt, k.saveAt} {
@@ -139,7 +143,7 @@ func (k *rotator) next() time.Duration {
 	return max(soonest.Sub(k.clock.Now()), time.Millisecond)
 }
 
-// reconcile does everything that is due.
+// reconcile performs the actions that are due.
 func (k *rotator) reconcile(ctx context.Context) error {
 	if due(k.askAt, k.clock.Now()) {
 		if err := k.askRound(ctx); err != nil {
@@ -147,14 +151,14 @@ func (k *rotator) reconcile(ctx context.Context) error {
 		}
 	}
 	if due(k.learnAt, k.clock.Now()) {
-		k.recheckSecret() // it is as good a time as any
+		k.recheckSecret() // regularly, at the same interval
 		err := k.learnAuthorities(ctx)
 		k.planLearning(err == nil)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).V(1).Info("Could not ask the hub whom to trust", "reason", err.Error())
 		} else if now := k.now(); now.issuer != "" && now.issuer != now.trusts[0] {
-			// The hub has another authority sign by now, and will drop the one of before. All
-			// agents learn that within hours, and need not come at once.
+			// The hub now signs with another authority, and will drop the old one. All agents learn that within
+			// hours; jitter spreads their renewals.
 			soon := k.clock.Now().Add(time.Duration(k.random() * float64(between)))
 			if soon = later(soon, k.earliest); soon.Before(k.renewAt) {
 				k.renewAt = soon
@@ -175,12 +179,13 @@ func (k *rotator) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// renewRound renews the certificate, or sets the time of the next try. If the hub denies the renewal, only a rejoin token helps.
+// renewRound renews the certificate, or sets the time of the next attempt. If the hub denies the renewal, only a
+// rejoin token helps.
 func (k *rotator) renewRound(ctx context.Context) error {
 	err := k.renew(ctx)
 	if err == nil {
 		k.plan(k.clock.Now().Add(between))
-		// Whom to trust is asked then, too: it costs little more.
+		// The agent asks for the authorities at the same time, which costs little more.
 		k.learnAt = k.clock.Now()
 		return nil
 	}
@@ -192,7 +197,7 @@ func (k *rotator) renewRound(ctx context.Context) error {
 	return nil
 }
 
-// askRound asks the hub for the agent's membership, after a request was refused.
+// askRound asks for the agent's membership after the hub refused a request.
 func (k *rotator) askRound(ctx context.Context) error {
 	k.asked, k.askAt = k.clock.Now(), time.Time{}
 	is, retired, err := k.ask(ctx)
@@ -205,7 +210,7 @@ func (k *rotator) askRound(ctx context.Context) error {
 		return retired
 	case is == rejected:
 		why = "the hub does not accept its certificate"
-	case is == forbidden && wasForbidden: // at first it may have just joined, or the hub have just been started
+	case is == forbidden && wasForbidden: // not the first time, when it may have just joined, or the hub just started
 		why = "the hub gives it no rights"
 	}
 	if k.isForbidden = is == forbidden; is == known {
@@ -219,8 +224,8 @@ func (k *rotator) askRound(ctx context.Context) error {
 	return err
 }
 
-// tryRejoin looks for a rejoin token, and joins again if there is one. If there is none, it logs why the agent needs one, unless why is
-// empty. Its error is an ErrJoinedAgain.
+// tryRejoin looks for a rejoin token and joins again if there is one. If there is none and why is not empty, it logs
+// why the agent needs one. Its error is an ErrJoinedAgain.
 func (k *rotator) tryRejoin(ctx context.Context, why string) error {
 	serial := k.now().cert.SerialNumber
 	err := k.rejoin(ctx)
@@ -229,7 +234,7 @@ func (k *rotator) tryRejoin(ctx context.Context, why string) error {
 		return err
 	case err == nil:
 		k.lastLogged, k.isForbidden = "", false
-	case why == "": // it may need none
+	case why == "": // it may not need a token
 	case errors.Is(err, errNoCall):
 		k.logOnce(ctx, nil, "If another agent has this cluster by now, stop this one; if none has, the hub has to call this one back: run `hub token create --rejoin "+
 			k.who.Cluster+"` there", "reason", why)
@@ -243,7 +248,7 @@ func (k *rotator) tryRejoin(ctx context.Context, why string) error {
 	return nil
 }
 
-// logOnce logs a message, unless it is the same as the last one.
+// logOnce logs a message unless it repeats the last one.
 func (k *rotator) logOnce(ctx context.Context, err error, message string, values ...any) {
 	whole := message
 	if err != nil {

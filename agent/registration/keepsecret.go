@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// recheckSecret has the next save compare the Secret in the member with the credentials.
+// recheckSecret makes the next save compare the Secret in the member with the credentials.
 func (k *rotator) recheckSecret() {
 	if k.secretStore != nil {
 		k.secretStore.Recheck()
 	}
 }
 
-// saveToSecret saves changed credentials in the member, too. Its error is an ErrJoinedAgain.
+// saveToSecret saves changed credentials in the member. Its error is an ErrJoinedAgain.
 func (k *rotator) saveToSecret(ctx context.Context) error {
 	k.saveAt = time.Time{}
 	if k.secretStore == nil {

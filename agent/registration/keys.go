@@ -11,10 +11,10 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// keyType is the type of the PEM block of a private key.
+// keyType is the PEM block type of a private key.
 const keyType = "EC PRIVATE KEY"
 
-// key returns the key of a join or a renewal that was begun, or makes one and keeps it.
+// key returns the key of the pending join or renewal, or creates and saves one.
 func (s state) key(file string) (key *ecdsa.PrivateKey, begun bool, err error) {
 	if key, err = s.begunKey(file); key != nil || err != nil {
 		return key, key != nil, err
@@ -29,9 +29,9 @@ func (s state) key(file string) (key *ecdsa.PrivateKey, begun bool, err error) {
 	return key, false, s.write(file, raw)
 }
 
-// begunKey returns the key of a join or a renewal that was begun; nil if there is none. One that came to
-// its end just before the process was killed is none: the next join would be the same as this one, and
-// a copy of its certificate would keep the rights that are to be taken from it.
+// begunKey returns the key of a pending join or renewal; nil if there is none. A key whose join finished just before
+// the process was killed does not count: with it the next join would equal this one, and a copy of its certificate
+// would keep the rights that the join is to revoke.
 func (s state) begunKey(file string) (*ecdsa.PrivateKey, error) {
 	raw, err := s.read(file)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s state) begunKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// isOfJoin says whether a certificate is of the join of a key, be it of that key or renewed since.
+// isOfJoin returns whether a certificate belongs to the join of a key, be it for that key or renewed since.
 func isOfJoin(key *ecdsa.PrivateKey, certificate []byte) bool {
 	cert, err := parseCertificate(certificate)
 	if err != nil {
@@ -64,7 +64,7 @@ func isOfJoin(key *ecdsa.PrivateKey, certificate []byte) bool {
 	return err == nil && contract.JoinOf(cert.Subject.Organization) == contract.JoinID(public)
 }
 
-// parseKey reads a key; nil if there is none that can be read.
+// parseKey parses a key; nil if it is missing or malformed.
 func parseKey(raw []byte) *ecdsa.PrivateKey {
 	block, _ := pem.Decode(raw)
 	if block == nil {
@@ -77,7 +77,7 @@ func parseKey(raw []byte) *ecdsa.PrivateKey {
 	return key
 }
 
-// forgetKey ends a join that was begun.
+// forgetKey abandons a pending join.
 func (s state) forgetKey() error { return s.remove(keyFile) }
 
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {

@@ -10,7 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// keep writes what the agent runs with.
+// keep writes the kubeconfig for the hub.
 func (s state) keep(server, cluster string, ca, cert []byte, key *ecdsa.PrivateKey) error {
 	rawKey, err := encodeKey(key)
 	if err != nil {
@@ -30,8 +30,9 @@ func (s state) keep(server, cluster string, ca, cert []byte, key *ecdsa.PrivateK
 	return s.write(KubeconfigFile, raw)
 }
 
-// parseKubeconfig reads what keep wrote. What else a kubeconfig can have is refused: a command to run, and files to read and to send. It may
-// come out of a Secret of the member, for a command that somebody runs on a machine of his own.
+// parseKubeconfig parses what keep wrote. It refuses everything else that a kubeconfig can contain, such as commands
+// to run, or files to read and send: the text may come from a Secret of the member, and be used by a person's command
+// on another machine.
 func parseKubeconfig(raw []byte) (*rest.Config, error) {
 	parsed, err := clientcmd.Load(raw)
 	if err != nil {

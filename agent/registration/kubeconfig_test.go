@@ -11,7 +11,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// What it loads may come out of a Secret of a member that is in foreign hands.
+// TestAStateDirectoryNamesNoFileAndNoCommandOfTheMachine covers a state that was restored from a Secret of a
+// compromised member.
 func TestAStateDirectoryNamesNoFileAndNoCommandOfTheMachine(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

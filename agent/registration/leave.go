@@ -17,10 +17,11 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// leavePoll is the interval at which a leaving agent checks whether the hub has released it.
+// leavePoll is the interval at which a leaving agent checks whether the hub has forgotten the cluster.
 const leavePoll = 250 * time.Millisecond
 
-// Leave asks the hub to forget this member, and waits until it has. A member that the hub forgot already has left.
+// Leave asks the hub to forget this member, and waits until it has. If the hub has forgotten it already, Leave
+// succeeds.
 func (c *Credentials) Leave(ctx context.Context) error {
 	is, _, err := c.ask(ctx)
 	switch {
@@ -56,7 +57,7 @@ func (c *Credentials) Left(ctx context.Context) error {
 	return err
 }
 
-// askToLeave sets a condition on the Cluster by which its member asks to leave; an agent may write nothing but the status.
+// askToLeave sets the condition of the Cluster with which a member asks to leave: an agent may only write the status.
 func (c *Credentials) askToLeave(ctx context.Context) error {
 	hubClient, err := newClient(c.Config())
 	if err != nil {
@@ -84,17 +85,17 @@ func (c *Credentials) askToLeave(ctx context.Context) error {
 type Stage int
 
 const (
-	// StageNone : there is nothing in it.
+	// StageNone means that the directory is empty.
 	StageNone Stage = iota
-	// StageBegun : a join was begun and never finished, and no agent has run with it.
+	// StageBegun means that a join was begun but never finished, and no agent has run with the directory.
 	StageBegun
-	// StageJoined : the member has joined.
+	// StageJoined means that the member has joined.
 	StageJoined
-	// StageLeft : the member has left, and what it had of the hub was to be removed.
+	// StageLeft means that the member has left; removing its files was interrupted.
 	StageLeft
 )
 
-// StageOf returns the stage of a state directory, and its cluster.
+// StageOf returns the stage of a state directory and its cluster.
 func StageOf(stateDir string) (stage Stage, cluster string, err error) {
 	s := state{dir: stateDir}
 	who, err := s.identity()
@@ -114,8 +115,8 @@ func StageOf(stateDir string) (stage Stage, cluster string, err error) {
 	}
 }
 
-// Forget removes the agent's credentials and journal from a state directory. If it is stopped, the directory is marked as left, so that the
-// rest can be removed later.
+// Forget removes the agent's credentials and journal from a state directory. If it is interrupted, the directory is
+// marked as left, so that the rest can be removed later.
 func Forget(stateDir string) error {
 	s := state{dir: stateDir}
 	who, err := s.identity()
@@ -139,8 +140,8 @@ func Forget(stateDir string) error {
 	if err := s.remove(identityFile, lockFile); err != nil {
 		return err
 	}
-	// What an agent that was killed left where it answered, and where its journal was. What
-	// else is in the directory is not ours, and keeps it.
+	// Remove the socket of a killed agent and the empty directories. If the directory contains files of others, it
+	// stays.
 	_ = os.Remove(s.path("agent.sock"))
 	_ = os.Remove(s.path(journalDir))
 	_ = os.Remove(s.dir)

@@ -14,17 +14,17 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// membership says whether the hub accepts this agent as one of its members.
+// membership says whether the hub accepts this agent as the agent of a member.
 type membership int
 
 const (
-	// known : the hub knows the agent and lets it work.
+	// known means that the hub knows the agent and lets it work.
 	known membership = iota
-	// rejected : the hub does not accept the agent's certificate.
+	// rejected means that the hub rejects the agent's certificate.
 	rejected
-	// forbidden : the hub knows whose the certificate is, and gives it no rights.
+	// forbidden means that the hub authenticates the agent but grants it no rights.
 	forbidden
-	// gone : the hub forgot the member, and says so.
+	// gone means that the hub states that it forgot the member.
 	gone
 )
 
@@ -58,7 +58,7 @@ func (c *Credentials) ask(ctx context.Context) (membership, *RetiredError, error
 	}
 }
 
-// retirement reads the hub's record of members that it forgot. It returns nil if this member is not among them.
+// retirement reads the hub's record of forgotten members; nil if this member is not among them.
 func (c *Credentials) retirement(ctx context.Context, hubClient client.Reader) (*RetiredError, error) {
 	kept := &corev1.ConfigMap{}
 	err := hubClient.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName(c.who.Cluster)}, kept)

@@ -16,9 +16,9 @@ import (
 	"fairlead.dev/agent/registration/discovery"
 )
 
-// TestTheHashesOfTheFirstStartAreEnough has an agent trust an authority that its arguments do
-// not name, because the hub exchanged its authority since: it goes on with what it has, even
-// though the hub is away. With other hashes it joins anew.
+// TestTheHashesOfTheFirstStartAreEnough has the hub replace its authority, so that the agent trusts one that its
+// arguments do not name. With unchanged hashes it keeps its state, even while the hub is away; with other hashes it
+// joins anew.
 func TestTheHashesOfTheFirstStartAreEnough(t *testing.T) {
 	t.Parallel()
 	const nobody = "https://127.0.0.1:1"

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// The member is restored to what it was before the certificate was renewed and a person said that the objects stay. Then somebody deletes
-// the Secret.
+// TestTheSecretIsPutRightIfTheMemberWasRestored restores the member to a snapshot from before the certificate was
+// renewed and a person decided that the objects stay; then somebody deletes the Secret.
 func TestTheSecretIsPutRightIfTheMemberWasRestored(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -57,7 +57,7 @@ func TestTheSecretIsPutRightIfTheMemberWasRestored(t *testing.T) {
 	g.Expect(member.Get(t.Context(), m.key, live)).To(Succeed())
 	g.Expect(live.ResourceVersion).To(Equal(version), "nothing is written that is there")
 
-	// Somebody joins again before the agent has noticed that the member was restored.
+	// Somebody joins again before the agent has noticed the restore of the member.
 	later, err := Files(joinedTo(t, "https://127.0.0.1:1", of.cert, of.agentOf(t, "a-later-join", time.Now()), of.key))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(member.Delete(t.Context(), live)).To(Succeed())

@@ -10,15 +10,14 @@ import (
 // dialFunc connects to an address.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// redialed returns a function that connects as another one does, or as clients of Kubernetes do
-// if that is nil, and tells each time it did so after the first. All requests share a
-// connection, which lasts for as long as the server does. So whoever connects again found a
-// server that was started anew, even if nothing was asked of it in the moment it was away.
+// redialed wraps a dial function, or the default of Kubernetes clients if it is nil, and calls again for every
+// connection after the first. All requests share one connection, which lasts as long as the server. So a new
+// connection means that the server was restarted, even if no request failed meanwhile.
 func redialed(dial dialFunc, again func()) dialFunc {
 	dial = dialer(dial)
 	var connected atomic.Bool
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		// Requests that come first at the same time connect at the same time.
+		// Concurrent first requests may connect concurrently.
 		before := connected.Load()
 		conn, err := dial(ctx, network, address)
 		if err != nil {
@@ -32,7 +31,7 @@ func redialed(dial dialFunc, again func()) dialFunc {
 	}
 }
 
-// dialer returns a function to connect with, as clients of Kubernetes do if there is none.
+// dialer returns a dial function, the default of Kubernetes clients if it is nil.
 func dialer(dial dialFunc) dialFunc {
 	if dial != nil {
 		return dial

@@ -20,7 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// publicHub is a hub that answers, and shows whom to trust.
+// publicHub is a hub that serves its public cluster-info, with the authorities to trust.
 type publicHub struct {
 	*httptest.Server
 	// ca are the authorities that it names, in PEM, and asked is how often somebody wanted to know.

@@ -18,30 +18,31 @@ import (
 )
 
 const (
-	// refusalLasts is how long a hub has to refuse an agent, again and again, until the refusal counts. A hub that starts and has not read
-	// its roles yet refuses for a moment agents that it admits afterwards.
+	// refusalLasts is how long a hub has to refuse an agent, again and again, until the refusal counts. A hub that is
+	// starting and has not read its roles yet may briefly refuse agents that it admits afterwards.
 	refusalLasts = time.Minute
-	// refusalHolds is how long a shorter refusal is remembered while the hub is silent. It is longer than the interval at which a refused
-	// agent asks (callEvery).
+	// refusalHolds is how long a shorter refusal is remembered while the hub is silent. It exceeds the interval at
+	// which a refused agent asks (callEvery).
 	refusalHolds = 2 * time.Minute
-	// maxStatus bounds how many bytes of an answer are read to tell whether an API server sent it; a Status has a few hundred.
+	// maxStatus bounds the part of an answer that is read to tell whether an API server sent it, in bytes; a Status
+	// has a few hundred.
 	maxStatus = 64 << 10
 	// protobufMagic is the prefix of objects in Kubernetes' protobuf encoding.
 	protobufMagic = "k8s\x00"
 )
 
-// refusalTracker records how long the hub has refused the agent's reads of its own Cluster, which tell whether it is still a member (see
-// ask). Other requests say less: a hub that lost the namespace of the Works refuses to list them, and a hub of another version refuses
-// resources that it does not know. It is safe for use by many goroutines.
+// refusalTracker records how long the hub has refused the agent's reads of its own Cluster, which tell whether it is
+// still a member (see ask). Other requests say less: a hub that lost the namespace of the Works refuses to list them,
+// and a hub of another version refuses resources that it does not know. It is safe for concurrent use.
 type refusalTracker struct {
 	mu sync.Mutex
 	// first and last are the times of the first and the last refusal since the hub admitted the agent; zero if there was none.
 	first, last time.Time
-	// confirmed and lastConfirmed are the same for refusals at which the hub also showed its public ConfigMaps.
+	// confirmed and lastConfirmed are the same for refusals after which the hub also served its public ConfigMaps.
 	confirmed, lastConfirmed time.Time
 }
 
-// granted notes that the hub admitted the agent, and returns whether that ends a lasting refusal.
+// granted records that the hub admitted the agent, and returns whether that ends a lasting refusal.
 func (r *refusalTracker) granted() (after bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +51,7 @@ func (r *refusalTracker) granted() (after bool) {
 	return after
 }
 
-// restore sets a lasting refusal that began at a time, from the state directory.
+// restore sets a lasting refusal, read from the state directory.
 func (r *refusalTracker) restore(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,13 +59,13 @@ func (r *refusalTracker) restore(since time.Time) {
 	r.confirmed, r.lastConfirmed = r.first, r.last
 }
 
-// confirm notes that a hub which refuses the agent also showed its public ConfigMaps. An API server that cannot read its roles, because its
-// database is down, refuses these as well, and refuses all agents.
+// confirm records that a hub that refuses the agent also served its public ConfigMaps. An API server that cannot read
+// its roles, because its database is down, refuses these as well, to every agent.
 func (r *refusalTracker) confirm(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.first.IsZero() {
-		return // it has let the agent in meanwhile
+		return // it has admitted the agent meanwhile
 	}
 	if r.confirmed.IsZero() || now.Sub(r.lastConfirmed) >= refusalHolds && !r.isLasting() {
 		r.confirmed = now
@@ -72,7 +73,7 @@ func (r *refusalTracker) confirm(now time.Time) {
 	r.lastConfirmed = now
 }
 
-// refused notes a refusal.
+// refused records a refusal.
 func (r *refusalTracker) refused(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +83,7 @@ func (r *refusalTracker) refused(now time.Time) {
 	r.last = now
 }
 
-// isLasting says whether the refusal has lasted for refusalLasts. The caller holds the lock.
+// isLasting returns whether the refusal has lasted for refusalLasts. The caller holds the lock.
 func (r *refusalTracker) isLasting() bool {
 	return !r.confirmed.IsZero() && r.lastConfirmed.Sub(r.confirmed) >= refusalLasts
 }
@@ -97,7 +98,7 @@ func (r *refusalTracker) refusedSince(now time.Time) (since time.Time, lasts boo
 	return r.first, lasts
 }
 
-// observe notes an answer, and returns whether it ends a lasting refusal.
+// observe records an answer, and returns whether it ends a lasting refusal.
 func (r *refusalTracker) observe(request *http.Request, response *http.Response, now time.Time) (ends bool) {
 	if request.Method != http.MethodGet {
 		return false
@@ -113,13 +114,13 @@ func (r *refusalTracker) observe(request *http.Request, response *http.Response,
 	return false
 }
 
-// isGroupRequest says whether a request is for objects of an API group.
+// isGroupRequest returns whether a request is for objects of an API group.
 func isGroupRequest(request *http.Request, group string) bool {
 	return strings.HasPrefix(request.URL.Path, "/apis/"+group+"/")
 }
 
-// isByAPI says whether a refusal was sent by an API server, whose refusals are Status objects, and not by a proxy in front of it, which
-// knows nothing about agents. The body can be read again afterwards.
+// isByAPI returns whether a refusal was sent by an API server, whose refusals are Status objects, and not by a proxy
+// in front of it, which knows nothing about agents. The body can be read again afterwards.
 func isByAPI(response *http.Response) bool {
 	begin, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
 	rest := io.Reader(response.Body)
@@ -147,26 +148,27 @@ func unzipped(raw []byte) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(reader, maxStatus))
 }
 
-// readCloser reads from one and closes another.
+// readCloser combines a Reader and a Closer.
 type readCloser struct {
 	io.Reader
 	io.Closer
 }
 
-// brokenReader returns the error that broke off an answer.
+// brokenReader returns the error that interrupted an answer.
 type brokenReader struct{ err error }
 
 // Read returns the error.
 func (f brokenReader) Read([]byte) (int, error) { return 0, f.err }
 
-// Refused returns since when the hub refuses this agent, zero if it does not, and whether the refusal is lasting: then it counts until the
-// hub admits the agent, even while the hub is silent. Silence is no refusal. Another agent may have joined in the place of a refused one,
-// whose journal may then be outdated.
+// Refused returns since when the hub refuses this agent, zero if it does not, and whether the refusal is lasting:
+// then it counts until the hub admits the agent, even while the hub is silent. Silence is not a refusal. Another
+// agent may have joined in place of a refused one, whose journal may then be outdated.
 func (c *Credentials) Refused() (since time.Time, lasts bool) {
 	return c.refusals.refusedSince(c.clock.Now())
 }
 
-// recallRefusal reads a lasting refusal from the state directory: the hub may be silent now, and have refused the agent before it restarted.
+// recallRefusal reads a lasting refusal from the state directory: the hub may have refused the agent before a
+// restart, and be silent now.
 func (c *Credentials) recallRefusal() error {
 	raw, err := c.state.read(refusedFile)
 	if raw == nil || err != nil {
@@ -180,7 +182,7 @@ func (c *Credentials) recallRefusal() error {
 	return nil
 }
 
-// keepRefusal writes a lasting refusal to the state directory, and removes one that has ended.
+// keepRefusal saves a lasting refusal to the state directory, and removes one that has ended.
 func (k *rotator) keepRefusal(ctx context.Context) {
 	since, lasts := k.Refused()
 	raw, err := k.state.read(refusedFile)

@@ -28,7 +28,7 @@ type answer struct {
 	code   int
 	body   string
 	gzip   bool
-	// shown says that the hub showed what everybody may see at the same time.
+	// shown is whether the hub served its public information at the same time.
 	shown bool
 }
 

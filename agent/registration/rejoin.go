@@ -18,19 +18,20 @@ import (
 // errNoCall says that the hub has no rejoin token for this agent.
 var errNoCall = errors.New("the hub has no token for this agent")
 
-// rejectedFor is how long a token that the hub refused is not tried again. An API that lags behind others or has just started may accept it later.
+// rejectedFor is how long a refused token is not retried. An API server that lags behind or has just started may
+// accept it later.
 const rejectedFor = 3 * time.Minute
 
-// rejection is the hub's refusal of a token.
+// rejection records that the hub refused a token.
 type rejection struct {
 	err error
-	// until is when the token is tried again; zero is never.
+	// until is when the token may be retried; zero means never.
 	until time.Time
 }
 
-// rejoin gets a new certificate with a token that an operator of the hub left for this agent, sealed with the key of its last certificate,
-// or with the token of the arguments if that was not used yet. It returns an ErrJoinedAgain if somebody has joined in its place and saved
-// the credentials in the member.
+// rejoin gets a new certificate with a token that an operator of the hub left for this agent, sealed with the key of
+// its last certificate, or with the token of the arguments if that has not been used. It returns an ErrJoinedAgain if
+// somebody has joined in its place and saved the credentials in the member.
 func (c *Credentials) rejoin(ctx context.Context) error {
 	if c.secretStore != nil {
 		if err := c.secretStore.Superseded(ctx, c.state.dir); errors.Is(err, ErrJoinedAgain) {
@@ -54,7 +55,7 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 		rejected, found := c.rejectedTokens[token]
 		switch {
 		case found && rejected.until.IsZero():
-			continue // what it needs is another token
+			continue // another token is needed
 		case found && c.clock.Now().Before(rejected.until):
 			first = cmp.Or(first, rejected.err)
 			continue
@@ -101,17 +102,18 @@ func (c *Credentials) rejoinWith(ctx context.Context, token string) error {
 	return nil
 }
 
-// reject remembers a token that the hub refused, unless the failure had another cause.
+// reject records a token that the hub refused, unless the failure had another cause.
 func (c *Credentials) reject(token string, err error) {
 	switch {
-	case errors.Is(err, ErrDenied), errors.Is(err, discovery.ErrToken): // the hub decided, or never will
+	case errors.Is(err, ErrDenied), errors.Is(err, discovery.ErrToken): // the hub decided, or the token is malformed
 		c.rejectedTokens[token] = rejection{err: err}
 	case errors.Is(err, ErrTokenRejected):
 		c.rejectedTokens[token] = rejection{err: err, until: c.clock.Now().Add(rejectedFor)}
 	}
 }
 
-// rejoinTokens returns the tokens that wait for this agent. The one for its newest key is first; the others are probably used up.
+// rejoinTokens returns the tokens left for this agent. The one for its newest key is first; the others are probably
+// used up.
 func (c *Credentials) rejoinTokens(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -125,7 +127,7 @@ func (c *Credentials) rejoinTokens(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var keys []*ecdsa.PrivateKey
-	// The agent may not have fetched the last certificate that the hub issued to it, by a join or a renewal.
+	// The agent may not have fetched the last certificate that the hub issued, in a join or a renewal.
 	for _, file := range []string{keyFile, renewalKeyFile} {
 		begun, err := c.state.begunKey(file)
 		if err != nil {

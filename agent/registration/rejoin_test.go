@@ -24,7 +24,7 @@ import (
 // caller is a hub that calls an agent back.
 type caller struct {
 	info, calls map[string]string
-	// refuses is the status with which it refuses requests; 0 has it take them, and deny them.
+	// refuses is the status of refused requests; 0 makes the hub accept them, and deny them afterwards.
 	refuses atomic.Int32
 	// asked counts the requests.
 	asked atomic.Int32
@@ -39,7 +39,7 @@ func (h *caller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(err) // it would be a mistake in this test
 		}
 		w.WriteHeader(code)
-		_, _ = w.Write(text) // who has gone need not know
+		_, _ = w.Write(text) // the caller may be gone
 	}
 	refuses := int(h.refuses.Load())
 	switch {
@@ -97,7 +97,7 @@ func TestATokenThatTheHubDidNotAcceptIsTriedAgainAndOneThatItDeniedIsNot(t *test
 			g.Expect(c.rejoin(t.Context())).To(MatchError(ErrTokenRejected), "it says what is in the way, and not something else each time")
 			g.Expect(hub.asked.Load()).To(Equal(asked), "it is not asked again and again")
 
-			// The hub is as it should be by now, and decides.
+			// The hub works again by now, and decides.
 			hub.refuses.Store(0)
 			now.Step(rejectedFor)
 			g.Expect(c.rejoin(t.Context())).To(MatchError(ErrDenied))

@@ -19,12 +19,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// renewalDeadline bounds one try to renew.
+// renewalDeadline bounds one attempt to renew.
 const renewalDeadline = 2 * time.Minute
 
-// renew gets a certificate for a new key, saves both and switches to them. The hub renews only the certificate that it issued last, so the
-// key is saved to the disk, and to the Secret if there is one, before the request: if the process ends in between, the next try can fetch
-// the issued certificate, whichever of the two is left.
+// renew gets a certificate for a new key, saves both and switches to them. The hub renews only the certificate that
+// it issued last, so the key is saved to the disk, and to the Secret if there is one, before the request: if the
+// process is killed in between, the next attempt can fetch the issued certificate, whichever of the two is left.
 func (c *Credentials) renew(ctx context.Context) error {
 	key, begun, err := c.state.key(renewalKeyFile)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Credentials) renew(ctx context.Context) error {
 		return err
 	}
 	j := c.joining(c.discoveryParameters(), renewalDeadline)
-	// An abandoned request may have been denied, and be for an older key.
+	// An abandoned request may have been denied, or be for an older key.
 	if err := hubClient.Delete(ctx, desired.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing an older request from the hub: %w", err)
 	}
@@ -80,9 +80,10 @@ func (c *Credentials) renew(ctx context.Context) error {
 	return nil
 }
 
-// saveRenewalKey saves the key of a renewal in the member, too; also one of an earlier renewal, which may be on this disk only because the
-// member did not take it then. Without it, a new pod would have a certificate that the hub does not renew any more. A certificate that is
-// about to expire is renewed even if saving fails: the agent would be cut off for certain.
+// saveRenewalKey saves the key of a renewal in the member, too; also that of an earlier renewal, which may be only on
+// this disk because the member was unavailable. Without the key, a new pod would have a certificate that the hub no
+// longer renews. A certificate that is about to expire is renewed even if saving fails, since otherwise the agent
+// would certainly be locked out.
 func (c *Credentials) saveRenewalKey(ctx context.Context) error {
 	if c.secretStore == nil {
 		return nil
@@ -95,7 +96,8 @@ func (c *Credentials) saveRenewalKey(ctx context.Context) error {
 	return nil
 }
 
-// renewalRequest returns the request for a certificate of the same join. An agent that joined before joins had ids gets a new id.
+// renewalRequest returns the request for a certificate of the same join. A join from before join IDs existed gets a
+// new ID.
 func (c *Credentials) renewalRequest(key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
 	join := contract.JoinOf(c.now().cert.Subject.Organization)
 	if join == "" {
@@ -113,7 +115,7 @@ func (c *Credentials) renewalRequest(key *ecdsa.PrivateKey) (*certificatesv1.Cer
 	return out, nil
 }
 
-// issuedFor returns the certificate that the hub issued last, if it is for this key; otherwise nil.
+// issuedFor returns the certificate that the hub issued last if it is for this key; otherwise nil.
 func (c *Credentials) issuedFor(ctx context.Context, hubClient client.Reader, key *ecdsa.PrivateKey) ([]byte, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := hubClient.Get(ctx, client.ObjectKey{Name: c.who.Cluster}, cluster); err != nil {
@@ -139,7 +141,7 @@ func (c *Credentials) renewed(ctx context.Context, cert []byte, key *ecdsa.Priva
 	return nil
 }
 
-// joining returns the state of a join, for an agent that has joined.
+// joining returns a joining for an agent that has already joined.
 func (c *Credentials) joining(p discovery.Parameters, timeout time.Duration) *joining {
 	quiet := func(string) {}
 	out := &joining{

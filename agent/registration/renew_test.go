@@ -37,7 +37,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// renewer is a hub that renews the certificate that it issued last and no other, and an agent of it whose state is on a disk and in a Secret.
+// renewer is a hub that renews only the certificate that it issued last, and an agent of it whose state is on a disk
+// and in a Secret.
 type renewer struct {
 	t         *testing.T
 	authority authority
@@ -50,11 +51,11 @@ type renewer struct {
 	mu       sync.Mutex
 	last     *x509.Certificate
 	requests map[string]*certificatesv1.CertificateSigningRequest
-	// steps counts what an agent asked of hub and member, and killed is at which of them it is killed: before it is done, or, of
-	// the uneven ones, after.
+	// steps counts the agent's requests to hub and member, two steps for each. At step killed the agent is killed:
+	// before the request takes effect, or after it if the step is odd.
 	steps, killed int
 	kill          context.CancelFunc
-	// awayFor is how many writes the member does not take.
+	// awayFor is how many writes the member refuses.
 	awayFor int
 }
 
@@ -91,7 +92,7 @@ func newRenewer(t *testing.T) *renewer {
 	return h
 }
 
-// dies counts a step, and says whether the agent is dead by now.
+// dies counts a step, and returns whether the agent is dead by then.
 func (h *renewer) dies() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +124,7 @@ func (h *renewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.dies() {
 		panic(http.ErrAbortHandler)
 	}
-	body, _ := io.ReadAll(r.Body) // who has gone need not know
+	body, _ := io.ReadAll(r.Body) // the caller may be gone
 	code, answer := h.answer(r, body)
 	if h.dies() {
 		panic(http.ErrAbortHandler)
@@ -212,8 +213,8 @@ func (h *renewer) openAt(ctx context.Context, dir string, now clock.Clock) *Cred
 	return c
 }
 
-// renewUntil has an agent that starts with a directory renew its certificate, twice if the first try fails, until it is killed at a step.
-// It says whether it was, and otherwise checks what it has.
+// renewUntil starts an agent with a directory and renews its certificate, with one retry, until it is killed at a
+// step. It returns whether it was killed; if not, it checks what the agent has.
 func (h *renewer) renewUntil(dir string, killed int) (wasKilled bool) {
 	h.t.Helper()
 	g := NewWithT(h.t)
@@ -243,7 +244,7 @@ func (h *renewer) renewUntil(dir string, killed int) (wasKilled bool) {
 	return false
 }
 
-// holds says whether an agent, and its Secret, have the certificate that was issued last, and its key.
+// holds checks that the agent and its Secret have the latest certificate, and its key.
 func (h *renewer) holds(g Gomega, c *Credentials) {
 	now := c.now()
 	g.Expect(now.cert.Raw).To(Equal(h.last.Raw))
@@ -256,8 +257,9 @@ func (h *renewer) holds(g Gomega, c *Credentials) {
 	g.Expect(kept.Data).To(Equal(files))
 }
 
-// An agent is killed at any step of a renewal, with its disk left or not; the member may not take a key at first. Whoever starts then has the
-// certificate that the hub issued last, with its key, or gets it.
+// TestARenewalIsGoneOnWithWhereverItWasKilled kills an agent at every step of a renewal, with or without its disk
+// being lost; the member may refuse the first write of a key. The next agent must have, or get, the certificate that
+// the hub issued last, with its key.
 func TestARenewalIsGoneOnWithWhereverItWasKilled(t *testing.T) {
 	t.Parallel()
 	for _, awayFor := range []int{0, 1} {
@@ -282,7 +284,8 @@ func TestARenewalIsGoneOnWithWhereverItWasKilled(t *testing.T) {
 	}
 }
 
-// To be without a key that outlasts the pod is better than to be without a certificate.
+// TestACertificateThatEndsSoonIsRenewedThoughTheMemberDoesNotKeepTheKey checks the lesser evil: a key that does not
+// outlast the pod is better than no certificate.
 func TestACertificateThatEndsSoonIsRenewedThoughTheMemberDoesNotKeepTheKey(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

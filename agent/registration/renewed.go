@@ -6,15 +6,15 @@ import (
 	"maps"
 )
 
-// Renewed returns files of a join as they are kept elsewhere by now: the agent that runs with them may have renewed its certificate, or been
-// told other addresses, since they were read. What was said at a join that had nothing else to do, and whether a join was begun, is that of
-// the files. If what is kept is of another join, or has an earlier certificate of the same one, the files are returned as they are.
+// Renewed updates the files of a join with the kept ones: the agent that runs with them may have renewed its
+// certificate, or learned other addresses, since they were read. Settings, and whether a join is pending, are taken
+// from files. If kept is of another join, or has an older certificate of the same join, files are returned unchanged.
 func Renewed(files, kept map[string][]byte) (map[string][]byte, error) {
 	if !isSameJoin(files, kept) || identityIn(files).Cluster != identityIn(kept).Cluster {
 		return files, nil
 	}
 	if certificateIn(files).NotBefore.After(certificateIn(kept).NotBefore) {
-		return files, nil // somebody put the Secret back, from a backup, say
+		return files, nil // somebody restored the Secret, from a backup for instance
 	}
 	who := identityIn(files)
 	if now := identityIn(kept); now.Server == who.Server {

@@ -24,8 +24,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// errOutworn says that the request for this key was refused before this try, or was made with another token and waits for an operator, who
-// may never accept it. A new key is needed.
+// errOutworn says that the request for this key was refused before this attempt, or was made with another token and
+// waits for an operator, who may never approve it. A new key is needed.
 var errOutworn = errors.New("the request was refused at an earlier try, or is of another token")
 
 // request asks the hub to certify a key, and waits for the answer.
@@ -60,19 +60,19 @@ func (j *joining) bearer(ca []byte) *rest.Config {
 	return config
 }
 
-// newRequest returns the request of the key of this join. Its name comes from the key, so
-// that it is found again after a restart.
+// newRequest returns the request for the key of this join. Its name is derived from the key, so that it is found
+// again after a restart.
 func (j *joining) newRequest(key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
 	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a public key: %w", err)
 	}
-	const short = 6 // bytes of a hash that tell the keys of one member apart
+	const short = 6 // bytes of the hash, enough to tell the keys of one member apart
 	sum := sha256.Sum256(public)
 	return newRequest(j.parameters.Cluster+"-"+hex.EncodeToString(sum[:short]), j.parameters.Cluster, j.memberID, contract.JoinID(public), key)
 }
 
-// newRequest returns a request for the certificate of the agent of a cluster, of the join with an id.
+// newRequest returns a request for the certificate of a cluster's agent, for the join with this ID.
 func newRequest(name, cluster, memberID, join string, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
 		CommonName:   contract.AgentUser(cluster),
@@ -110,7 +110,7 @@ func (j *joining) create(ctx context.Context, hubClient client.Client, desired *
 			return settling(j.tokenRejected())
 		case apierrors.IsForbidden(err):
 			if err = j.mayNotAsk(ctx, hubClient, desired.Name, err); errors.Is(err, ErrTokenRejected) {
-				err = settling(err) // a hub that starts may not know yet who may do what
+				err = settling(err) // a hub that is starting may not have loaded its RBAC yet
 			}
 			return err
 		default:
@@ -120,8 +120,8 @@ func (j *joining) create(ctx context.Context, hubClient client.Client, desired *
 	return created, err
 }
 
-// mayNotAsk returns the error for a request that may not be created, or nil if it exists already. A token that is used up still allows
-// reading requests, and ours may be among them if this join was stopped before.
+// mayNotAsk returns the error for a request that may not be created, or nil if it exists already. A token that is
+// used up still allows reading requests, and this join's may exist if the join was interrupted before.
 func (j *joining) mayNotAsk(ctx context.Context, hubClient client.Client, name string, forbidden error) error {
 	who := &authenticationv1.SelfSubjectReview{}
 	if err := hubClient.Create(ctx, who); err != nil || !slices.Contains(who.Status.UserInfo.Groups, contract.UsedTokenGroup) {
@@ -139,7 +139,7 @@ func (j *joining) mayNotAsk(ctx context.Context, hubClient client.Client, name s
 	return nil
 }
 
-// await polls until the request is decided. Ours says that this process created it.
+// await polls until the request is decided. ours says that this process created it.
 func (j *joining) await(
 	ctx context.Context, hubClient client.Client, desired *certificatesv1.CertificateSigningRequest, ours bool,
 ) ([]byte, error) {
@@ -149,7 +149,7 @@ func (j *joining) await(
 		err := hubClient.Get(ctx, client.ObjectKeyFromObject(desired), live)
 		switch {
 		case apierrors.IsNotFound(err):
-			// The hub drops requests after a while. The same one may be made again.
+			// The hub garbage-collects requests after a while; the same one may be created again.
 			err := hubClient.Create(ctx, desired.DeepCopy(), client.FieldOwner(contract.FieldManagerAgent))
 			if apierrors.IsForbidden(err) {
 				err = j.mayNotAsk(ctx, hubClient, desired.Name, err)
@@ -199,8 +199,8 @@ func (j *joining) answer(live *certificatesv1.CertificateSigningRequest, ours bo
 	}
 }
 
-// isHeldForOther says whether a request that was made with another token waits for an operator. A request that the hub has not looked at
-// yet is decided once the hub is back.
+// isHeldForOther returns whether a request that was made with another token waits for an operator. A request that the
+// hub has not looked at yet will be decided when the hub is back.
 func (j *joining) isHeldForOther(live *certificatesv1.CertificateSigningRequest) bool {
 	return len(live.Status.Conditions) == 0 && live.Annotations[contract.PendingAnnotation] != "" &&
 		live.Spec.Username != contract.BootstrapUserPrefix+j.parameters.TokenID
@@ -210,7 +210,8 @@ func (j *joining) undecidedError(name string) error {
 	return fmt.Errorf("%w: request %s is neither granted nor refused; look whether `hub serve` runs, then run the same command again", ErrDeadline, name)
 }
 
-// tokenUsed returns the error for a token that has no uses left. The hub's API may refuse such a token before the hub itself can.
+// tokenUsed returns the error for a token without uses left. The hub's API may refuse such a token before the hub can
+// explain it.
 func (j *joining) tokenUsed() error {
 	return &DeniedError{
 		Reason: contract.ReasonTokenUsed,

@@ -9,7 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// OnRetire returns the choice that was made when the member joined: Keep or Remove the objects if the hub forgets the member.
+// OnRetire returns the choice made at the join: Keep or Remove the objects if the hub forgets the member.
 func (c *Credentials) OnRetire() string {
 	if c.who.OnRetire == Remove {
 		return Remove
@@ -17,8 +17,8 @@ func (c *Credentials) OnRetire() string {
 	return Keep
 }
 
-// Retire notes that the hub forgot this member. An agent that starts again must not go on as
-// if nothing had been said.
+// Retire records that the hub forgot this member, so that a restarted agent does not go on as if nothing had
+// happened.
 func (c *Credentials) Retire(ctx context.Context, retired *RetiredError) error {
 	if err := c.state.writeJSON(retiredFile, retired); err != nil || c.secretStore == nil {
 		return err
@@ -26,8 +26,8 @@ func (c *Credentials) Retire(ctx context.Context, retired *RetiredError) error {
 	return c.secretStore.Save(ctx, c.state.dir)
 }
 
-// Reinstated waits, if the hub had forgotten this member, until it knows it again. It returns
-// a RetiredError if the hub still says that it does not.
+// Reinstated blocks, if the hub had forgotten this member, until the hub accepts it again. It returns a RetiredError
+// if the hub still says that the member is forgotten.
 func (c *Credentials) Reinstated(ctx context.Context) error {
 	raw, err := c.state.read(retiredFile)
 	if raw == nil || err != nil {
@@ -47,7 +47,8 @@ func (c *Credentials) Reinstated(ctx context.Context) error {
 		case is == known:
 			return c.state.remove(retiredFile)
 		default:
-			// A hub that was restored from a backup does not know that it retired this cluster, and may call its agent.
+			// A hub restored from a backup does not know that it retired this cluster, and may have a rejoin token
+			// for its agent.
 			switch rejoined := c.rejoin(ctx); {
 			case rejoined == nil:
 				continue

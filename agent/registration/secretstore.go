@@ -19,15 +19,16 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// SecretStore saves an agent's credentials in a Secret of its member as well, since a new pod starts with an empty directory.
+// SecretStore also saves an agent's credentials in a Secret of its member, since a new pod starts with an empty
+// directory.
 type SecretStore struct {
 	memberClient client.Client
 	key          types.NamespacedName
-	// saved is the content of the Secret at resourceVersion version. If version is empty, it is the content that was seen last, of a Secret
-	// that has changed since; nil if it was never seen.
+	// saved is the content of the Secret at resourceVersion version. If version is empty, saved is the content seen
+	// last, and the Secret has changed since; nil if it was never seen.
 	saved   map[string][]byte
 	version string
-	// recheck says that the Secret is to be read although nothing is to be saved.
+	// recheck makes the next Save read the Secret although nothing has to be saved.
 	recheck bool
 }
 
@@ -47,10 +48,11 @@ func OpenSecretStore(member *rest.Config, secret string) (*SecretStore, error) {
 	return &SecretStore{memberClient: memberClient, key: types.NamespacedName{Namespace: namespace, Name: name}}, nil
 }
 
-// Restore fills an empty state directory from the Secret. If a cluster is given, an unfinished join as another cluster is ignored.
+// Restore fills an empty state directory from the Secret. If a cluster is given, an unfinished join as another
+// cluster is ignored.
 //
-// What is in the directory is older than the Secret only if `agent join --install` joined again since: then the hub
-// has revoked what the directory has, and the Secret replaces it.
+// The directory is older than the Secret only if `agent join --install` has joined again since: the hub has then
+// revoked the directory's credentials, and the Secret replaces them.
 func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) error {
 	kept, err := Files(stateDir)
 	if err != nil {
@@ -61,7 +63,7 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 		if !apierrors.IsNotFound(err) {
 			ctrl.LoggerFrom(ctx).Error(err, "Going by the state directory, since the member does not show the Secret of the agent", "Secret", m.key)
 		}
-		return nil // the agent starts while its member is down
+		return nil // the agent may start while its member is down
 	}
 	if err != nil {
 		return err
@@ -80,7 +82,7 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 	return WriteFiles(stateDir, secret.Data)
 }
 
-// has says whether the Secret is known to have the files of the directory.
+// has returns whether the Secret is known to contain the files of the directory.
 func (m *SecretStore) has(stateDir string) bool {
 	files, err := Files(stateDir)
 	return err == nil && maps.EqualFunc(files, m.saved, bytes.Equal)
@@ -102,7 +104,8 @@ func (m *SecretStore) Superseded(ctx context.Context, stateDir string) error {
 func (m *SecretStore) superseded(secret *corev1.Secret, files map[string][]byte) error {
 	again := joinedAgain(secret.Data, files)
 	if m.saved != nil {
-		// Without the clock of the hub, which may have been put back: a join that this agent has not seen there was put there since.
+		// Certificates are not compared by time, since the hub's clock may have been set back: a join that this agent
+		// has not seen in the Secret is new.
 		again = isOtherJoin(secret.Data, files) && !isSameJoin(secret.Data, m.saved)
 	}
 	if !again {
@@ -111,11 +114,12 @@ func (m *SecretStore) superseded(secret *corev1.Secret, files map[string][]byte)
 	return fmt.Errorf("%w: Secret %s has the later join; start this agent again to go on with it", ErrJoinedAgain, m.key)
 }
 
-// Recheck has the next Save read the Secret: it may have been restored to an older state with the member, or been deleted.
+// Recheck makes the next Save read the Secret: it may have been deleted, or restored to an older state with the
+// member.
 func (m *SecretStore) Recheck() { m.recheck = true }
 
-// Save writes the files of the directory to the Secret. If the Secret is of a later join, which only an agent that starts takes over, Save
-// leaves it and returns an ErrJoinedAgain.
+// Save writes the files of the directory to the Secret. If the Secret is of a later join, which only a starting agent
+// takes over, Save does not change it and returns an ErrJoinedAgain.
 func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 	var err error
 	for range saveTries {
@@ -132,7 +136,7 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 				return err
 			}
 			if m.version != "" && contract.Older(secret.ResourceVersion, m.version) && !joinedAgain(secret.Data, files) {
-				m.take(secret) // the member was restored: what it has is of before, unless somebody has joined since
+				m.take(secret) // the member was restored, so its Secret is outdated, unless somebody has joined since
 			} else if err := m.superseded(secret, files); err != nil {
 				return err
 			} else if err := m.merge(secret, stateDir, files); err != nil {
@@ -144,7 +148,7 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 		if err = m.patch(ctx, files); !apierrors.IsConflict(err) {
 			return err
 		}
-		m.version = "" // somebody else has written to it
+		m.version = "" // somebody else has written the Secret
 	}
 	return err
 }
@@ -153,7 +157,7 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 func (m *SecretStore) patch(ctx context.Context, files map[string][]byte) error {
 	data := map[string]any{}
 	for name := range m.saved {
-		data[name] = nil // it may be gone
+		data[name] = nil // removed, unless it is set below
 	}
 	for name, content := range files {
 		data[name] = content
@@ -182,21 +186,21 @@ func (m *SecretStore) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// take remembers the content of the Secret.
+// take records the content of the Secret.
 func (m *SecretStore) take(secret *corev1.Secret) {
 	m.saved, m.version = secret.Data, secret.ResourceVersion
 	if m.saved == nil {
-		m.saved = map[string][]byte{} // it was seen
+		m.saved = map[string][]byte{} // empty, but seen
 	}
 }
 
-// merge notes what the Secret has, of the same join as a directory with these files, and takes over what others wrote there since it was
-// seen last: what was said at a join that had nothing else to do, and the key of one that is under way.
+// merge records the content of a Secret of the same join as a directory with these files, and takes over what others
+// wrote there since: settings changed by a join that had nothing else to do, and the key of a pending join.
 func (m *SecretStore) merge(secret *corev1.Secret, stateDir string, files map[string][]byte) error {
 	before := m.saved
 	m.take(secret)
 	if files[keyFile] == nil && !isFinished(secret.Data[keyFile], files) {
-		delete(m.saved, keyFile) // `agent join --install` has begun a join with it, and is to find it again
+		delete(m.saved, keyFile) // `agent join --install` has begun a join with it and must find it again
 	}
 	return state{dir: stateDir}.adoptIdentity(identityIn(before), identityIn(secret.Data))
 }

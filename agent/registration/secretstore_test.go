@@ -29,7 +29,7 @@ func TestAnAgentGoesByTheSecretIfItIsOfALaterJoinThanTheVolume(t *testing.T) {
 	const hub = "https://127.0.0.1:1"
 	of := newAuthority(t, "hub")
 	now := time.Now()
-	// joined returns what an agent has after a join; if it has none, the join was never finished.
+	// joined returns the files of an agent after a join; without any, the join was never finished.
 	joined := func(t *testing.T, cluster, join string, from time.Time, more ...string) map[string][]byte {
 		t.Helper()
 		g := NewWithT(t)
@@ -117,7 +117,8 @@ func TestAnAgentWithAVolumeNeedsNoSecret(t *testing.T) {
 	g.Expect(m.Restore(t.Context(), dir, "")).To(Succeed())
 }
 
-// It works without the member's API until that is back, as the rest of an agent does.
+// TestAnAgentWithAVolumeStartsWhileItsMemberIsAway checks that registration works without the member's API, like the
+// rest of the agent.
 func TestAnAgentWithAVolumeStartsWhileItsMemberIsAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -133,7 +134,8 @@ func TestAnAgentWithAVolumeStartsWhileItsMemberIsAway(t *testing.T) {
 	g.Expect(m.Restore(t.Context(), dir, "")).To(Succeed())
 }
 
-// The next join with it would be the same one, and copies would keep their rights.
+// TestTheKeyOfAJoinThatEndedBeginsNoOtherOne checks that a used key is not reused: a join with it would count as the
+// same one, and copies of the key would keep their rights.
 func TestTheKeyOfAJoinThatEndedBeginsNoOtherOne(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

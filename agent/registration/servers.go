@@ -19,22 +19,25 @@ import (
 )
 
 const (
-	// fallbackJitter bounds the delay before an agent calls another hub, since all agents of a failed hub do so at once.
+	// fallbackJitter bounds the delay before an agent calls another hub, since all agents of a failed hub do so at
+	// once.
 	fallbackJitter = 3 * time.Second
 	// severalDialTimeout bounds connecting to a hub if there are others.
 	severalDialTimeout = 5 * time.Second
-	// An agent leaves a hub that answers so many requests in a row, for so long, that it cannot serve them, or that answers nothing for so long.
+	// An agent leaves a hub whose last mostFailures answers, over failurePeriod, were that it cannot serve, or that
+	// answers nothing for failurePeriod.
 	mostFailures   = 5
 	failurePeriod  = 10 * time.Second
 	serversDivider = ","
 )
 
-// servers has the URLs of the hubs of one API. An agent talks to one of them for as long as that works. It is safe for use by many goroutines.
+// servers holds the URLs of the hubs of one API. An agent stays with one of them as long as that works. It is safe
+// for concurrent use.
 type servers struct {
 	mu      sync.Mutex
 	all     []string
 	current string
-	// failures counts the answers in a row by which the hub could not serve a request, since the time beside it.
+	// failures counts the consecutive answers by which the hub could not serve a request, the first of them at since.
 	failures int
 	since    time.Time
 	// heard is when the hub last answered, and silent when a request first timed out after that; zero if none did.
@@ -78,8 +81,8 @@ func (s *servers) list() []string {
 	return out
 }
 
-// learn replaces the list by the one that the hub announces, and returns whether it changed. The present hub stays even if it is not in
-// that list: the agent may reach it by another name.
+// learn replaces the list by the one that the hub announces, and returns whether it changed. The present hub stays
+// even if it is not on that list: the agent may reach it under another name.
 func (s *servers) learn(told []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +97,7 @@ func (s *servers) learn(told []string) bool {
 	return true
 }
 
-// switchFrom switches from a hub to the next one, unless another goroutine did already.
+// switchFrom switches from a hub to the next one, unless another goroutine already did.
 func (s *servers) switchFrom(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +109,8 @@ func (s *servers) switchFrom(server string) {
 	s.failures, s.heard, s.silent = 0, time.Time{}, time.Time{}
 }
 
-// unanswered notes a request that timed out, and returns whether to leave the hub: nothing came from it for long although no connection was
-// closed, as from a machine that hangs or has lost its network.
+// unanswered records a request that timed out, and returns whether to leave the hub: it has been silent for long
+// although no connection was closed, like a machine that hangs or has lost its network.
 func (s *servers) unanswered(server string, began, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +123,7 @@ func (s *servers) unanswered(server string, began, now time.Time) bool {
 	return now.Sub(s.silent) >= failurePeriod
 }
 
-// answered notes an answer, and returns whether to leave the hub.
+// answered records an answer, and returns whether to leave the hub.
 func (s *servers) answered(server string, status int, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +163,8 @@ func requestTo(request *http.Request, server string) (*http.Request, error) {
 	return out, nil
 }
 
-// isUndelivered says whether a request certainly did not reach a hub: there was no connection, or one to another server, or one to a
-// machine that accepts connections and then sends nothing.
+// isUndelivered returns whether a request certainly did not reach the hub: there was no connection, or one to another
+// server, or one to a machine that accepts connections and then sends nothing.
 func isUndelivered(err error) bool {
 	if operation, ok := errors.AsType[*net.OpError](err); ok && !dial.Unconnected(err) {
 		return operation.Op == "dial"
@@ -170,14 +173,14 @@ func isUndelivered(err error) bool {
 	return isCertificate || dial.Unconnected(err) || strings.Contains(err.Error(), handshakeTimeout)
 }
 
-// Errors of net/http without a type: the TLS handshake timed out, and a ping was not answered.
+// Texts of net/http errors that have no type: the TLS handshake timed out, or a ping was not answered.
 const (
 	handshakeTimeout = "TLS handshake timeout"
 	connectionLost   = "http2: client connection lost"
 )
 
-// RoundTrip sends a request to the present hub with the present credentials. If it cannot connect, it tries the next hub, after a random
-// delay. If the hub falls silent, the next request goes to the next hub.
+// RoundTrip sends a request to the present hub with the present credentials. If it cannot connect, it tries the next
+// hub after a random delay. If the hub falls silent, the next request goes to the next hub.
 func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 	for left := c.servers.count() - 1; ; left-- {
 		server, began := c.servers.now(), c.clock.Now()
@@ -192,7 +195,7 @@ func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 				notify(c.refused)
 			}
 			if c.refusals.observe(to, response, c.clock.Now()) {
-				notify(c.refused) // it is not any more
+				notify(c.refused) // to report that the refusal has ended
 			}
 			if c.servers.answered(server, response.StatusCode, c.clock.Now()) {
 				c.servers.switchFrom(server)
@@ -210,7 +213,7 @@ func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		notify(c.interrupted)
 		if strings.Contains(err.Error(), connectionLost) {
-			c.servers.switchFrom(server) // it may have got the request
+			c.servers.switchFrom(server) // the hub may have received the request, so it is not repeated
 			return nil, err
 		}
 		if left <= 0 || !isUndelivered(err) || request.Body != nil && request.GetBody == nil {

@@ -97,7 +97,8 @@ func TestAMachineThatTakesConnectionsAndSaysNothingWasNotReached(t *testing.T) {
 	g.Expect(isUndelivered(err)).To(BeTrue(), "%v", err)
 }
 
-// What a proxy cannot connect to it says in an answer of its own.
+// TestAHubThatAProxyCannotConnectToWasNotReached covers proxies that report a failed connection in a response of
+// their own.
 func TestAHubThatAProxyCannotConnectToWasNotReached(t *testing.T) {
 	t.Parallel()
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -118,7 +119,7 @@ func TestAHubThatAProxyCannotConnectToWasNotReached(t *testing.T) {
 			}
 			_, _ = conn.Read(make([]byte, 3)) // version 5, one method: none
 			_, _ = conn.Write([]byte{5, 0})
-			_, _ = conn.Read(make([]byte, 512))                     // to whom
+			_, _ = conn.Read(make([]byte, 512))                     // the address
 			_, _ = conn.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0}) // connection refused
 			_ = conn.Close()
 		}

@@ -28,8 +28,8 @@ const (
 // pinned is the hash with which the agents of these tests joined.
 var pinned = "sha256:" + strings.Repeat("ab", 32)
 
-// joinedFirst returns the state directory of an agent that joined nobody with a hash, learned of a second address and went over to that if
-// it is given.
+// joinedFirst returns the state directory of an agent that joined the address nobody with a hash, learned a second
+// address, and switched to now.
 func joinedFirst(t *testing.T, of authority, now string) state {
 	t.Helper()
 	g := NewWithT(t)
@@ -48,7 +48,7 @@ func memberAPI(t *testing.T) *rest.Config {
 		namespace := &corev1.Namespace{}
 		namespace.APIVersion, namespace.Kind, namespace.Name, namespace.UID = "v1", "Namespace", "kube-system", "m"
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(namespace) // who has gone need not know
+		_ = json.NewEncoder(w).Encode(namespace) // the caller may be gone
 	}))
 	t.Cleanup(server.Close)
 	return &rest.Config{Host: server.URL}

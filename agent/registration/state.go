@@ -15,14 +15,14 @@ import (
 
 // Files in the state directory.
 const (
-	// KubeconfigFile is the kubeconfig that the agent reaches the hub with.
+	// KubeconfigFile is the agent's kubeconfig for the hub.
 	KubeconfigFile = "hub.kubeconfig"
 	identityFile   = "agent.json"
 	keyFile        = "agent.key"
 	renewalKeyFile = "renewal.key"
 	retiredFile    = "retired.json"
 	refusedFile    = "refused.json"
-	// journalDir has the journal of each cluster, in a directory of its name.
+	// journalDir holds the journals, one directory per cluster.
 	journalDir = "journal"
 )
 
@@ -94,8 +94,8 @@ func (s state) read(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// write replaces a file atomically. Only its owner may read it, and when write returns, it survives a loss of power: the hub is told about
-// its content afterwards.
+// write replaces a file atomically. Only its owner may read it, and when write returns, it survives a power loss: the
+// hub is told about its content afterwards.
 func (s state) write(name string, content []byte) error {
 	if err := atomicfile.Write(s.path(name), content); err != nil {
 		return s.unusable(err)

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// pingAfter is after how long without a word from the hub an agent asks whether it is there, and pingTimeout for how long it waits
-	// for an answer: then the connection is given up. The lease is renewed more often, so where all is well nobody is asked. Clients
-	// of Kubernetes wait for 45 s, longer than the hub waits for its agents.
+	// pingAfter is the silence after which the agent pings the hub, and pingTimeout how long it waits for the answer
+	// before it gives the connection up. The lease is renewed more often, so that a healthy connection needs no
+	// pings. Clients of Kubernetes wait for 45 s, longer than the hub waits for its agents.
 	pingAfter   = 12 * time.Second
 	pingTimeout = 10 * time.Second
-	// greetingTimeout is how long a hub that accepted a connection may take to begin to talk.
+	// greetingTimeout bounds the TLS handshake with a hub that accepted a connection.
 	greetingTimeout = 10 * time.Second
 	idleTimeout     = 90 * time.Second
 )
 
-// newTransport returns connections to the hub of a configuration that has a function to dial.
+// newTransport returns a transport to the hub for a configuration that has a dial function.
 func newTransport(config *rest.Config) (*http.Transport, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {

@@ -3,10 +3,11 @@ package rules
 import "time"
 
 const (
-	// patience is how long the hub is waited for that has Works and does not say what kinds mean: on a slow network the lists take their
-	// time, and a hub that starts may refuse for a moment what it gives afterwards.
+	// patience is how long the agent waits for a hub that serves Works but not the rules: lists take their time on a
+	// slow network, and a hub that is starting may briefly refuse what it allows afterwards.
 	patience = time.Minute
-	// askEvery is how often it is asked meanwhile whether it refuses, and askTimeout how long that may take.
+	// askEvery is how often the agent meanwhile checks whether the hub refuses, and askTimeout the timeout of one
+	// check.
 	askEvery   = 15 * time.Second
 	askTimeout = 10 * time.Second
 )
@@ -18,14 +19,15 @@ const (
 		"were not read yet; it is left as it is until they are, for which the hub has to answer lists of both"
 )
 
-// awaited says why a Work, as the journal or as the hub has it, waits before it changes what the member has, and whether people are to be told.
-// Kept says that it is known what kinds meant before the agent started, read that the hub said it since, and late that it has had its time.
+// awaited returns why a Work has to wait before it changes the member, and whether to report that to people.
+// journaled says that the Work comes from the journal, kept that rules of an earlier read are known, read that the
+// hub's rules were read since the start, and late that the hub's time to serve them is over.
 func awaited(journaled, kept, read, late bool) (why string, lasts bool) {
 	switch {
 	case read, kept && (journaled || late):
 		return "", false
 	case journaled:
-		return neverRead, false // there is nobody to tell
+		return neverRead, false // there is no hub to report to
 	default:
 		return notReadYet, late
 	}

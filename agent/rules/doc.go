@@ -1,10 +1,14 @@
-// Package rules knows whether it is known what kinds mean on the hub: what of an object belongs to the member, and how it fares. By what is built
-// in alone the agent would overwrite for good what belongs to the member, and report as healthy what is not.
+// Package rules knows whether the interpreter rules of the hub have been read: the customizations and webhook
+// configurations that say which fields of an object belong to the member, and how its health is judged. With the
+// built-in rules alone the agent could overwrite the member's fields for good, and report unhealthy objects as
+// healthy.
 //
-// Reads: interpreter customizations and webhook configurations on the hub, and those that were kept when the hub was last asked.
+// Reads: interpreter customizations and webhook configurations on the hub, and those that the journal kept of the
+// last read.
 // Writes: nothing.
-// Owns: the word whether Works wait for them.
-// Invariant: what the member has is changed for no Work of the hub before the hub said what kinds mean, and for no Work of the journal before
-// anybody did. A hub that does not let the agent ask has nothing to say, once that has lasted.
-// Next: packages execution, which leaves objects alone for so long, and status, which leaves what it told.
+// Owns: the decision whether Works wait for the rules.
+// Invariant: no object of the member is changed for a Work from the hub before the hub's rules were read, and none
+// for a Work from the journal before they were read at least once, now or earlier. If the hub keeps refusing to let
+// the agent read them, the agent goes on without.
+// Next: packages execution, which leaves objects alone while it waits, and status, which keeps what it last reported.
 package rules

@@ -19,38 +19,39 @@ import (
 
 // Deps are the dependencies of the package.
 type Deps struct {
-	// Store has the rules, and follows them.
+	// Store has the rules and follows the hub's.
 	Store *store.Store
-	// Hub reads them at the hub, uncached.
+	// Hub reads them from the hub, uncached.
 	Hub client.Reader
-	// NoWebhooks says that the hub is not asked for webhooks.
+	// NoWebhooks says not to ask the hub for webhook configurations.
 	NoWebhooks bool
-	// Kept says that the store began with what the hub said last, and Refused that this was nothing, since the hub did not let the agent read it:
-	// then the first refusal of a start is believed. Where there is something to lose a hub has its time, since one that just starts refuses, too.
+	// Kept says that the store started with the rules last read from the hub, and Refused that there were none
+	// because the hub did not let the agent read them: then the first refusal after a start is believed. Otherwise
+	// the hub gets time to change its answer, since a hub that is starting refuses as well.
 	Kept, Refused bool
-	// Heard waits until the hub's Works were heard; it says false if the context ended before.
+	// Heard blocks until the hub's Works were read; it returns false if the context ends first.
 	Heard func(ctx context.Context) bool
-	// Clock tells the time.
+	// Clock is replaced in tests.
 	Clock clock.Clock
 }
 
-// Rules knows whether the rules are known. It is safe for use by many goroutines.
+// Rules knows whether the hub's rules have been read. It is safe for concurrent use.
 type Rules struct {
 	Deps
 
 	mu sync.Mutex
-	// late says that the hub has had its time to say what kinds mean.
+	// late says that the hub's time to serve its rules is over.
 	late        bool
 	subscribers []func()
 }
 
-// New returns what does not know yet.
+// New returns Rules that have not been read.
 func New(deps Deps) *Rules { return &Rules{Deps: deps} }
 
-// Load asks the hub once, before anything begins.
+// Load asks the hub once, before the stages start.
 func (r *Rules) Load(ctx context.Context) {
 	err := r.Store.Load(ctx, r.Hub)
-	if r.Refused && store.IsRefused(err) { // as it has before
+	if r.Refused && store.IsRefused(err) { // as it did before
 		err = r.Store.LoadAllowed(ctx, r.Hub)
 	}
 	switch log := ctrl.LoggerFrom(ctx); {
@@ -62,16 +63,18 @@ func (r *Rules) Load(ctx context.Context) {
 	}
 }
 
-// Awaits says why a Work waits before it changes what the member has, and whether that has lasted for so long that people are to be told; empty if
-// it does not. Journaled says that the Work is as the journal has it, since the hub was not heard.
+// Awaits returns why a Work has to wait before it changes the member, empty if it need not, and whether the wait has
+// lasted long enough to report it. journaled says that the Work comes from the journal, since the hub was not
+// reached.
 func (r *Rules) Awaits(journaled bool) (why string, lasts bool) {
 	return awaited(journaled, r.Kept, r.isRead(), r.isLate())
 }
 
-// Known says whether objects can be judged: by what the hub said, now or before, or, if it has had its time, by what is built in.
+// Known returns whether health can be judged: by the hub's rules, present or earlier, or, if its time is over, by the
+// built-in ones.
 func (r *Rules) Known() bool { return r.Kept || r.isRead() || r.isLate() }
 
-// Subscribe has f called whenever less may be awaited than before.
+// Subscribe calls f whenever Works may have less to wait for.
 func (r *Rules) Subscribe(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +90,7 @@ func (r *Rules) tell() {
 	}
 }
 
-// isRead says whether the hub said what kinds mean.
+// isRead returns whether the hub's rules were read since the start.
 func (r *Rules) isRead() bool {
 	select {
 	case <-r.Store.Loaded():
@@ -103,7 +106,7 @@ func (r *Rules) isLate() bool {
 	return r.late
 }
 
-// Start waits until the hub said what kinds mean, or has had its time. It returns when the context ends.
+// Start waits until the hub's rules were read, or its time is over. It returns when the context ends.
 func (r *Rules) Start(ctx context.Context) error {
 	if r.isRead() {
 		return nil
@@ -125,8 +128,8 @@ func (r *Rules) Start(ctx context.Context) error {
 	return nil
 }
 
-// ask asks the hub, which has said which Works there are, whether it refuses to say what kinds mean, until the context ends or all is known that
-// there is to know.
+// ask checks whether the hub, whose Works have been read, refuses to serve its rules. It returns when the context
+// ends or nothing more can be learned.
 func (r *Rules) ask(ctx context.Context) {
 	log := ctrl.LoggerFrom(ctx)
 	began, refused, pause := r.Clock.Now(), time.Time{}, askEvery
@@ -153,7 +156,7 @@ func (r *Rules) ask(ctx context.Context) {
 		}
 		switch {
 		case !r.isLate():
-		case r.Kept: // what it said last is as good as it gets
+		case r.Kept: // the rules of the last read stay in use
 			return
 		case !refused.IsZero() && now.Sub(refused) >= patience && r.Store.LoadAllowed(ctx, r.Hub) == nil:
 			log.Info("The hub does not let this agent read what kinds mean; going on with what is built in and what it may read. "+
@@ -164,7 +167,7 @@ func (r *Rules) ask(ctx context.Context) {
 	}
 }
 
-// lapse notes that the hub has had its time.
+// lapse records that the hub's time to serve its rules is over.
 func (r *Rules) lapse() {
 	r.mu.Lock()
 	r.late = true
@@ -172,7 +175,7 @@ func (r *Rules) lapse() {
 	r.tell()
 }
 
-// probe asks for one object of each kind.
+// probe lists one object of each kind.
 func (r *Rules) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -80,7 +80,7 @@ func (h *hub) List(_ context.Context, list client.ObjectList, _ ...client.ListOp
 	return h.err
 }
 
-// agent is what waits for the rules of a hub.
+// agent waits for the rules of a hub.
 type agent struct {
 	*rules.Rules
 
@@ -91,7 +91,7 @@ type agent struct {
 	works chan struct{}
 }
 
-// newAgent returns one that has what was kept, if anything was. It belongs in a bubble of synctest.
+// newAgent returns an agent with the rules that were kept, if any. Use it in a synctest bubble.
 func newAgent(t *testing.T, kept *store.Sources) *agent {
 	t.Helper()
 	compiler, err := lua.NewCompiler(lua.Options{})
@@ -144,7 +144,8 @@ func after(began time.Time, d time.Duration) {
 	synctest.Wait()
 }
 
-// A hub that starts refuses for a moment what it gives afterwards.
+// TestARefusalOfAHubThatJustStartsLeavesInForceWhatWasKept covers a hub that refuses for a moment at its start and
+// then serves its rules.
 func TestARefusalOfAHubThatJustStartsLeavesInForceWhatWasKept(t *testing.T) {
 	t.Parallel()
 	for name, kept := range map[string]store.Sources{
@@ -191,7 +192,8 @@ func TestAHubThatRefusedBeforeAndHadNothingToSayIsBelievedAtOnce(t *testing.T) {
 	})
 }
 
-// Nothing was kept: by what is built in alone the agent would overwrite what belongs to the member.
+// TestARefusalIsBelievedOnceItHasLasted covers an agent without kept rules: with only the built-in ones it would
+// overwrite fields that belong to the member.
 func TestARefusalIsBelievedOnceItHasLasted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -273,7 +275,7 @@ func TestAHubThatDoesNotAnswerHasNotRefused(t *testing.T) {
 		g.Expect(lasts).To(BeTrue())
 
 		a.hub.answer(nil)
-		g.Expect(a.kinds.Load(t.Context(), a.hub)).To(Succeed()) // as what follows them does
+		g.Expect(a.kinds.Load(t.Context(), a.hub)).To(Succeed()) // as the watch of the rules does
 		synctest.Wait()
 		why, _ = a.Awaits(false)
 		g.Expect(why).To(BeEmpty())

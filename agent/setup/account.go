@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CheckAccount says what is wrong with the name of a ServiceAccount; none is none.
+// CheckAccount validates the name of a ServiceAccount; an empty name means none.
 func CheckAccount(name string) error {
 	if name == "" {
 		return nil
@@ -21,10 +21,9 @@ func CheckAccount(name string) error {
 	return nil
 }
 
-// asAccounts returns a client on the same connections whose requests about what is in a
-// namespace are made as the ServiceAccount of a name there, which the agent must be allowed to
-// impersonate. The API server adds the groups of such an account. All other requests are the
-// agent's own, those about Namespaces too.
+// asAccounts returns a client on the same connections that makes requests about namespaced objects as the
+// ServiceAccount name of their namespace, which the agent must be allowed to impersonate. The API server adds the
+// groups of such an account. All other requests, including those about Namespaces, are the agent's own.
 func asAccounts(c *http.Client, config *rest.Config, name string) (*http.Client, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -35,8 +34,8 @@ func asAccounts(c *http.Client, config *rest.Config, name string) (*http.Client,
 	return &out, nil
 }
 
-// accounts is a transport that looks at the path as the API server does, so that no request
-// about what is in a namespace can miss it, whoever makes it.
+// accounts is a transport that evaluates the path like the API server, so that no request about a namespaced object
+// escapes impersonation, whoever makes it.
 type accounts struct {
 	next         http.RoundTripper
 	prefix, name string
@@ -51,7 +50,7 @@ func (a accounts) RoundTrip(request *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(request)
 }
 
-// namespaceOf returns in which namespace is what a path of the API is about; empty if in none.
+// namespaceOf returns the namespace of the object that an API path is about; empty if there is none.
 func namespaceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -62,7 +61,7 @@ func namespaceOf(path string) string {
 	default:
 		return ""
 	}
-	// A Namespace itself is in none, nor are its subresources, which the agent never asks for.
+	// Namespaces are cluster-scoped, and so are their subresources, which the agent never requests.
 	if parts[0] != "namespaces" || len(parts) < 3 {
 		return ""
 	}

@@ -10,13 +10,16 @@ import (
 )
 
 const (
-	// slowAnswer is how long the quickest of the last answers takes where the line to the hub is slow.
+	// slowAnswer is the latency from which the network to the hub counts as slow, if even the fastest of the last
+	// answers took so long.
 	slowAnswer = 200 * time.Millisecond
-	// lastAnswers is how many answers these are. One that is late says nothing of the line: the hub may have been busy.
+	// lastAnswers is how many answers are considered. A single slow one says nothing about the network: the hub may
+	// have been busy.
 	lastAnswers = 8
 )
 
-// answerTimes knows whether the line to the hub is slow, by how long the hub took to answer. It is safe for use by many goroutines.
+// answerTimes judges from the latency of the hub's answers whether the network to it is slow. It is safe for
+// concurrent use.
 type answerTimes struct {
 	mu    sync.Mutex
 	last  [lastAnswers]time.Duration
@@ -30,7 +33,7 @@ func (a *answerTimes) add(took time.Duration) {
 	a.count++
 }
 
-// isSlow says whether the line is slow. One of which nothing is known is not.
+// isSlow returns whether the network is slow. It is not until there was an answer.
 func (a *answerTimes) isSlow() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,7 +58,7 @@ type timing struct {
 	clock clock.PassiveClock
 }
 
-// WrappedRoundTripper lets clients find the connections below.
+// WrappedRoundTripper implements net.RoundTripperWrapper, by which clients find the transport below.
 func (t timing) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.

@@ -11,19 +11,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// likesGzip says that what is compressed is liked better than what is not. Go would only say that it knows gzip, upon which an API
-// server compresses nothing but long lists, and never a watch. The hub's embedded API takes this word for a wish; another one
-// understands it as it understands Go's.
+// likesGzip says that compressed answers are preferred over uncompressed ones. Go's own header only says that gzip is
+// acceptable, upon which an API server compresses nothing but long lists, and never a watch. The hub's embedded API
+// honours the preference; other API servers treat this value like Go's.
 const likesGzip = "gzip, identity;q=0.5"
 
-// Compression says when the hub is asked to compress what it sends.
+// Compression says when to ask the hub for compressed answers.
 type Compression string
 
-// When the hub is asked to compress.
+// Values of Compression.
 const (
 	CompressNever  Compression = "false"
 	CompressAlways Compression = "true"
-	// CompressSlow is while the line to the hub is slow. A watch goes on as it was asked for, for some minutes.
+	// CompressSlow asks while the network to the hub is slow. A running watch keeps what it was started with, for
+	// some minutes.
 	CompressSlow Compression = "auto"
 )
 
@@ -43,7 +44,7 @@ func (c *Compression) Set(value string) error {
 	return fmt.Errorf("it is %s, %s or %s", CompressSlow, CompressAlways, CompressNever)
 }
 
-// compressing returns a copy of a configuration whose answers the server is asked to compress, as far as that is wanted.
+// compressing returns a copy of a configuration that asks the server for compressed answers as wanted.
 func (c Compression) compressing(config *rest.Config, times *answerTimes) *rest.Config {
 	wanted := func() bool { return true }
 	switch c {
@@ -64,13 +65,13 @@ type compressed struct {
 	wanted func() bool
 }
 
-// WrappedRoundTripper lets clients find the connections below.
+// WrappedRoundTripper implements net.RoundTripperWrapper, by which clients find the transport below.
 func (c compressed) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // RoundTrip implements http.RoundTripper.
 func (c compressed) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Header.Get("Accept-Encoding") != "" || request.Header.Get("Range") != "" || request.Header.Get("Upgrade") != "" || request.Method == http.MethodHead || !c.wanted() {
-		return c.next.RoundTrip(request) // whoever asks for it itself knows what to do with it
+		return c.next.RoundTrip(request) // a caller that sets the header itself handles the answer
 	}
 	request = request.Clone(request.Context())
 	request.Header.Set("Accept-Encoding", likesGzip)
@@ -85,10 +86,10 @@ func (c compressed) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// readers are those of answers that were read to their end: one takes 40 kB.
+// readers pools the gzip readers of answers that were read completely: each takes 40 kB.
 var readers sync.Pool //nolint:gochecknoglobals // A pool is of use only if shared.
 
-// unzipped is the body of an answer, decompressed. One goroutine reads it, and any may close it.
+// unzipped decompresses the body of an answer. Only one goroutine reads it, but any may close it.
 type unzipped struct {
 	io.Closer
 
@@ -97,7 +98,8 @@ type unzipped struct {
 	err    error
 }
 
-// Read implements io.Reader. Of a watch the first byte comes with the first event, so nothing is read before somebody waits for it.
+// Read implements io.Reader. It creates the gzip reader on the first call, since the first byte of a watch comes with
+// the first event.
 func (u *unzipped) Read(p []byte) (int, error) {
 	if u.err != nil {
 		return 0, u.err

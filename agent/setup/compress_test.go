@@ -89,7 +89,7 @@ func TestAServerThatDoesNotCompressIsUnderstood(t *testing.T) {
 	}
 	for want, header := range map[string]http.Header{
 		likesGzip: {},
-		"br":      {"Accept-Encoding": {"br"}}, // whoever asks for more knows what to do with it
+		"br":      {"Accept-Encoding": {"br"}}, // a caller that sets Accept-Encoding decompresses by itself
 	} {
 		_, body := askCompressed(t, plain, header)
 		got, err := io.ReadAll(body)

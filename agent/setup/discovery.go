@@ -8,20 +8,20 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// memberDiscovery asks what the member serves, and whether it is ready to say so.
+// memberDiscovery discovers what the member serves, and whether the member is ready to answer that completely.
 type memberDiscovery struct {
 	*discovery.DiscoveryClient
 }
 
-// Ready implements execution.Discovery. An agent that may not ask goes on as if the member were ready: it could never end a
-// Work otherwise.
+// Ready implements execution.Discovery. An agent without the right to ask goes on as if the member were ready;
+// otherwise it could never end a Work.
 func (d memberDiscovery) Ready(ctx context.Context) error {
-	for _, path := range []string{"/readyz", "/healthz"} { // what is not Kubernetes' own may have the one only
+	for _, path := range []string{"/readyz", "/healthz"} { // servers other than Kubernetes' own may serve only one of them
 		err := d.RESTClient().Get().AbsPath(path).Do(ctx).Error()
 		switch {
 		case err == nil, apierrors.IsForbidden(err):
 			return nil
-		case apierrors.IsInternalError(err): // that is its answer, and no failure of ours
+		case apierrors.IsInternalError(err): // an answer of the server, not a failure to reach it
 			return fmt.Errorf("the member's API server is not ready, and may leave out some of what it serves: "+
 				"`kubectl get --raw '%s?verbose'` there says what it waits for; this is tried again by itself", path)
 		case !apierrors.IsNotFound(err):

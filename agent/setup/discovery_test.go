@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// stub is a member that answers some paths with a status and a text, and knows nothing else.
+// stub is a member that answers some paths with a status and a text, and no others.
 func stub(t *testing.T, answers map[string]string, codes map[string]int) *member {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,8 +65,8 @@ func TestWhetherAMemberIsReady(t *testing.T) {
 	}
 }
 
-// A group whose server does not answer is in the list of groups, and not in what is aggregated for a while: it is not taken for one
-// that is not there.
+// TestNamespacedKindsAreAllOrAnError covers an API group whose server is down: it is in the list of groups and
+// temporarily missing from aggregated discovery, and must not be taken for absent.
 func TestNamespacedKindsAreAllOrAnError(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -10,6 +10,5 @@
 //
 //	Works seen ──> journal (disk) ──> execution, at a start without the hub
 //
-// The manager's cache and clients are the hub's; the member has clients and caches of its
-// own beside it.
+// The manager's cache and clients are the hub's; the member's clients and caches are separate.
 package setup

@@ -12,26 +12,24 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// answerTimeout is how long one request may take. An API server ends its requests itself
-// after a minute; what stands before it, or one that hangs, may not, and whoever waits for
-// it does nothing else: all workers would end up waiting. Watches are not bounded.
+// answerTimeout bounds one request. An API server ends requests itself after a minute, but a proxy, or a server that
+// hangs, may not, and without a bound all workers would end up waiting. Watches are not bounded.
 const answerTimeout = 65 * time.Second
 
-// dialAgain is how soon after nobody answered at the member's address a watch tries again,
-// at most twice that.
+// dialAgain is the minimum delay before a watch retries when nothing listens at the member's address; the maximum is
+// twice that.
 const dialAgain = time.Second
 
-// bounded returns a client on the same connections whose requests end after a while.
+// bounded returns a client on the same connections whose requests time out.
 func bounded(c *http.Client, timeout time.Duration) *http.Client {
 	out := *c
 	out.Timeout = timeout
 	return &out
 }
 
-// waiting returns a client on the same connections whose reads wait while nobody answers at
-// the address, and are made again and again until somebody does. An informer that is refused
-// waits for longer each time, up to a minute: for so long the agent would neither see nor mend
-// what happens in a member whose API server was away for a while and has come back.
+// waiting returns a client on the same connections whose reads are retried while nothing listens at the address. An
+// informer that is refused a connection backs off up to a minute: for so long the agent would neither see nor correct
+// anything in a member whose API server was away for a while and has come back.
 func waiting(c *http.Client, cl clock.Clock, every time.Duration) *http.Client {
 	out := *c
 	out.Transport = redialer{next: c.Transport, clock: cl, every: every}
@@ -69,13 +67,12 @@ func (r redialer) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// unanswered says whether there is nobody at the address. That there is no such address is
-// another matter.
+// unanswered returns whether nothing listens at the address. A host name that does not exist is another matter.
 func unanswered(err error) bool {
 	if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) && unknown.IsNotFound {
 		return false
 	}
-	for op := (*net.OpError)(nil); errors.As(err, &op); err = op.Err { // that of a proxy has that of its address in it
+	for op := (*net.OpError)(nil); errors.As(err, &op); err = op.Err { // the error of a proxy wraps that of its address
 		if op.Op == "dial" {
 			return true
 		}

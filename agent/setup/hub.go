@@ -33,17 +33,17 @@ import (
 )
 
 const (
-	// cacheSyncTimeout is how long the controllers wait for the hub at start: as long as it
-	// takes.
+	// cacheSyncTimeout is how long the controllers wait for the hub at the start: practically for ever.
 	cacheSyncTimeout = 365 * 24 * time.Hour
-	// readyTimeout is how long a probe waits for the caches.
+	// readyTimeout is how long a readiness probe waits for the caches.
 	readyTimeout = 100 * time.Millisecond
-	// shutdownTimeout is how long what is under way may take to end where nothing else is said.
+	// shutdownTimeout is the default time that running work has to finish.
 	shutdownTimeout = 5 * time.Second
 )
 
-// Asking returns how an agent asks its hub, by a configuration that reaches it: for answers that are short, and compressed when that is
-// wanted. The outage is told whether the hub answers, and the function says whether the network to it is slow, by the answers that came.
+// Asking wraps a configuration that reaches the hub: it asks for short answers, and for compressed ones when that is
+// wanted. away is told whether the hub answers, and isSlow returns whether the network to it is slow, judged by the
+// latency of its answers.
 func Asking(hub *rest.Config, compress Compression, away *outage.Outage, c clock.PassiveClock) (config *rest.Config, isSlow func() bool) {
 	times := &answerTimes{}
 	hub = brief(tuned(hub))
@@ -51,8 +51,8 @@ func Asking(hub *rest.Config, compress Compression, away *outage.Outage, c clock
 	return compress.compressing(timed(hub, times, c), times), times.isSlow
 }
 
-// newManager returns the manager of the hub's connection. Its cache holds the Works of
-// one namespace and one Cluster, which is all that an agent may read.
+// newManager returns the manager for the hub. Its cache holds the Works of one namespace and one Cluster, which is
+// all that an agent may read.
 func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespace string) (manager.Manager, error) {
 	disabled := func(address string) string {
 		if address == "" {
@@ -71,20 +71,20 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 		},
 		Cache: cache.Options{
 			ByObject: map[client.Object]cache.ByObject{
-				// Whoever changes a Work copies it first: it carries its manifests.
+				// Works are large, since they contain their manifests. Whoever changes one copies it first.
 				&workv1alpha1.Work{}:       {Namespaces: map[string]cache.Config{namespace: {}}, UnsafeDisableDeepCopy: new(true)},
 				&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", o.Cluster)},
 			},
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      NewSources(o.Clock, restored.tell).informers,
-			// Of the rights that an agent may lack, only these are none that it cannot do without.
+			// Only these kinds are optional for an agent: without rights to any other kind it cannot work.
 			DefaultWatchErrorHandler: store.NewRefusals(ctrl.LoggerFrom(ctx), o.Clock).WatchFailed,
 		},
 		Metrics:                 metricsserver.Options{BindAddress: disabled(o.MetricsBindAddress)},
 		HealthProbeBindAddress:  disabled(o.HealthProbeBindAddress),
 		GracefulShutdownTimeout: new(cmp.Or(o.ShutdownTimeout, shutdownTimeout)),
 		BaseContext:             func() context.Context { return context.WithoutCancel(ctx) },
-		// Agents of several members may run in one process, as they do in tests.
+		// Agents of several members may run in one process, as in tests.
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true), CacheSyncTimeout: cacheSyncTimeout},
 	})
 	if err != nil {
@@ -102,7 +102,8 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 	return mgr, nil
 }
 
-// worksRead is ready once the Works were read from the hub. What else is read of it may be refused for good, and the agent goes on without.
+// worksRead is ready once the Works were read from the hub. Other reads may be refused for good, and the agent works
+// without them.
 func worksRead(from cache.Cache) healthz.Checker {
 	return func(req *http.Request) error {
 		ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
@@ -114,13 +115,13 @@ func worksRead(from cache.Cache) healthz.Checker {
 	}
 }
 
-// hubMapper knows the kinds that an agent uses on the hub without asking.
+// hubMapper maps the kinds that an agent uses on the hub without discovery.
 func hubMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{
 		workv1alpha1.GroupVersion, clusterv1alpha1.GroupVersion, configv1alpha1.GroupVersion, coordinationv1.SchemeGroupVersion, corev1.SchemeGroupVersion,
 	})
 	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
-	mapper.Add(workv1alpha1.GroupVersion.WithKind("WorkList"), meta.RESTScopeNamespace) // asked for when the cache lists them
+	mapper.Add(workv1alpha1.GroupVersion.WithKind("WorkList"), meta.RESTScopeNamespace) // needed when the cache lists them
 	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
 	mapper.Add(configv1alpha1.GroupVersion.WithKind(configv1alpha1.KindResourceInterpreterCustomization), meta.RESTScopeRoot)
 	mapper.Add(configv1alpha1.GroupVersion.WithKind(configv1alpha1.KindResourceInterpreterWebhookConfiguration), meta.RESTScopeRoot)

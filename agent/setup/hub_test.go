@@ -13,7 +13,8 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// refusedRules is a cache of a hub that does not let the agent read what kinds mean: that is never read.
+// refusedRules is a cache of a hub that forbids the agent to read the interpreter customizations, whose informers
+// therefore never sync.
 type refusedRules struct {
 	cache.Cache
 
@@ -37,7 +38,8 @@ func (c refusedRules) GetInformer(_ context.Context, obj client.Object, _ ...cac
 	return informed{}, nil
 }
 
-// An agent that goes on without the rules of its hub would otherwise be never ready, and an upgrade of it be taken back.
+// TestAnAgentIsReadyOnceItHasReadItsWorks checks that readiness depends on the Works only: an agent without the rules
+// of its hub would otherwise never be ready, and its upgrade would be rolled back.
 func TestAnAgentIsReadyOnceItHasReadItsWorks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -14,10 +14,9 @@ import (
 	"fairlead.dev/common/interpreter/store"
 )
 
-// interpreters returns what knows what kinds mean: what the hub says, before what is built
-// in. If the hub cannot be asked now, what it said last holds until it can. Webhooks are called from the member's
-// side, so their Services are those of the member. An agent that is confined to namespaces
-// calls none: a webhook may be at any address.
+// interpreters returns the interpreter: the hub's rules take precedence over the built-in ones. If the hub cannot be
+// reached now, the rules that it last sent hold until it can. Webhooks are called from the member's side, with the
+// member's Services. An agent that is confined to namespaces calls none, since a webhook may be at any address.
 func interpreters(
 	ctx context.Context, mgr manager.Manager, hub client.Reader, m *member, known remembered, o Options,
 ) (*store.Store, *rules.Rules, error) {

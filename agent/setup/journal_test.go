@@ -55,7 +55,7 @@ func (l *line) set(down bool) {
 	}
 }
 
-// data returns what is in a ConfigMap of the member, nil if there is none.
+// data returns the data of a ConfigMap of the member; nil if there is none.
 func (w *world) data(name string) map[string]string {
 	cm := &corev1.ConfigMap{}
 	if err := w.client.Get(context.Background(), client.ObjectKey{Namespace: w.member, Name: name}, cm); err != nil {
@@ -100,11 +100,11 @@ func TestAnAgentThatStartsWithoutTheHubGoesOnWithTheJournal(t *testing.T) {
 	for _, name := range []string{"kept", "changed"} {
 		g.Eventually(func() map[string]string { return w.data(name) }).WithTimeout(waitTimeout).Should(HaveKeyWithValue("a", "1"))
 	}
-	spoil("vanished") // it goes on putting back
+	spoil("vanished") // the agent still reverts drift
 	g.Eventually(func() map[string]string { return w.data("vanished") }).WithTimeout(waitTimeout).Should(HaveKeyWithValue("a", "1"))
 	g.Expect(w.data("deleted")).NotTo(BeNil())
 
-	// It starts once more, and the hub goes on without it.
+	// The agent is restarted again, and the hub stops answering meanwhile.
 	stop()
 	w.run(t, options)
 	fresh := w.read(g, works["changed"])

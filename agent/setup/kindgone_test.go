@@ -60,7 +60,8 @@ func gauges() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// A kind goes with its definition: the agent says so, watches it no more, and begins again when it is back.
+// TestTheWatchOfAKindEndsWithItsDefinitionAndBeginsAgain checks that the agent reports a kind whose
+// CustomResourceDefinition is deleted, stops its informer, and starts it again when the kind is back.
 func TestTheWatchOfAKindEndsWithItsDefinitionAndBeginsAgain(t *testing.T) {
 	t.Parallel()
 	g, w, lists := NewWithT(t), newJoined(t, "kind-gone"), &asked{resource: "gauges"}

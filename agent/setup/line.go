@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// addLine adds the line to the hub, and what serves the requests of operators that come over it. It returns whether there is
-// a line; nil if none is to be opened.
+// addLine adds the line to the hub, and the handler for operators' requests over it. It returns the state of the
+// line; nil if no line is to be opened.
 func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact) (*connect.State, error) {
 	if o.Line.Open == nil {
 		return nil, nil
@@ -22,7 +22,7 @@ func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact
 	var connector *connect.Connector
 	operators, err := access.New(ctx, access.Options{
 		Cluster: o.Cluster, Member: o.Member, StateDir: o.StateDir, Clock: o.Clock,
-		Changed: func() { connector.Renew() }, // the hub is told when a line is opened
+		Changed: func() { connector.Renew() }, // a new line reports the change to the hub
 	})
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact
 	return connector.State(), connect.Register(mgr, connector)
 }
 
-// LineOf tells the stage that renews the lease of the line; nil if there is never one.
+// LineOf converts the state of the line for package presence; nil if there is no line.
 func LineOf(state *connect.State) func() (presence.Line, <-chan struct{}) {
 	if state == nil {
 		return nil
@@ -63,7 +63,7 @@ func LineOf(state *connect.State) func() (presence.Line, <-chan struct{}) {
 	}
 }
 
-// well says what the hub cannot tell from a line that answers: that the agent hangs, or does not reach the hub's API.
+// well returns what an open line does not reveal: that the agent hangs, or does not reach the hub's API.
 func (s *hubContact) well() error {
 	if err := s.alive(); err != nil {
 		return err

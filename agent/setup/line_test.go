@@ -15,7 +15,8 @@ import (
 	lines "fairlead.dev/common/line"
 )
 
-// The hub reaches the agent over a line, and nobody else does before the owner of the member says so.
+// TestAnAgentAnswersOverItsLine checks that only the hub reaches the agent over its line, and operators only after
+// the owner of the member allows it.
 func TestAnAgentAnswersOverItsLine(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -21,40 +21,41 @@ import (
 )
 
 const (
-	// page is how many objects the hub is asked for at a time. An API server ends an answer after a
-	// minute, however well it moves: on a ship's line a page of small Works takes a few seconds.
+	// page is the page size of lists from the hub. An API server ends an answer after a minute, however fast it goes:
+	// over a ship's link a page of small Works takes a few seconds.
 	page = 100
-	// slowPage is how long a page may take before the next one is made smaller: well before it would be cut off.
+	// slowPage is the duration of a page from which the next one is made smaller, well before it would be cut off.
 	slowPage = 20 * time.Second
 )
 
-// askAgain is after how long a hub that does not answer is asked again, and up to twice that: agents
-// do not all come at once.
+// askAgain is the minimum delay before the agent asks again a hub that did not answer; the maximum is twice that, so
+// that agents do not all return at once.
 const askAgain = 5 * time.Second
 
-// Sources are by what one agent lists and watches what the hub has. They may be used concurrently.
+// Sources creates the ListerWatchers for one agent's informers of the hub. It is safe for concurrent use.
 type Sources struct {
 	clock    clock.Clock
 	restored func(*presence.RestoredError)
 
 	mu sync.Mutex
-	// asking is closed when what comes of a watch is known that is to go on; nil if none is about to.
+	// asking is closed when the result of resuming a watch is known; nil if no watch is being resumed.
 	asking chan struct{}
-	// forgot is when the hub last said of any watch that it does not remember where that one was.
+	// forgot is when the hub last answered for any watch that its resourceVersion is too old.
 	forgot time.Time
-	// askAt is when a hub that did not answer is asked again, or last was.
+	// askAt is when to ask again a hub that did not answer, or when it was last asked.
 	askAt time.Time
 }
 
-// NewSources returns sources that tell of a hub whose Works went back in time.
+// NewSources returns Sources that report a hub whose Works went back in time.
 func NewSources(c clock.Clock, restored func(*presence.RestoredError)) *Sources {
 	return &Sources{clock: c, restored: restored}
 }
 
-// Of returns how objects like an example are listed and watched by one informer.
+// Of returns the ListerWatcher for one informer of objects like example.
 //
-// Works are read in pages. By default all of them would be streamed as a watch, which most API servers do not compress, and which begins anew
-// when it is not through within five minutes. Of the other kinds there are few, and a stream is one request where a list and a watch are two.
+// Works are read in pages. By default all of them would be streamed as a watch, which most API servers do not
+// compress, and which starts over if it does not finish within five minutes. Of other kinds there are few objects,
+// and a stream is one request where a list and a watch are two.
 func (s *Sources) Of(source toolscache.ListerWatcher, example runtime.Object) toolscache.ListerWatcher {
 	_, isWork := example.(*workv1alpha1.Work)
 	of := &resumed{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(source), sources: s, isCostly: isWork}
@@ -64,24 +65,24 @@ func (s *Sources) Of(source toolscache.ListerWatcher, example runtime.Object) to
 	return newAnswering(of, s)
 }
 
-// informers makes informers of what the hub has.
+// informers creates informers of the hub's objects.
 func (s *Sources) informers(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	return toolscache.NewSharedIndexInformer(s.Of(source, example), example, resync, indexers)
 }
 
-// paged tells informers not to have lists streamed.
+// paged makes informers list rather than stream.
 type paged struct{ *answering }
 
-// IsWatchListSemanticsUnSupported is what informers ask.
+// IsWatchListSemanticsUnSupported is called by reflectors.
 func (paged) IsWatchListSemanticsUnSupported() bool { return true }
 
-// answering waits until the hub answers, and lists in pages, which it makes smaller where they take long. An informer does one thing at a
-// time.
+// answering waits until the hub answers, and lists in pages, which it shrinks if they take long. It is used by one
+// informer, so not concurrently.
 type answering struct {
 	toolscache.ListerWatcherWithContext
 
 	sources *Sources
-	// size is how many objects the next page has.
+	// size is the size of the next page.
 	size int64
 }
 
@@ -99,9 +100,9 @@ func (a *answering) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return a.WatchWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
 }
 
-// ListWithContext implements toolscache.ListerWatcherWithContext. It returns all pages as one list: when a later page has
-// expired, an informer asks for everything at once, and would take the first page of the answer for everything. Whoever
-// names a version gets all at once, so none is named: then it is the latest.
+// ListWithContext implements toolscache.ListerWatcherWithContext. It returns all pages as one list: when a later page
+// has expired, an informer would ask for everything at once, and take the first page of the answer for everything. No
+// resourceVersion is passed on, since a list at a given version is not paged; without one the list is the latest.
 func (a *answering) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	pages := pager.New(a.next)
@@ -111,7 +112,7 @@ func (a *answering) ListWithContext(ctx context.Context, options metav1.ListOpti
 		if !several || !apierrors.IsResourceExpired(err) {
 			return all, err //nolint:wrapcheck // It stands for what lists.
 		}
-		// The hub keeps a version for five minutes at least. What is left of it is not there any more, so it begins anew.
+		// The hub keeps a version for at least five minutes. The rest of the list is gone, so start over.
 		ctrl.LoggerFrom(ctx).Info("Listing anew, since the hub no longer has what was listed at first", "reason", err.Error())
 	}
 }
@@ -127,7 +128,8 @@ func (a *answering) next(ctx context.Context, options metav1.ListOptions) (runti
 	})
 }
 
-// resize fits the next page to how long one took, and whether it came whole: what is cut off has crossed the line for nothing.
+// resize adapts the page size to the duration of a page, and to whether it arrived completely: a page that is cut off
+// was transferred in vain.
 func (a *answering) resize(took time.Duration, whole bool) {
 	switch {
 	case took >= slowPage && !whole:
@@ -144,9 +146,8 @@ func (a *answering) WatchWithContext(ctx context.Context, options metav1.ListOpt
 	return answered(ctx, a.sources, func() (watch.Interface, error) { return a.ListerWatcherWithContext.WatchWithContext(ctx, options) })
 }
 
-// answered asks until the hub answers, whatever that is. An informer would wait for up to a minute
-// before it asks again, once the hub was away for a while; the agent, which renews its lease in a few
-// seconds, would count as ready meanwhile, and hear of nothing.
+// answered asks until the hub gives any answer. An informer would back off for up to a minute once the hub was away
+// for a while; meanwhile the agent, which renews its lease within seconds, would count as ready and see no changes.
 func answered[T any](ctx context.Context, s *Sources, ask func() (T, error)) (T, error) {
 	for {
 		answer, err := ask()
@@ -161,8 +162,8 @@ func answered[T any](ctx context.Context, s *Sources, ask func() (T, error)) (T,
 	}
 }
 
-// again says when a hub that did not answer is asked again. All sources ask at the same time then, so that one connection is tried for all of
-// them.
+// again returns a channel that fires when the hub is to be asked again. It is the same time for all sources, so that
+// they share one attempt to connect.
 func (s *Sources) again() <-chan time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

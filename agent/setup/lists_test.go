@@ -130,7 +130,7 @@ func TestAnAnswerOfTheHubIsForTheInformer(t *testing.T) {
 	g.Expect(err).To(MatchError(gone))
 }
 
-// works is a hub with so many Works, each of which takes a while on the line.
+// works is a hub with count Works, each of which takes a while to transfer.
 type works struct {
 	toolscache.ListWatch
 
@@ -166,7 +166,7 @@ func (w *works) list(_ context.Context, o metav1.ListOptions) (runtime.Object, e
 	return list, nil
 }
 
-// synced has an informer read all, and returns how many that are.
+// synced runs an informer until it has synced, and returns the number of its objects.
 func (w *works) synced(t *testing.T) int {
 	t.Helper()
 	w.ListWithContextFunc = w.list

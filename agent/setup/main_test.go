@@ -97,12 +97,12 @@ func newWorld(t *testing.T, name string) *world {
 	t.Helper()
 	w := newJoined(t, name)
 	w.run(t, nil)
-	// The agent waits for the hub to say where its Works are.
+	// The agent waits until the hub has told it the namespace of its Works.
 	w.place(t)
 	return w
 }
 
-// place says where the Works of the cluster are.
+// place tells the agent the namespace of its Works.
 func (w *world) place(tb testing.TB) {
 	tb.Helper()
 	w.changeCluster(tb, func(c *clusterv1alpha1.Cluster) {
@@ -131,7 +131,7 @@ func newJoined(tb testing.TB, name string) *world {
 	return w
 }
 
-// run runs the agent until the test ends or it is told to stop.
+// run runs the agent until the test ends or stop is called.
 func (w *world) run(tb testing.TB, change func(*setup.Options)) (stop func()) {
 	tb.Helper()
 	config := rest.CopyConfig(w.config)

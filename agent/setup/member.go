@@ -28,28 +28,27 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// member is the connection to the member.
+// member holds the clients and caches of the member.
 type member struct {
 	config *rest.Config
 	http   *http.Client
 	client client.Client
-	// applying is client, or one that reads and writes what is in a namespace as the
-	// ServiceAccount there that the agent is to act as.
+	// applying is client, or a client that reads and writes namespaced objects as the namespace's ServiceAccount
+	// Account.
 	applying client.Client
-	// managed watches objects that carry our label.
+	// managed caches objects with the managed label.
 	managed cache.Cache
-	// confined are caches like managed, of a namespace each, by its name, if the agent may see no others.
+	// confined are caches like managed, one per namespace, for an agent that may see no others.
 	confined map[string]cache.Cache
-	// watches knows which kinds these caches cannot watch.
+	// watches knows the kinds that these caches cannot watch.
 	watches *watches.Watches
-	// discovery asks what the member serves. It lists also the groups whose servers do not answer.
+	// discovery discovers what the member serves. It also lists the groups whose servers do not answer.
 	discovery memberDiscovery
 	// workload reads and watches nodes, pods and ResourceQuotas.
 	workload client.WithWatch
 }
 
-// connectMember makes the clients and caches of the member. It asks the member nothing, which
-// may be down.
+// connectMember creates the clients and caches of the member. It makes no request, since the member may be down.
 func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	config := tuned(o.Member)
 	httpClient, err := rest.HTTPClientFor(config)
@@ -68,7 +67,7 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	if m.discovery.DiscoveryClient, err = discovery.NewDiscoveryClientForConfigAndClient(config, asking); err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
-	m.discovery.UseLegacyDiscovery = true // what is aggregated leaves out, for a while, what the member could not ask for
+	m.discovery.UseLegacyDiscovery = true // aggregated discovery omits, for a while, groups whose servers do not answer
 	if m.applying, err = m.asAccounts(o.Account, asking, scheme); err != nil {
 		return nil, err
 	}
@@ -87,7 +86,7 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	}
 	m.confined = make(map[string]cache.Cache, len(o.Namespaces))
 	for _, namespace := range o.Namespaces {
-		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace) // it asks for no other then
+		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace) // confines the watch
 		options.NewInformer = m.watches.Informers(namespace)
 		if m.confined[namespace], err = cache.New(config, options); err != nil {
 			return nil, fmt.Errorf("connecting to the member: %w", err)
@@ -100,7 +99,7 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	return m, nil
 }
 
-// asAccounts returns the client that applies; the agent's own if there is no account to act as.
+// asAccounts returns the client that applies; the agent's own client if there is no account.
 func (m *member) asAccounts(account string, asking *http.Client, scheme *runtime.Scheme) (client.Client, error) {
 	if account == "" {
 		return m.client, nil
@@ -116,10 +115,10 @@ func (m *member) asAccounts(account string, asking *http.Client, scheme *runtime
 	return out, nil
 }
 
-// namespacedKinds asks the member of which kinds there can be objects in a namespace, but for
-// what is measured and not kept, and for what nobody can delete: Kubernetes leaves that as well when a namespace goes, since
-// it only shows something else, as OpenShift shows quotas of the cluster. If some of its API servers do not answer, what it would return
-// is not all, and it fails.
+// namespacedKinds discovers the namespaced kinds of the member, except metrics, which are not stored, and kinds that
+// cannot be deleted: Kubernetes leaves their objects as well when a namespace is deleted, since they only mirror
+// others, as OpenShift's quotas of the cluster do. It fails if some API servers do not answer, since the result would
+// be incomplete.
 func (m *member) namespacedKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	lists, err := m.discovery.ServerPreferredNamespacedResourcesWithContext(ctx)
 	if err != nil && !ofMeasures(err) {
@@ -141,13 +140,13 @@ func (m *member) namespacedKinds(ctx context.Context) ([]schema.GroupVersionKind
 	return out, nil
 }
 
-// measures says whether an API group has only what is measured of other objects.
+// measures returns whether an API group contains only metrics of other objects.
 func measures(group string) bool {
 	return group == "metrics.k8s.io" || strings.HasSuffix(group, ".metrics.k8s.io")
 }
 
-// ofMeasures says whether an error of discovery is only about such groups: their server is
-// often broken, and there is nothing in them that could be lost.
+// ofMeasures returns whether a discovery error is only about such groups: their servers are often broken, and they
+// hold nothing that could be lost.
 func ofMeasures(err error) bool {
 	failed, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
 	if !ok {
@@ -161,8 +160,8 @@ func ofMeasures(err error) bool {
 	return true
 }
 
-// addTo has the caches run with the manager. They are not the manager's caches, so that
-// nothing waits for a member that is down.
+// addTo runs the caches with the manager. They are not the manager's own caches, so that nothing waits for a member
+// that is down.
 func (m *member) addTo(mgr manager.Manager) error {
 	for _, c := range slices.AppendSeq([]cache.Cache{m.managed}, maps.Values(m.confined)) {
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.Start(ctx) })); err != nil {
@@ -172,7 +171,7 @@ func (m *member) addTo(mgr manager.Manager) error {
 	return nil
 }
 
-// workloadMapper knows nodes, pods and ResourceQuotas without asking.
+// workloadMapper maps nodes, pods and ResourceQuotas without discovery.
 func workloadMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
@@ -181,10 +180,10 @@ func workloadMapper() meta.RESTMapper {
 	return mapper
 }
 
-// tuned returns a copy of a configuration with what all our connections have.
+// tuned returns a copy of a configuration with the settings of all the agent's connections.
 func tuned(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.UserAgent = contract.FieldManagerAgent
-	config.QPS = -1 // our queues pace us; a limiter would only queue once more
+	config.QPS = -1 // the work queues limit the rate already
 	return config
 }

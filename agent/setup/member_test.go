@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// A metrics server that is broken hides nothing that could be lost; another one may.
+// TestWhichSilenceOfAnAPIServerDoesNotMatter checks that a broken metrics server is ignored, since it hides no
+// objects that could be lost. Another aggregated API server may.
 func TestWhichSilenceOfAnAPIServerDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	failed := func(groups ...string) error {

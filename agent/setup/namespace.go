@@ -16,15 +16,15 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Delays between the questions for the execution namespace. The hub names it a moment
-// after it approved the agent; a hub that cannot be reached takes longer.
+// Backoff between requests for the execution namespace. The hub names it a moment after it approved the agent; a hub
+// that cannot be reached takes longer.
 const (
 	firstAsk = 50 * time.Millisecond
 	lastAsk  = 10 * time.Second
 )
 
-// executionNamespace asks the hub where the Works of the cluster are until it says so.
-// What is in the way is logged when it changes.
+// executionNamespace asks the hub for the execution namespace of the cluster until it is known. It logs the reason
+// for waiting when that changes.
 func executionNamespace(ctx context.Context, hub client.Reader, cluster string, clk clock.Clock) (string, error) {
 	log := ctrl.LoggerFrom(ctx)
 	told := ""
@@ -34,7 +34,7 @@ func executionNamespace(ctx context.Context, hub client.Reader, cluster string, 
 		if waiting == "" {
 			return namespace, nil
 		}
-		// What lasts only a moment need not be told.
+		// A short wait is not worth a log line.
 		if waiting != told && delay > time.Second {
 			told = waiting
 			log.Info("Waiting for the hub", "Cluster", cluster, "reason", waiting)
@@ -48,7 +48,7 @@ func executionNamespace(ctx context.Context, hub client.Reader, cluster string, 
 	}
 }
 
-// askNamespace asks once. It returns what it waits for if there is no answer yet.
+// askNamespace asks once. If there is no answer yet, waiting says why.
 func askNamespace(ctx context.Context, hub client.Reader, cluster string) (namespace, waiting string) {
 	found := &clusterv1alpha1.Cluster{}
 	err := hub.Get(ctx, client.ObjectKey{Name: cluster}, found)

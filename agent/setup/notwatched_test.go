@@ -26,7 +26,8 @@ import (
 // long bounds waiting for an informer that was refused: it asks again after up to a minute.
 const long = 3 * time.Minute
 
-// watchesOf are the lists and watches of one resource that pass through a transport. A test may end those under way, and hold back others.
+// watchesOf are the lists and watches of one resource through a transport. A test can end those in progress and hold
+// back new ones.
 type watchesOf struct {
 	resource string
 
@@ -85,7 +86,8 @@ func (w *watchesOf) hold() (release func()) {
 	}
 }
 
-// asUser returns a configuration for a user of the member who has what the role of that name gives.
+// asUser returns a configuration that impersonates a user of the member, who is bound to a ClusterRole of the same
+// name.
 func (w *world) asUser(t *testing.T, name string, through *watchesOf) *rest.Config {
 	t.Helper()
 	g := NewWithT(t)
@@ -101,7 +103,7 @@ func (w *world) asUser(t *testing.T, name string, through *watchesOf) *rest.Conf
 	return config
 }
 
-// allow has the agent's role give these verbs for ConfigMaps.
+// allow sets the verbs that the agent's role grants for ConfigMaps.
 func (w *world) allow(t *testing.T, verbs ...string) {
 	t.Helper()
 	NewWithT(t).Expect(w.client.Update(t.Context(), &rbacv1.ClusterRole{
@@ -110,7 +112,7 @@ func (w *world) allow(t *testing.T, verbs ...string) {
 	})).To(Succeed())
 }
 
-// fares is how the one object of a Work is reported, and whether it is applied and watched.
+// fares returns the reported health of the one object of a Work, and whether it is applied and watched.
 func (w *world) fares(g Gomega, work *workv1alpha1.Work) (health workv1alpha1.ResourceHealth, applied, notWatched metav1.Condition) {
 	status := w.read(g, work).Status
 	if len(status.ManifestStatuses) > 0 {
@@ -135,8 +137,8 @@ func (w *world) isWell(t *testing.T, work *workv1alpha1.Work) {
 	}).WithTimeout(long).Should(Succeed())
 }
 
-// An agent whose rights to list and watch a kind are taken away hears of it only when the watch is made anew, and an informer goes on to show what it
-// saw before.
+// TestObjectsThatMayNotBeWatchedAnyMoreAreReadAndNotTakenForWhatTheyWere withdraws the rights to list and watch a
+// kind. The agent notices only when the watch is re-established, and the informer continues to serve its old state.
 func TestObjectsThatMayNotBeWatchedAnyMoreAreReadAndNotTakenForWhatTheyWere(t *testing.T) {
 	t.Parallel()
 	g, w, watches := NewWithT(t), newJoined(t, "not-watched"), &watchesOf{resource: "configmaps"}
@@ -179,7 +181,7 @@ func TestObjectsThatMayNotBeWatchedAnyMoreAreReadAndNotTakenForWhatTheyWere(t *t
 	w.allow(t, "create", "patch", "delete")
 	for round := int64(0); ; round++ {
 		preserve := round%2 == 0
-		g.Expect(w.client.Patch(t.Context(), work, client.RawPatch(types.MergePatchType, // which has it read again
+		g.Expect(w.client.Patch(t.Context(), work, client.RawPatch(types.MergePatchType, // a change that makes the agent read the object again
 			[]byte(`{"spec":{"preserveResourcesOnDeletion":`+map[bool]string{true: "true", false: "false"}[preserve]+`}}`)))).To(Succeed())
 		var applied metav1.Condition
 		g.Eventually(func(g Gomega) {

@@ -10,15 +10,16 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// What an agent prefers of the hub's answers: of one that it needs no more than metadata of, the version, and on its watch of Works no
-// manifests that it has reported upon, which specs puts back. A hub with an API server of its own does that, another one answers with all.
+// Preferences about the hub's answers: where the agent needs no more than metadata, only the version, and on the
+// watch of Works no manifests that the agent has already reported on (specs restores them). The hub's embedded API
+// honours this; other API servers send everything.
 const (
 	preferVersion   = "return=minimal"
 	preferUnknown   = "observed-spec=omit"
 	metadataIsAsked = "as=PartialObjectMetadata"
 )
 
-// brief returns a copy of a configuration whose answers the server is asked to keep short.
+// brief returns a copy of a configuration that asks the server for short answers.
 func brief(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return preferMinimal{next} })
@@ -27,7 +28,7 @@ func brief(config *rest.Config) *rest.Config {
 
 type preferMinimal struct{ next http.RoundTripper }
 
-// WrappedRoundTripper lets clients find the connections below.
+// WrappedRoundTripper implements net.RoundTripperWrapper, by which clients find the transport below.
 func (p preferMinimal) WrappedRoundTripper() http.RoundTripper { return p.next }
 
 // RoundTrip implements http.RoundTripper.

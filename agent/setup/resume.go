@@ -21,33 +21,35 @@ import (
 )
 
 const (
-	// checkAfter is how long a watch that goes on may be silent until the hub is asked how far it is.
+	// checkAfter is how long a resumed watch may be silent before the hub is asked for its latest resourceVersion.
 	checkAfter = time.Second
-	// answerAfter is how long a hub takes at most to say of a watch that it accepted that it does not remember its version, and othersTimeout
-	// how long one watch waits until another one has been answered.
+	// answerAfter is the longest time that a hub takes to reject the resourceVersion of a watch it has accepted, and
+	// othersTimeout how long one watch waits for the result of another.
 	answerAfter   = 200 * time.Millisecond
 	othersTimeout = 5 * time.Second
 )
 
-// resumed has a watch go on where it was, for as long as the hub remembers that.
+// resumed makes watches resume where they were, as long as the hub remembers their resourceVersion.
 //
-// A hub that was started anew remembers nothing: it ends each watch that is to go on with the answer that its version is too old, and all is
-// listed anew. One watch of an agent need find that out. The others of which a list costs little do not even try.
+// A hub that was restarted remembers nothing: it ends each resumed watch with the answer that its version is too old,
+// and everything is listed anew. It is enough if one watch of the agent finds that out; those whose list is cheap do
+// not even try then.
 //
-// A watch from a version that is yet to come is no error: it says nothing until the hub is there once more, and leaves out what has come until
-// then. So would an agent be deaf, and well to look at, to a hub that was restored from a snapshot of its disk. The lease tells as much only
-// if it was written after the snapshot, and while the line is the sign of life it is written every ten minutes. So a list must not be older
-// than what was seen before, and of a watch of Works that is silent at first the hub is asked how far it is.
+// A watch from a version in the future is no error: it is silent until the hub reaches that version again, and misses
+// everything up to then. So after the hub was restored from a snapshot of its disk, an agent would receive nothing
+// and look healthy. The lease reveals that only if it was written after the snapshot, and while the line is the
+// heartbeat it is written every ten minutes. Therefore a list must not be older than what was seen before, and for a
+// watch of Works that is silent at first the hub is asked for its latest resourceVersion.
 type resumed struct {
 	toolscache.ListerWatcherWithContext
 
 	sources *Sources
-	// isCostly says that a list is not made without need, and that the watch may not be deaf.
+	// isCostly says that lists are to be avoided, and that the watch must be checked for silence.
 	isCostly bool
-	// listed is the version of the last list, from which its watch begins, and left the latest at which a watch was to go on. An informer
-	// does one thing at a time.
+	// listed is the version of the last list, from which its watch begins, and left the highest version at which a
+	// watch was resumed. The informer does not call concurrently.
 	listed, left string
-	// began is when the last watch did.
+	// began is when the last watch began.
 	began time.Time
 }
 
@@ -70,7 +72,7 @@ func (r *resumed) ListWithContext(ctx context.Context, options metav1.ListOption
 func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	left, listed := options.ResourceVersion, r.listed
 	goesOn := left != "" && left != listed && options.SendInitialEvents == nil
-	r.listed = "" // what begins there once goes on from there another time
+	r.listed = "" // a second watch from that version is a resumed one
 	asked := func() {}
 	if goesOn {
 		asked = r.sources.ask(ctx, !r.isCostly)
@@ -97,7 +99,7 @@ func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 		go r.checkVersion(checking, left)
 	}
 	go out.pass(ctx, func(e watch.Event) {
-		heard() // it is not deaf
+		heard() // it is not silent
 		if e.Type == watch.Error && apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
 			r.sources.noteForgotten()
 		}
@@ -113,14 +115,14 @@ func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	return out, nil
 }
 
-// resumedWatch is a watch that goes on where another one was.
+// resumedWatch is a watch that resumes where another one was.
 type resumedWatch struct {
 	inner  watch.Interface
 	result chan watch.Event
 	stop   context.CancelFunc
 }
 
-// pass passes on what the inner watch says, until that ends or the context does.
+// pass forwards the events of the inner watch until it or the context ends.
 func (r *resumedWatch) pass(ctx context.Context, see func(watch.Event)) {
 	defer close(r.result)
 	for e := range r.inner.ResultChan() {
@@ -142,7 +144,8 @@ func (r *resumedWatch) Stop() {
 // ResultChan implements watch.Interface.
 func (r *resumedWatch) ResultChan() <-chan watch.Event { return r.result }
 
-// checkVersion asks how far the hub is, once the watch was silent for a moment, until it answers or the context ends.
+// checkVersion asks the hub for its latest resourceVersion if the watch stays silent, and retries until there is an
+// answer or the context ends.
 func (r *resumed) checkVersion(ctx context.Context, left string) {
 	for pause := checkAfter; ; pause = wait.Jitter(askAgain, 1) {
 		select {
@@ -159,8 +162,9 @@ func (r *resumed) checkVersion(ctx context.Context, left string) {
 	}
 }
 
-// ask has others who wait do so until the returned function is called. Who waits does so for whoever asks now, and for a few seconds at most:
-// a hub that hangs, or a proxy that passes nothing on before the first event, holds nobody up.
+// ask announces an attempt to resume a watch, until the returned function is called. If waits is set, it first waits
+// for another attempt in progress, a few seconds at most: a hub that hangs, or a proxy that forwards nothing before
+// the first event, must not block the others.
 func (s *Sources) ask(ctx context.Context, waits bool) (asked func()) {
 	for began := s.clock.Now(); ; {
 		s.mu.Lock()
@@ -188,24 +192,25 @@ func (s *Sources) ask(ctx context.Context, waits bool) (asked func()) {
 	}
 }
 
-// noteForgotten takes over that the hub does not remember where a watch was.
+// noteForgotten records that the hub no longer remembers the resourceVersion of a watch.
 func (s *Sources) noteForgotten() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgot = s.clock.Now()
 }
 
-// hasForgotten says whether that was so of a watch after another one began.
+// hasForgotten returns whether that happened to any watch since a time.
 func (s *Sources) hasForgotten(began time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.forgot.After(began)
 }
 
-// nothing selects no object: a list of them says how far the hub is, and carries no manifests over a metered line.
+// nothing selects no object: a list with it returns the latest resourceVersion without transferring manifests over a
+// metered network.
 const nothing = "metadata.name=nothing.fairlead.dev"
 
-// version is how far the hub is. An answer for which no version is named is the latest.
+// version returns the hub's latest resourceVersion. A list without a resourceVersion is the latest.
 func (r *resumed) version(ctx context.Context) (string, error) {
 	list, err := r.ListerWatcherWithContext.ListWithContext(ctx, metav1.ListOptions{FieldSelector: nothing})
 	if err != nil {
@@ -222,12 +227,12 @@ func versionOf(list runtime.Object) (string, error) {
 	return of.GetResourceVersion(), nil
 }
 
-// restores ends the agent once the hub turns out to be restored.
+// restores ends the agent once the hub turns out to have been restored.
 type restores chan *presence.RestoredError
 
 func newRestores() restores { return make(restores, 1) }
 
-// tell notes it. That it was noted before is as good.
+// tell records it, unless it was recorded before.
 func (r restores) tell(e *presence.RestoredError) {
 	select {
 	case r <- e:

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// socketFile is where a running agent says how it is, in its state directory: whoever
-	// may read that may ask.
+	// socketFile is the socket in the state directory on which a running agent reports: whoever may read the
+	// directory may ask.
 	socketFile = "agent.sock"
-	// askTimeout is how long an answer may take.
+	// askTimeout bounds the wait for the report.
 	askTimeout = 5 * time.Second
 )
 
 // ErrNotRunning says that no agent runs with a state directory.
 var ErrNotRunning = errors.New("no agent runs with this state directory")
 
-// AskReport asks the agent that runs with a state directory how it is.
+// AskReport asks the agent that runs with a state directory for its report.
 func AskReport(ctx context.Context, stateDir string) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func AskReport(ctx context.Context, stateDir string) (Report, error) {
 		}
 		return Report{}, fmt.Errorf("asking the agent: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read
+	defer func() { _ = answer.Body.Close() }() // the body was read
 	var out Report
 	if err := json.NewDecoder(answer.Body).Decode(&out); err != nil {
 		return Report{}, fmt.Errorf("reading what the agent says: %w", err)
@@ -55,14 +55,14 @@ func AskReport(ctx context.Context, stateDir string) (Report, error) {
 	return out, nil
 }
 
-// answer says to whoever asks at the socket how the agent is, until the context ends. An
-// agent whose directory takes no socket goes on without.
+// answer serves the report on the socket until the context ends. If the socket cannot be created, the agent works
+// without it.
 func (s *hubContact) answer(ctx context.Context) error {
 	if s.options.StateDir == "" {
 		return nil
 	}
 	path := filepath.Join(s.options.StateDir, socketFile)
-	// One that was left by an agent that was killed is in the way.
+	// A killed agent may have left its socket behind.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.logUnserved(ctx, err)
 		return nil

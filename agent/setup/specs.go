@@ -15,18 +15,18 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// specs puts back what a hub leaves out on a watch of Works that prefers that (see brief): the manifests of a Work of which the agent
-// has reported this generation, which it knows. They are those of the last list, and of the events since. A Work of which they are not
-// known, or are of another generation, is no Work to go on with: then all is listed anew.
+// specs restores what a hub omits on a watch of Works (see brief): the manifests of a Work whose present generation
+// the agent has reported on. They come from the last list, and from the events since. If they are not known, or are
+// of another generation, the watch ends with an error and everything is listed anew.
 type specs struct {
 	toolscache.ListerWatcherWithContext
 
-	// known are those of the last list, and of the watches since.
+	// known are the specs from the last list, and from the watches since.
 	known *knownSpecs
 }
 
-// knownSpecs are specs by the UID of their Work. It is safe for use by many goroutines: an informer does one thing at a time, but a
-// watch that it ended may have an event in its hands.
+// knownSpecs maps the UID of a Work to its spec. It is safe for concurrent use: the informer does not call
+// concurrently, but a watch that it ended may still process an event.
 type knownSpecs struct {
 	mu sync.Mutex
 	of map[types.UID]knownSpec
@@ -38,7 +38,7 @@ type knownSpec struct {
 	spec       workv1alpha1.WorkSpec
 }
 
-// ListWithContext implements toolscache.ListerWatcherWithContext. It may return a page of a list.
+// ListWithContext implements toolscache.ListerWatcherWithContext. The result may be one page of a list.
 func (s *specs) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := s.ListerWatcherWithContext.ListWithContext(ctx, options)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *specs) WatchWithContext(ctx context.Context, options metav1.ListOptions
 	return whole, nil
 }
 
-// wholeEvents are those of a watch with what was left out.
+// wholeEvents is a watch whose events have been completed.
 type wholeEvents struct {
 	watch.Interface
 
@@ -89,7 +89,7 @@ func (w *wholeEvents) Stop() {
 	w.Interface.Stop()
 }
 
-// pass passes events until the watch ends.
+// pass forwards events until the watch ends.
 func (w *wholeEvents) pass(known *knownSpecs) {
 	defer close(w.result)
 	for event := range w.Interface.ResultChan() {
@@ -99,21 +99,22 @@ func (w *wholeEvents) pass(known *knownSpecs) {
 		}
 		select {
 		case w.result <- known.whole(event):
-		case <-w.stopped: // what is left is read until there is no more
+		case <-w.stopped: // drain the inner watch
 		}
 	}
 }
 
-// connectionLost is how package net/http calls a connection over which no ping was answered.
+// connectionLost is the text of net/http's error for a connection on which a ping was not answered.
 const connectionLost = "http2: client connection lost"
 
-// isLost says whether an event tells of a connection that was lost. To an informer that is an error of the server, upon which it lists
-// all anew: a quarter of a megabyte for a thousand small Works, each time that a ship loses its line. A watch that merely ends goes on where it was.
+// isLost returns whether an event reports a lost connection. To an informer that is a server error, upon which it
+// lists everything anew: a quarter of a megabyte for a thousand small Works, each time that a ship loses its link. A
+// watch that merely ends is resumed.
 func isLost(event watch.Event) bool {
 	return event.Type == watch.Error && strings.Contains(apierrors.FromObject(event.Object).Error(), connectionLost)
 }
 
-// whole returns an event with what was left out, or one that ends the watch.
+// whole returns an event with the omitted manifests, or an error event that ends the watch.
 func (k *knownSpecs) whole(event watch.Event) watch.Event {
 	work, isWork := event.Object.(*workv1alpha1.Work)
 	if !isWork {
@@ -137,12 +138,12 @@ func (k *knownSpecs) whole(event watch.Event) watch.Event {
 		work.Spec = known.spec
 	case watch.Added:
 		k.learn(work)
-	case watch.Bookmark, watch.Error: // say nothing of a Work
+	case watch.Bookmark, watch.Error: // they carry no Work
 	}
 	return event
 }
 
-// learn takes the spec of a Work.
+// learn records the spec of a Work.
 func (k *knownSpecs) learn(work *workv1alpha1.Work) {
 	k.of[work.UID] = knownSpec{generation: work.Generation, spec: work.Spec}
 }

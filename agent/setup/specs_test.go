@@ -20,7 +20,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// workOf is a Work of which a generation was reported, with a manifest that says what it is; empty for one that was left out.
+// workOf returns a Work with an observed generation and a manifest; an empty manifest is one that was left out.
 func workOf(uid types.UID, generation, observed int64, manifest string) *workv1alpha1.Work {
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: uid, Generation: generation}}
 	work.Status.ObservedGeneration = observed

@@ -22,7 +22,8 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// measureWorks counts what passes between an agent and its hub for Works that are made, one after the other, while it watches.
+// measureWorks counts the bytes between an agent and its hub for Works that are created one after the other while the
+// agent watches.
 func measureWorks(t *testing.T, name string, compress setup.Compression) int64 {
 	t.Helper()
 	g, w := NewWithT(t), newJoined(t, name)
@@ -55,7 +56,8 @@ func measureWorks(t *testing.T, name string, compress setup.Compression) int64 {
 	return l.bytes.Load() - before
 }
 
-// It runs alone, since what other tests do in the member that they share is told on the line, too.
+// TestAnAgentThatAsksForItHasItsHubCompress is not parallel: changes by other tests in the shared member would be
+// reported over the line, too.
 func TestAnAgentThatAsksForItHasItsHubCompress(t *testing.T) {
 	g := NewWithT(t)
 	plain := measureWorks(t, "plain", setup.CompressNever)
@@ -87,7 +89,7 @@ func TestTheHubAnswersAWriteWithItsVersionWhereThatIsPreferred(t *testing.T) {
 	}
 }
 
-// preferring is how the hub is reached by who says with each request what is preferred of the answer.
+// preferring returns a configuration of the hub that sends a Prefer header with each request.
 func (w *world) preferring(what string) *rest.Config {
 	config := rest.CopyConfig(w.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {

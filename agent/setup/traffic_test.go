@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// wire stands between an agent and its hub, and counts what passes.
+// wire is a TCP proxy between an agent and its hub that counts bytes and connections.
 type wire struct {
 	address     string
 	connections atomic.Int64
@@ -61,7 +61,7 @@ func newWire(tb testing.TB, server string) *wire {
 				_ = agent.Close()
 				continue
 			}
-			context.AfterFunc(ctx, func() { _ = agent.Close(); _ = hub.Close() }) // they may be kept for long
+			context.AfterFunc(ctx, func() { _ = agent.Close(); _ = hub.Close() }) // idle connections would be kept open
 			all.Go(func() { _, _ = io.Copy(io.MultiWriter(hub, l), agent); _ = hub.Close() })
 			all.Go(func() { _, _ = io.Copy(io.MultiWriter(agent, l), hub); _ = agent.Close() })
 		}
@@ -69,8 +69,7 @@ func newWire(tb testing.TB, server string) *wire {
 	return l
 }
 
-// traffic are the bytes on the wire between an agent and its hub, both ways, encryption
-// included.
+// traffic are the bytes between an agent and its hub in both directions, TLS included.
 type traffic struct {
 	// object is for an object that is propagated, with its status; hour for an hour in which
 	// nothing happens.
@@ -79,10 +78,8 @@ type traffic struct {
 	connections int64
 }
 
-// measureTraffic counts what passes between an agent and its hub.
-//
-// The lease is renewed five times as often as it is by default, so that this is sooner
-// over; the hour is one of the default.
+// measureTraffic counts the bytes between an agent and its hub. To save time it renews the lease five times as often
+// as by default; the hour that it returns is converted to the default.
 func measureTraffic(tb testing.TB, name string) traffic {
 	tb.Helper()
 	var out traffic
@@ -112,7 +109,7 @@ func measureTraffic(tb testing.TB, name string) traffic {
 	for i := range n {
 		g.Eventually(func(g Gomega) { applied(g, fmt.Sprintf("settings-%d", i)) }).WithTimeout(waitTimeout).Should(Succeed())
 	}
-	quiet := func() { // what is under way arrives
+	quiet := func() { // waits until no more bytes arrive
 		last := int64(-1)
 		g.Eventually(func() bool {
 			was := last
@@ -146,8 +143,8 @@ func measureTraffic(tb testing.TB, name string) traffic {
 	return out
 }
 
-// An agent on a metered link: one connection, and little on it. It runs alone: whatever other tests do in
-// the member that they share is told on the line, too.
+// TestTheLineToTheHubIsOneConnectionAndThin is about metered links: one connection with little traffic. It is not
+// parallel: changes by other tests in the shared member would be reported over the line, too.
 func TestTheLineToTheHubIsOneConnectionAndThin(t *testing.T) {
 	g := NewWithT(t)
 	passed := measureTraffic(t, "metered")
@@ -155,8 +152,8 @@ func TestTheLineToTheHubIsOneConnectionAndThin(t *testing.T) {
 	g.Expect(passed.connections).To(Equal(int64(1)))
 }
 
-// BenchmarkTraffic is what an idle agent costs an hour (the budget is 300 kB), and a small object
-// with its status. Once is enough: -benchtime 1x.
+// BenchmarkTraffic measures what an idle agent sends and receives in an hour (the budget is 300 kB), and the cost of
+// a small object with its status. Once is enough: -benchtime 1x.
 func BenchmarkTraffic(b *testing.B) {
 	var passed traffic
 	for i := range b.N {

@@ -9,7 +9,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// Drifted takes over what was changed in the member to an object of a Work, and put back.
+// Drifted records a change to an object of a Work that was made in the member and corrected.
 func (r *Reporter) Drifted(work types.NamespacedName, drift workv1alpha1.Drift) {
 	if work.Namespace != r.namespace {
 		return
@@ -26,8 +26,8 @@ func (r *Reporter) Drifted(work types.NamespacedName, drift workv1alpha1.Drift) 
 	r.soon(work, f)
 }
 
-// remember puts fresh drift, the oldest first, before what is known of drift, the newest
-// first. The same change of the same object again is counted, not repeated.
+// remember puts fresh drift, oldest first, in front of the known drift, newest first. A repeated change of the same
+// object is counted, not repeated.
 func remember(known, fresh []workv1alpha1.Drift) []workv1alpha1.Drift {
 	out := slices.Clone(known)
 	for _, d := range fresh {

@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/common/telemetry"
 )
 
-// newReportTime is how long changes in the member take to the hub. The histogram is the one
-// that another agent in this process has registered, if there is one.
+// newReportTime returns the histogram of how long changes in the member take to reach the hub. If another agent in
+// this process has registered it, that one is shared.
 func newReportTime(registry prometheus.Registerer) prometheus.Histogram {
 	if registry == nil {
 		registry = metrics.Registry

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// podsEvery is how often it is looked whether pods of unhealthy objects have another reason.
+	// podsEvery is how often the reasons of unhealthy objects are refreshed.
 	podsEvery = 5 * time.Second
-	// podsAgain is after how long a reason that was told is replaced by another: what restarts
-	// again and again has another one several times a minute.
+	// podsAgain is how long a reported reason stays before another replaces it: a container in a crash loop changes
+	// its reason several times a minute.
 	podsAgain = 15 * time.Second
 )
 
-// unready are why pods of an object are not ready, and since when that is what is told.
+// unready are the reasons why pods of an object are not ready, and since when they are reported.
 type unready struct {
 	reasons []workv1alpha1.PodReason
 	since   time.Time
-	// asked says that the reasons are those of this process; until then those that the hub has stay.
+	// asked says that this process determined the reasons; until then the hub keeps those that it has.
 	asked bool
 }
 
-// followPods looks again and again why pods of unhealthy objects are not ready, until the
-// context ends: pods change while the status of their workload stays.
+// followPods refreshes the reasons of unhealthy objects regularly until the context ends: pods change while the
+// status of their workload stays.
 func (r *Reporter) followPods(ctx context.Context) {
 	for {
 		select {
@@ -39,7 +39,7 @@ func (r *Reporter) followPods(ctx context.Context) {
 	}
 }
 
-// explainAll brings the reasons of all unhealthy objects up to date.
+// explainAll updates the reasons of all unhealthy objects.
 func (r *Reporter) explainAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,8 +54,8 @@ func (r *Reporter) explainAll() {
 	}
 }
 
-// explain brings the reasons of an object up to date, and says whether they changed. What is
-// told already stays for a while, unless the object is well.
+// explain updates the reasons of an object, and returns whether they changed. A reported reason stays for a while,
+// unless the object is healthy.
 func (r *Reporter) explain(o *observation, now time.Time) bool {
 	if o.health != workv1alpha1.Unhealthy {
 		changed := len(o.unready.reasons) > 0
@@ -77,7 +77,7 @@ func (r *Reporter) explain(o *observation, now time.Time) bool {
 	return changed
 }
 
-// reasonsOf returns what to tell of an object: until all pods were read what the hub has.
+// reasonsOf returns the reasons to report for an object: until all pods were read, those that the hub has.
 func reasonsOf(o *observation, id workv1alpha1.ResourceIdentifier, base []workv1alpha1.ManifestStatus) []workv1alpha1.PodReason {
 	if o.unready.asked || o.health != workv1alpha1.Unhealthy {
 		return o.unready.reasons
@@ -90,7 +90,7 @@ func reasonsOf(o *observation, id workv1alpha1.ResourceIdentifier, base []workv1
 	return nil
 }
 
-// sameReasons says whether the objects of two reports have the same reasons.
+// sameReasons returns whether the objects of two reports have the same reasons.
 func sameReasons(a, b []workv1alpha1.ManifestStatus) bool {
 	return slices.EqualFunc(a, b, func(x, y workv1alpha1.ManifestStatus) bool {
 		return equality.Semantic.DeepEqual(x.PodReasons, y.PodReasons)

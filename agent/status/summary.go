@@ -14,17 +14,16 @@ import (
 // maxFailures is how many failing Works a Summary names.
 const maxFailures = 10
 
-// Summary says how the Works of the member are, and what of it the hub does not have yet.
+// Summary summarizes the Works of the member, and what the hub does not have yet.
 type Summary struct {
-	// Known counts the Works that were dealt with, Applied and Failing those of them that
-	// are applied and that are not; the rest is suspended.
+	// Known counts the Works that were processed, Applied and Failing those of them that are applied and that are
+	// not; the rest are suspended.
 	Known   int `json:"known"`
 	Applied int `json:"applied"`
 	Failing int `json:"failing"`
-	// Failures are some that fail, by name.
+	// Failures are some of the failing Works, by name.
 	Failures []Failure `json:"failures,omitempty"`
-	// Unsent counts the Works of which the hub does not have the latest; Oldest is since
-	// when it has not.
+	// Unsent counts the Works whose latest status the hub lacks; Oldest is since when.
 	Unsent int       `json:"unsent"`
 	Oldest time.Time `json:"oldest,omitzero"`
 }
@@ -35,7 +34,7 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// Summary sums up what is known.
+// Summary returns the present summary.
 func (r *Reporter) Summary() Summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +67,7 @@ func (r *Reporter) Summary() Summary {
 	return out
 }
 
-// settle notes that everything about a Work was sent.
+// settle records that everything about a Work was sent.
 func (r *Reporter) settle(name types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// workHandler hears of Works: of their end, and of a status that is not what we wrote,
-// as when the hub was restored from a backup.
+// workHandler handles events of Works: their deletion, and a status that differs from what the agent wrote, for
+// instance after the hub was restored from a backup.
 func (r *Reporter) workHandler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(_, obj any) {
@@ -39,8 +39,7 @@ func (r *Reporter) workHandler() toolscache.ResourceEventHandler {
 	}
 }
 
-// forget drops what is known of a Work that is gone, unless another one of its name was
-// reported since.
+// forget drops the facts about a Work that is gone, unless another one of its name was reported since.
 func (r *Reporter) forget(name types.NamespacedName, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// writeLimiter bounds how many Works are written at a time, to what may be another number each time. It is safe for use by many goroutines.
+// writeLimiter bounds how many Works are written concurrently, by a limit that may change. It is safe for concurrent
+// use.
 type writeLimiter struct {
 	mu    sync.Mutex
 	freed *sync.Cond
 	taken int
 }
 
-// acquire waits until one more may be written.
+// acquire blocks until another Work may be written.
 func (l *writeLimiter) acquire(allowed func() int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -25,7 +26,7 @@ func (l *writeLimiter) acquire(allowed func() int) {
 	l.taken++
 }
 
-// release says that one is written. Whoever waits looks again how many there may be.
+// release records that a write has finished. Waiters then check the limit again.
 func (l *writeLimiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,7 +34,8 @@ func (l *writeLimiter) release() {
 	l.freed.Broadcast()
 }
 
-// allowed is how many Works may be written at the moment. Where an answer takes long on its way, the hub has less to do with the same number.
+// allowed returns how many Works may be written concurrently at present. Where answers travel for long, the same
+// number would keep the hub less busy.
 func (r *Reporter) allowed() int {
 	if r.workers == 0 && r.isSlow != nil && r.isSlow() {
 		return slowWorkers
@@ -41,7 +43,7 @@ func (r *Reporter) allowed() int {
 	return cmp.Or(r.workers, defaultWorkers)
 }
 
-// mostWorkers is how many there may be at any time.
+// mostWorkers returns the maximum of allowed.
 func (r *Reporter) mostWorkers() int {
 	if r.workers == 0 && r.isSlow != nil {
 		return slowWorkers

@@ -28,7 +28,7 @@ func TestMoreAreWrittenAtATimeWhereTheNetworkIsSlow(t *testing.T) {
 		g.Expect(r.writes.taken).To(Equal(defaultWorkers))
 
 		slow.Store(true)
-		end <- struct{}{} // who waits looks again
+		end <- struct{}{} // lets the waiting workers check again
 		synctest.Wait()
 		g.Expect(r.writes.taken).To(Equal(slowWorkers - 1))
 		close(end)

@@ -14,23 +14,22 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// lookEvery is how often a guard looks, while it runs.
+// lookEvery is the interval at which a running guard acts.
 const lookEvery = time.Second
 
-// GuardOptions say what to guard.
+// GuardOptions configure a guard.
 type GuardOptions struct {
 	// Member reaches the member.
 	Member *rest.Config
-	// Deployment of the agent, as NAMESPACE/NAME.
+	// Deployment is the agent's, as NAMESPACE/NAME.
 	Deployment string
 	// Images are the repositories from which images may come, see plan.Allows.
 	Images []string
-	// Clock tells the time.
-	Clock clock.Clock
+	Clock  clock.Clock
 }
 
-// Guard upgrades an agent as it asks for, and undoes what does not prove itself, until the context
-// ends, which is no error. When there is nothing to do it scales its own Deployment to nothing.
+// Guard performs the upgrades that the agent requests, and rolls back those that do not prove themselves, until the
+// context ends, which is no error. When there is nothing to do it scales its own Deployment to zero.
 func Guard(ctx context.Context, o GuardOptions) error {
 	if o.Member == nil || o.Clock == nil || len(o.Images) == 0 {
 		return errors.New("guarding an agent: the member, a clock and --images are required")
@@ -57,7 +56,7 @@ func Guard(ctx context.Context, o GuardOptions) error {
 	}
 }
 
-// guardOnce gathers, decides and does one step.
+// guardOnce performs one step: read, decide, write.
 func (i *installed) guardOnce(ctx context.Context, o GuardOptions) error {
 	d, image, record, err := i.deployment(ctx)
 	if err != nil {

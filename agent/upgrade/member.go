@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// guardSuffix makes the name of a guard and of its ConfigMap out of that of the agent's Deployment.
+	// guardSuffix is appended to the name of the agent's Deployment for the names of the guard and its ConfigMap.
 	guardSuffix = "-guard"
-	// container is that of the agent, and of the guard.
+	// container is the container name of both agent and guard.
 	container = "agent"
 	// Keys of the ConfigMap.
 	requestKey, reportedKey = "request", "reported"
@@ -34,13 +34,13 @@ const (
 	requestTimeout = 10 * time.Second
 )
 
-// installed is an agent that runs in its member, as a Deployment.
+// installed is an agent that runs in its member as a Deployment.
 type installed struct {
 	memberClient client.Client
 	agent, guard types.NamespacedName
 }
 
-// openInstalled returns the one of a Deployment, given as NAMESPACE/NAME. It asks the member nothing.
+// openInstalled returns a client for an agent whose Deployment is given as NAMESPACE/NAME. It makes no request.
 func openInstalled(member *rest.Config, deployment string) (*installed, error) {
 	namespace, name, ok := strings.Cut(deployment, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
@@ -69,7 +69,7 @@ func openInstalled(member *rest.Config, deployment string) (*installed, error) {
 	}, nil
 }
 
-// deployment reads the agent's Deployment: its image, and the record that the guard left there.
+// deployment reads the agent's Deployment: its image, and the guard's record.
 func (i *installed) deployment(ctx context.Context) (d *appsv1.Deployment, image string, record *plan.Record, err error) {
 	d = &appsv1.Deployment{}
 	if err := i.memberClient.Get(ctx, i.agent, d); err != nil {
@@ -84,13 +84,13 @@ func (i *installed) deployment(ctx context.Context) (d *appsv1.Deployment, image
 	if text := d.Annotations[contract.AgentUpgradeAnnotation]; text != "" {
 		record = &plan.Record{}
 		if err := json.Unmarshal([]byte(text), record); err != nil {
-			record = nil // somebody wrote into it; what is wanted is begun anew
+			record = nil // the annotation was tampered with; the requested upgrade starts over
 		}
 	}
 	return d, image, record, nil
 }
 
-// asked reads what the agent wrote for its guard; nothing if there is nothing that can be read.
+// asked reads the agent's request from the ConfigMap; nil if there is none, or none that can be decoded.
 func (i *installed) asked(ctx context.Context) (request *plan.Request, reported string, err error) {
 	cm := &corev1.ConfigMap{}
 	if err := i.memberClient.Get(ctx, i.guard, cm); err != nil {
@@ -121,7 +121,7 @@ func (i *installed) tell(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// wake has the guard run.
+// wake scales the guard up.
 func (i *installed) wake(ctx context.Context) error {
 	d := &appsv1.Deployment{}
 	if err := i.memberClient.Get(ctx, i.guard, d); err != nil {
@@ -138,7 +138,7 @@ func (i *installed) wake(ctx context.Context) error {
 	return nil
 }
 
-// sleep ends the guard. It is brought to the image of an agent that has proved itself.
+// sleep scales the guard down, and sets its image if one is given: that of an agent that has proved itself.
 func (i *installed) sleep(ctx context.Context, image string) error {
 	spec := map[string]any{"replicas": 0}
 	if image != "" {
@@ -155,7 +155,8 @@ func (i *installed) sleep(ctx context.Context, image string) error {
 	return nil
 }
 
-// change does a step: record, image and start in one write, on the version that was read.
+// change performs a step: record, image and start in one write, which fails if the Deployment changed since it was
+// read.
 func (i *installed) change(ctx context.Context, d *appsv1.Deployment, step plan.Step) error {
 	record, err := json.Marshal(step.Record)
 	if err != nil {
@@ -180,7 +181,7 @@ func (i *installed) change(ctx context.Context, d *appsv1.Deployment, step plan.
 	return nil
 }
 
-// podProblem says what is in the way of the agent's pods, as far as the member says; empty if nothing is.
+// podProblem returns why the agent's pods do not start, as far as the member reports it; empty if they do.
 func (i *installed) podProblem(ctx context.Context, d *appsv1.Deployment) string {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {

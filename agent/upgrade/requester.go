@@ -21,50 +21,51 @@ import (
 )
 
 const (
-	// defaultReportWithin is for a Cluster that was written past the defaults of the API.
+	// defaultReportWithin applies if the Cluster was written without the API's defaults.
 	defaultReportWithin = 5 * time.Minute
-	// shortestWait is after how long at the earliest the guard is to be told again that the hub hears this agent.
+	// shortestWait is the minimum delay before the guard is told again that the hub hears this agent.
 	shortestWait = 5 * time.Second
-	// longestWait is for how long after its start that is tried so often.
+	// longestWait is how long after the agent's start it is tried that often.
 	longestWait = 15 * time.Minute
-	// mostImage and mostMessage are how long what the hub is told may be.
+	// mostImage and mostMessage bound the values in the status, in bytes.
 	mostImage   = 512
 	mostMessage = 1024
 )
 
 // Self describes how this agent runs.
 type Self struct {
-	// Deployment runs it, as NAMESPACE/NAME, and has a guard; empty if it may not be upgraded, or
-	// does not run in a pod.
+	// Deployment runs this agent and has a guard, as NAMESPACE/NAME; empty if the agent may not be upgraded, or does
+	// not run in a pod.
 	Deployment string
-	// InPod says that it does.
+	// InPod says that the agent runs in a pod.
 	InPod bool
-	// Start is which start of that Deployment this is; empty if it was never upgraded.
+	// Start identifies the upgrade that started this Deployment's pods; empty if it was never upgraded.
 	Start string
-	// Program is the path of the program, and Versions are those by which it may be called.
+	// Program is the path of the program, and Versions are the tags that its version matches.
 	Program  string
 	Versions []string
 }
 
-// Requester asks for the upgrades of one agent.
+// Requester requests the upgrades of one agent.
 type Requester struct {
 	self      Self
 	heard     func() bool
 	clock     clock.Clock
 	started   time.Time
-	installed *installed // nil if it may not be upgraded
+	installed *installed // nil if the agent may not be upgraded
 
-	// proves is how long this agent is to have run before the guard is told that the hub has heard it; nil if that is not known yet.
+	// proves is how long this agent has to run before the guard is told that the hub has heard it; nil if that is not
+	// known yet.
 	proves *time.Duration
-	// marked says that the guard knows that the hub has heard this start.
+	// marked says that the guard has been told that the hub has heard this start.
 	marked bool
-	// settled is the last answer that nothing is to be asked about any more.
+	// settled is the last status that needs no further requests.
 	settled *clusterv1alpha1.AgentUpgrade
-	// withdrawn says that nothing is asked of the guard, since nothing is wanted.
+	// withdrawn says that no request is left for the guard, since the hub wants no upgrade.
 	withdrawn bool
 }
 
-// NewRequester returns the one of an agent. Heard says whether the hub hears the agent now.
+// NewRequester returns the Requester of an agent. heard returns whether the hub hears the agent now.
 func NewRequester(member *rest.Config, self Self, heard func() bool, c clock.Clock) (*Requester, error) {
 	r := &Requester{self: self, heard: heard, clock: c, started: c.Now()}
 	if self.Deployment == "" {
@@ -75,8 +76,8 @@ func NewRequester(member *rest.Config, self Self, heard func() bool, c clock.Clo
 	return r, err
 }
 
-// Upgrade asks for what is wanted and returns what came of it so far; nil if nothing is wanted.
-// Before is what the hub was told last. It is called again and again, never twice at once.
+// Upgrade requests the wanted upgrade and returns its status so far; nil if none is wanted. before is the status that
+// the hub has. It is called repeatedly, but never concurrently.
 func (r *Requester) Upgrade(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, before *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade {
 	if err := r.mark(ctx); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "The guard of the upgrade was not told that the hub hears this agent; it is tried again")
@@ -114,7 +115,7 @@ func (r *Requester) Upgrade(ctx context.Context, wanted *clusterv1alpha1.WantedA
 	return next
 }
 
-// mark tells the guard that the hub has heard this start of the agent, once that has run for long enough.
+// mark tells the guard that the hub has heard this start of the agent, once the agent has run long enough.
 func (r *Requester) mark(ctx context.Context) error {
 	if r.marked || r.installed == nil || r.self.Start == "" || !r.heard() {
 		return nil
@@ -136,33 +137,34 @@ func (r *Requester) mark(ctx context.Context) error {
 	return nil
 }
 
-// Due says in how long Upgrade is to be called again at the latest; 0 if it does not matter. The guard waits to be told that the hub hears
-// this agent.
+// Due returns the delay after which Upgrade has to be called again at the latest, because the guard waits to be told
+// that the hub hears this agent; 0 if there is no deadline.
 func (r *Requester) Due() time.Duration {
 	runs := r.clock.Since(r.started)
 	switch {
 	case r.marked || r.installed == nil || r.self.Start == "" || runs > longestWait:
 		return 0
 	case r.proves == nil:
-		return shortestWait // the hub does not hear it yet
+		return shortestWait // the hub has not heard this agent yet
 	}
 	return max(shortestWait, *r.proves-runs)
 }
 
-// withdraw takes back what was asked of a guard that has not begun, once nothing is wanted.
+// withdraw removes the request from the ConfigMap if the hub no longer wants an upgrade and the guard has not begun.
 func (r *Requester) withdraw(ctx context.Context) {
 	if r.withdrawn || r.installed == nil {
 		return
 	}
 	err := r.takeBack(ctx, nil)
-	if err != nil && !apierrors.IsForbidden(err) { // who may not read it has not written it
+	if err != nil && !apierrors.IsForbidden(err) { // an agent that may not read the request cannot have written it
 		ctrl.LoggerFrom(ctx).Error(err, "What was asked of the guard of the upgrade was not taken back; it is tried again")
 		return
 	}
 	r.withdrawn = true
 }
 
-// takeBack has nothing stand for the guard but what is wanted, which may be nothing: a guard that could not run begins with it days later.
+// takeBack removes a request other than the wanted upgrade: a guard that could not run before would act on it days
+// later.
 func (r *Requester) takeBack(ctx context.Context, wanted *clusterv1alpha1.WantedAgent) error {
 	asked, _, err := r.installed.asked(ctx)
 	if err != nil || asked == nil || wanted != nil && asked.Image == wanted.Image && asked.Attempt == wanted.Attempt {
@@ -171,7 +173,7 @@ func (r *Requester) takeBack(ctx context.Context, wanted *clusterv1alpha1.Wanted
 	return r.installed.tell(ctx, requestKey, "")
 }
 
-// fill completes what is said of an upgrade, and says whether that is the end of it.
+// fill completes the status of an upgrade, and returns whether it is final.
 func (r *Requester) fill(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, next *clusterv1alpha1.AgentUpgrade) (done bool, err error) {
 	switch {
 	case !r.self.InPod:
@@ -205,20 +207,20 @@ func (r *Requester) fill(ctx context.Context, wanted *clusterv1alpha1.WantedAgen
 	if err := r.takeBack(ctx, wanted); err != nil {
 		return false, err
 	}
-	if underWay { // somebody else may have ended its guard
+	if underWay { // somebody may have scaled the guard down
 		return false, r.installed.wake(ctx)
 	}
 	return true, nil
 }
 
-// earlier says what is to be done about a hub that wants what it wanted before the last upgrade.
+// earlier returns the advice for a hub that requests an attempt older than the last upgrade.
 func earlier(wanted *clusterv1alpha1.WantedAgent, last *plan.Record) string {
 	return fmt.Sprintf("the hub asks for what it wanted before the last upgrade here, to %s, as one does that was restored from a backup: spec.agent.attempt is %d, "+
 		"and that one was %d; run `hub upgrade agents` again, with --retry if it is for this image. That of a hub of before counts from 0: after it, "+
 		"`kubectl patch cluster NAME --type merge -p '{\"spec\":{\"agent\":{\"attempt\":%d}}}'`", last.Image, wanted.Attempt, last.Attempt, last.Attempt+1)
 }
 
-// ask has the guard begin.
+// ask requests the upgrade and wakes the guard.
 func (r *Requester) ask(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, next *clusterv1alpha1.AgentUpgrade) error {
 	want := plan.Request{Image: wanted.Image, Attempt: wanted.Attempt, ReportWithin: defaultReportWithin}
 	if wanted.ReportWithin != nil && wanted.ReportWithin.Duration > 0 {
@@ -244,7 +246,7 @@ func (r *Requester) ask(ctx context.Context, wanted *clusterv1alpha1.WantedAgent
 	return r.installed.wake(ctx)
 }
 
-// asProcess says what is to be done about an agent that no Deployment runs.
+// asProcess fills in the advice for an agent that does not run in a Deployment.
 func (r *Requester) asProcess(wanted *clusterv1alpha1.WantedAgent, next *clusterv1alpha1.AgentUpgrade) {
 	version := wanted.Version
 	if version == "" {

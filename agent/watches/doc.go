@@ -1,12 +1,14 @@
-// Package watches knows which kinds of the member cannot be watched: the rights to list or watch were taken from the agent, the definition of the
-// kind was removed, or what serves it fails, as a conversion webhook or an API server of its own may. An informer tells nobody of that, and goes on
-// to show what it saw last, of whatever age.
+// Package watches knows which kinds of the member cannot be watched: because the agent lost the rights to list or
+// watch them, because the definition of the kind was removed, or because its conversion webhook or aggregated API
+// server fails. An informer does not report any of that; it goes on serving what it saw last, however old.
 //
-// Reads: what the member answers to the informers of its objects, and whether it is ready.
+// Reads: the member's answers to the informers of its objects, and whether the member is ready.
 // Writes: nothing.
-// Owns: the word whether an informer shows the member as it is.
-// Invariant: one refused answer is not believed, since an API server that starts refuses for a moment what it gives afterwards; what fails counts
-// after a minute, and only of a member that is ready: of one that is not, the Cluster tells. A watch that was let in again is believed once its
-// informer shows all objects, which it does some time after it was shown them.
+// Owns: the verdict whether an informer reflects the member.
+// Invariant: a single refusal does not count, since an API server that is starting may briefly refuse what it allows
+// afterwards. Failures count after a minute, and only while the member is ready: a member that is not ready is
+// reported in its Cluster. A watch that works again counts only once its informer has processed all objects, which
+// takes a moment. A stream of initial objects that does not end in time is stopped and the objects are listed
+// instead; it counts as a failure that began then.
 // Next: package execution, which then reads the objects of the kind one by one, and says so in the Works.
 package watches

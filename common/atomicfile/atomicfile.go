@@ -6,12 +6,10 @@ import (
 	"path/filepath"
 )
 
-// Temporary begins the names of files that are being written. One that was left by a process
-// that was killed may be removed.
+// Temporary is the name prefix of files that are being written. One left by a killed process may be removed.
 const Temporary = ".new-"
 
-// Write replaces a file by one that only its owner may read. When it returns, a loss of power
-// does not undo it.
+// Write replaces a file; only its owner may read the new one. When Write returns, the new file survives a power loss.
 func Write(path string, content []byte) error {
 	if err := Replace(path, content); err != nil {
 		return err
@@ -19,8 +17,8 @@ func Write(path string, content []byte) error {
 	return SyncDirectory(filepath.Dir(path))
 }
 
-// Replace does as Write, but until its directory is synced a loss of power may bring the old
-// file back: for who writes many files in a row.
+// Replace is Write without the sync of the directory: until SyncDirectory is called, a power loss may bring the old
+// file back. It is for callers that write many files in a row.
 func Replace(path string, content []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), Temporary+"*") // readable by its owner only
 	if err != nil {
@@ -28,7 +26,7 @@ func Replace(path string, content []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(file.Name()) // the first error is the one to tell
+			_ = os.Remove(file.Name()) // report the first error, not this one
 		}
 	}()
 	_, err = file.Write(content)
@@ -38,7 +36,7 @@ func Replace(path string, content []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// SyncDirectory has the names of the files in a directory outlast a loss of power.
+// SyncDirectory makes the names of the files in a directory survive a power loss.
 func SyncDirectory(path string) error {
 	directory, err := os.Open(path) //nolint:gosec // It is the caller's own.
 	if err != nil {

@@ -1,2 +1,2 @@
-// Package atomicfile replaces files so that, whatever happens, the old or the new one is there as a whole.
+// Package atomicfile replaces files atomically: after a crash, either the old or the new file is there, complete.
 package atomicfile

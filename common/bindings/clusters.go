@@ -7,14 +7,15 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Clusters looks up targets by the name of their cluster. The zero value has none.
+// Clusters looks up targets by cluster name. The zero value is empty.
 type Clusters struct {
-	// byName are the targets, sorted.
+	// byName are the targets, sorted by name.
 	byName []workv1alpha2.TargetCluster
 }
 
-// ClustersOf returns the clusters of targets, which must not be changed afterwards. Targets that are sorted by name, as the scheduler
-// leaves them, are not copied: a decision looks up a few of thousands of clusters, and a set of them would be made for each decision.
+// ClustersOf returns the Clusters of targets, which must not be changed afterwards. Targets that are sorted by name,
+// as the scheduler leaves them, are not copied: a decision looks up a few of thousands of clusters, and should not
+// build a set for that.
 func ClustersOf(targets []workv1alpha2.TargetCluster) Clusters {
 	byName := func(a, b workv1alpha2.TargetCluster) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(targets, byName) {
@@ -23,13 +24,13 @@ func ClustersOf(targets []workv1alpha2.TargetCluster) Clusters {
 	return Clusters{targets}
 }
 
-// Has says whether a cluster is a target.
+// Has returns whether a cluster is a target.
 func (c Clusters) Has(name string) bool {
 	_, found := slices.BinarySearchFunc(c.byName, name, func(t workv1alpha2.TargetCluster, name string) int { return strings.Compare(t.Name, name) })
 	return found
 }
 
-// First returns the first names of clusters in order, so many at most.
+// First returns the first names in order, up to a maximum.
 func (c Clusters) First(most int) []string {
 	out := make([]string, min(most, len(c.byName)))
 	for i := range out {

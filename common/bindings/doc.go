@@ -1,3 +1,3 @@
-// Package bindings reads what a binding says, for every stage alike: where its template goes,
-// whether its replicas are divided, which Works are its own, what its clusters report.
+// Package bindings holds what all stages need to know about bindings: where a template goes, whether its replicas are
+// divided, what its clusters report; and the names, IDs and labels that tie a binding to its template and its Works.
 package bindings

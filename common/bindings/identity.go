@@ -11,14 +11,15 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// NameAfter sets the name and namespace of a template's binding, and the finalizer by which its Works are deleted with it.
+// NameAfter sets the name and namespace of a template's binding, and the finalizer with which it waits for the
+// deletion of its Works.
 func NameAfter(b metav1.Object, kind schema.GroupVersionKind, template metav1.Object) {
 	b.SetName(contract.BindingName(kind.Kind, template.GetName()))
 	b.SetNamespace(template.GetNamespace())
 	AddFinalizer(b)
 }
 
-// ReferTo is how a binding refers to its template.
+// ReferTo returns a binding's reference to its template.
 func ReferTo(kind schema.GroupVersionKind, template metav1.Object) workv1alpha2.ObjectReference {
 	return workv1alpha2.ObjectReference{
 		APIVersion:      kind.GroupVersion().String(),
@@ -30,14 +31,15 @@ func ReferTo(kind schema.GroupVersionKind, template metav1.Object) workv1alpha2.
 	}
 }
 
-// AddFinalizer adds the finalizer by which the Works of a binding are deleted with it. The binding's namespace must be set.
+// AddFinalizer adds the finalizer with which a binding waits for the deletion of its Works. The binding's namespace
+// must be set.
 func AddFinalizer(b metav1.Object) {
 	if finalizer := Finalizer(b.GetNamespace()); !slices.Contains(b.GetFinalizers(), finalizer) {
 		b.SetFinalizers(append(slices.Clone(b.GetFinalizers()), finalizer))
 	}
 }
 
-// Identify gives a binding a permanent id if it has none. The binding's namespace must be set.
+// Identify sets the permanent ID of a binding that has none. The binding's namespace must be set.
 func Identify(b metav1.Object, id string) {
 	label := IDLabel(b.GetNamespace())
 	if b.GetLabels()[label] != "" {

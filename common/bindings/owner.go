@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// OwnedBy makes the template the owner of a binding, so that the binding is deleted with it.
+// OwnedBy makes the template the owner of a binding, so that the garbage collector deletes the binding with it.
 func OwnedBy(b metav1.Object, kind schema.GroupVersionKind, template metav1.Object) {
 	b.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion:         kind.GroupVersion().String(),
@@ -27,9 +27,9 @@ func OwnedIn(b metav1.Object) string {
 	return ""
 }
 
-// OwnedAs sets the apiVersion in a binding's owner reference to one that the garbage collector can read. The garbage collector reads the
-// owner in that version, and takes a 404 because the version is not served for the end of the owner: it would delete the binding, and with
-// it the objects in the members.
+// OwnedAs changes the apiVersion in a binding's owner reference to one that the API serves. The garbage collector
+// reads the owner in that version, and takes a 404 because the version is not served for the deletion of the owner:
+// it would delete the binding, and with it the objects in the members.
 func OwnedAs(b metav1.Object, apiVersion string) {
 	refs := slices.Clone(b.GetOwnerReferences())
 	for i := range refs {

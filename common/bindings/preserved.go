@@ -10,8 +10,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Preserved says whether the object of a binding stays in a cluster that it leaves: if the binding preserves it, or, for an object that no
-// policy selects, if a workload that needs it in that cluster is or was preserved.
+// Preserved returns whether the object of a binding stays in a cluster that it leaves: if the binding preserves it
+// or, for an object without a policy, if a workload that needs it in that cluster is or was preserved.
 func Preserved(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	if staysEverywhere(spec) {
 		return true
@@ -32,8 +32,9 @@ func Preserving(spec *workv1alpha2.ResourceBindingSpec) func(cluster string) boo
 	return sets.New(slices.Collect(staysIn(spec))...).Has
 }
 
-// staysEverywhere says whether an object stays in every cluster that it leaves. An older hub, or a person who wrote it by hand, did not say
-// for which workload it is preserved: then it is kept in too many clusters rather than in too few.
+// staysEverywhere returns whether an object stays in every cluster that it leaves. An older hub, or a person who
+// wrote the binding by hand, did not record for which workload it is preserved: then it stays in too many clusters
+// rather than too few.
 func staysEverywhere(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if !ptr.Deref(spec.PreserveResourcesOnDeletion, false) {
 		return false

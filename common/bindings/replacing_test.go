@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// leaves is a binding that leaves some clusters.
+// leaves returns a binding with eviction tasks from these clusters.
 func leaves(clusters ...string) *workv1alpha2.ResourceBindingSpec {
 	out := &workv1alpha2.ResourceBindingSpec{}
 	for _, name := range clusters {
@@ -68,7 +68,7 @@ func TestReplacing(t *testing.T) {
 	}
 }
 
-// TestReplacingByTheRule compares what replaces copies with the rule, read one target at a time.
+// TestReplacingByTheRule compares Replacing with a naive implementation of the rule, one target at a time.
 func TestReplacingByTheRule(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -108,7 +108,7 @@ func TestReplacingByTheRule(t *testing.T) {
 	g.Expect(found).To(BeNumerically(">", 1000))
 }
 
-// TestReplacingAtOnce holds that the targets before evictions of one moment are counted as those before one.
+// TestReplacingAtOnce checks that evictions of one moment, which share one Before slice, count as a single one.
 func TestReplacingAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -124,7 +124,7 @@ func TestReplacingAtOnce(t *testing.T) {
 	g.Expect(same(before, before[:3])).To(BeFalse())
 }
 
-// BenchmarkReplacing is what it costs to find who replaces ten copies of an application in 5,000 clusters.
+// BenchmarkReplacing measures the search for the targets that replace ten copies of an application in 5,000 clusters.
 func BenchmarkReplacing(b *testing.B) {
 	names := make([]string, 5000)
 	for i := range names {

@@ -39,10 +39,12 @@ func Ready(item *workv1alpha2.AggregatedStatusItem) (int32, bool) {
 	return counts.Ready, ok
 }
 
-// TooLargePrefix begins the message of an item whose object is applied, but whose status is too large to be kept in the binding.
+// TooLargePrefix begins the message of an item whose object is applied, but whose status is too large for the
+// binding.
 const TooLargePrefix = "It is applied, but its status of "
 
-// IsTooLarge says whether an item's status was too large for the binding, so that the cluster's replicas are unknown.
+// IsTooLarge returns whether an item's status was too large for the binding, so that the cluster's replicas are
+// unknown.
 func IsTooLarge(item *workv1alpha2.AggregatedStatusItem) bool {
 	return item != nil && item.Applied && strings.HasPrefix(item.AppliedMessage, TooLargePrefix)
 }

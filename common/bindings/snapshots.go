@@ -10,12 +10,13 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Snapshots returns the bindings whose workloads need the object of a binding, each with all of its clusters. Those that several
-// have alike are listed once, in an entry without a name, which is none of them. A hub of before, which knows nothing of such entries,
-// drops what refers to them when it writes: then it is not known where a workload is, and it may be wherever they say. What is returned is
-// not to be changed.
+// Snapshots returns the bindings whose workloads need the object of a binding, each with all of its clusters.
+// Clusters that several of them share are stored once, in an entry without a name, which is not returned. An older
+// hub, which does not know such entries, drops the references to them when it writes: then it is not known where a
+// workload is, and it is assumed to be wherever such entries say. The result must not be changed.
 //
-// Whoever asks only where the object is to be needs none of this: the entries without a name are part of that.
+// A caller that only needs to know where the object should be can use the stored entries directly, since those
+// without a name list clusters as well.
 func Snapshots(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.BindingSnapshot {
 	if !SharesClusters(spec) {
 		return spec.RequiredBy
@@ -46,20 +47,20 @@ func Snapshots(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.BindingSna
 	return out
 }
 
-// SharesClusters says whether a binding lists clusters once for several bindings that need it. On that of a namespace the entry
-// without a name is all that is in it.
+// SharesClusters returns whether a binding stores clusters once for several bindings that need it. On a Namespace's
+// binding, the entry without a name stands for everything in the Namespace instead.
 func SharesClusters(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return !IsNamespace(spec) && slices.ContainsFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return s.Name == "" })
 }
 
-// IsNamespace says whether a binding is that of a Namespace.
+// IsNamespace returns whether a binding is that of a Namespace.
 func IsNamespace(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Resource.Kind == "Namespace" && spec.Resource.APIVersion == corev1.SchemeGroupVersion.String()
 }
 
-// ClustersHash tells clusters apart, in this order and without their shares.
+// ClustersHash returns a hash of the clusters' names, in this order and without their shares.
 func ClustersHash(clusters []workv1alpha2.TargetCluster) string {
-	const length = 8 // bytes: no two of the few lists of a binding have the same
+	const length = 8 // bytes, enough to tell the few lists of a binding apart
 	h := sha256.New()
 	for i := range clusters {
 		_, _ = h.Write([]byte(clusters[i].Name + "\n")) // a hash never fails

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// hashPrefix names the only kind of hash there is.
+// hashPrefix names the only supported kind of hash.
 const hashPrefix = "sha256:"
 
 // CAHash returns the hash of the public key of each certificate in a bundle, as
@@ -40,7 +40,7 @@ func CAHash(bundle []byte) ([]string, error) {
 	return hashes, nil
 }
 
-// ValidateCAHash says what is wrong with a hash that somebody wrote.
+// ValidateCAHash returns what is wrong with a hash.
 func ValidateCAHash(hash string) error {
 	digits, ok := strings.CutPrefix(strings.ToLower(hash), hashPrefix)
 	if raw, err := hex.DecodeString(digits); !ok || err != nil || len(raw) != sha256.Size {
@@ -49,9 +49,8 @@ func ValidateCAHash(hash string) error {
 	return nil
 }
 
-// VerifyCAHash returns an error unless every certificate in the bundle is pinned by
-// one of the hashes: whoever controls the key of one that is not could speak for the
-// hub.
+// VerifyCAHash returns an error unless every certificate in the bundle is pinned by one of the hashes: whoever has
+// the key of an unpinned one could impersonate the hub.
 func VerifyCAHash(bundle []byte, pins []string) error {
 	if len(pins) == 0 {
 		return errors.New("no hash is given to compare the hub's certificate authority with")

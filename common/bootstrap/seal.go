@@ -11,37 +11,37 @@ import (
 	"time"
 )
 
-// An agent whose certificate ended while it was off still has the key of that certificate.
-// The hub knows the public half of it. So a token for this agent can lie in the open,
-// sealed with the key: nobody else can read it, and no secret is shared beforehand.
+// An agent whose certificate expired while it was off still has the key of that certificate, and the hub knows the
+// public key. So a token for this agent, sealed with the key, can be published: nobody else can read it, and no
+// secret has to be shared beforehand.
 
-// ServersKey is the key in cluster-info below which the URLs of all hubs of the API are, one a line. It is not signed, so it is
-// believed over verified connections only.
+// ServersKey is the key in cluster-info with the URLs of all hubs of the API, one per line. It is not signed, so it
+// is trusted over verified connections only.
 const ServersKey = "hub-servers"
 
-// RejoinName is the name of the ConfigMap, in the namespace of cluster-info, in which sealed
-// tokens lie. Everybody may read it.
+// RejoinName is the name of the ConfigMap with sealed tokens, in the namespace of cluster-info. Everybody may read
+// it.
 const RejoinName = "fairlead-rejoin"
 
-// RejoinToken is a token that waits for its agent.
+// RejoinToken is a sealed token for an agent that has to join again.
 type RejoinToken struct {
 	// Sealed is the token, which only the agent can open.
 	Sealed []byte `json:"sealed"`
-	// Expires is when it is of no use any more.
+	// Expires is when the token expires.
 	Expires time.Time `json:"expires"`
 }
 
-// purpose keeps what is sealed here from being taken for anything else.
+// purpose separates this use of the key from any other.
 const purpose = "fairlead.dev rejoin"
 
-// RejoinKey returns under which key of the ConfigMap the token for the holder of a key is.
-// The key is a point of the curve P-256.
+// RejoinKey returns the key in the ConfigMap for the token of an agent with this public key, a point of the curve
+// P-256.
 func RejoinKey(public []byte) string {
 	sum := sha256.Sum256(public)
 	return hex.EncodeToString(sum[:])
 }
 
-// Seal returns the value of the ConfigMap that calls the holder of a key.
+// Seal returns the value in the ConfigMap: the token, sealed for the holder of a key.
 func Seal(public []byte, token Token) (string, error) {
 	point, err := ecdh.P256().NewPublicKey(public)
 	if err != nil {
@@ -58,7 +58,7 @@ func Seal(public []byte, token Token) (string, error) {
 	return encode(RejoinToken{Sealed: sealed, Expires: token.Expires}), nil
 }
 
-// ParseRejoinToken reads a value of the ConfigMap.
+// ParseRejoinToken parses a value of the ConfigMap.
 func ParseRejoinToken(raw string) (RejoinToken, error) {
 	var out RejoinToken
 	if err := json.Unmarshal([]byte(raw), &out); err != nil {
@@ -67,7 +67,7 @@ func ParseRejoinToken(raw string) (RejoinToken, error) {
 	return out, nil
 }
 
-// Open returns the token for the holder of a key, as its holder writes it.
+// Open decrypts the token, in the form ID.SECRET.
 func (c RejoinToken) Open(key *ecdsa.PrivateKey) (string, error) {
 	private, err := key.ECDH()
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// SecretNamespace is where the Secrets of tokens are.
+// SecretNamespace is the namespace of the tokens' Secrets.
 const SecretNamespace = metav1.NamespaceSystem
 
-// SecretName returns the name of the Secret of the token with an id.
+// SecretName returns the name of the Secret of a token.
 func SecretName(id string) string { return bootstrapapi.BootstrapTokenSecretPrefix + id }
 
-// NewSecret returns the Secret that keeps a token on the hub.
+// NewSecret returns the Secret that stores a token on the hub.
 func NewSecret(t Token) *corev1.Secret {
 	s := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"},
@@ -58,7 +58,7 @@ func NewSecret(t Token) *corev1.Secret {
 	return s
 }
 
-// Record writes onto the Secret of a token what happened with it.
+// Record stores in the Secret of a token how it was used.
 func Record(s *corev1.Secret, t Token) {
 	if len(t.Uses) > 0 {
 		annotate(s, contract.TokenUsedAnnotation, encode(t.Uses))
@@ -68,18 +68,18 @@ func Record(s *corev1.Secret, t Token) {
 	}
 }
 
-// UseUp has the holder of a token that is used up do nothing but fetch the certificate.
+// UseUp restricts the holder of a used-up token to fetching the certificate.
 func UseUp(s *corev1.Secret) {
 	s.Data[bootstrapapi.BootstrapTokenExtraGroupsKey] = []byte(contract.UsedTokenGroup)
 }
 
-// Close has a token open nothing any more. Who joined with it can still be read.
+// Close disables a token. Its Secret still records who joined with it.
 func Close(s *corev1.Secret) {
 	s.Data[bootstrapapi.BootstrapTokenUsageAuthentication] = []byte("false")
 	s.Data[bootstrapapi.BootstrapTokenUsageSigningKey] = []byte("false")
 }
 
-// IsClosed says whether a token opens nothing any more.
+// IsClosed returns whether a token is disabled.
 func IsClosed(s *corev1.Secret) bool {
 	return string(s.Data[bootstrapapi.BootstrapTokenUsageAuthentication]) != "true"
 }
@@ -90,19 +90,17 @@ func annotate(s *corev1.Secret, key, value string) {
 	}
 }
 
-// encode writes a value that consists of strings and times, for which there is always a
-// form.
+// encode encodes a value of strings and times, which cannot fail.
 func encode(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // it would be a mistake in this package
+		panic(err) // a bug in this package
 	}
 	return string(raw)
 }
 
-// FromSecret reads a token from the Secret that keeps it. It is an error if the Secret
-// is not that of a bootstrap token, or is damaged; a token that has expired, is used
-// or names no cluster is none.
+// FromSecret reads a token from its Secret. It fails if the Secret is not that of a bootstrap token, or is damaged,
+// but not for a token that has expired, is used up or names no cluster.
 func FromSecret(s *corev1.Secret) (Token, error) {
 	fail := func(format string, args ...any) (Token, error) {
 		return Token{}, fmt.Errorf("secret %q is not a usable bootstrap token: "+format, append([]any{s.Name}, args...)...)

@@ -14,43 +14,42 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Lengths of the two parts of a token, given by Kubernetes.
+// Lengths of the two parts of a token, as defined by Kubernetes.
 const (
 	idLength     = 6
 	secretLength = 16
 )
 
-// MaxUses is the largest number of joins that one token may be good for: each leaves its
-// mark on the token, and there must be room for all.
+// MaxUses is the maximum number of joins per token: each is recorded on the token's Secret, which has to have room
+// for all.
 const MaxUses = 1000
 
 // Token lets clusters join the hub.
 type Token struct {
-	// ID is public: it is part of the name of the token's Secret and of the user name
-	// of whoever presents the token.
+	// ID is public: it is part of the name of the token's Secret and of the user name of its holder.
 	ID string
 	// Secret is the secret half of the token.
 	Secret string
-	// Cluster is the one cluster that may join, or a pattern of names. It is empty in a
-	// token that somebody else made, which lets nobody join.
+	// Cluster is the name of the cluster that may join, or a pattern of names. It is empty in a token that somebody
+	// else created, which admits nobody.
 	Cluster string
-	// Member is the id of the only member that may join; empty if any may.
+	// Member is the ID of the only member that may join; empty if any may.
 	Member string
-	// MaxUses is how many joins it is good for.
+	// MaxUses is how many joins the token allows.
 	MaxUses int
-	// Expires is when the token ends; zero means never.
+	// Expires is when the token expires; zero means never.
 	Expires time.Time
-	// Manual says that an operator is to accept each join.
+	// Manual says that an operator has to approve each join.
 	Manual bool
-	// Closed says why it opens nothing any more though it is not used up; empty if it does.
+	// Closed is why the token was disabled although it is not used up; empty if it was not.
 	Closed string
-	// Gives are the defaults that a Cluster gets that joins with the token.
+	// Gives are the defaults for a Cluster that joins with the token.
 	Gives ClusterDefaults
-	// CreatedBy is the user who made it; empty if that is not known.
+	// CreatedBy is the user who created it; empty if unknown.
 	CreatedBy string
-	// Uses are the joins that were made with it, in their order.
+	// Uses are the joins made with it, oldest first.
 	Uses []Use
-	// Accepted are the joins that operators accepted.
+	// Accepted are the joins that operators approved.
 	Accepted []Acceptance
 }
 
@@ -66,28 +65,27 @@ func (g ClusterDefaults) empty() bool {
 	return len(g.Labels) == 0 && g.Region == "" && len(g.Zones) == 0 && g.Provider == ""
 }
 
-// Use is one join that was made with a token.
+// Use is a join made with a token.
 type Use struct {
-	// Cluster that joined, and the id of its member.
+	// Cluster is the cluster that joined, Member the ID of its member.
 	Cluster string `json:"cluster"`
 	Member  string `json:"member"`
 	// Request is the UID of the certificate signing request.
 	Request string `json:"request"`
-	// At is when.
+	// At is when it joined.
 	At time.Time `json:"at"`
 }
 
-// Acceptance is an operator's word about one join.
+// Acceptance is an operator's approval of a join.
 type Acceptance struct {
 	// Request is the UID of the certificate signing request.
 	Request string `json:"request"`
-	// By is the operator, and At is when.
+	// By is the operator, and At is when they approved.
 	By string    `json:"by"`
 	At time.Time `json:"at"`
 }
 
-// New makes a token that is good for one join of a cluster, from a source of random
-// bytes, which must be fit for secrets.
+// New creates a token for one join of a cluster. random must be a cryptographic source of randomness.
 func New(random io.Reader, cluster string, expires time.Time) (Token, error) {
 	id, err := randomString(random, idLength)
 	if err != nil {
@@ -100,19 +98,18 @@ func New(random io.Reader, cluster string, expires time.Time) (Token, error) {
 	return Token{ID: id, Secret: secret, Cluster: cluster, MaxUses: 1, Expires: expires}, nil
 }
 
-// String is the token as its holder writes it: ID.SECRET. It is a secret.
+// String returns the token in the form ID.SECRET. It is a secret.
 func (t Token) String() string { return t.ID + "." + t.Secret }
 
-// UsesLeft is for how many joins the token is still good.
+// UsesLeft returns how many more joins the token allows.
 func (t Token) UsesLeft() int { return max(0, t.MaxUses-len(t.Uses)) }
 
-// UsedFor says whether the token was used for the request with a UID.
+// UsedFor returns whether the token was used for the request with this UID.
 func (t Token) UsedFor(request string) bool {
 	return slices.ContainsFunc(t.Uses, func(u Use) bool { return u.Request == request })
 }
 
-// AcceptedFor returns what an operator said of the request with a UID; nil if nobody
-// accepted it.
+// AcceptedFor returns an operator's approval of the request with this UID; nil if there is none.
 func (t Token) AcceptedFor(request string) *Acceptance {
 	i := slices.IndexFunc(t.Accepted, func(a Acceptance) bool { return a.Request == request })
 	if i < 0 {
@@ -121,10 +118,10 @@ func (t Token) AcceptedFor(request string) *Acceptance {
 	return &t.Accepted[i]
 }
 
-// IsPattern says whether the name of a token is a pattern.
+// IsPattern returns whether the cluster name of a token is a pattern.
 func IsPattern(name string) bool { return strings.Contains(name, wildcard) }
 
-// Admits says whether a cluster of a name may join with the token.
+// Admits returns whether a cluster with this name may join with the token.
 func (t Token) Admits(cluster string) bool {
 	parts := strings.Split(t.Cluster, wildcard)
 	if len(parts) == 1 {
@@ -142,7 +139,7 @@ func (t Token) Admits(cluster string) bool {
 
 const wildcard = "*"
 
-// ValidatePattern says what is wrong with a pattern of names.
+// ValidatePattern returns what is wrong with a pattern of names.
 func ValidatePattern(pattern string) error {
 	if err := ValidateClusterName(strings.ReplaceAll(pattern, wildcard, "x")); err != nil || !IsPattern(pattern) {
 		return fmt.Errorf("pattern %q must be the name of a cluster in which * stands for any characters, such as shop-*", pattern)
@@ -153,11 +150,11 @@ func ValidatePattern(pattern string) error {
 	return nil
 }
 
-// Expired says whether the token has ended at the given time.
+// Expired returns whether the token has expired.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
-// Parse reads a token as its holder writes it. The result has nothing but ID and
-// Secret. The error does not repeat the token.
+// Parse parses a token in the form ID.SECRET. The result has only ID and Secret. The error does not contain the
+// token.
 func Parse(s string) (Token, error) {
 	id, secret, ok := strings.Cut(s, ".")
 	if !ok || !validID(id) || !validSecret(secret) {
@@ -166,14 +163,13 @@ func Parse(s string) (Token, error) {
 	return Token{ID: id, Secret: secret}, nil
 }
 
-// IDOfUser returns the id of the token that a user of the hub presented, and whether
-// the user presented one.
+// IDOfUser returns the ID of the token with which a user of the hub authenticated; false if there was none.
 func IDOfUser(user string) (string, bool) {
 	id, ok := strings.CutPrefix(user, contract.BootstrapUserPrefix)
 	return id, ok && validID(id)
 }
 
-// ValidateClusterName says what is wrong with the name of a cluster.
+// ValidateClusterName returns what is wrong with the name of a cluster.
 func ValidateClusterName(name string) error {
 	switch problems := validation.IsDNS1123Label(name); {
 	case name == "":
@@ -190,8 +186,8 @@ func ValidateClusterName(name string) error {
 func validID(s string) bool     { return regexp.MustCompile(`^[a-z0-9]{6}$`).MatchString(s) }
 func validSecret(s string) bool { return regexp.MustCompile(`^[a-z0-9]{16}$`).MatchString(s) }
 
-// randomString draws every character with the same probability: bytes beyond the last
-// whole multiple of the alphabet are dropped.
+// randomString draws every character with the same probability: bytes beyond the largest multiple of the alphabet's
+// size are discarded.
 func randomString(random io.Reader, length int) (string, error) {
 	const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz"
 	const limit = 256 - 256%len(alphabet)

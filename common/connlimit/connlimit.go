@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// ErrTooMany says that there are too many connections, of all or of one address.
+// ErrTooMany says that there are too many connections, in total or from one address.
 var ErrTooMany = errors.New("there are too many connections")
 
-// Limit counts connections, and ends new ones when there are too many. Its fields are set before it is used, by many goroutines. One
-// that was taken over from the server, as for a terminal, does not count any more.
+// Limit counts connections, and closes new ones when there are too many. Hijacked connections, of terminals for
+// instance, no longer count. Its fields are set before use; it is safe for concurrent use.
 type Limit struct {
-	// All bounds those of all addresses, OfOne those of one.
+	// All bounds the total, OfOne the connections from one address.
 	All, OfOne int
-	// Pending says that only those count that have not asked for anything yet.
+	// Pending counts only connections that have not sent a request yet.
 	Pending bool
-	// IsExempt says whether connections from an address are not counted; nil exempts none.
+	// IsExempt returns whether connections from an address are not counted; nil exempts none.
 	IsExempt func(netip.Addr) bool
 
 	mu    sync.Mutex
@@ -26,12 +26,12 @@ type Limit struct {
 	from  map[netip.Addr]int
 }
 
-// Follow is for http.Server.ConnState.
+// Follow is a callback for http.Server.ConnState.
 func (l *Limit) Follow(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		if l.Add(conn) != nil {
-			_ = conn.Close() // nobody hears of it
+			_ = conn.Close() // there is nobody to report an error to
 		}
 	case http.StateClosed, http.StateHijacked:
 		l.Remove(conn)
@@ -61,7 +61,7 @@ func (l *Limit) Add(conn net.Conn) error {
 	return nil
 }
 
-// Remove counts a connection no more.
+// Remove stops counting a connection.
 func (l *Limit) Remove(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *Limit) Remove(conn net.Conn) {
 	}
 }
 
-// addressOf is the address of the other end.
+// addressOf returns the remote address of a connection.
 func addressOf(conn net.Conn) netip.Addr {
 	if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
 		return at.Addr().Unmap()

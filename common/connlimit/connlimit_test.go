@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/connlimit"
 )
 
-// silentConn is a connection that says nothing.
+// silentConn is a connection that never sends data.
 type silentConn struct {
 	net.Conn
 	from   string

@@ -1,3 +1,3 @@
-// Package connlimit bounds how many connections a server has, of all and of one address: a Limit ends the newest where there are
-// too many, an LRU the one that was used least recently. They only count.
+// Package connlimit bounds the connections of a server, in total and per address: a Limit closes the newest when
+// there are too many, an LRU the least recently used. They only count.
 package connlimit

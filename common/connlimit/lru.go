@@ -8,20 +8,21 @@ import (
 	"sync"
 )
 
-// LRU counts the connections of a server, and when there are too many ends the least recently used one rather than the newest:
-// whoever opens all that there may be and lets them rest locks nobody out. With too many of all addresses it is one of the
-// network that has most. One that was taken over from the server, as for a terminal, does not count any more. Its fields are set
-// before it is used, by many goroutines.
+// LRU counts the connections of a server, and closes the least recently used one when there are too many, not the
+// newest: so a client that opens all possible connections and leaves them idle locks nobody out. If the total is
+// exceeded, it picks from the network with the most connections. Hijacked connections, of terminals for instance, no
+// longer count. Its fields are set before use; it is safe for concurrent use.
 type LRU struct {
-	// All bounds those of all addresses. OfOne bounds those of one address, of IPv6 of the network that one customer has.
+	// All bounds the total. OfOne bounds the connections from one IPv4 address, or from the IPv6 network of one
+	// customer.
 	All, OfOne int
 
 	mu    sync.Mutex
 	conns map[net.Conn]*use
-	// counted is how many of them count, from how many of those each network has.
+	// counted is how many connections count, and from how many of those each network has.
 	counted int
 	from    map[netip.Prefix]int
-	// uses numbers what is done with the connections.
+	// uses numbers the uses of connections.
 	uses uint64
 }
 
@@ -30,11 +31,11 @@ type use struct {
 	from netip.Prefix
 	// last is the number of its last use.
 	last uint64
-	// leave gives the place back by which it is exempt; nil if it counts.
+	// leave frees its place among the exempt ones; nil if it counts.
 	leave func()
 }
 
-// Follow is for http.Server.ConnState.
+// Follow is a callback for http.Server.ConnState.
 func (l *LRU) Follow(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -50,13 +51,13 @@ func (l *LRU) Follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// Exempt has an open connection not count any more if enter finds a place for it. That is left when the connection ends.
+// Exempt stops counting an open connection if enter finds a place for it. leave is called when the connection ends.
 func (l *LRU) Exempt(conn net.Conn, enter func() (leave func(), ok bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one := l.conns[conn]
 	if one == nil || one.leave != nil {
-		return // it ended meanwhile, or has a place
+		return // it has ended meanwhile, or has a place already
 	}
 	if leave, ok := enter(); ok {
 		one.leave = leave
@@ -64,7 +65,7 @@ func (l *LRU) Exempt(conn net.Conn, enter func() (leave func(), ok bool)) {
 	}
 }
 
-// add counts a connection, and returns the one that is to be ended for it; nil if there is room.
+// add counts a connection, and returns the one to close instead; nil if there is room.
 func (l *LRU) add(conn net.Conn) (evicted net.Conn) {
 	from := Network(addressOf(conn))
 	l.mu.Lock()
@@ -86,7 +87,7 @@ func (l *LRU) add(conn net.Conn) (evicted net.Conn) {
 	return evicted
 }
 
-// leastUsed returns, of those that count, the least recently used one of the network that has most.
+// leastUsed returns the least recently used counted connection of the network that has most.
 func (l *LRU) leastUsed(among func(*use) bool) (found net.Conn) {
 	var best *use
 	for conn, one := range l.conns {
@@ -109,7 +110,7 @@ func (l *LRU) touch(conn net.Conn) {
 	}
 }
 
-// drop forgets a connection that has ended or is to end, if it is known.
+// drop removes a connection that has ended or will end, if it is known.
 func (l *LRU) drop(conn net.Conn) {
 	one := l.conns[conn]
 	if one == nil {
@@ -130,18 +131,18 @@ func (l *LRU) uncount(one *use) {
 	}
 }
 
-// Network returns what one customer has of addresses: of IPv6 the network of one, of IPv4 the address itself.
+// Network returns the network of one customer: the /64 of an IPv6 address, or the IPv4 address itself.
 func Network(of netip.Addr) netip.Prefix {
 	const customer = 64
 	ip := of.Unmap().WithZone("")
-	network, _ := ip.Prefix(min(customer, ip.BitLen())) // what has no address is one network
+	network, _ := ip.Prefix(min(customer, ip.BitLen())) // connections without an address count as one network
 	return network
 }
 
-// abort ends a connection at once. TLS would tell the other end first, and wait for that if it takes nothing.
+// abort closes a connection at once. TLS would notify the peer first, and block if the peer does not read.
 func abort(conn net.Conn) {
 	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secured.NetConn()
 	}
-	_ = conn.Close() // nobody hears of it
+	_ = conn.Close() // there is nobody to report an error to
 }

@@ -15,7 +15,7 @@ func TestTheLeastRecentlyUsedConnectionGivesWay(t *testing.T) {
 	t.Parallel()
 	const all, ofOne = 6, 3
 	type step struct {
-		conn  string // its address, whose port says which one it is
+		conn  string // remote address, which identifies the connection by its port
 		state http.ConnState
 	}
 	open := func(conns ...string) (out []step) {

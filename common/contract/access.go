@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// What an owner allows operators of the hub to do in a member is kept in the member, under one name in SystemNamespace.
+// The owner's rules for operators of the hub are stored in the member, in SystemNamespace, in objects of one name.
 const (
-	// ConnectName is the name of the ServiceAccount that may only impersonate, of its rights, and of the ConfigMap with what
-	// the owner allows. No Work changes any of these.
+	// ConnectName is the name of the ServiceAccount that may only impersonate, of its RBAC, and of the ConfigMap with
+	// the owner's rules. No Work changes any of these.
 	ConnectName = "fairlead-connect"
-	// ConnectUserPrefix comes before the names of operators and of their groups in a member, unless the owner says that
-	// they are the same there as at the hub.
+	// ConnectUserPrefix precedes the names of operators and their groups in a member, unless the owner says that
+	// names on the hub and in the member are the same.
 	ConnectUserPrefix = "fairlead:"
 )
 
-// Keys of the ConfigMap ConnectName. Values are lists with commas between, but for the identity.
+// Keys of the ConfigMap ConnectName. Values are lists separated by commas, except for the identity.
 const (
 	ConnectOperatorsKey = "operators"
 	ConnectMayKey       = "may"
@@ -27,23 +27,24 @@ const (
 )
 
 const (
-	// AgentName is the name of an agent that runs in its member, and of the Secret there that keeps what it is on the hub.
+	// AgentName is the name of an agent that runs in its member, and of the Secret with the agent's state.
 	AgentName = "fairlead-agent"
-	// LastWordAnnotation is on that Secret and keeps what the owner said last with `agent operators` (LastWordOf). What installs agents,
-	// be it Helm or kubectl, may put an older ConfigMap ConnectName back, and never writes this.
+	// LastWordAnnotation records on that Secret the owner's last word about operators, set with `agent operators`
+	// (LastWordOf). Tools that install agents, such as Helm and kubectl, may restore an older ConfigMap ConnectName,
+	// but never write this annotation.
 	LastWordAnnotation = "fairlead.dev/operators-last-word"
-	// lastWordOff is the last word of an owner who lets nobody in.
+	// lastWordOff is the last word of an owner who admits nobody.
 	lastWordOff = "off"
 )
 
-// LastWordOf returns what is kept of data of the ConfigMap ConnectName where its owner said so.
+// LastWordOf returns the last word for data of the ConfigMap ConnectName.
 func LastWordOf(data map[string]string) string {
 	if data[ConnectOperatorsKey] == "" {
 		return lastWordOff
 	}
 	sum := sha256.New()
 	for _, key := range []string{ConnectOperatorsKey, ConnectMayKey, ConnectInKey, ConnectIdentityKey, ConnectAPIGroupsKey} {
-		if data[key] != "" { // so that keys of later versions change nothing where they say nothing
+		if data[key] != "" { // so that keys of later versions change nothing while they are empty
 			words := strings.Split(data[key], ",")
 			slices.Sort(words)
 			sum.Write([]byte(key + "=" + strings.Join(slices.Compact(words), ",") + "\n"))
@@ -52,8 +53,8 @@ func LastWordOf(data map[string]string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// IsLastWord says whether data of the ConfigMap ConnectName are what the owner said last. Empty is the word of an owner who said nothing
-// beside it.
+// IsLastWord returns whether data of the ConfigMap ConnectName match the owner's last word. An empty word matches
+// everything: the owner did not use `agent operators`.
 func IsLastWord(word string, data map[string]string) bool {
 	return word == "" || word == LastWordOf(data)
 }

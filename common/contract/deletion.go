@@ -1,31 +1,31 @@
 package contract
 
-// DeletionIntentAnnotation says on a Work why the hub deletes it: one of the words below.
-// The hub writes it before it deletes, and no agent can write it. An agent takes objects
-// from its member only for a Work that has both a deletion timestamp and such an intent (DeletesObjects): a Work
-// that ends without one, with its namespace or at the hand of somebody else, was not meant
-// to go, so the agent keeps its objects and lets go of the Work, and the hub makes it again.
+// DeletionIntentAnnotation on a Work says why the hub deletes it: one of the values below. The hub writes it before
+// it deletes, and no agent can write it. An agent deletes objects from its member only for a Work that has both a
+// deletion timestamp and such an intent (DeletesObjects). A Work that is deleted without one, with its namespace or
+// by somebody else, was not meant to be deleted, so the agent keeps its objects and removes its finalizer, and the
+// hub creates the Work again.
 const DeletionIntentAnnotation = "fairlead.dev/deletion-intent"
 
 // Values of DeletionIntentAnnotation.
 const (
-	// DeletionRemoved : the template, its policy or its binding is gone, or the policy no
-	// longer selects the template.
+	// DeletionRemoved means that the template, its policy or its binding was deleted, or the policy no longer selects
+	// the template.
 	DeletionRemoved = "removed"
-	// DeletionMoved : the scheduler or an operator placed the application elsewhere.
+	// DeletionMoved means that the scheduler or an operator placed the application elsewhere.
 	DeletionMoved = "moved"
-	// DeletionEvicted : the application was evicted from the cluster.
+	// DeletionEvicted means that the application was evicted from the cluster.
 	DeletionEvicted = "evicted"
-	// DeletionClusterLeft : the cluster leaves the fleet. What the Work brought stays in the member, where the agent does
-	// what it was told at join once it hears that it was retired. Agents of before do not know the word, and keep what
-	// is there as well.
+	// DeletionClusterLeft means that the cluster leaves the fleet. The Work's objects stay in the member, where the
+	// agent does what was chosen at the join once it learns that it was retired. Older agents do not know the value,
+	// and keep the objects as well.
 	DeletionClusterLeft = "cluster-left"
-	// deletionClusterRemoved is the intent that earlier hubs wrote instead of DeletionClusterLeft. Their agents treated it as an intent
-	// like the others.
+	// deletionClusterRemoved is the intent that older hubs wrote instead of DeletionClusterLeft. Their agents treated
+	// it like the other intents.
 	deletionClusterRemoved = "cluster-removed"
 )
 
-// DeletionIntended says whether the annotations of a Work have an intent that this API knows.
+// DeletionIntended returns whether the annotations of a Work have a known intent.
 func DeletionIntended(annotations map[string]string) bool {
 	switch annotations[DeletionIntentAnnotation] {
 	case DeletionRemoved, DeletionMoved, DeletionEvicted, DeletionClusterLeft, deletionClusterRemoved:
@@ -34,9 +34,9 @@ func DeletionIntended(annotations map[string]string) bool {
 	return false
 }
 
-// DeletesObjects says whether the annotations of a Work have an intent by which its agent takes the objects from its
-// member. That the cluster leaves the fleet is none: whoever deletes a Cluster locks its agent out, and an agent that
-// is faster than that must not take it for more.
+// DeletesObjects returns whether the annotations of a Work have an intent with which its agent deletes the objects.
+// That the cluster leaves the fleet is none: whoever deletes a Cluster locks its agent out, and an agent that is
+// faster than that must not delete its objects.
 func DeletesObjects(annotations map[string]string) bool {
 	switch annotations[DeletionIntentAnnotation] {
 	case DeletionRemoved, DeletionMoved, DeletionEvicted:

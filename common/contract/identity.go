@@ -10,15 +10,14 @@ const (
 	AgentGroup = "system:karmada:agents"
 	// BootstrapGroup is the group of every join token.
 	BootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
-	// UsedTokenGroup takes the place of BootstrapGroup when a token is used up: its holder may
-	// fetch the certificate, and nothing else.
+	// UsedTokenGroup replaces BootstrapGroup when a token is used up: its holder may only fetch the certificate.
 	UsedTokenGroup = "system:bootstrappers:fairlead:used-token"
 	// BootstrapUserPrefix is followed by the id of the token.
 	BootstrapUserPrefix = "system:bootstrap:"
 )
 
-// Field managers, by who writes. They stand in the objects that hubs have written, so none is renamed: that of the
-// customizations stage is what the stage was once called.
+// Field managers, by writer. They are recorded in existing objects, so none is ever renamed: that of the
+// customizations stage is the stage's former name.
 const (
 	FieldManagerAgent          = "fairlead-agent"
 	FieldManagerInstall        = "fairlead-install"
@@ -43,15 +42,15 @@ const (
 	FieldManagerDashboard      = "fairlead-dashboard"
 )
 
-// AgentUser returns the user name of the agent of a cluster.
+// AgentUser returns the user name of a cluster's agent.
 func AgentUser(cluster string) string { return AgentUserPrefix + cluster }
 
-// AgentCluster returns the cluster whose agent a user is, and whether it is one.
+// AgentCluster returns the cluster of an agent's user name; false if it is not one.
 func AgentCluster(user string) (string, bool) {
 	cluster, ok := strings.CutPrefix(user, AgentUserPrefix)
 	return cluster, ok && cluster != ""
 }
 
-// RenewalRequest returns the name of the certificate signing request by which the agent of
-// a cluster renews its certificate. It is no label, so no request of a join has it.
+// RenewalRequest returns the name of the certificate signing request with which a cluster's agent renews its
+// certificate. It is no valid label, so no request of a join has this name.
 func RenewalRequest(cluster string) string { return cluster + ".renewal" }

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// JoinGroupPrefix is followed by the id of a join. Every certificate of an agent carries this
-// group of the join that it comes from, through all renewals, and it is the group that has the
-// agent's rights: those of a join that ended belong to nobody any more.
+// JoinGroupPrefix is followed by the ID of a join. Every certificate of an agent carries this group of its join,
+// through all renewals, and the group has the agent's rights: those of a join that ended belong to nobody any more.
 const JoinGroupPrefix = "fairlead.dev:join:"
 
-// JoinID returns the id of the join for which a key was made, given the key in DER as a
-// certificate has it. So nobody can choose the id of another join.
+// JoinID returns the ID of the join for which a key was made, given the public key in DER. Since it is a hash, nobody
+// can choose the ID of another join.
 func JoinID(publicKey []byte) string {
-	const short = 16 // bytes of a hash that nobody finds again
+	const short = 16 // bytes of the hash, enough against a second preimage
 	sum := sha256.Sum256(publicKey)
 	return hex.EncodeToString(sum[:short])
 }
@@ -22,7 +21,7 @@ func JoinID(publicKey []byte) string {
 // JoinGroup returns the group of a join.
 func JoinGroup(id string) string { return JoinGroupPrefix + id }
 
-// JoinOf returns the id of the join that is among groups; empty if there is none, or several.
+// JoinOf returns the ID of the join among groups; empty if there is none, or more than one.
 func JoinOf(groups []string) string {
 	found := ""
 	for _, group := range groups {
@@ -38,17 +37,17 @@ func JoinOf(groups []string) string {
 	return found
 }
 
-// CertificateLifetimeSeconds is for how long an agent's certificate is asked for and issued, in seconds.
+// CertificateLifetimeSeconds is the requested and issued lifetime of an agent's certificate, in seconds.
 const CertificateLifetimeSeconds = 30 * 24 * 60 * 60
 
-// CredentialIDKey is where an API server says, of a user, which certificate was presented, and
-// CredentialIDPrefix begins what it says: the rest is Fingerprint of the certificate.
+// CredentialIDKey is the key under which an API server names the certificate of an authenticated user. The value is
+// CredentialIDPrefix and the Fingerprint of the certificate.
 const (
 	CredentialIDKey    = "authentication.kubernetes.io/credential-id"
 	CredentialIDPrefix = "X509SHA256="
 )
 
-// Fingerprint returns the hash of a certificate in DER by which an API server names it.
+// Fingerprint returns the hash of a certificate in DER with which an API server names it.
 func Fingerprint(certificate []byte) string {
 	sum := sha256.Sum256(certificate)
 	return hex.EncodeToString(sum[:])

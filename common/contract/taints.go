@@ -1,9 +1,8 @@
 package contract
 
-// Keys of the taints that the hub puts on a Cluster for what Ready says, both with
-// effect NoSchedule.
+// Keys of the taints that the hub puts on a Cluster according to its condition Ready, both with effect NoSchedule.
 const (
-	// TaintClusterNotReady is on a Cluster whose Ready is False, or that has none yet.
+	// TaintClusterNotReady is on a Cluster whose Ready is False or missing.
 	TaintClusterNotReady = "cluster.karmada.io/not-ready"
 	// TaintClusterUnreachable is on a Cluster whose Ready is Unknown.
 	TaintClusterUnreachable = "cluster.karmada.io/unreachable"

@@ -6,7 +6,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// AffectsVerdict says whether a change of a cluster may change the verdict on any.
+// AffectsVerdict returns whether a change of a cluster may change the verdict on any cluster.
 func AffectsVerdict(before, after *clusterv1alpha1.Cluster) bool {
 	if before.UID != after.UID || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
 		return true

@@ -20,8 +20,8 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	tests := map[string]struct {
-		// fleet has a word for each cluster: r is ready, n never spoke, or the second it fell
-		// silent.
+		// fleet has a word for each cluster: r is ready, n has never reported, and a number is the second at which it
+		// fell silent.
 		fleet string
 		want  []string
 		of    int

@@ -9,9 +9,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// SilentSince says since when nothing new is heard of what is in a cluster: its agent is
-// silent, or does not reach the API there; zero if neither. A Cluster that is no more has
-// been silent for ever.
+// SilentSince returns since when there has been no news about the contents of a cluster: because its agent is silent,
+// or does not reach its API; zero if neither. A Cluster that does not exist has been silent for ever.
 func SilentSince(c *clusterv1alpha1.Cluster) time.Time {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue ||

@@ -10,31 +10,31 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// verdictLasts is for how long a verdict holds if nothing changes: the respite of clusters ends at some time.
+// verdictLasts is how long a verdict is cached if nothing changes: a cluster's respite may end meanwhile.
 const verdictLasts = time.Second
 
-// Verdicts is the verdict on all clusters, for all that ask for it: when a region is lost thousands of applications are looked at, and
-// the answer is the same for each. A stage tells it of each change before it looks at what that change concerns. It is safe for use by
-// many goroutines.
+// Verdicts caches the verdict on all clusters: when a region is lost, thousands of applications are reconciled, and
+// the answer is the same for each. A stage reports each change before it reconciles what the change concerns. It is
+// safe for concurrent use.
 type Verdicts struct {
 	list func(context.Context) ([]*clusterv1alpha1.Cluster, error)
 
 	mu sync.Mutex
-	// fresh says that nothing changed since the verdict was made, which was at the time at.
+	// fresh says that nothing changed since the verdict was made, at the time at.
 	fresh   bool
 	at      time.Time
 	verdict Verdict
-	// told are the versions of clusters of which it was said that they changed.
+	// told are the reported versions of clusters.
 	told map[string]string
 }
 
-// NewVerdicts returns the verdict on the clusters that a function lists, which are only read.
+// NewVerdicts returns the Verdicts on the clusters that list returns, which are not modified.
 func NewVerdicts(list func(context.Context) ([]*clusterv1alpha1.Cluster, error)) *Verdicts {
 	return &Verdicts{list: list, told: map[string]string{}}
 }
 
-// Outdate says that a cluster came, or changed in a way that AffectsVerdict. The controllers of both kinds of bindings tell of each change,
-// which is one change.
+// Outdate reports that a cluster is new, or changed in a way that AffectsVerdict. The controllers of both kinds of
+// bindings report each change, which counts once.
 func (v *Verdicts) Outdate(c metav1.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -45,7 +45,7 @@ func (v *Verdicts) Outdate(c metav1.Object) {
 	v.told[c.GetName()], v.fresh = version, false
 }
 
-// Gone says that a cluster is no more.
+// Gone reports that a cluster was deleted.
 func (v *Verdicts) Gone(c metav1.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,8 +53,8 @@ func (v *Verdicts) Gone(c metav1.Object) {
 	delete(v.told, c.GetName())
 }
 
-// Now returns the verdict on all clusters, which is not to be changed. Who asks may have looked at the clock some time ago, since when
-// others asked that looked at it later: it holds for them as well.
+// Now returns the verdict on all clusters, which must not be changed. now may be older than that of a concurrent
+// caller; the cached verdict is valid for both.
 func (v *Verdicts) Now(ctx context.Context, now time.Time) (Verdict, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

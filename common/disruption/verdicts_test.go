@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// region has clusters of which the given number are silent since some time.
+// region returns clusters, the given number of which have been silent since the given time.
 func region(of, silent int, since time.Time) []*clusterv1alpha1.Cluster {
 	out := make([]*clusterv1alpha1.Cluster, of)
 	for i := range out {
@@ -30,7 +30,8 @@ func region(of, silent int, since time.Time) []*clusterv1alpha1.Cluster {
 	return out
 }
 
-// TestOneVerdictIsMadeForAllWhoAsk holds that it is made anew when a cluster changes, and when time passes.
+// TestOneVerdictIsMadeForAllWhoAsk checks that the verdict is shared, and made anew when a cluster changes and when
+// time passes.
 func TestOneVerdictIsMadeForAllWhoAsk(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
@@ -41,7 +42,7 @@ func TestOneVerdictIsMadeForAllWhoAsk(t *testing.T) {
 		return clusters, fails
 	})
 	for i := range 1000 {
-		// Four goroutines ask, each of which looked at the clock some time before.
+		// Four goroutines ask, with clock readings that differ a little.
 		verdict, err := v.Now(ctx, noon.Add(-time.Duration(i%4)*100*time.Millisecond))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(verdict.Silent).To(HaveLen(3))
@@ -52,7 +53,7 @@ func TestOneVerdictIsMadeForAllWhoAsk(t *testing.T) {
 	back.ResourceVersion, back.Status.Conditions[0].Status = "2", metav1.ConditionTrue
 	clusters[1] = back
 	for range 2 {
-		v.Outdate(back) // each controller tells of it
+		v.Outdate(back) // each controller reports the change
 		verdict, err := v.Now(ctx, noon)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(verdict.Silent).To(BeEmpty(), "half of them is not most")
@@ -80,8 +81,8 @@ func TestOneVerdictIsMadeForAllWhoAsk(t *testing.T) {
 	g.Expect(lists).To(Equal(7), "it may be there again as it was")
 }
 
-// BenchmarkVerdictOnALostRegion is what each application pays for the verdict when many clusters fell silent, and what
-// one verdict costs.
+// BenchmarkVerdictOnALostRegion measures what each application pays for the verdict when many clusters are silent,
+// and the cost of one verdict.
 func BenchmarkVerdictOnALostRegion(b *testing.B) {
 	clusters := region(5000, 3000, noon)
 	b.Run("made", func(b *testing.B) {

@@ -13,14 +13,14 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// look is how a cluster is at a second of the hub's clock. Its condition Ready is of that second by the clock of who wrote
-// it, which is the agent's if it is not Unknown.
+// look is a cluster as seen at a second of the hub's clock. Its Ready condition has that second by the clock of its
+// writer, which is the agent unless the condition is Unknown.
 type look struct {
 	at     int
 	status metav1.ConditionStatus
 	reason string
 	uid    types.UID
-	// again says that the condition is that of the look before.
+	// again means that the condition is that of the previous look.
 	again bool
 }
 
@@ -114,7 +114,8 @@ func TestAWatchBeginsAnewWhenItsProcessWasStopped(t *testing.T) {
 	g.Expect(w.Began(at(903))).To(Equal(at(902)))
 }
 
-// TestAWatchGoesByTheWallClock: the monotonic one stands still while a machine is suspended.
+// TestAWatchGoesByTheWallClock checks the wall clock is used: the monotonic one stands still while a machine is
+// suspended.
 func TestAWatchGoesByTheWallClock(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Bounds are the fewest and the most that a party gets.
+// Bounds are the minimum and the maximum share of a party.
 type Bounds struct {
-	// Min is none if it is negative, and Max if it is smaller.
+	// Min is no bound if it is negative. A Max below Min counts as Min.
 	Min, Max int32
 }
 
-// Unbounded is the Max of a party that may get everything.
+// Unbounded is the Max of a party without a maximum.
 const Unbounded = math.MaxInt32
 
-// Bounded is Webster for parties with bounds, which stand beside them. Everybody has the minimum
-// before the division goes on as ever, and whoever has the maximum takes no more part in it. So a
-// bound changes nothing for parties that are within theirs anyway.
+// Bounded is Webster for parties with bounds, given in the same order. Everybody gets the minimum before the division
+// proceeds as usual, and a party that reaches its maximum takes no further part. So a bound changes nothing for
+// parties that are within theirs anyway.
 //
-// If the total is less than all minimums, these are the maximums of a division that has none.
-// What all maximums cannot take is returned as rest. A party without a weight gets nothing.
+// If the total is less than the sum of all minimums, these serve as the maximums of a division without minimums. What
+// exceeds all maximums is returned as rest. A party without a weight gets nothing.
 func Bounded(total int32, parties []Party, bounds []Bounds, descendingTies bool) (out []Party, rest int32) {
 	byName := make([]int, len(parties))
 	for i := range byName {
@@ -48,22 +48,23 @@ func Bounded(total int32, parties []Party, bounds []Bounds, descendingTies bool)
 	return b.out, int32(b.rest)
 }
 
-// bounded is a division with bounds on its way. The bounds stand beside the parties, which are sorted by name.
+// bounded is the state of a division with bounds. The bounds are in the order of the parties, which are sorted by
+// name.
 type bounded struct {
 	out    []Party
 	bounds []Bounds
 	rest   int64
 }
 
-// begin gives each party what it gets in any case, about two less than its share: a minimum, or
-// what the division has certainly come to once it comes to an average that gives everything away.
-// That average is found by halving the interval that it lies in, since bounds leave no formula.
+// begin gives each party what it gets in any case, about two less than its share: its minimum, or what the division
+// has certainly reached at the average that gives everything away. That average is found by bisection, since with
+// bounds there is no formula.
 func (b *bounded) begin() {
 	low, high := 0.0, 4.0
 	for i := range b.out {
 		high = max(high, 4*float64(b.out[i].Weight)) // nobody has more than the minimum yet
 	}
-	for range 160 { // from the largest weight down to a share of all that there can be, and its last bit
+	for range 160 { // from the largest weight down to the last bit of one share of the largest total
 		middle := (low + high) / 2
 		var sum int64
 		for i := range b.out {
@@ -82,7 +83,7 @@ func (b *bounded) begin() {
 	}
 }
 
-// at is the share of the i-th party once the division has come to an average, rounded to the nearest.
+// at returns the share of the i-th party once the division has reached an average, rounded to the nearest integer.
 func (b *bounded) at(i int, average float64) int32 {
 	limits := b.bounds[i]
 	if limits.Max == 0 {
@@ -92,7 +93,7 @@ func (b *bounded) at(i int, average float64) int32 {
 	return int32(min(max(share, float64(limits.Min)), float64(limits.Max)))
 }
 
-// share gives the rest away, one after the other.
+// share distributes the rest, one by one.
 func (b *bounded) share(descendingTies bool) {
 	before := func(i, j int) bool { return goesBefore(b.out, i, j, descendingTies) }
 	full := func(i int) bool { return b.out[i].Share >= b.bounds[i].Max }

@@ -47,8 +47,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestBoundedIsOneAfterTheOther compares it with the same division done one by one, and
-// without bounds with Webster.
+// TestBoundedIsOneAfterTheOther compares with a division one by one, and without bounds with Webster.
 func TestBoundedIsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

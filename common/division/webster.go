@@ -7,23 +7,21 @@ import (
 	"slices"
 )
 
-// Party takes part in a division, and gets a share of it.
+// Party is a participant in a division.
 type Party struct {
 	// Name is unique among the parties.
 	Name string
 	// Weight determines the share, which is proportional to it. A negative weight counts as 0.
 	Weight int64
-	// Share is the result; what it is before does not matter.
+	// Share is the result; its previous value does not matter.
 	Share int32
 }
 
-// Webster shares total among the parties and returns them sorted by name, each with
-// its share. The shares add up to total, unless all weights are 0 or total is not
-// positive: then every share is 0.
+// Webster divides total among the parties and returns them sorted by name, each with its share. The shares add up to
+// total, unless all weights are 0 or total is not positive: then every share is 0.
 //
-// One after the other is given to the party with the largest weight/(2*share+1).
-// Of equal ones it is the party with the smaller share so far, then the one whose
-// name comes first, or last if descendingTies is set.
+// One after the other is given to the party with the largest weight/(2*share+1). Ties go to the party with the
+// smaller share so far, then to the first by name, or the last if descendingTies is set.
 func Webster(total int32, parties []Party, descendingTies bool) []Party {
 	out := slices.Clone(parties)
 	slices.SortFunc(out, func(a, b Party) int { return cmp.Compare(a.Name, b.Name) })
@@ -31,10 +29,10 @@ func Webster(total int32, parties []Party, descendingTies bool) []Party {
 	return out
 }
 
-// Divider divides in memory that it keeps for its next division. The zero value is ready; one division at a time may use it.
+// Divider divides with memory that it reuses. The zero value is ready to use; it is not safe for concurrent use.
 type Divider struct{ heap []int }
 
-// Divide is Webster for parties that are sorted by name, of which it sets the shares.
+// Divide is Webster for parties that are sorted by name; it sets their shares.
 func (d *Divider) Divide(total int32, parties []Party, descendingTies bool) {
 	var sum float64
 	for i := range parties {
@@ -47,7 +45,7 @@ func (d *Divider) Divide(total int32, parties []Party, descendingTies bool) {
 	}
 	rest := skipAhead(total, parties, sum)
 
-	// The heap holds indexes of parties; its top is the next to be given one.
+	// The heap holds indexes of parties; its top is next to receive one.
 	before := func(i, j int) bool { return goesBefore(parties, i, j, descendingTies) }
 	d.heap = slices.Grow(d.heap[:0], len(parties))
 	for i := range parties {
@@ -62,9 +60,8 @@ func (d *Divider) Divide(total int32, parties []Party, descendingTies bool) {
 	}
 }
 
-// DescendingTies says in which direction ties are broken for the object with this
-// UID, so that the odd replica of all the applications does not always go to the
-// cluster whose name comes first.
+// DescendingTies returns how ties are broken for the object with this UID, so that the odd replica of all
+// applications does not always go to the first cluster by name.
 func DescendingTies(uid string) bool {
 	if uid == "" {
 		return false
@@ -74,14 +71,12 @@ func DescendingTies(uid string) bool {
 	return h.Sum32()%2 == 1
 }
 
-// skipAhead gives each party what it gets in any case and returns what is left,
-// about two for each party, so that a division costs the same for ten replicas and
-// for a million.
+// skipAhead gives each party what it gets in any case and returns what is left, about two per party, so that a
+// division costs the same for ten replicas and for a million.
 //
-// Parties that receive everything down to an average of sum/(2*m) have received
-// their quota of m, rounded to the nearest whole number. All of them together have
-// then received at most m + n/2, n being their number, so with m = total - n/2 not
-// more than there is. One less for each leaves room for inexact arithmetic.
+// Parties that receive everything down to an average of sum/(2*m) have received their quota of m, rounded to the
+// nearest integer. Together they have then received at most m + n/2, n being their number, so with m = total - n/2
+// not more than there is. One less for each leaves room for rounding errors.
 func skipAhead(total int32, parties []Party, sum float64) int32 {
 	m := float64(total) - float64(len(parties))/2
 	rest := total

@@ -68,7 +68,7 @@ func TestWebsterSortsByNameAndLeavesItsInputAlone(t *testing.T) {
 	g.Expect(in[0]).To(Equal(division.Party{Name: "z", Weight: 1, Share: 9}))
 }
 
-// TestWebsterEqualsGivingOneByOne compares with the definition, for many divisions.
+// TestWebsterEqualsGivingOneByOne compares many divisions with the definition.
 func TestWebsterEqualsGivingOneByOne(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -98,7 +98,7 @@ func TestWebsterEqualsGivingOneByOne(t *testing.T) {
 	}
 }
 
-// TestWebsterIsMonotone holds that one more to share takes nothing from anybody.
+// TestWebsterIsMonotone checks that one more replica to divide takes none from anybody.
 func TestWebsterIsMonotone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,13 +13,13 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Chain returns the interpreter made of layers: the first that has a rule for the kind
-// and the operation answers, and its error is final.
+// Chain returns an interpreter made of layers: the first that has a rule for the kind and the operation answers, and
+// its error is final.
 func Chain(layers ...Interpreter) Interpreter { return chain(layers) }
 
 type chain []Interpreter
 
-// layer returns the one that answers; nil if none does.
+// layer returns the layer that answers; nil if there is none.
 func (c chain) layer(kind schema.GroupVersionKind, op Operation) Interpreter {
 	for _, l := range c {
 		if l.Has(kind, op) {
@@ -29,10 +29,10 @@ func (c chain) layer(kind schema.GroupVersionKind, op Operation) Interpreter {
 	return nil
 }
 
-// Has says whether any layer has a rule.
+// Has returns whether any layer has a rule.
 func (c chain) Has(kind schema.GroupVersionKind, op Operation) bool { return c.layer(kind, op) != nil }
 
-// ask has the layer answer that has the rule.
+// ask asks the layer that has the rule.
 func ask[T any](c chain, obj *unstructured.Unstructured, op Operation, question func(Interpreter) (T, error)) (T, error) {
 	l := c.layer(obj.GroupVersionKind(), op)
 	if l == nil {
@@ -42,7 +42,7 @@ func ask[T any](c chain, obj *unstructured.Unstructured, op Operation, question 
 	return question(l)
 }
 
-// NoRule is the error of a question that nothing answers.
+// NoRule returns the error for a question that no layer answers.
 func NoRule(obj *unstructured.Unstructured, op Operation) error {
 	return fmt.Errorf("no rule %s for %s of %s", op, obj.GetKind(), obj.GetAPIVersion())
 }

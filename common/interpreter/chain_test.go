@@ -15,8 +15,7 @@ import (
 	"fairlead.dev/common/interpreter/native"
 )
 
-// layer has one rule, about the health of one kind. Whatever else it is asked, it has
-// no answer to.
+// layer has one rule, about the health of one kind, and no answer for other operations and kinds.
 type layer struct {
 	interpreter.Interpreter
 

@@ -6,24 +6,23 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// Conditions by which controllers say how it goes. The first two are there, and True,
-// while something is out of the ordinary.
+// Conditions with which controllers report progress. The first two exist, with status True, only while something is
+// abnormal.
 const (
 	reconciling = "Reconciling"
 	stalled     = "Stalled"
 	ready       = "Ready"
 )
 
-// ConventionalHealth says how a live object fares whose kind has no rule, by what the
-// controllers of most kinds agree on in its status: the conventions that kstatus reads, which
-// Flux, kpt and Helm wait by. (Its module would bring kubectl and kustomize along.) An object is
-// Unhealthy while its controller has not looked at its newest generation, is at work on it, is
-// stuck, or says that it is not ready; with nothing of this said, it is Healthy. A kind that
-// nobody controls, such as ConfigMap, has no status and is well once it is there.
+// ConventionalHealth judges the health of a live object whose kind has no rule, by conventions that most controllers
+// follow in its status: those that kstatus reads, on which Flux, kpt and Helm wait. (Its module would bring kubectl
+// and kustomize along.) An object is Unhealthy while its controller has not observed its latest generation, is
+// reconciling it, is stalled, or reports that it is not ready; without any such sign, it is Healthy. A kind without a
+// controller, such as ConfigMap, has no status and is healthy as soon as it exists.
 //
-// This is no layer of the chain: one that answers for every kind would make Has say that there
-// is a rule for every kind, and application failover acts by rules only. Who wants an answer in
-// any case asks Has first, and comes here if it says no.
+// This is not a layer of the chain: a layer that answers for every kind would make Has return true for every kind,
+// and application failover acts on rules only. Callers that need an answer in any case call Has first, and this
+// function if it returns false.
 func ConventionalHealth(live *unstructured.Unstructured) workv1alpha1.ResourceHealth {
 	status, ok := live.Object["status"].(map[string]any)
 	if !ok {
@@ -34,7 +33,7 @@ func ConventionalHealth(live *unstructured.Unstructured) workv1alpha1.ResourceHe
 	}
 	conditions, _ := status["conditions"].([]any)
 	for _, entry := range conditions {
-		// A kind may have conditions of another shape; they are not of the convention.
+		// Conditions of another shape do not follow the convention.
 		condition, _ := entry.(map[string]any)
 		switch condition["type"] {
 		case reconciling, stalled:

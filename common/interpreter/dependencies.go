@@ -11,11 +11,11 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// maxDependencies is how many objects one may need. The annotation that keeps them holds no more.
+// maxDependencies bounds the dependencies of an object, since the annotation that records them holds no more.
 const maxDependencies = 2000
 
-// CheckDependencies returns the dependencies that a rule named, without duplicates and
-// sorted; or what is wrong with one of them, or that they are too many.
+// CheckDependencies returns the dependencies that a rule returned, deduplicated and sorted; or an error if one of
+// them is invalid or there are too many.
 func CheckDependencies(refs []configv1alpha1.DependentObjectReference) ([]configv1alpha1.DependentObjectReference, error) {
 	for i, ref := range refs {
 		if err := checkDependency(ref); err != nil {
@@ -42,7 +42,7 @@ func CheckDependencies(refs []configv1alpha1.DependentObjectReference) ([]config
 	return out, nil
 }
 
-// dependency is a reference as a key.
+// dependency is a reference in a comparable form.
 type dependency struct{ apiVersion, kind, namespace, name, selector string }
 
 func keyOf(ref configv1alpha1.DependentObjectReference) (dependency, error) {

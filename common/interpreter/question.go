@@ -9,14 +9,12 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Question is an operation and what it is asked about, for those to whom all operations
-// are alike: tools and tests.
+// Question is an operation and its arguments, for callers that treat all operations alike: tools and tests.
 type Question struct {
 	Operation Operation
-	// Object is the template, the desired object (Retain), or the live one (InterpretStatus
-	// and InterpretHealth).
+	// Object is the template, the desired object (Retain), or the live object (InterpretStatus and InterpretHealth).
 	Object *unstructured.Unstructured
-	// Live is the object in the member (Retain).
+	// Live is the member's object (Retain).
 	Live *unstructured.Unstructured
 	// Replicas is the number of replicas to set (ReviseReplica).
 	Replicas int32
@@ -27,11 +25,11 @@ type Question struct {
 // ReplicaAnswer is the answer to InterpretReplica.
 type ReplicaAnswer struct {
 	Replicas int32 `json:"replicas"`
-	// Requirements are the requirements of one replica; nil if it asks for nothing.
+	// Requirements are those of one replica; nil if it requests nothing.
 	Requirements *workv1alpha2.ReplicaRequirements `json:"requirements,omitempty"`
 }
 
-// Ask returns what the method of the operation returns.
+// Ask returns the result of the operation's method.
 func (q Question) Ask(ctx context.Context, i Interpreter) (any, error) {
 	switch q.Operation {
 	case InterpretReplica:

@@ -5,18 +5,19 @@ import "errors"
 // errUnanswered marks the errors that Unanswered returns.
 var errUnanswered = errors.New("there is no answer")
 
-// unansweredError is an error that says so, in the words of another.
+// unansweredError is an error that matches errUnanswered and keeps the text of another.
 type unansweredError struct{ error }
 
-// Unwrap lets others see why.
+// Unwrap returns the cause.
 func (e unansweredError) Unwrap() error { return e.error }
 
-// Is says that it is one.
+// Is implements the matching of errors.Is.
 func (unansweredError) Is(target error) bool { return target == errUnanswered }
 
-// Unanswered returns an error which says that somebody else was asked and gave no answer: it says nothing of the object, and the
-// same question may be answered another time.
+// Unanswered marks an error as saying that somebody else, such as a webhook, was asked and did not answer: it says
+// nothing about the object, and the same question may be answered later.
 func Unanswered(err error) error { return unansweredError{err} }
 
-// IsUnanswered says whether an error is one of those. Who gets it had better not ask the next question at once.
+// IsUnanswered returns whether an error was marked by Unanswered. The caller should not ask the next question
+// immediately.
 func IsUnanswered(err error) bool { return errors.Is(err, errUnanswered) }

@@ -1,25 +1,23 @@
-// Package jsondepth measures and bounds how deep JSON is nested, without decoding it: a
-// decoder gives up at ten thousand levels, and with one object that is nested so deep the
-// whole list or watch that it is in. It also counts values, of which a decoder makes far
-// more than they are in JSON.
+// Package jsondepth measures and bounds the nesting of JSON without decoding it: decoders fail at ten thousand
+// levels, and one such object makes the whole list or watch fail that contains it. It also counts values, which take
+// far more memory when decoded than in JSON.
 package jsondepth
 
 import "io"
 
 // Bounds, in levels of objects and lists.
 const (
-	// MaxStatus is how deep the status of an object in a member may be.
+	// MaxStatus bounds the status of an object in a member.
 	MaxStatus = 64
-	// MaxValue is how deep a value in a policy may be.
+	// MaxValue bounds a value in a policy.
 	MaxValue = 64
-	// MaxManifest is how deep an object may be that goes to members.
+	// MaxManifest bounds an object that is sent to members.
 	MaxManifest = 256
-	// MaxAnswer is how deep an answer of the hub's API is read. What is cut there is deeper
-	// than all of the others.
+	// MaxAnswer bounds what is read of an answer of the hub's API. It exceeds all the others.
 	MaxAnswer = 512
 )
 
-// Of returns how deep JSON is nested: 0 for a string, 1 for a list of strings.
+// Of returns how deeply JSON is nested: 0 for a string, 1 for a list of strings.
 func Of(data []byte) int {
 	var s scanner
 	deepest := 0
@@ -30,8 +28,8 @@ func Of(data []byte) int {
 	return deepest
 }
 
-// Values returns how many values there are in JSON of which a decoder makes something, and
-// hardly more: it counts objects, lists and what is between commas.
+// Values returns approximately how many values a decoder makes of JSON: it counts objects, lists and the parts
+// between commas.
 func Values(data []byte) int {
 	var s scanner
 	values := 1
@@ -44,8 +42,8 @@ func Values(data []byte) int {
 	return values
 }
 
-// Limit reads JSON, or several documents of it after one another, and leaves out the content
-// of objects and lists that would be nested deeper.
+// Limit returns a reader of JSON, or of several consecutive documents, that drops the content of objects and lists
+// nested deeper than levels.
 func Limit(r io.Reader, levels int) io.Reader { return &limited{from: r, levels: levels} }
 
 type limited struct {
@@ -54,7 +52,7 @@ type limited struct {
 	scanner
 }
 
-// Read cuts in place what it reads: what stays is never longer.
+// Read edits in place, since the result is never longer.
 func (l *limited) Read(p []byte) (int, error) {
 	for {
 		n, err := l.from.Read(p)
@@ -62,7 +60,7 @@ func (l *limited) Read(p []byte) (int, error) {
 		for _, c := range p[:n] {
 			before := l.depth
 			l.next(c)
-			// Of an object or list that is deeper only its two brackets stay.
+			// Of a deeper object or list only the two brackets stay.
 			if min(before, l.depth) <= l.levels {
 				p[kept] = c
 				kept++
@@ -74,7 +72,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	}
 }
 
-// scanner knows after every byte of JSON how deep it is.
+// scanner tracks the depth after every byte of JSON.
 type scanner struct {
 	depth   int
 	text    bool // in a string

@@ -58,7 +58,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestWhatNoDecoderTakesIsDecoded holds what the package is for.
+// TestWhatNoDecoderTakesIsDecoded checks the purpose of the package: JSON that is too deep for a decoder can be
+// decoded once cut.
 func TestWhatNoDecoderTakesIsDecoded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -9,8 +9,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Binding is a ResourceBinding or a ClusterResourceBinding, as an object that clients
-// read and write.
+// Binding is a ResourceBinding or a ClusterResourceBinding, as a client.Object.
 type Binding interface {
 	client.Object
 	workv1alpha2.Binding
@@ -26,7 +25,7 @@ type BindingKind struct {
 	list func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error)
 }
 
-// ResourceBindings is the kind of the bindings of namespaced templates.
+// ResourceBindings returns the kind of bindings for namespaced templates.
 func ResourceBindings() BindingKind {
 	return BindingKind{
 		Kind: "ResourceBinding",
@@ -38,7 +37,7 @@ func ResourceBindings() BindingKind {
 	}
 }
 
-// ClusterResourceBindings is the kind of the bindings of cluster-scoped templates.
+// ClusterResourceBindings returns the kind of bindings for cluster-scoped templates.
 func ClusterResourceBindings() BindingKind {
 	return BindingKind{
 		Kind: "ClusterResourceBinding",
@@ -50,7 +49,7 @@ func ClusterResourceBindings() BindingKind {
 	}
 }
 
-// BindingsIn is the kind of the bindings of templates in a namespace, or in none.
+// BindingsIn returns the kind of bindings for templates in a namespace, or cluster-scoped ones.
 func BindingsIn(namespace string) BindingKind {
 	if namespace == "" {
 		return ClusterResourceBindings()
@@ -58,7 +57,7 @@ func BindingsIn(namespace string) BindingKind {
 	return ResourceBindings()
 }
 
-// List returns the bindings of the kind. They must not be changed: a cache returns the objects that everybody else reads as well.
+// List returns the bindings of the kind. They must not be changed: a cache returns shared objects.
 func (k BindingKind) List(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {
 	out, err := k.list(ctx, r, opts...)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// DeferredStatus holds changes to the status of bindings that are not urgent, so that the next stage that writes the status includes them
-// and saves a request. A stage that defers a change writes it itself after a while, unless it can do without. Changes that are lost when
-// the process ends are found again by the next reconcile of the binding. It is safe for use by many goroutines.
+// DeferredStatus holds changes to the status of bindings that are not urgent, so that the next stage that writes the
+// status includes them, which saves a request. A stage that defers a change writes it itself after a while, unless it
+// is dispensable. Changes that are lost with the process are found again by the next reconcile of the binding. It is
+// safe for concurrent use.
 type DeferredStatus struct {
 	clock clock.PassiveClock
 
@@ -33,12 +34,12 @@ func (d deferred) isOf(b Binding) bool {
 	return d.uid == b.GetUID() && d.generation == b.GetGeneration()
 }
 
-// NewDeferredStatus returns an empty value.
+// NewDeferredStatus returns an empty DeferredStatus.
 func NewDeferredStatus(c clock.PassiveClock) *DeferredStatus {
 	return &DeferredStatus{clock: c, bindings: map[types.NamespacedName]deferred{}}
 }
 
-// Defer holds a change for a binding at its present version, and returns since when a change of it waits.
+// Defer holds a change for the present version of a binding, and returns since when a change of it has been waiting.
 func (d *DeferredStatus) Defer(b Binding, say func(*workv1alpha2.ResourceBindingStatus)) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +52,7 @@ func (d *DeferredStatus) Defer(b Binding, say func(*workv1alpha2.ResourceBinding
 	return entry.since
 }
 
-// Since returns since when a change waits for a binding at its present version; false if none does.
+// Since returns since when a change has been waiting for the present version of a binding; false if there is none.
 func (d *DeferredStatus) Since(b Binding) (time.Time, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,7 +69,7 @@ func (d *DeferredStatus) Include(b Binding) {
 	}
 }
 
-// Drop forgets the changes that wait for a binding, because they are written or the binding is gone.
+// Drop removes the waiting changes of a binding, because they are written or the binding is gone.
 func (d *DeferredStatus) Drop(key types.NamespacedName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

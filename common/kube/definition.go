@@ -17,15 +17,14 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// kindDefinition is the kind of objects that define kinds.
+// kindDefinition is the kind of CustomResourceDefinitions.
 const kindDefinition = "CustomResourceDefinition"
 
-// DefinedIn returns the clusters to which the hub propagates the definition of a custom
-// kind: they have it, or will have it soon. There are none for a kind whose definition
-// nobody propagates, or that the hub does not serve.
+// DefinedIn returns the clusters to which the hub propagates the definition of a custom kind: they serve it, or will
+// soon. There are none for a kind whose definition is not propagated, or that the hub does not serve.
 func DefinedIn(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, kind schema.GroupVersionKind) (bindings.Clusters, error) {
 	if !strings.Contains(kind.Group, ".") {
-		return bindings.Clusters{}, nil // the group of a definition has a dot
+		return bindings.Clusters{}, nil // the group of a CustomResourceDefinition contains a dot
 	}
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
@@ -36,7 +35,7 @@ func DefinedIn(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, k
 	}
 	binding := &workv1alpha2.ClusterResourceBinding{}
 	key := client.ObjectKey{Name: contract.BindingName(kindDefinition, mapping.Resource.GroupResource().String())}
-	// The binding of what is in thousands of clusters has a status of each, which nobody reads here.
+	// Without a copy: a binding with thousands of clusters has a large status, which is not needed here.
 	switch err := hub.Get(ctx, key, binding, client.UnsafeDisableDeepCopy); {
 	case apierrors.IsNotFound(err):
 		return bindings.Clusters{}, nil
@@ -46,8 +45,8 @@ func DefinedIn(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, k
 	return bindings.ClustersOf(binding.Spec.Clusters), nil
 }
 
-// KindsDefinedBy returns the kinds, of which there is one as a rule, that a template defines if it is a definition. There are none if the
-// hub does not serve them.
+// KindsDefinedBy returns the kinds that a template defines if it is a CustomResourceDefinition, usually one. There
+// are none if the hub does not serve them.
 func KindsDefinedBy(mapper meta.RESTMapper, template *workv1alpha2.ObjectReference) (sets.Set[schema.GroupKind], error) {
 	if template.Kind != kindDefinition {
 		return nil, nil

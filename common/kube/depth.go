@@ -12,10 +12,9 @@ import (
 	"fairlead.dev/common/jsondepth"
 )
 
-// BoundDepth returns a config with which clients read Works, bindings and policies no deeper
-// than jsondepth.MaxAnswer: these hold what members and tenants wrote, in fields of any
-// content. One object that no decoder takes would otherwise stop every list and watch of its
-// kind.
+// BoundDepth returns a config whose clients read Works, bindings and policies only to a depth of jsondepth.MaxAnswer:
+// these contain fields of arbitrary content that members and tenants wrote. Otherwise one object that a decoder
+// refuses would stop every list and watch of its kind.
 func BoundDepth(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return depthBound{next} })
@@ -36,7 +35,7 @@ func (d depthBound) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go find what it wrapped.
+// WrappedRoundTripper gives client-go access to the wrapped transport.
 func (d depthBound) WrappedRoundTripper() http.RoundTripper { return d.next }
 
 type boundBody struct {

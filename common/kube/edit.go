@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Edit is a change to one object. Begin remembers the object as it was read, the caller changes it in place, and Commit writes the difference.
+// Edit is a change to one object. Begin remembers the object as it was read, the caller changes it in place, and Commit
+// writes the difference.
 type Edit struct {
 	obj    client.Object
 	before client.Object
@@ -22,9 +23,10 @@ type Edit struct {
 	untracked bool
 }
 
-// Untracked has the patch of the object clear its managedFields, if there is a patch. It is for new objects that only Fairlead writes:
-// managedFields are half of such an object, and maintaining them is a third of the API server's cost of a status write. They stay empty
-// unless somebody uses server-side apply.
+// Untracked makes the patch of the object, if there is one, clear its managedFields. It is for objects that only
+// Fairlead writes: managedFields are half of such an object, and maintaining them is a third of the API server's cost
+// of a status write. They stay empty unless somebody uses server-side apply. It is also for objects that an agent
+// writes as well, since an agent may have filled managedFields to the limit.
 func (e *Edit) Untracked() { e.untracked = true }
 
 // Begin remembers obj, which must be unchanged since it was read, and a copy if it came from a cache.
@@ -54,7 +56,7 @@ func (e *Edit) Commit(ctx context.Context, c client.Client, fieldManager string)
 	return spec != nil || status != nil, nil
 }
 
-// CommitObject does what Commit does, without the status.
+// CommitObject is Commit without the status.
 func (e *Edit) CommitObject(ctx context.Context, c client.Client, fieldManager string) (bool, error) {
 	spec, _, err := e.diff()
 	if err != nil {
@@ -66,8 +68,9 @@ func (e *Edit) CommitObject(ctx context.Context, c client.Client, fieldManager s
 	return spec != nil, nil
 }
 
-// CommitStatusFirst is Commit with the status first. It is for a change to the object that makes another stage write at once, which would
-// conflict with a later write of the status. For a moment the status is ahead of the object.
+// CommitStatusFirst is Commit with the status first. It is for a change of the object that triggers another stage's
+// write immediately, with which a later write of the status would conflict. For a moment the status is ahead of the
+// object.
 func (e *Edit) CommitStatusFirst(ctx context.Context, c client.Client, fieldManager string) (bool, error) {
 	spec, status, err := e.diff()
 	if err != nil {
@@ -82,7 +85,7 @@ func (e *Edit) CommitStatusFirst(ctx context.Context, c client.Client, fieldMana
 	return spec != nil || status != nil, nil
 }
 
-// patch writes everything but the status.
+// patch writes the object without its status.
 func (e *Edit) patch(ctx context.Context, c client.Client, spec map[string]json.RawMessage, fieldManager string) error {
 	if spec == nil {
 		return nil
@@ -111,7 +114,7 @@ func (e *Edit) patchStatus(ctx context.Context, c client.Client, status json.Raw
 	return nil
 }
 
-// goneError is the error of a patch whose object does not exist any more.
+// goneError says that the object of a patch does not exist any more.
 type goneError struct{ error }
 
 // Unwrap returns the server's error.
@@ -127,8 +130,8 @@ func overtaken(err error) error {
 
 // diff returns the merge patch of the object without its status, and that of the status; nil where nothing changed.
 func (e *Edit) diff() (spec map[string]json.RawMessage, status json.RawMessage, err error) {
-	// Most edits change nothing, which this comparison sees without encoding. Values that differ here may still be the same in JSON, such
-	// as an empty list and a missing one.
+	// Most edits change nothing, which this comparison detects without encoding. Values that differ here may still be
+	// equal in JSON, such as an empty list and a missing one.
 	if reflect.DeepEqual(e.before, e.obj) {
 		return nil, nil, nil
 	}
@@ -165,7 +168,7 @@ func (e *Edit) locked(patch map[string]json.RawMessage, untracked bool) (client.
 	}
 	metadata["resourceVersion"] = e.obj.GetResourceVersion()
 	if untracked {
-		metadata["managedFields"] = []any{map[string]any{}} // one empty entry means none
+		metadata["managedFields"] = []any{map[string]any{}} // one empty entry clears the list
 	}
 	raw, err := json.Marshal(metadata)
 	if err != nil {

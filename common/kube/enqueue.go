@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// EnqueueLast adds requests behind all others in the queue. It is for a change that concerns many objects, which must not delay an object
-// that a person just changed.
+// EnqueueLast adds requests behind all others in the queue. It is for a change that affects many objects, which must
+// not delay an object that a person just changed.
 func EnqueueLast(q workqueue.TypedRateLimitingInterface[reconcile.Request], requests ...reconcile.Request) {
 	EnqueueLastAfter(q, 0, requests...)
 }
@@ -33,7 +33,7 @@ func EnqueueLastAfter(q workqueue.TypedRateLimitingInterface[reconcile.Request],
 	}
 }
 
-// EnqueueBindings adds requests for those of the bindings that a change concerns, behind all others in the queue.
+// EnqueueBindings adds requests for those bindings that a change affects, behind all others in the queue.
 func EnqueueBindings(q workqueue.TypedRateLimitingInterface[reconcile.Request], of []Binding, concerned func(Binding) bool) {
 	var requests []reconcile.Request
 	for _, b := range of {

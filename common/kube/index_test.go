@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// indexes takes what a cache is to have of ResourceBindings, by the names of the indexes.
+// indexes records the indexes that are added for ResourceBindings, by name.
 type indexes toolscache.Indexers
 
 // indexedInformer takes the indexes of a kind.
@@ -43,8 +43,8 @@ func (i indexes) GetInformer(_ context.Context, obj client.Object, _ ...cache.In
 	return indexedInformer{indexes: indexes{}}, nil
 }
 
-// TestWhatAWorkloadNeedsIsIndexedAsBindingsSay plays bindings that come, go, and begin or cease to be needed by others, in any
-// order: at every moment the index has of each of those what a look at all bindings finds.
+// TestWhatAWorkloadNeedsIsIndexedAsBindingsSay adds, removes and changes bindings that others need, in random order:
+// at every step the index must agree with a scan of all bindings.
 func TestWhatAWorkloadNeedsIsIndexedAsBindingsSay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// MisspeltKindError says that a kind is served, but under a name of other case. It is a
-// meta.NoKindMatchError, too.
+// MisspeltKindError says that a kind is served, but under a name with different case. It is also a
+// meta.NoKindMatchError.
 type MisspeltKindError struct {
-	// Kind as it was asked for.
+	// Kind is the requested kind.
 	Kind schema.GroupVersionKind
-	// Served is how it is spelt.
+	// Served is the correct spelling.
 	Served string
 }
 
@@ -21,14 +21,13 @@ func (e *MisspeltKindError) Error() string {
 	return fmt.Sprintf("there is no kind %q in %s, but %q", e.Kind.Kind, e.Kind.GroupVersion(), e.Served)
 }
 
-// Unwrap lets meta.IsNoMatchError find what it looks for.
+// Unwrap returns a meta.NoKindMatchError, for meta.IsNoMatchError.
 func (e *MisspeltKindError) Unwrap() error {
 	return &meta.NoKindMatchError{GroupKind: e.Kind.GroupKind(), SearchedVersions: []string{e.Kind.Version}}
 }
 
-// Mapping says where the objects of a kind are served. The mappers of client libraries take
-// "deployment" for "Deployment"; nothing else here does, so that its templates would be
-// taken for something without replicas. The error is one of meta.IsNoMatchError if
+// Mapping returns the resource of a kind. Client libraries' mappers accept "deployment" for "Deployment"; no other
+// code here does, so its templates would be treated as having no replicas. The error matches meta.IsNoMatchError if
 // there is no such kind.
 func Mapping(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -45,9 +44,9 @@ func Mapping(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMa
 	return mapping, nil
 }
 
-// IsNamespaced says whether the objects of a kind are in namespaces. Who acts for somebody with rights in one namespace asks: a client
-// leaves the namespace out of a request about any other kind, and reaches what belongs to everybody. The error is one of
-// meta.IsNoMatchError if there is no such kind.
+// IsNamespaced returns whether a kind is namespaced. Code that acts for somebody with rights in one namespace must
+// check it: a client omits the namespace from a request about a cluster-scoped kind, and reaches objects that belong
+// to everybody. The error matches meta.IsNoMatchError if there is no such kind.
 func IsNamespaced(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {

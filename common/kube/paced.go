@@ -12,33 +12,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Paced has a controller look at objects again for the sake of writes that nobody waits for, in the order in which they were asked for
-// and at a pace: however many there are, the API server gets so many of these writes a second and no more, and only when the
-// controller has nothing else to do. It is safe for use by many goroutines.
+// Paced makes a controller reconcile objects for the sake of writes that are not urgent, in the order in which they
+// were requested and at a limited rate: however many there are, the API server gets only so many of these writes per
+// second, and only when the controller has nothing else to do. It is safe for concurrent use.
 //
-//	Add ──> waiting ──> turn ──> Take: the look at the object writes
+//	Add ──> waiting ──> turn ──> Take: the reconcile writes
 type Paced struct {
 	clock clock.Clock
 	every time.Duration
 
 	mu      sync.Mutex
 	waiting []reconcile.Request
-	// writes has how many writes a turn is for at the most, of those that wait and of turn.
+	// writes is the maximum number of writes per turn, for the waiting requests and for turn.
 	writes map[reconcile.Request]int
-	// turn is the object whose turn it is; nil between turns.
+	// turn is the object that has its turn; nil between turns.
 	turn *reconcile.Request
-	// pause is how long the others wait after the turn that was taken last.
+	// pause is how long the others wait after the last turn.
 	pause time.Duration
-	// added and taken wake whoever gives turns.
+	// added and taken wake the goroutine that gives turns.
 	added, taken chan struct{}
 }
 
-// NewPaced returns a pace of one write in so much time.
+// NewPaced returns a Paced with one write per interval.
 func NewPaced(c clock.Clock, every time.Duration) *Paced {
 	return &Paced{clock: c, every: every, writes: map[reconcile.Request]int{}, added: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
 }
 
-// Add asks for a turn for an object, which is for as many writes. If it has one coming, that is for the greater number.
+// Add requests a turn for an object, for this number of writes. If a turn is pending, it gets the larger number.
 func (p *Paced) Add(req reconcile.Request, writes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,8 @@ func (p *Paced) Add(req reconcile.Request, writes int) {
 	}
 }
 
-// Take is called at the beginning of every look at an object, and says whether it is its turn, which ends with that.
+// Take is called at the beginning of every reconcile of an object, and returns whether it has its turn, which then
+// ends.
 func (p *Paced) Take(req reconcile.Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +65,8 @@ func (p *Paced) Take(req reconcile.Request) bool {
 	return true
 }
 
-// Source returns the source that makes the controller look at the objects. A turn begins only after the one before was taken, so that turns
-// do not pile up if the controller is late.
+// Source returns the source that enqueues the objects. A turn begins only after the previous one was taken, so that
+// turns do not pile up if the controller is late.
 func (p *Paced) Source() source.Source {
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		go p.run(ctx, q)
@@ -94,19 +95,19 @@ func (p *Paced) run(ctx context.Context, q workqueue.TypedRateLimitingInterface[
 	}
 }
 
-// rest is how long nobody has a turn after the last one.
+// rest returns the pause after the last turn.
 func (p *Paced) rest() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pause
 }
 
-// next gives the turn to who waits longest.
+// next gives the turn to the object that has waited longest.
 func (p *Paced) next() (reconcile.Request, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.waiting) == 0 {
-		p.waiting = nil // and what it was in
+		p.waiting = nil // release the backing array
 		return reconcile.Request{}, false
 	}
 	next := p.waiting[0]
@@ -122,7 +123,7 @@ func wake(who chan struct{}) {
 	}
 }
 
-// isWoken waits until it is, and says whether there is still something to do.
+// isWoken blocks until it is woken; it returns false if the context ends.
 func isWoken(ctx context.Context, wakes chan struct{}) bool {
 	select {
 	case <-ctx.Done():

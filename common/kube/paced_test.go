@@ -22,7 +22,7 @@ func pacedRequest(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// TestTurnsComeAtAPace has looks at objects of which each asks for a turn again and again until it has had one.
+// TestTurnsComeAtAPace reconciles objects each of which asks for a turn until it has had one.
 func TestTurnsComeAtAPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestTurnsComeAtAPace(t *testing.T) {
 				q.Done(req)
 			}
 		}()
-		for _, writes := range []int{1, 10} { // the second time they have one coming, which is for more then
+		for _, writes := range []int{1, 10} { // in the second round they have a turn coming, which then counts more writes
 			p.Add(pacedRequest("a"), 1)
 			p.Add(pacedRequest("wide"), writes)
 			p.Add(pacedRequest("b"), 1)
@@ -57,7 +57,7 @@ func TestTurnsComeAtAPace(t *testing.T) {
 		g.Expect(turns).To(Equal([]string{"a 0s", "wide 1s", "b 11s"}))
 		g.Expect(p.Take(pacedRequest("a"))).To(BeFalse(), "it has had its turn")
 
-		// A look that comes for another reason is no turn, and a controller that is late gets them no faster.
+		// A reconcile for another reason takes no turn, and a slow controller gets turns no faster.
 		turns, busy, began = nil, 5*time.Second, time.Now()
 		q.Add(pacedRequest("c"))
 		p.Add(pacedRequest("a"), 1)

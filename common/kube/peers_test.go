@@ -17,7 +17,8 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestPeersAreThoseOfTheGroupsInTheNamespace holds that a cache and a reader without one find the same peers, each once.
+// TestPeersAreThoseOfTheGroupsInTheNamespace checks that a cache and a reader without one return the same peers, each
+// once.
 func TestPeersAreThoseOfTheGroupsInTheNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

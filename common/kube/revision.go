@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// ReadRevision reads the content of a revision of a rollout. The error is revision.ErrUnreadable if it
-// is not kept any more, not whole, or if what is kept is not what the ID says.
+// ReadRevision reads the content of a rollout's revision. The error is revision.ErrUnreadable if it is not stored any
+// more, is incomplete, or does not match the ID.
 func ReadRevision(ctx context.Context, r client.Reader, rollout metav1.Object, id revision.ID) (*revision.Kept, error) {
 	opened, at, err := openRevision(ctx, r, rollout, id)
 	if err != nil {
@@ -24,8 +24,8 @@ func ReadRevision(ctx context.Context, r client.Reader, rollout metav1.Object, i
 	return checkRevision(ctx, r, rollout, id, opened, at)
 }
 
-// ReadShownRevision reads what a person may read of a revision: if that is not the rules of
-// ClusterOverridePolicies, it is Unshown and not checked.
+// ReadShownRevision reads what a person may read of a revision: if the rules of ClusterOverridePolicies are not
+// readable, the result is Unshown and not verified.
 func ReadShownRevision(ctx context.Context, r client.Reader, rollout metav1.Object, id revision.ID) (*revision.Kept, error) {
 	opened, at, err := openRevision(ctx, r, rollout, id)
 	if err != nil {
@@ -38,7 +38,7 @@ func ReadShownRevision(ctx context.Context, r client.Reader, rollout metav1.Obje
 	return kept, err
 }
 
-// openRevision reads the Secret beside the rollout, and says where that is.
+// openRevision reads the Secret beside the rollout, and returns its key.
 func openRevision(ctx context.Context, r client.Reader, rollout metav1.Object, id revision.ID) (*revision.Opened, client.ObjectKey, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, id.Number)}
@@ -49,7 +49,7 @@ func openRevision(ctx context.Context, r client.Reader, rollout metav1.Object, i
 	case err != nil:
 		return nil, key, fmt.Errorf("reading the content of r%d from Secret %s: %w", id.Number, key, err)
 	}
-	if secret.Type != revision.SecretType { // of that type only the hub writes any
+	if secret.Type != revision.SecretType { // only the hub writes Secrets of that type
 		return nil, key, notContent(id, key, fmt.Errorf("its type is %q and not %q, so that the hub did not write it", secret.Type, revision.SecretType))
 	}
 	opened, err := revision.Open(secret.Data[revision.SecretKey])
@@ -59,7 +59,7 @@ func openRevision(ctx context.Context, r client.Reader, rollout metav1.Object, i
 	return opened, key, nil
 }
 
-// checkRevision reads the Secret of the rules, if there is to be one, and checks the whole.
+// checkRevision reads the Secret with the rules, if there has to be one, and verifies the whole revision.
 func checkRevision(
 	ctx context.Context, r client.Reader, rollout metav1.Object, id revision.ID, opened *revision.Opened, at client.ObjectKey,
 ) (*revision.Kept, error) {
@@ -83,12 +83,12 @@ func checkRevision(
 	return kept, nil
 }
 
-// notContent says that what a Secret has is not the content of a revision.
+// notContent says that a Secret does not hold the content of a revision.
 func notContent(id revision.ID, key client.ObjectKey, err error) error {
 	return unreadableError{fmt.Errorf("the content of r%d cannot be read from Secret %s: %w", id.Number, key, err)}
 }
 
-// unreadableError is an error that is revision.ErrUnreadable, in words of its own.
+// unreadableError matches revision.ErrUnreadable and has its own message.
 type unreadableError struct{ error }
 
 func (u unreadableError) Is(target error) bool { return target == revision.ErrUnreadable }

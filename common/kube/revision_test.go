@@ -48,7 +48,8 @@ func TestWhatIsKeptOfARevisionIsRead(t *testing.T) {
 	_, err = kube.ReadRevision(t.Context(), c, rollout, revision.ID{Number: 2, Hash: hash})
 	g.Expect(errors.Is(err, revision.ErrUnreadable) && apierrors.IsNotFound(err)).To(BeTrue())
 
-	// Whoever may write Secrets beside the application may write those of any other type.
+	// Whoever may write Secrets in the application's namespace may write those of other types: these must not be
+	// accepted.
 	secret.Type, secret.ResourceVersion = corev1.SecretTypeOpaque, ""
 	_, err = kube.ReadRevision(t.Context(), fake.NewClientBuilder().WithObjects(secret).Build(), rollout, revision.ID{Number: 3, Hash: hash})
 	g.Expect(errors.Is(err, revision.ErrUnreadable)).To(BeTrue())
@@ -77,7 +78,7 @@ func TestRulesThatAreKeptElsewhereAreReadFromThere(t *testing.T) {
 		g.Expect(again.Main.Rules).To(HaveLen(2))
 	}
 
-	// Who may not read them is shown the rest, and nothing moves by that.
+	// Without the right to read them ReadRevision fails, and ReadShownRevision returns the rest.
 	refused := interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if key.Namespace == contract.ClusterNamespace {
@@ -94,7 +95,7 @@ func TestRulesThatAreKeptElsewhereAreReadFromThere(t *testing.T) {
 	g.Expect(shown.Unshown).To(BeTrue())
 	g.Expect(shown.Main.Rules).To(Equal([]override.Rule{{Policy: "mine", Namespace: "shop"}}))
 
-	// A rollout of that name with another UID does not come across them, and what is lost cannot be read.
+	// A rollout of that name with another UID does not find them, and a lost Secret makes the revision unreadable.
 	other := rollout.DeepCopy()
 	other.UID = "u-2"
 	_, err = kube.ReadRevision(t.Context(), c, other, id)

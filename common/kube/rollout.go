@@ -17,7 +17,7 @@ type Rollout interface {
 
 // RolloutKind abstracts over the two kinds of rollouts, so that a stage has one implementation for both.
 type RolloutKind struct {
-	// Kind is the name of the kind, Resource that of its resource in URLs and rights.
+	// Kind is the name of the kind, Resource its resource in URLs and RBAC.
 	Kind, Resource string
 	// New returns an empty rollout.
 	New func() Rollout
@@ -25,7 +25,7 @@ type RolloutKind struct {
 	list func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error)
 }
 
-// StagedRollouts is the kind of the rollouts of namespaced templates.
+// StagedRollouts returns the kind of rollouts for namespaced templates.
 func StagedRollouts() RolloutKind {
 	return RolloutKind{
 		Kind: fairleadv1alpha1.KindStagedRollout, Resource: "stagedrollouts",
@@ -37,7 +37,7 @@ func StagedRollouts() RolloutKind {
 	}
 }
 
-// ClusterStagedRollouts is the kind of the rollouts of cluster-scoped templates.
+// ClusterStagedRollouts returns the kind of rollouts for cluster-scoped templates.
 func ClusterStagedRollouts() RolloutKind {
 	return RolloutKind{
 		Kind: fairleadv1alpha1.KindClusterStagedRollout, Resource: "clusterstagedrollouts",
@@ -49,7 +49,7 @@ func ClusterStagedRollouts() RolloutKind {
 	}
 }
 
-// RolloutsIn is the kind of the rollouts of templates in a namespace, or in none.
+// RolloutsIn returns the kind of rollouts for templates in a namespace, or cluster-scoped ones.
 func RolloutsIn(namespace string) RolloutKind {
 	if namespace == "" {
 		return ClusterStagedRollouts()
@@ -57,8 +57,7 @@ func RolloutsIn(namespace string) RolloutKind {
 	return StagedRollouts()
 }
 
-// List returns the rollouts of the kind, to be read and not to be changed: those of a cache are
-// what everybody else reads as well.
+// List returns the rollouts of the kind. They must not be changed: a cache returns shared objects.
 func (k RolloutKind) List(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error) {
 	out, err := k.list(ctx, r, opts...)
 	if err != nil {

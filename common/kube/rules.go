@@ -11,9 +11,9 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// RulesChanged is a source that has enqueue called whenever kinds mean something else
-// now, with what says which: a stage that asks an interpreter looks again at what it
-// asked about. enqueue may wait, for a cache to be filled say.
+// RulesChanged returns a source that calls enqueue whenever interpreter rules changed, with a predicate for the
+// affected kinds, so that a stage can reconcile what it asked the interpreter about. enqueue may block, for instance
+// until a cache has synced.
 func RulesChanged[R comparable](
 	kinds interpreter.Interpreter,
 	enqueue func(ctx context.Context, affects func(schema.GroupVersionKind) bool, q workqueue.TypedRateLimitingInterface[R]),

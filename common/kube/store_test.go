@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestListsHaveWhatIsInTheCache holds that whoever lists what nobody may change gets the very objects of the cache, and the same
-// as who asks for a list of copies.
+// TestListsHaveWhatIsInTheCache checks that lists for reading only return the cached objects themselves, and the same
+// set as a list with copies.
 func TestListsHaveWhatIsInTheCache(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 5, Bindings: 40, Namespaces: 3, Policies: 2}
@@ -66,7 +66,8 @@ func TestListsHaveWhatIsInTheCache(t *testing.T) {
 	g.Expect(there).To(HaveLen(size.Bindings/size.Clusters), "by an index")
 }
 
-// TestClustersAreReadByName holds that those of some names are the very objects of the cache if there is one, and else as they are.
+// TestClustersAreReadByName checks that the cached objects themselves are returned if there is a cache, and else what
+// the API returns.
 func TestClustersAreReadByName(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 5}
@@ -90,7 +91,7 @@ func TestClustersAreReadByName(t *testing.T) {
 	g.Expect(slices.Contains(all, found[filled.ClusterName(0)])).To(BeTrue(), "the same address")
 }
 
-// informed is a reader whose cache has an informer that anything can be said of.
+// informed is a reader whose cache has a configurable informer.
 type informed struct {
 	client.Reader
 	informer cache.Informer
@@ -100,7 +101,7 @@ func (i informed) GetInformer(context.Context, client.Object, ...cache.InformerG
 	return i.informer, nil
 }
 
-// severalStores is an informer that keeps what it watches in more than one store.
+// severalStores is an informer that keeps its objects in more than one store.
 type severalStores struct {
 	cache.Informer
 	synced bool
@@ -136,8 +137,8 @@ func attachedTo(size filled.Fleet, i int) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// TestWhatAWorkloadNeedsIsFound holds that the cache has the bindings that a workload needs of either kind, whichever kind that has,
-// and no others.
+// TestWhatAWorkloadNeedsIsFound checks that the cache returns the bindings of both kinds that a workload needs,
+// whichever kind the workload's has, and no others.
 func TestWhatAWorkloadNeedsIsFound(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 5, Bindings: 40, Namespaces: 3}
@@ -175,7 +176,7 @@ func TestWhatAWorkloadNeedsIsFound(t *testing.T) {
 	g.Expect(names(kube.ClusterResourceBindings(), types.NamespacedName{Name: class.Name})).To(ConsistOf("/" + needy.Name))
 }
 
-// BenchmarkNeededBy is what it costs to find the one binding that a workload needs, beside 50,000 others.
+// BenchmarkNeededBy measures the lookup of the one binding that a workload needs among 50,000 others.
 func BenchmarkNeededBy(b *testing.B) {
 	size := filled.Fleet{Clusters: 1, Bindings: 50000}
 	var objects []client.Object
@@ -193,7 +194,7 @@ func BenchmarkNeededBy(b *testing.B) {
 	cpu()
 }
 
-// BenchmarkLists is what it costs to look at all clusters, and at all bindings.
+// BenchmarkLists measures lists of all clusters, and of all bindings.
 func BenchmarkLists(b *testing.B) {
 	size := filled.Fleet{Clusters: 5000, Bindings: 50000}
 	var objects []client.Object

@@ -12,19 +12,19 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// writtenFor bounds how long a write is remembered. If the cache is further behind, the next write conflicts, which is harmless.
+// writtenFor bounds how long a write is remembered. If the cache lags further behind, the next write conflicts, which
+// is harmless.
 const writtenFor = 10 * time.Second
 
-// Written remembers what this process wrote until the cache shows it, so that a
-// reconcile that comes before the watch does not do the same again. It is safe for
-// use by many goroutines.
+// Written remembers what this process wrote until the cache shows it, so that a reconcile that runs before the watch
+// event does not repeat the write. It is safe for concurrent use.
 type Written[K comparable, T client.Object] struct {
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
 	objects map[K]written[T]
 	order   []orderOf[K]
-	// ended are the objects that the watch has shown as deleted: the answer to a write may arrive after that.
+	// ended are the objects that the watch has shown as deleted: the answer to a write may arrive afterwards.
 	ended      map[types.UID]struct{}
 	endedOrder []orderOf[types.UID]
 }
@@ -39,12 +39,12 @@ type orderOf[K comparable] struct {
 	at  time.Time
 }
 
-// NewWritten returns an empty memory.
+// NewWritten returns an empty Written.
 func NewWritten[K comparable, T client.Object](c clock.PassiveClock) *Written[K, T] {
 	return &Written[K, T]{clock: c, objects: map[K]written[T]{}, ended: map[types.UID]struct{}{}}
 }
 
-// Put remembers an object as the server returned it. It keeps a copy.
+// Put records an object as the server returned it. It keeps a copy.
 func (w *Written[K, T]) Put(key K, obj T) {
 	kept, ok := obj.DeepCopyObject().(T)
 	if !ok {
@@ -67,7 +67,7 @@ func (w *Written[K, T]) Put(key K, obj T) {
 	w.order = append(w.order, orderOf[K]{key: key, at: now})
 }
 
-// Seen is to be called with each version of an object that the watch shows.
+// Seen must be called with each version of an object that the watch shows.
 func (w *Written[K, T]) Seen(key K, obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +76,8 @@ func (w *Written[K, T]) Seen(key K, obj client.Object) {
 	}
 }
 
-// IsLast says whether a version of an object that the watch shows is the last one that this process wrote. Call it before Seen.
+// IsLast returns whether a version of an object from the watch is the last one that this process wrote. Call it
+// before Seen.
 func (w *Written[K, T]) IsLast(key K, obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +85,7 @@ func (w *Written[K, T]) IsLast(key K, obj client.Object) bool {
 	return ok && mine.obj.GetUID() == obj.GetUID() && mine.obj.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// Gone is to be called when the watch shows that an object was deleted.
+// Gone must be called when the watch shows that an object was deleted.
 func (w *Written[K, T]) Gone(key K, obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,8 +101,8 @@ func (w *Written[K, T]) Gone(key K, obj client.Object) {
 	w.endedOrder = append(w.endedOrder, orderOf[types.UID]{key: obj.GetUID(), at: now})
 }
 
-// Latest returns the newer of the cached and the written version of an object; found says whether the cache has the object. The caller may
-// change the result.
+// Latest returns the newer of the cached and the written version of an object; found says whether the cache has the
+// object. The caller may change the result.
 func (w *Written[K, T]) Latest(key K, cached T, found bool) (T, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"net/http"
 )
 
-// Early makes an answer of which what takes it over misses nothing that came ahead of its answer: httputil.ReverseProxy
-// reads from the connection that it took over, and not from the buffer that goes with it.
+// Early wraps a ResponseWriter for a hijacker that reads from the connection and ignores the buffer that comes with
+// it, like httputil.ReverseProxy: bytes that arrived early are not lost.
 func Early(w http.ResponseWriter) http.ResponseWriter { return early{w} }
 
 type early struct{ http.ResponseWriter }
 
-// Unwrap is asked for by http.ResponseController.
+// Unwrap gives http.ResponseController access to the wrapped writer.
 func (e early) Unwrap() http.ResponseWriter { return e.ResponseWriter }
 
 // Hijack implements http.Hijacker.
@@ -25,8 +25,8 @@ func (e early) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(bufio.NewReaderSize(conn, smallBuffer), rw.Writer), nil
 }
 
-// Buffered returns a connection that begins with what a reader has read of it already: that of a hijacked request, or of
-// the answer to one that upgrades.
+// Buffered returns a connection that first yields the bytes a reader has already buffered from it: that of a hijacked
+// request, or of the answer to an upgrade.
 func Buffered(conn net.Conn, reader *bufio.Reader) net.Conn {
 	if reader == nil || reader.Buffered() == 0 {
 		return conn
@@ -40,13 +40,13 @@ func Buffered(conn net.Conn, reader *bufio.Reader) net.Conn {
 
 type closeWriter interface{ CloseWrite() error }
 
-// halfBuffered is a buffered connection whose halves can be closed.
+// halfBuffered is a buffered connection that supports half-close.
 type halfBuffered struct {
 	*buffered
 	closeWriter
 }
 
-// buffered reads what was buffered first, and then forgets the buffer.
+// buffered reads the buffered bytes first, and then drops the buffer.
 type buffered struct {
 	net.Conn
 	reader *bufio.Reader

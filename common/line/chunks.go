@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// A chunk is its length in two bytes, the higher first, and as many bytes. One without bytes says that its sender will
+// A chunk is its length in two bytes, big-endian, followed by as many bytes. An empty chunk says that its sender will
 // send no more: a half-close.
 const (
 	chunkHeader = 2
-	// chunkMost makes that a chunk is one frame of HTTP/2.
+	// chunkMost makes a chunk fit into one HTTP/2 frame.
 	chunkMost = frameMost - chunkHeader
 )
 
-// buffers are lent for as long as a chunk is written, so that streams that are silent hold none.
+// buffers are held only while a chunk is written, so that idle streams hold none.
 var buffers = sync.Pool{New: func() any { return new([frameMost]byte) }} //nolint:gochecknoglobals // A pool is of use only if shared.
 
-// errWriteClosed answers writes after a half-close.
+// errWriteClosed is returned for writes after a half-close.
 var errWriteClosed = errors.New("line: write after the half-close")
 
-// chunkWriter writes what it is given in chunks. Methods may be called by several goroutines.
+// chunkWriter writes chunks. It is safe for concurrent use.
 type chunkWriter struct {
 	mu     sync.Mutex
 	to     io.Writer
@@ -47,7 +47,7 @@ func (c *chunkWriter) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// CloseWrite tells the other end that no more comes. It may be called again.
+// CloseWrite tells the other end that nothing more follows. It may be called repeatedly.
 func (c *chunkWriter) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *chunkWriter) CloseWrite() error {
 	return c.send(nil)
 }
 
-// send writes one chunk at once.
+// send writes one chunk.
 func (c *chunkWriter) send(p []byte) error {
 	buffer := buffers.Get().(*[frameMost]byte) //nolint:errcheck,forcetypeassert // The pool has nothing else.
 	defer buffers.Put(buffer)
@@ -73,14 +73,14 @@ func (c *chunkWriter) send(p []byte) error {
 	return c.flush()
 }
 
-// chunkReader reads what comes in chunks, up to the one that says that no more does. One goroutine may read at a time.
+// chunkReader reads chunks up to the empty one. It is not safe for concurrent reads.
 type chunkReader struct {
 	from io.Reader
 	left int // of the chunk that is being read
 	done bool
 }
 
-// Read implements io.Reader. What ends without the chunk that says so is an io.ErrUnexpectedEOF.
+// Read implements io.Reader. A stream that ends without the empty chunk yields io.ErrUnexpectedEOF.
 func (c *chunkReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -91,7 +91,7 @@ func (c *chunkReader) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p[:min(len(p), c.left)])
 	c.left -= n
 	if n > 0 {
-		return n, nil // the next call meets the error again
+		return n, nil // the next call returns the error again
 	}
 	return 0, unexpected(err)
 }
@@ -114,7 +114,7 @@ func (c *chunkReader) WriteTo(w io.Writer) (int64, error) {
 	}
 }
 
-// pass writes the rest of a chunk.
+// pass copies up to the rest of a chunk.
 func (c *chunkReader) pass(w io.Writer) (int, error) {
 	buffer := buffers.Get().(*[frameMost]byte) //nolint:errcheck,forcetypeassert // The pool has nothing else.
 	defer buffers.Put(buffer)
@@ -126,7 +126,7 @@ func (c *chunkReader) pass(w io.Writer) (int, error) {
 	return 0, unexpected(err)
 }
 
-// next waits for a chunk, if one is not begun already; io.EOF after the last.
+// next waits for a chunk, unless one is being read; it returns io.EOF after the last.
 func (c *chunkReader) next() error {
 	if c.done {
 		return io.EOF
@@ -145,7 +145,7 @@ func (c *chunkReader) next() error {
 	return nil
 }
 
-// unexpected is an end that was not announced.
+// unexpected turns an io.EOF into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

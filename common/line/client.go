@@ -13,17 +13,17 @@ import (
 	"fairlead.dev/common/line/headers"
 )
 
-// Why a line takes no request, or ended.
+// Errors about a line that accepts no requests or has ended.
 var (
-	// ErrGoodbye is the end of a line whose agent said before that it would go.
+	// ErrGoodbye ends a line whose agent announced its end.
 	ErrGoodbye = errors.New("the agent said goodbye")
-	// ErrSilent is the end of a line whose agent answered no ping.
+	// ErrSilent ends a line whose agent did not answer a ping.
 	ErrSilent = errors.New("the agent did not answer")
-	// ErrReplaced is the end of a line whose agent has a newer one elsewhere.
+	// ErrReplaced ends a line whose agent has opened a newer one elsewhere.
 	ErrReplaced = errors.New("the agent has a newer line")
-	// ErrClosed is the end of a line that this end closed.
+	// ErrClosed ends a line that this end closed.
 	ErrClosed = errors.New("the hub closed the line")
-	// ErrFull answers requests beyond those that a line carries at a time.
+	// ErrFull answers requests beyond the maximum of concurrent ones.
 	ErrFull = errors.New("the line carries as many requests as it can")
 	// ErrLeaving answers requests on a line that is about to end; there may be a newer one.
 	ErrLeaving = errors.New("the line is about to end")
@@ -31,15 +31,15 @@ var (
 
 // Defaults of ClientOptions.
 const (
-	// DefaultPing is after how long without a frame the hub asks whether the agent is there.
+	// DefaultPing is the silence after which the hub pings the agent.
 	DefaultPing = 5 * time.Second
 	// DefaultPingTimeout is how long the hub waits for the answer.
 	DefaultPingTimeout = 5 * time.Second
 )
 
 const (
-	// clientWindow is how many bytes of a stream may wait at the hub for who reads it. The window of the connection stays
-	// at its large default: readers that stall would fill a small one, and stop all others.
+	// clientWindow is the flow-control window of a stream at the hub. The window of the connection stays at its large
+	// default: stalled readers would exhaust a small one, and block all others.
 	clientWindow = 256 << 10
 	// headersMost bounds the headers of requests and of answers, in bytes.
 	headersMost = 64 << 10
@@ -47,17 +47,17 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
-// ClientOptions are the options of the hub's end. Zero values are the defaults.
+// ClientOptions configure the hub's end. Zero values mean the defaults.
 type ClientOptions struct {
-	// Ping is after how long without a frame the agent is asked whether it is there.
+	// Ping is the silence after which the agent is pinged.
 	Ping time.Duration
-	// PingTimeout is how long the answer may take.
+	// PingTimeout bounds the answer to a ping.
 	PingTimeout time.Duration
-	// HeaderTimeout is how long an answer may take to begin; 0 is for ever, and the contexts of requests bound it.
+	// HeaderTimeout bounds the time until an answer begins; 0 means no bound other than the contexts of requests.
 	HeaderTimeout time.Duration
 }
 
-// Client is the hub's end of a line. Its methods may be called by several goroutines.
+// Client is the hub's end of a line. It is safe for concurrent use.
 type Client struct {
 	conn    *watched
 	http    *http.ClientConn
@@ -67,12 +67,12 @@ type Client struct {
 
 	mu       sync.Mutex
 	closed   bool // by Close
-	said     bool // the agent said goodbye
+	said     bool // the agent announced its end
 	replaced bool // by Retire
 }
 
-// NewClient makes a connection that an agent opened, and that has carried nothing since, a line. The Client owns the connection,
-// also when it fails. The context bounds the beginning only.
+// NewClient makes a line of a connection that an agent opened, and that has carried nothing since. The Client owns
+// the connection, even if it fails. The context bounds only the setup.
 func NewClient(ctx context.Context, conn net.Conn, o ClientOptions) (*Client, error) {
 	c := &Client{ready: make(chan struct{}), leaving: make(chan struct{})}
 	c.conn = watch(conn, c.goodbye)
@@ -81,7 +81,7 @@ func NewClient(ctx context.Context, conn net.Conn, o ClientOptions) (*Client, er
 	transport := &http.Transport{
 		DialContext:            func(context.Context, string, string) (net.Conn, error) { return c.conn, nil },
 		Protocols:              protocols,
-		DisableCompression:     true, // answers pass as they are
+		DisableCompression:     true, // answers are passed on unchanged
 		MaxResponseHeaderBytes: headersMost,
 		ResponseHeaderTimeout:  o.HeaderTimeout,
 		HTTP2: &http.HTTP2Config{
@@ -94,7 +94,7 @@ func NewClient(ctx context.Context, conn net.Conn, o ClientOptions) (*Client, er
 	}
 	var err error
 	if c.http, err = transport.NewClientConn(ctx, "http", "line:80"); err != nil {
-		_ = c.conn.Close() // the first error is the one to tell
+		_ = c.conn.Close() // report the first error, not this one
 		return nil, fmt.Errorf("beginning to talk on a line: %w", err)
 	}
 	close(c.ready)
@@ -108,13 +108,13 @@ func or(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// RoundTrip implements http.RoundTripper. The answer to a request that upgrades is like that of net/http's Transport: its status
-// is 101 and its body an io.ReadWriteCloser, which has CloseWrite besides. Of the URL only path and query are sent. It fails with
-// ErrFull or ErrLeaving without having sent anything.
+// RoundTrip implements http.RoundTripper. The answer to an upgrade request is like that of net/http's Transport: its
+// status is 101 and its body an io.ReadWriteCloser that also has CloseWrite. Only the path and query of the URL are
+// sent. It fails with ErrFull or ErrLeaving before anything is sent.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.reserve(); err != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // as a RoundTripper must; nothing was sent
+			_ = req.Body.Close() // required of a RoundTripper; nothing was sent
 		}
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.send(prepared(req.Context(), req))
 }
 
-// prepared is a copy of a request that can be sent.
+// prepared returns a copy of a request that can be sent.
 func prepared(ctx context.Context, req *http.Request) *http.Request {
 	out := req.Clone(ctx)
 	if out.Header == nil {
@@ -140,7 +140,7 @@ func prepared(ctx context.Context, req *http.Request) *http.Request {
 	return out
 }
 
-// send sends a request for which there is a place.
+// send sends a request for which a place is reserved.
 func (c *Client) send(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.RoundTrip(req)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// reserve takes a place for one request.
+// reserve reserves a place for one request.
 func (c *Client) reserve() error {
 	select {
 	case <-c.conn.ended:
@@ -171,18 +171,18 @@ func (c *Client) reserve() error {
 	}
 }
 
-// Streams is how many requests the line carries.
+// Streams returns the number of requests in progress.
 func (c *Client) Streams() int { return c.http.InFlight() }
 
-// Done is closed when the line has ended.
+// Done returns a channel that is closed when the line has ended.
 func (c *Client) Done() <-chan struct{} { return c.conn.ended }
 
-// Leaving is closed when the line takes no more requests, since the agent said goodbye or this end drains it. The requests that it
-// carries go on.
+// Leaving returns a channel that is closed when the line accepts no more requests, because the agent announced its
+// end or this end drains it. Requests in progress continue.
 func (c *Client) Leaving() <-chan struct{} { return c.leaving }
 
-// Err says why the line ended; nil if it did not. It is ErrClosed, ErrGoodbye, ErrReplaced, ErrSilent or a sentence about a connection
-// that broke or an agent that does not keep to the protocol.
+// Err returns why the line ended; nil if it has not. It is ErrClosed, ErrGoodbye, ErrReplaced, ErrSilent or an error
+// about a broken connection or a protocol violation of the agent.
 func (c *Client) Err() error {
 	select {
 	case <-c.conn.ended:
@@ -207,7 +207,7 @@ func (c *Client) Err() error {
 	return errors.New("the other end does not keep to HTTP/2")
 }
 
-// Close ends the line, and all requests that it carries.
+// Close ends the line and all its requests.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -216,18 +216,18 @@ func (c *Client) Close() error {
 	return c.http.Close()
 }
 
-// Drain asks the agent for another line, takes no new requests on this one, and closes it once it carries none, or when the
-// context ends. It returns when the line has ended.
+// Drain asks the agent for another line, accepts no new requests on this one, and closes it once it has none in
+// progress, or when the context ends. It returns when the line has ended.
 func (c *Client) Drain(ctx context.Context) {
 	if req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://line"+contract.LineRenewPath, http.NoBody); err == nil {
 		if resp, err := c.RoundTrip(req); err == nil {
-			_ = resp.Body.Close() // an agent that does not open another line soon finds that this one has ended
+			_ = resp.Body.Close() // an agent that does not open another line soon will notice the end of this one
 		}
 	}
 	c.endIdle(ctx)
 }
 
-// Retire ends a line whose agent has a newer one: like Drain, but the agent is asked for nothing.
+// Retire is Drain for a line whose agent already has a newer one.
 func (c *Client) Retire(ctx context.Context) {
 	c.mu.Lock()
 	c.replaced = true
@@ -235,7 +235,7 @@ func (c *Client) Retire(ctx context.Context) {
 	c.endIdle(ctx)
 }
 
-// endIdle takes no new requests, and closes the line once it carries none, or when the context ends.
+// endIdle accepts no new requests, and closes the line once it has none in progress, or when the context ends.
 func (c *Client) endIdle(ctx context.Context) {
 	c.leave()
 	idle := make(chan struct{}, 1)
@@ -251,25 +251,25 @@ func (c *Client) endIdle(ctx context.Context) {
 		case <-c.Done():
 			return
 		case <-ctx.Done():
-			_ = c.Close() // what it could say is that the line has ended
+			_ = c.Close() // an error could only be that the line has ended
 			return
 		}
 	}
 	_ = c.Close() // as above
 }
 
-// goodbye is called when the agent says that it goes. A line that carries nothing ends then.
+// goodbye is called when the agent announces its end. A line without requests ends then.
 func (c *Client) goodbye() {
 	c.mu.Lock()
 	c.said = true
 	c.mu.Unlock()
 	c.leave()
-	go func() { // not in the goroutine that reads, which closing ends, and which may be ahead of NewClient
+	go func() { // not in the reading goroutine, which closing ends, and which may run before NewClient is done
 		select {
 		case <-c.conn.ended:
 		case <-c.ready:
 			if c.Streams() == 0 {
-				_ = c.http.Close() // what it could say is that the line has ended
+				_ = c.http.Close() // an error could only be that the line has ended
 			}
 		}
 	}()

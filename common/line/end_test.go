@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/common/line"
 )
 
-// swallowing is a connection that may stop to carry anything, as one does whose cable was cut.
+// swallowing is a connection that may stop carrying data, as if its cable were cut.
 type swallowing struct {
 	net.Conn
 	cut atomic.Bool
@@ -180,7 +180,7 @@ func TestALineThatAnotherReplicaReplacedEndsWithItsStreams(t *testing.T) {
 	e.served <- nil
 }
 
-// An agent that was taken over sends what it likes.
+// TestAHostileAgentEndsItsOwnLineOnly has a compromised agent send arbitrary data.
 func TestAHostileAgentEndsItsOwnLineOnly(t *testing.T) {
 	t.Parallel()
 	settings := "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -229,7 +229,7 @@ func TestHugeHeadersAreRefused(t *testing.T) {
 	}
 }
 
-// A hub that does not speak the protocol, and a stream in a line that is no chunk.
+// TestAHostileHub covers a hub that does not speak the protocol, and a stream in a line that is not chunked.
 func TestAHostileHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -20,7 +20,7 @@ const waitTimeout = time.Minute
 // ends are both ends of a line.
 type ends struct {
 	client *line.Client
-	// leave ends the context of the agent's end, and returns what Serve did.
+	// leave cancels the context of the agent's end, and returns the result of Serve.
 	leave  func() error
 	served chan error
 }
@@ -79,7 +79,7 @@ func (e *ends) request(tb testing.TB, method, target string, body io.Reader) *ht
 	return req
 }
 
-// answered is what an answer says ahead of its body.
+// answered is the head of a response.
 type answered struct {
 	code   int
 	header http.Header
@@ -120,7 +120,7 @@ func closeWrite(tb testing.TB, c any) {
 	NewWithT(tb).Expect(half.CloseWrite()).To(Succeed())
 }
 
-// echo is an HTTP/1.1 server that takes connections over and sends back what comes, and a last word after a half-close.
+// echo is an HTTP/1.1 handler that hijacks the connection and echoes; after a half-close it sends a last word.
 func echo(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != "echo/1" || r.Header.Get("Connection") != "Upgrade" {
 		http.Error(w, "upgrade to echo/1", http.StatusUpgradeRequired)

@@ -16,15 +16,15 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// server is the handler of all requests of a line.
+// server handles all requests of a line.
 type server struct {
 	handler http.Handler
-	uploads chan struct{} // as many places as there may be requests with a body
+	uploads chan struct{} // a semaphore for requests with a body
 
 	mu      sync.Mutex
 	running int
 	ended   bool
-	idle    chan struct{} // closed when it has ended and nothing runs
+	idle    chan struct{} // closed when it has ended and no handler runs
 }
 
 // ServeHTTP implements http.Handler.
@@ -64,7 +64,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// begin says whether a request may still be answered.
+// begin returns whether a request may still be answered.
 func (s *server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *server) end() {
 	}
 }
 
-// wait lets no request begin, and waits for those that have begun.
+// wait rejects new requests and waits for those in progress.
 func (s *server) wait() {
 	s.mu.Lock()
 	s.ended = true
@@ -95,8 +95,8 @@ func (s *server) wait() {
 	<-s.idle
 }
 
-// writer writes answers. Without it the header Connection of an answer could end the line: net/http takes one that says
-// close as the wish to say goodbye.
+// writer removes the header Connection from answers: net/http takes "Connection: close" as a request to shut the
+// HTTP/2 connection down, which would end the line.
 type writer struct {
 	http.ResponseWriter
 	wrote bool
@@ -120,7 +120,7 @@ func (w *writer) Write(p []byte) (int, error) {
 // Flush implements http.Flusher.
 func (w *writer) Flush() { _ = w.FlushError() }
 
-// FlushError is asked for by http.ResponseController.
+// FlushError is called by http.ResponseController.
 func (w *writer) FlushError() error {
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
@@ -128,10 +128,10 @@ func (w *writer) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap is asked for by http.ResponseController.
+// Unwrap is called by http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// upgrader is the writer of a request that upgrades.
+// upgrader is the ResponseWriter of an upgrade request.
 type upgrader struct {
 	writer
 	conn  *hijacked
@@ -147,10 +147,11 @@ func (u *upgrader) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return u.conn, bufio.NewReadWriter(bufio.NewReaderSize(u.conn, smallBuffer), bufio.NewWriterSize(u.conn, smallBuffer)), nil
 }
 
-// smallBuffer is the size of the buffers that go with a hijacked connection, which most use for the head of the answer only.
+// smallBuffer is the size of a hijacked connection's buffers, which are mostly used for the head of the answer only.
 const smallBuffer = 512
 
-// hijacked is a connection that a handler took over: the handler writes the head of an HTTP/1.1 answer to it, and then bytes.
+// hijacked is a connection that a handler took over: the handler writes the head of an HTTP/1.1 answer to it, and
+// then raw bytes.
 type hijacked struct {
 	writer  http.ResponseWriter
 	control *http.ResponseController
@@ -202,13 +203,13 @@ func (h *hijacked) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// answer sends the head of an answer of HTTP/1.1 as what stands for it on a line.
+// answer sends the head of an HTTP/1.1 answer in the form used on a line.
 func (h *hijacked) answer(head []byte) error {
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), nil)
 	if err != nil {
 		return err
 	}
-	_ = resp.Body.Close() // there is none
+	_ = resp.Body.Close() // it is empty
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return errNotUpgraded
 	}
@@ -217,14 +218,14 @@ func (h *hijacked) answer(head []byte) error {
 	maps.Copy(header, resp.Header)
 	header.Del("Connection")
 	header.Del("Upgrade")
-	header.Del("Content-Length") // net/http sends one of 0 in answer to a POST, and what follows 101 has no length
+	header.Del("Content-Length") // net/http would send 0 for a POST, but what follows a 101 has no length
 	header.Set(contract.LineUpgradeHeader, resp.Header.Get("Upgrade"))
 	header.Set(contract.LineStatusHeader, strconv.Itoa(http.StatusSwitchingProtocols))
 	h.writer.WriteHeader(http.StatusOK)
 	return h.control.Flush()
 }
 
-// CloseWrite tells the hub that no more comes.
+// CloseWrite tells the hub that nothing more follows.
 func (h *hijacked) CloseWrite() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -237,8 +238,8 @@ func (h *hijacked) CloseWrite() error {
 	return h.chunks.CloseWrite()
 }
 
-// isClosed says whether the stream has ended: net/http panics if anything is written when its handler has returned. It is
-// asked with the lock held, which whoever ends the handler waits for.
+// isClosed returns whether the stream has ended: net/http panics on writes after the handler has returned. It is
+// called with the lock held, for which the end of the handler waits.
 func (h *hijacked) isClosed() bool {
 	select {
 	case <-h.closed:
@@ -257,15 +258,15 @@ func (h *hijacked) Close() error {
 	return nil
 }
 
-// wait holds the stream open until it is closed or the hub ends it.
+// wait keeps the stream open until it is closed or the hub ends it.
 func (h *hijacked) wait(ctx context.Context) {
 	select {
 	case <-h.closed:
 	case <-ctx.Done():
 		_ = h.Close() // it never fails
 	}
-	if !h.mu.TryLock() { // a write that still waits would write to what has ended
-		_ = h.control.SetWriteDeadline(time.Unix(1, 0)) // long past; a stream that has ended needs none
+	if !h.mu.TryLock() { // a pending write must not touch the ended stream
+		_ = h.control.SetWriteDeadline(time.Unix(1, 0)) // in the past; an ended stream needs no deadline
 		h.mu.Lock()
 	}
 	defer h.mu.Unlock()

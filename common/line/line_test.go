@@ -97,7 +97,8 @@ func TestUpgradesAreByteStreamsWithHalfCloses(t *testing.T) {
 	g.Expect(resp.Body.Close()).To(Succeed())
 }
 
-// As hub and agent do: a proxy at both ends, which know nothing of lines.
+// TestProxiesAtBothEndsCarryAHundredMegabytes has a reverse proxy at both ends, as hub and agent have, which knows
+// nothing of lines.
 func TestProxiesAtBothEndsCarryAHundredMegabytes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -165,7 +166,7 @@ func TestAReaderThatStallsStopsItsOwnStreamOnly(t *testing.T) {
 		g.Expect(text).To(HaveLen(100_000))
 	}
 
-	// The other way round: uploads that nobody reads, as many as a line carries.
+	// The other direction: as many unread uploads as a line carries.
 	f := open(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/stall" {
 			w.WriteHeader(http.StatusOK)

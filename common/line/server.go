@@ -15,42 +15,43 @@ import (
 )
 
 const (
-	// DefaultServerPing is after how long without a frame the agent asks whether the hub is there: later than the hub asks.
+	// DefaultServerPing is the silence after which the agent pings the hub: longer than the hub's own interval.
 	DefaultServerPing = 15 * time.Second
-	// DefaultGrace is how long requests may go on after the goodbye. A machine that is busy must get it said meanwhile.
+	// DefaultGrace is how long requests may continue after the goodbye. It must suffice for a busy machine to send
+	// the goodbye.
 	DefaultGrace = 2 * time.Second
-	// MaxStreams is how many requests a line carries at a time.
+	// MaxStreams bounds the concurrent requests of a line.
 	MaxStreams = 100
-	// MaxUploads is how many of these may have a body, of which serverWindow bytes each may wait: less than the window of the
-	// connection, so that the others flow when all of these stall.
+	// MaxUploads bounds how many of these may have a body, each of which may buffer serverWindow bytes: together less
+	// than the connection's window, so that the others proceed if all of these stall.
 	MaxUploads = 30
 
 	serverWindow     = 128 << 10
-	connectionWindow = 4<<20 - 1 // the most that net/http allows
-	// openTimeout is how long the hub may take to say its first word.
+	connectionWindow = 4<<20 - 1 // net/http's maximum
+	// openTimeout bounds the wait for the hub's first bytes.
 	openTimeout = 10 * time.Second
-	// answerMost is how long the answer to a ping may take at most.
+	// answerMost bounds the answer to a ping.
 	answerMost = 10 * time.Second
-	// lostPing is how net/http calls a connection that answered no ping.
+	// lostPing is net/http's name for a connection on which a ping was not answered.
 	lostPing = "conn_close_lost_ping"
 )
 
-// ServerOptions are the options of the agent's end. Zero values are the defaults.
+// ServerOptions configure the agent's end. Zero values mean the defaults.
 type ServerOptions struct {
-	// Ping is after how long without a frame the hub is asked whether it is there; the answer may take as long, and 10 s at most.
+	// Ping is the silence after which the hub is pinged; the answer may take as long, at most 10 s.
 	Ping time.Duration
-	// Grace is how long requests may go on after the goodbye when the context has ended.
+	// Grace is how long requests may continue after the goodbye when the context has ended.
 	Grace time.Duration
-	// Drain, once it is closed, makes the agent say goodbye; requests go on until they end, or the context does.
+	// Drain, once closed, makes the agent say goodbye; requests continue until they or the context end.
 	Drain <-chan struct{}
-	// Log gets what the server of net/http has to say, which is little.
+	// Log receives the few messages of net/http's server.
 	Log logr.Logger
 }
 
-// Serve answers the requests that come over a connection to the hub, which has carried nothing since it was made a line, until the
-// line ends. It owns the connection. When the context ends, it says goodbye to the hub and gives requests a moment; it returns nil
-// then, and the reason otherwise. When it returns, no handler runs any more. A handler sees requests that upgrade as a server of
-// HTTP/1.1 would, and may hijack them.
+// Serve answers the requests on a connection to the hub, which has carried nothing since it became a line, until the
+// line ends. It owns the connection. When the context ends, it says goodbye to the hub, gives requests a moment, and
+// returns nil; otherwise it returns the reason for the end. When it returns, no handler is running. Handlers see
+// upgrade requests like in an HTTP/1.1 server, and may hijack them.
 func Serve(ctx context.Context, conn net.Conn, h http.Handler, o ServerOptions) error {
 	s := &server{handler: h, uploads: make(chan struct{}, MaxUploads), idle: make(chan struct{})}
 	l := &listener{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
@@ -94,14 +95,14 @@ func Serve(ctx context.Context, conn net.Conn, h http.Handler, o ServerOptions) 
 	accepting := make(chan struct{})
 	go func() {
 		defer close(accepting)
-		_ = srv.Serve(l) // that it was closed: it accepts one connection, and that does not fail
+		_ = srv.Serve(l) // it returns only that the listener was closed
 	}()
 	planned := s.until(ctx, srv, begun, gone, o)
 	_ = srv.Close() // the connection has ended; this ends the listener
 	<-accepting
 	select {
 	case <-l.conn: // the context ended before it was accepted
-		_ = conn.Close() // nothing was said on it
+		_ = conn.Close() // nothing was sent on it
 	default:
 		<-gone
 	}
@@ -113,7 +114,7 @@ func Serve(ctx context.Context, conn net.Conn, h http.Handler, o ServerOptions) 
 	return under.reason()
 }
 
-// until waits for the end of the line, and says goodbye when it is planned. It says whether it was.
+// until waits for the end of the line, and says goodbye if the end is planned. It returns whether it was.
 func (s *server) until(ctx context.Context, srv *http.Server, begun, gone <-chan struct{}, o ServerOptions) (planned bool) {
 	select {
 	case <-gone:
@@ -131,7 +132,7 @@ func (s *server) until(ctx context.Context, srv *http.Server, begun, gone <-chan
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), or(o.Grace, DefaultGrace))
 	defer cancel()
 	select {
-	case <-begun: // before that there is nothing that could say goodbye
+	case <-begun: // before that nothing could say goodbye
 		goodbye(ctx, srv)
 	case <-gone:
 	case <-grace.Done():
@@ -143,14 +144,14 @@ func (s *server) until(ctx context.Context, srv *http.Server, begun, gone <-chan
 	return true
 }
 
-// goodbye tells the hub that this end goes, and does not wait for anything.
+// goodbye tells the hub that this end is going away, without waiting.
 func goodbye(ctx context.Context, srv *http.Server) {
 	ended, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	cancel()
-	_ = srv.Shutdown(ended) // that it did not wait
+	_ = srv.Shutdown(ended) // it returns that it did not wait
 }
 
-// listener is one of a single connection.
+// listener is a net.Listener with a single connection.
 type listener struct {
 	conn   chan net.Conn
 	closed chan struct{}
@@ -176,7 +177,7 @@ func (l *listener) Close() error {
 // Addr implements net.Listener.
 func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "line", Net: "line"} }
 
-// served is the connection under a server, which remembers why it ended.
+// served is the connection below a server; it records why it ended.
 type served struct {
 	net.Conn
 
@@ -204,7 +205,7 @@ func (c *served) count(kind string) {
 	c.fault = kind
 }
 
-// reason says why the line ended.
+// reason returns why the line ended.
 func (c *served) reason() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

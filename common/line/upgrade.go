@@ -11,11 +11,11 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// upgrade sends a request that upgrades, for which there is a place.
+// upgrade sends an upgrade request for which a place is reserved.
 func (c *Client) upgrade(req *http.Request, protocol string) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody && req.ContentLength != 0 {
 		c.http.Release()
-		_ = req.Body.Close() // as a RoundTripper must; nothing was sent
+		_ = req.Body.Close() // required of a RoundTripper; nothing was sent
 		return nil, errors.New("line: a request that upgrades cannot have a body")
 	}
 	ctx, cancel := context.WithCancel(req.Context())
@@ -48,7 +48,7 @@ func (c *Client) upgrade(req *http.Request, protocol string) (*http.Response, er
 	return resp, nil
 }
 
-// answer is the body of an ordinary answer to a request that wanted to upgrade.
+// answer is the body of an ordinary answer to an upgrade request.
 type answer struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -60,7 +60,7 @@ func (a *answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// stream is an upgraded connection at the hub. Read, Write, CloseWrite and Close may be called by several goroutines.
+// stream is an upgraded connection at the hub. Read, Write, CloseWrite and Close may be called concurrently.
 type stream struct {
 	chunkReader
 	chunkWriter
@@ -73,7 +73,7 @@ type stream struct {
 // Close ends the stream in both directions.
 func (s *stream) Close() error {
 	s.once.Do(func() {
-		s.cancel() // also ends a write that waits
+		s.cancel() // also interrupts a pending write
 		_ = s.send.CloseWithError(io.ErrClosedPipe)
 		_ = s.body.Close()
 	})

@@ -10,44 +10,44 @@ import (
 	"sync/atomic"
 )
 
-// Of the frames of HTTP/2 (RFC 9113).
+// Constants of HTTP/2 frames (RFC 9113).
 const (
 	frameHeader = 9
-	// frameMost is the most that a frame carries, in bytes, both ways: the least that HTTP/2 allows. A client holds a buffer of that
-	// size for each body that it sends.
+	// frameMost bounds the payload of frames in both directions, in bytes: the minimum that HTTP/2 allows. A client
+	// holds a buffer of that size per body being sent.
 	frameMost = 16 << 10
 
 	typeSettings     = 4
 	typeGoAway       = 7
-	typeContinuation = 9 // the highest that there is
+	typeContinuation = 9 // the highest type
 	codeNoError      = 0
-	goAwayHead       = 8 // the last stream and the code
+	goAwayHead       = 8 // last stream ID and error code
 	flagAck          = 1
-	settingSize      = 6 // which it is, and its value
+	settingSize      = 6 // identifier and value
 	settingFrameSize = 5
 )
 
-// watched is the connection under a Client. It follows the frames that come in, since the client of net/http does not tell of a
-// goodbye, and since it writes to the standard error about each frame that it does not know.
+// watched is the connection below a Client. It parses incoming frames, since net/http's client does not report a
+// GOAWAY, and writes to stderr about each frame type that it does not know.
 type watched struct {
 	net.Conn
 	goodbye func()
 	reading atomic.Bool
-	silent  atomic.Bool // closed while it was read from, by net/http: a ping was not answered
+	silent  atomic.Bool // closed by net/http during a read: a ping was not answered
 
 	mu    sync.Mutex
-	cause error // of the end, as far as reading met it
+	cause error // the read error that ended it, if any
 	once  sync.Once
 	ended chan struct{}
 
-	// What follows is of the goroutine that reads.
+	// The fields below belong to the reading goroutine.
 	head    [frameHeader]byte
 	headLen int
 	begun   bool // a first frame was seen
 	left    int  // of the payload of this frame
 	kind    byte // of this frame
 	ack     bool
-	part    []byte // of its payload, as much of it as one look takes
+	part    []byte // the part of the payload that is evaluated at once
 }
 
 func watch(conn net.Conn, goodbye func()) *watched {
@@ -68,7 +68,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements net.Conn. It is called whenever the line ends, whatever the reason.
+// Close implements net.Conn. It is called when the line ends, whatever the reason.
 func (w *watched) Close() error {
 	w.once.Do(func() {
 		w.silent.Store(w.reading.Load() && w.reason() == nil)
@@ -77,7 +77,7 @@ func (w *watched) Close() error {
 	return w.Conn.Close()
 }
 
-// because remembers the first reason.
+// because records the first reason.
 func (w *watched) because(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *watched) because(err error) {
 	}
 }
 
-// reason is why reading ended; nil if it did not end by itself.
+// reason returns why reading ended; nil if it did not end by itself.
 func (w *watched) reason() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func (w *watched) reason() error {
 	return w.cause
 }
 
-// follow goes through what came in.
+// follow parses received bytes.
 func (w *watched) follow(p []byte) error {
 	for len(p) > 0 {
 		if w.left > 0 {
@@ -122,7 +122,7 @@ func (w *watched) follow(p []byte) error {
 	return nil
 }
 
-// frame begins a frame whose head is complete.
+// frame handles a complete frame header.
 func (w *watched) frame() error {
 	kind := w.head[3]
 	w.left = int(w.head[0])<<16 | int(w.head[1])<<8 | int(w.head[2])
@@ -138,7 +138,7 @@ func (w *watched) frame() error {
 	return nil
 }
 
-// payload takes a part of the payload of a frame.
+// payload handles a part of a frame's payload.
 func (w *watched) payload(p []byte) error {
 	switch {
 	case w.kind == typeGoAway && len(w.part) < goAwayHead:
@@ -159,7 +159,7 @@ func (w *watched) payload(p []byte) error {
 	return nil
 }
 
-// fill adds to the part that is looked at until it is as long as that, and returns what is left.
+// fill extends the evaluated part up to a size, and returns the rest.
 func (w *watched) fill(p []byte, size int) []byte {
 	n := min(len(p), size-len(w.part))
 	w.part = append(w.part, p[:n]...)
@@ -174,8 +174,8 @@ func (w *watched) goAway() {
 	w.goodbye()
 }
 
-// checkSetting refuses to hold more for each body that is sent than is meant: the client of net/http takes a buffer as large as the
-// frames that the other end says it takes, up to 512 KiB.
+// checkSetting refuses settings that would make this end hold larger buffers per body: net/http's client allocates a
+// buffer of the maximum frame size that the other end accepts, up to 512 KiB.
 func checkSetting(id uint16, value uint32) error {
 	if id == settingFrameSize && value > frameMost {
 		return fmt.Errorf("the other end would take frames of %d bytes, and %d are the most", value, frameMost)

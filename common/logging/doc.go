@@ -1,3 +1,3 @@
-// Package logging is the one way to the log: zap behind logr, for controller-runtime,
-// client-go and ourselves alike. Nobody else imports zap or klog.
+// Package logging sets up the log: zap behind logr, shared with controller-runtime and client-go. No other package
+// imports zap or klog.
 package logging

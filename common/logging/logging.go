@@ -16,14 +16,14 @@ import (
 
 // Formats of the log.
 const (
-	// FormatText is a line for people.
+	// FormatText is one readable line per entry.
 	FormatText = "text"
-	// FormatJSON is an object a line.
+	// FormatJSON is one JSON object per line.
 	FormatJSON = "json"
 )
 
-// New returns a logger that writes to w in the given format. Verbosity 0 says what
-// changed, 1 why something did not and details.
+// New returns a logger that writes to w in the given format. Verbosity 0 logs changes, 1 also details and why
+// something did not change.
 func New(w io.Writer, format string, verbosity int) (logr.Logger, error) {
 	config := zap.NewProductionEncoderConfig()
 	config.EncodeTime = zapcore.RFC3339TimeEncoder
@@ -41,12 +41,11 @@ func New(w io.Writer, format string, verbosity int) (logr.Logger, error) {
 	return zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.AddSync(w), level))), nil
 }
 
-// Install makes a logger the one that controller-runtime and client-go use.
+// Install makes a logger the one of controller-runtime and client-go.
 func Install(log logr.Logger) {
 	ctrllog.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
 }
 
-// Quiet drops what libraries log, until a logger is installed: a command says itself, once and with what to do, what went
-// wrong.
+// Quiet drops what libraries log until a logger is installed: a command reports errors itself, once and with advice.
 func Quiet() { klog.SetLogger(logr.Discard()) }

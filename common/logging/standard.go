@@ -7,11 +7,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Standard returns a logger of the standard library that writes to ours, for servers of
-// the standard library, which know no other.
+// Standard returns a standard library logger that writes to a logr.Logger, for servers of the standard library.
 func Standard(to logr.Logger) *log.Logger { return log.New(lines{to}, "", 0) }
 
-// lines makes an entry of each line.
+// lines logs each line as an entry.
 type lines struct{ to logr.Logger }
 
 // Write implements io.Writer.

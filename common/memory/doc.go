@@ -1,4 +1,3 @@
-// Package memory tells Go how much memory its process may take: before the kernel ends a process
-// that takes more than its container has, the garbage collector works harder. And it says how much
-// garbage there may be beside a large heap.
+// Package memory sets the Go runtime's memory limit: the garbage collector works harder before the kernel kills a
+// process that exceeds its container's limit. It also decides how much garbage is acceptable beside a large heap.
 package memory

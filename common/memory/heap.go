@@ -1,15 +1,15 @@
 package memory
 
 const (
-	// small is up to how much of the heap may live, in bytes, before garbage is searched for more often than Go does by itself:
-	// when the heap has doubled.
+	// small is the size of the live heap, in bytes, up to which garbage is collected as by default: when the heap has
+	// doubled.
 	small = 256 << 20
-	// usual and frequent are by how many percent a heap grows until the next search: what Go does by itself, and the least. The
-	// search costs the more the more lives, so below that memory is dear.
+	// usual and frequent are values of GOGC: Go's default, and the minimum used. A collection costs more the larger the
+	// live heap is, so that a lower value would cost too much CPU time for the memory it saves.
 	usual, frequent = 100, 50
 )
 
-// Percent is by how many percent a heap, of which so many bytes live, may grow until garbage is searched for again.
+// Percent returns the value of GOGC for a live heap of this size.
 func Percent(live uint64) int {
 	if live <= small {
 		return usual

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// goPart is which part of the memory of a container Go may take: the rest is for what Go does
-// not count, such as the program itself.
+// goPart is the share of a container's memory for Go's heap: the rest is for memory that Go does not count, such as
+// the program itself.
 const goPart = 0.9
 
-// Bound sets how much memory Go may take and returns it; math.MaxInt64 if nothing bounds it. What
-// is asked for, a quantity, counts first, then what is set already, as Go does by $GOMEMLIMIT, then
-// the given part of what the control group of this process allows. Root is the file system, /.
+// Bound sets Go's memory limit and returns it; math.MaxInt64 if there is none. A requested quantity takes precedence,
+// then a limit that is already set, as by $GOMEMLIMIT, then the given share of the limit of this process's control
+// groups. root is the file system, /.
 func Bound(asked string, part float64, root fs.FS) (int64, error) {
 	if asked != "" {
 		q, err := resource.ParseQuantity(asked)
@@ -32,8 +32,8 @@ func Bound(asked string, part float64, root fs.FS) (int64, error) {
 	return debug.SetMemoryLimit(-1), nil
 }
 
-// CgroupLimit returns how many bytes the control groups of this process allow it, of version 1 or 2;
-// it says no if they do not bound it, or there are none.
+// CgroupLimit returns the memory limit in bytes of this process's control groups, version 1 or 2; false if there is
+// none.
 func CgroupLimit(root fs.FS) (int64, bool) {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -53,7 +53,7 @@ func CgroupLimit(root fs.FS) (int64, bool) {
 			}
 			at, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
 		}
-		// A group has no more than any that it is in. In a container its own one is at the top.
+		// A group is also bounded by its parents. In a container its own group is the root.
 		for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
 			allowed = min(allowed, limit(root, path.Join(at, dir, file)))
 			if dir == "/" {
@@ -61,12 +61,12 @@ func CgroupLimit(root fs.FS) (int64, bool) {
 			}
 		}
 	}
-	// Version 1 says nearly 2^63 if there is no limit.
+	// Version 1 reports nearly 2^63 if there is no limit.
 	return allowed, allowed < math.MaxInt64/2
 }
 
-// Available returns how many bytes this process may have: that of the machine, or less if its
-// control groups say so; 0 if that cannot be found out.
+// Available returns how many bytes this process may use: the memory of the machine, or the limit of its control
+// groups if that is less; 0 if unknown.
 func Available(root fs.FS) int64 {
 	text, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
@@ -89,7 +89,7 @@ func Available(root fs.FS) int64 {
 	return 0
 }
 
-// limit returns the number in a file; a very large one if it has none.
+// limit returns the number in a file; math.MaxInt64 if there is none.
 func limit(root fs.FS, name string) int64 {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

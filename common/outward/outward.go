@@ -1,4 +1,4 @@
-// Package outward says by which address of this machine others can find it.
+// Package outward finds the address of this machine at which others can reach it.
 package outward
 
 import (
@@ -9,11 +9,11 @@ import (
 // loopback is the address of a machine without a network.
 const loopback = "127.0.0.1"
 
-// Address is the IP address with which this machine would call others. To find out nothing is sent. Without a network it is the
-// loopback address.
+// Address returns the IP address that this machine uses to connect to others; nothing is sent to find out. Without a
+// network it is the loopback address.
 func Address(ctx context.Context) string {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "udp", "192.0.2.1:9") // of a network that nobody has; the route to it is that to everybody
+	conn, err := d.DialContext(ctx, "udp", "192.0.2.1:9") // a reserved test network (RFC 5737); it is routed like any other address
 	if err != nil {
 		return loopback
 	}

@@ -11,33 +11,35 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// maxWithout is of how many overriders of a rule it is told why they had no effect: annotations are bounded.
+// maxWithout bounds for how many overriders of a rule it is recorded why they had no effect, since annotations are
+// bounded.
 const maxWithout = 5
 
-// noTemplate is why an overrider of containers has no effect on an object that has none. It is not told: a rule about all objects
-// of a namespace means those that run.
+// noTemplate is why an overrider of containers has no effect on an object without any. It is not recorded: a rule for
+// all objects of a namespace is meant for those with containers.
 const noTemplate = "no pod template"
 
-// Applied is one rule that is about a cluster.
+// Applied is a rule that applies to a cluster.
 type Applied struct {
-	// PolicyName is the name of its policy.
+	// PolicyName is the name of the rule's policy.
 	PolicyName string `json:"policyName"`
 	// Overriders are the changes that the rule makes.
 	Overriders policyv1alpha1.Overriders `json:"overriders"`
-	// WithoutEffect are clauses that say which of them found nothing in the object that they could
-	// change, and why. What sets a value that is there already has its effect.
+	// WithoutEffect explains, in clauses, which of the overriders found nothing to change in the object, and why. An
+	// overrider that sets an existing value has an effect.
 	WithoutEffect []string `json:"withoutEffect,omitempty"`
-	// Ineffective says that none of them had an effect.
+	// Ineffective says that none of the overriders had an effect.
 	Ineffective bool `json:"ineffective,omitempty"`
 }
 
-// effects are how many overriders a rule has, how many of them had none, and for how many of those nobody is told why.
+// effects counts a rule's overriders, those of them without effect, and those without effect whose reason is not
+// recorded.
 type effects struct {
 	of, without, untold int
 	told                []string
 }
 
-// add counts an overrider, by its field and its place there, and why it had no effect; empty if it had one.
+// add counts an overrider, given by its field and index, with the reason why it had no effect; empty if it had one.
 func (e *effects) add(field string, index int, why string) {
 	e.of++
 	if why == "" {
@@ -51,7 +53,7 @@ func (e *effects) add(field string, index int, why string) {
 	}
 }
 
-// sentences returns what there is to tell.
+// sentences returns the recorded reasons.
 func (e *effects) sentences() []string {
 	if more := e.without - e.untold - len(e.told); more > 0 {
 		return append(e.told, fmt.Sprintf("%d more overriders of the rule: likewise", more))
@@ -59,7 +61,7 @@ func (e *effects) sentences() []string {
 	return e.told
 }
 
-// applyAll applies the overriders of one rule in their order.
+// applyAll applies the overriders of one rule in order.
 func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders, values *decoded, steps *budget) (effects, error) {
 	var had effects
 	for i := range o.ImageOverrider {
@@ -100,7 +102,7 @@ func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders, valu
 	return had, applyPlaintext(obj, o.Plaintext, values.values, steps)
 }
 
-// Annotations returns the annotations by which a Work says what was applied.
+// Annotations returns the annotations with which a Work records what was applied.
 func (r Result) Annotations() (map[string]string, error) {
 	out := map[string]string{}
 	for key, applied := range map[string][]Applied{
@@ -119,7 +121,7 @@ func (r Result) Annotations() (map[string]string, error) {
 	return out, nil
 }
 
-// Read returns what Annotations wrote: of ClusterOverridePolicies, and of OverridePolicies.
+// Read parses what Annotations returned: the rules of ClusterOverridePolicies, and of OverridePolicies.
 func Read(annotations map[string]string) (cluster, namespaced []Applied) {
 	read := func(key string) []Applied {
 		var out []Applied
@@ -131,7 +133,7 @@ func Read(annotations map[string]string) (cluster, namespaced []Applied) {
 	return read(contract.AppliedClusterOverridesAnnotation), read(contract.AppliedOverridesAnnotation)
 }
 
-// Names lists the policies that shaped a Work, as its annotations say.
+// Names lists the policies that shaped a Work, according to its annotations.
 func Names(annotations map[string]string) []string {
 	var out []string
 	cluster, namespaced := Read(annotations)
@@ -143,8 +145,8 @@ func Names(annotations map[string]string) []string {
 	return out
 }
 
-// WithoutEffect lists clauses that say which overriders of which policies found nothing in the object of a
-// Work that they could change, as its annotations say.
+// WithoutEffect explains, in clauses, which overriders of which policies found nothing to change in the object of a
+// Work, according to its annotations.
 func WithoutEffect(annotations map[string]string) []string {
 	var out []string
 	cluster, namespaced := Read(annotations)
@@ -157,7 +159,7 @@ func WithoutEffect(annotations map[string]string) []string {
 	return out
 }
 
-// Clauses are those of WithoutEffect with the policy that the rule is of, given its kind.
+// Clauses returns the clauses of WithoutEffect, prefixed with the rule's policy of this kind.
 func (a *Applied) Clauses(kind string) []string {
 	out := make([]string, len(a.WithoutEffect))
 	for i, why := range a.WithoutEffect {

@@ -12,18 +12,18 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Result is the object for one cluster, and the policies that shaped it.
+// Result is the object for one cluster, and the rules that shaped it.
 type Result struct {
-	// Object is the object with all that applies.
+	// Object is the object after all overrides.
 	Object *unstructured.Unstructured
-	// Cluster and Namespaced are the rules that are about the cluster, of policies of each
-	// of the two kinds, sorted by the name of the policy.
+	// Cluster and Namespaced are the rules that apply to the cluster, for each of the two kinds of policies, sorted
+	// by the name of the policy.
 	Cluster    []Applied
 	Namespaced []Applied
 }
 
-// Apply returns what a cluster gets of an object. It changes neither. The error names
-// the policy, its rule and the path in it that cannot be applied.
+// Apply returns what a cluster gets of an object. It modifies neither. The error names the policy, its rule and the
+// path that cannot be applied.
 func Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies Policies) (Result, error) {
 	plan := Select(policies, selector.TargetOf(obj))
 	if plan.Empty() {
@@ -32,9 +32,8 @@ func Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, pol
 	return plan.Apply(obj.DeepCopy(), cluster)
 }
 
-// Apply is the function of this name for a template whose policies were selected
-// before, which is good for any number of clusters. It owns obj and changes it in
-// place; after an error obj is of no use.
+// Apply is the function Apply for a template whose policies were selected before, which serves any number of
+// clusters. It modifies obj in place; after an error obj is unusable.
 func (p Plan) Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) (Result, error) {
 	if p.Empty() {
 		return Result{Object: obj}, nil
@@ -82,7 +81,8 @@ func run(list []step, fixed []field, obj *unstructured.Unstructured, cluster *cl
 	return out, nil
 }
 
-// apply applies the rule, which costs so many steps beside those of its overriders, and none of which may change the fixed fields.
+// apply applies the rule, which costs this many steps in addition to those of its overriders, and may not change the
+// fixed fields.
 func (s *step) apply(obj *unstructured.Unstructured, fixed []field, before []any, cost int, steps *budget) (effects, error) {
 	if err := steps.spend(cost); err != nil {
 		return effects{}, err
@@ -98,7 +98,7 @@ func (s *step) apply(obj *unstructured.Unstructured, fixed []field, before []any
 	return had, err
 }
 
-// String names the rule in errors.
+// String formats the rule for errors.
 func (s *step) String() string {
 	name := s.policy.name
 	if s.policy.namespace != "" {

@@ -75,7 +75,7 @@ func TestPlaintextIsOnePatch(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("plaintext[2]")))
 }
 
-// TestClustersDoNotShareValues holds that what is done to what one cluster gets is not done to the others.
+// TestClustersDoNotShareValues checks that a change to one cluster's object does not affect the others'.
 func TestClustersDoNotShareValues(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -219,8 +219,8 @@ func TestField(t *testing.T) {
 	}
 }
 
-// FuzzApply holds that no override makes a panic, changes its input, or gives another
-// result for the same input, and that what replaces can be applied twice.
+// FuzzApply checks that no override panics, modifies its input, or gives different results for the same input, and
+// that replacing is idempotent.
 func FuzzApply(f *testing.F) {
 	f.Add("/spec/replicas", "replace", "2", "Tag", "replace", "1.28", "/spec/template/spec/containers/0/image")
 	f.Add("/metadata/annotations", "add", `{"a":"b"}`, "Registry", "add", "mirror.local", "")

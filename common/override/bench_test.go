@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// many are policies that select the template by labels, each with a patch for the clusters that its rule
-// picks by a label, and clusters of which each is picked by one in a hundred of them.
+// many returns policies that select the template by labels, each with a patch for the clusters that its rule selects
+// by a label, and clusters, each selected by one in a hundred of the policies.
 func many(policies, clusters int, app string) (override.Policies, []*clusterv1alpha1.Cluster) {
 	var out override.Policies
 	for i := range policies {
@@ -35,8 +35,8 @@ func many(policies, clusters int, app string) (override.Policies, []*clusterv1al
 	return out, all
 }
 
-// BenchmarkManyPolicies is what it takes to pick among a thousand policies for a template, none or all of which
-// are about it, and to apply them for a thousand clusters.
+// BenchmarkManyPolicies measures the selection among a thousand policies, none or all of which match the template,
+// and their application for a thousand clusters.
 func BenchmarkManyPolicies(b *testing.B) {
 	for _, app := range []string{"none", "web"} {
 		policies, clusters := many(1000, 1000, app)
@@ -61,7 +61,8 @@ func BenchmarkManyPolicies(b *testing.B) {
 	}
 }
 
-// BenchmarkOneRule is what it takes to apply a rule with a large value and a patch of a text for a thousand clusters.
+// BenchmarkOneRule measures the application of a rule with a large value and a patch of a text for a thousand
+// clusters.
 func BenchmarkOneRule(b *testing.B) {
 	value := "["
 	for i := range 500 {

@@ -2,24 +2,23 @@ package override
 
 import "fmt"
 
-// maxSteps is how many steps it may take to apply the override policies of an object for one cluster. A
-// step is some microseconds: an image that is read, an operation, a piece of a text that is parsed. What
-// people write takes some hundred.
+// maxSteps bounds the steps for applying all override policies to an object for one cluster. A step takes some
+// microseconds: parsing an image, an operation, a piece of a text. Realistic policies take a few hundred.
 const maxSteps = 100_000
 
-// Pieces that count as a step beside what they are part of.
+// Sizes that count as one step.
 const (
-	textInStep     = 32   // bytes of JSON or YAML in a string, which are parsed and written
-	documentInStep = 1024 // bytes of them for each operation, which may move the elements of a list
-	elementsInStep = 256  // elements of a list of the object that an operation moves
+	textInStep     = 32   // bytes of JSON or YAML in a string, which is parsed and written
+	documentInStep = 1024 // bytes of it per operation, which may move list elements
+	elementsInStep = 256  // list elements of the object that an operation moves
 	wordsInStep    = 16   // words of a command
-	fixedInStep    = 32   // values that a rule may not change, which are compared after each
+	fixedInStep    = 32   // fixed values, which are compared after each rule
 )
 
-// budget is the steps that are left.
+// budget is the number of steps left.
 type budget struct{ left int }
 
-// spend takes steps, or says that there are not as many.
+// spend takes steps, or fails if there are not enough.
 func (b *budget) spend(steps int) error {
 	if b.left -= steps; b.left < 0 {
 		return fmt.Errorf("the override policies of the object take more than %d steps for one cluster; "+
@@ -28,7 +27,7 @@ func (b *budget) spend(steps int) error {
 	return nil
 }
 
-// nodes counts the values that a value is made of.
+// nodes counts the values within a value.
 func nodes(value any) int {
 	n := 1
 	switch v := value.(type) {

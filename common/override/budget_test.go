@@ -14,9 +14,8 @@ import (
 	"fairlead.dev/common/override"
 )
 
-// TestWorkIsBounded is the attack of a tenant with policies and objects that are as large as the API takes
-// them, and made to take minutes. The budget is that of all rules, and the error names the one at
-// which it ends.
+// TestWorkIsBounded is the attack of a tenant with policies and objects of the largest size that the API accepts,
+// crafted to take minutes. All rules share the budget, and the error names the rule that exceeds it.
 func TestWorkIsBounded(t *testing.T) {
 	t.Parallel()
 	const add, remove, replace = policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideRemove, policyv1alpha1.OverrideReplace
@@ -99,9 +98,9 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestTheOperationThatFailsIsFound holds that of thousands of operations on a text the one is named that
-// fails, without applying all before it once for each. It is not parallel, since it counts what the
-// process allocates.
+// TestTheOperationThatFailsIsFound checks that the error names the failing one of thousands of operations on a text,
+// without applying all earlier ones again for each. It is not parallel, since it measures the allocations of the
+// process.
 func TestTheOperationThatFailsIsFound(t *testing.T) {
 	const count = 5_000
 	for _, failing := range []int{0, 1, 1234, count - 2, count - 1} {

@@ -10,8 +10,8 @@ import (
 	"fairlead.dev/common/interpreter/podtemplate"
 )
 
-// applyList changes the command or the arguments of the container or init container of a name, which no
-// two of a pod share. It returns why it had no effect; empty if it had one.
+// applyList changes the command or the arguments of a container or init container, whose names are unique within a
+// pod. It returns why it had no effect; empty if it had one.
 func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.CommandArgsOverrider, steps *budget) (string, error) {
 	all := containers(obj, "containers", "initContainers")
 	if err := steps.spend(1 + len(all)); err != nil {
@@ -43,7 +43,7 @@ func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.C
 				s, ok := entry.(string)
 				return ok && gone.Has(s)
 			})
-		default: // the API offers no other
+		default: // the API has no other operators
 		}
 		container[field] = next
 	}
@@ -53,8 +53,8 @@ func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.C
 	return "", nil
 }
 
-// containers returns the containers of the pod template of an object, those in each of the fields, to be
-// changed in place; none if it has no pod template, or one of another shape.
+// containers returns the containers of an object's pod template in these fields, to be modified in place; none if it
+// has no pod template, or a malformed one.
 func containers(obj *unstructured.Unstructured, fields ...string) []map[string]any {
 	spec := obj.Object
 	for _, key := range podtemplate.Path(obj.GetKind()) {

@@ -12,14 +12,13 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// decoded is the part of a rule that is the same for every cluster. It must not be changed.
+// decoded is the part of a rule that is the same for every cluster. It must not be modified.
 type decoded struct {
-	// values are the decoded values of plaintext, of which each cluster gets a copy.
+	// values are the decoded values of plaintext; each cluster gets a copy.
 	values []any
-	// texts return the patches of fieldOverrider, each decoded when it was paid for first.
+	// texts return the patches of fieldOverrider; each is decoded when its steps are first paid for.
 	texts []func() (textPatch, error)
-	// roots are the names of the fields of the object below which the paths of the rule are; empty for
-	// the whole object.
+	// roots are the top-level fields of the object that contain the paths of the rule; empty for the whole object.
 	roots []string
 }
 
@@ -56,14 +55,14 @@ func decodeRule(o *policyv1alpha1.Overriders) (*decoded, error) {
 	return out, nil
 }
 
-// below notes the root of a path.
+// below records the root of a path.
 func (d *decoded) below(pointer string) {
 	root, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	d.roots = append(d.roots, unescape(root))
 }
 
-// mayChange says whether the paths of the rule could lead to a field. What has no path, such as labels, leads to none of those
-// that are fixed.
+// mayChange returns whether the paths of the rule could lead to any of the fields. Overriders without a path, such as
+// labels, never lead to fixed fields.
 func (d *decoded) mayChange(fields []field) bool {
 	for _, root := range d.roots {
 		if root == "" {
@@ -78,7 +77,7 @@ func (d *decoded) mayChange(fields []field) bool {
 	return false
 }
 
-// decodeText decodes the operations on a text. When one cannot be, it says which.
+// decodeText decodes the operations on a text. An error names the operation.
 func decodeText(o *policyv1alpha1.FieldOverrider) (textPatch, error) {
 	var out textPatch
 	kind := "yaml"

@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// A ship gets settings of its own, and every other cluster what the template says.
+// ExampleApply gives a ship its own settings, and every other cluster those of the template.
 func ExampleApply() {
 	template := builder.MakeConfigMap("shop", "settings", "registry", "registry.example.com").Obj()
 	aboard := builder.MakeOverride("shop", "aboard").Select("v1", "ConfigMap", "settings").

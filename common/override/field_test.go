@@ -14,8 +14,8 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// TestATextThatExpands is the attack of a tenant with a text that is short, and is gigabytes when it is
-// decoded or written. It is not parallel, since it counts what the process allocates.
+// TestATextThatExpands is the attack of a tenant with a short text that is gigabytes when decoded or encoded. It is
+// not parallel, since it measures the allocations of the process.
 func TestATextThatExpands(t *testing.T) {
 	long := strings.Repeat("x", 300_000)
 	laughs := "a0: &a0 [lol, lol]\n"
@@ -67,8 +67,8 @@ func TestATextThatExpands(t *testing.T) {
 	}
 }
 
-// FuzzField holds that no change of a text inside a field makes a panic or changes its
-// input, that what comes out is still a text of its kind, and that nothing else differs.
+// FuzzField checks that no change of a text inside a field panics or modifies its input, that the result is still a
+// text of its kind, and that nothing else differs.
 func FuzzField(f *testing.F) {
 	f.Add(`{"a":{"b":[1,2]}}`, "/a/b/-", "add", "3", true)
 	f.Add(`{"a":1}`, "/a", "replace", `{"b":null}`, true)

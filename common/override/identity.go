@@ -13,10 +13,10 @@ import (
 	"fairlead.dev/common/jsondepth"
 )
 
-// maxValue is how many bytes of JSON a value of an override may have.
+// maxValue bounds a value of an override, in bytes of JSON.
 const maxValue = 256 << 10
 
-// field is a field of an object, and its path as messages have it.
+// field is a field of an object, with its path as messages show it.
 type field struct {
 	path string
 	keys []string
@@ -24,7 +24,7 @@ type field struct {
 	grants bool
 }
 
-// fieldsAt are the fields at paths of names without a slash.
+// fieldsAt returns the fields at paths whose names contain no slash.
 func fieldsAt(grants bool, paths ...string) []field {
 	out := make([]field, len(paths))
 	for i, path := range paths {
@@ -33,16 +33,15 @@ func fieldsAt(grants bool, paths ...string) []field {
 	return out
 }
 
-// identity are the fields that say which object it is, or give power over it beyond what is
-// in it. No override changes them.
+// identity returns the fields that identify the object, or give power beyond its content. No override changes them.
 func identity() []field {
 	return fieldsAt(false, "/apiVersion", "/kind", "/metadata/name", "/metadata/namespace", "/metadata/generateName", "/metadata/uid",
 		"/metadata/ownerReferences", "/metadata/finalizers")
 }
 
-// grant are the fields of an object that say who may do what, or how much. Whoever writes override
-// policies in one namespace does not change them: they may write workloads there, and no such objects.
-// Labels and annotations of these they do change, as a policy about everything in its namespace does.
+// grant returns the fields of an object that grant rights or set limits. Authors of override policies in a namespace
+// may not change them: they may write workloads there, but no such objects. They may change labels and annotations of
+// these objects, as a policy for everything in its namespace does.
 func grant(kind schema.GroupVersionKind) []field {
 	out := fieldsAt(true, "/roleRef", "/subjects", "/rules", "/aggregationRule")
 	if kind.Group == corev1.GroupName && (kind.Kind == "ResourceQuota" || kind.Kind == "LimitRange") {
@@ -51,7 +50,7 @@ func grant(kind schema.GroupVersionKind) []field {
 	return out
 }
 
-// remember returns what fields are, to be compared with what they become.
+// remember returns the values of fields, for a later comparison.
 func remember(obj *unstructured.Unstructured, fields []field) []any {
 	out := make([]any, len(fields))
 	for i, f := range fields {
@@ -63,7 +62,7 @@ func remember(obj *unstructured.Unstructured, fields []field) []any {
 	return out
 }
 
-// unchanged returns an error that names the first field that is not what it was.
+// unchanged returns an error that names the first field whose value changed.
 func unchanged(obj *unstructured.Unstructured, fields []field, before []any) error {
 	for i, f := range fields {
 		value, _, err := unstructured.NestedFieldNoCopy(obj.Object, f.keys...)
@@ -79,7 +78,7 @@ func unchanged(obj *unstructured.Unstructured, fields []field, before []any) err
 	return nil
 }
 
-// bounded says whether the values of a rule are there where they are needed, and of a sensible size and depth.
+// bounded returns an error if a value of a rule is missing where it is needed, too large or too deep.
 func bounded(o *policyv1alpha1.Overriders) error {
 	for i := range o.Plaintext {
 		if err := boundedValue(o.Plaintext[i].Operator, o.Plaintext[i].Value.Raw); err != nil {

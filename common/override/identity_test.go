@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/override"
 )
 
-// TestATenantStaysInItsNamespace is the attack of somebody who may write in one namespace of
-// the hub: an object of theirs, and a policy that makes another one of it in the members.
+// TestATenantStaysInItsNamespace is the attack of a tenant with write access to one namespace of the hub, by a policy
+// that turns their object into another one in the members.
 func TestATenantStaysInItsNamespace(t *testing.T) {
 	t.Parallel()
 	const replace, add, remove = policyv1alpha1.OverrideReplace, policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideRemove
@@ -66,8 +66,8 @@ func TestATenantStaysInItsNamespace(t *testing.T) {
 	}
 }
 
-// TestATenantGrantsNothing is the same attack on objects that say who may do what, or how much. Who
-// may write in a namespace may neither write these there nor have them written in the members.
+// TestATenantGrantsNothing is the same attack on objects that grant rights or quotas. A tenant may neither write
+// these in their namespace nor have them written in the members.
 func TestATenantGrantsNothing(t *testing.T) {
 	t.Parallel()
 	const replace, add, remove = policyv1alpha1.OverrideReplace, policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideRemove

@@ -8,8 +8,8 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// applyMetadata changes labels or annotations of the object itself. It returns why it had no effect; empty
-// if it had one.
+// applyMetadata changes labels or annotations of the object itself. It returns why it had no effect; empty if it had
+// one.
 func applyMetadata(obj *unstructured.Unstructured, field string, o *policyv1alpha1.LabelAnnotationOverrider) string {
 	metadata, ok := obj.Object["metadata"].(map[string]any)
 	if !ok || len(o.Value) == 0 {

@@ -22,11 +22,11 @@ type operation struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// errNoValue is why an operation is refused that sets nothing: over there it would set null, which is a
-// mistake of its author. The API drops a null, too, so that it is no other than what is left out.
+// errNoValue refuses an operation without a value: it would set null, which is a mistake of its author. The API drops
+// nulls as well, so a null cannot be told from a missing value.
 var errNoValue = errors.New("it has no value to set; give it one, or use remove to take the field away")
 
-// needsValue says whether an operation has the value that its operator needs.
+// needsValue returns an error if an operation lacks a value that its operator needs.
 func needsValue(op policyv1alpha1.OverriderOperator, value []byte) error {
 	missing := len(value) == 0 || string(bytes.TrimSpace(value)) == "null"
 	if missing && (op == policyv1alpha1.OverrideAdd || op == policyv1alpha1.OverrideReplace) {
@@ -35,7 +35,7 @@ func needsValue(op policyv1alpha1.OverriderOperator, value []byte) error {
 	return nil
 }
 
-// newOperation makes an operation, of which remove has no value.
+// newOperation returns an operation; remove has no value.
 func newOperation(op policyv1alpha1.OverriderOperator, path string, value []byte) operation {
 	if len(value) == 0 {
 		value = []byte("null")
@@ -43,7 +43,7 @@ func newOperation(op policyv1alpha1.OverriderOperator, path string, value []byte
 	return operation{Op: string(op), Path: path, Value: value}
 }
 
-// applyPlaintext applies operations, whose values were decoded.
+// applyPlaintext applies operations with decoded values.
 func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.PlaintextOverrider, values []any, steps *budget) error {
 	if len(list) == 0 {
 		return nil
@@ -67,14 +67,14 @@ func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.Plaint
 	return nil
 }
 
-// apply applies the operations to a document. When one fails it says which.
+// apply applies the operations to a document. If one fails it returns its index.
 func (p textPatch) apply(document []byte) ([]byte, int, error) {
 	all := p.patch
 	out, err := all.Apply(document)
 	if err == nil {
 		return out, 0, nil
 	}
-	// The library does not say at which it stopped: at the last of the fewest that fail.
+	// The library does not say which operation failed: search for the shortest prefix that fails.
 	at := sort.Search(len(all)-1, func(i int) bool {
 		_, failed := all[:i+1].Apply(document)
 		if failed != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place is where a string stands in an object, to be read and to be set.
+// place is a string within an object, which can be replaced.
 type place struct {
 	value string
 	set   func(string)
@@ -45,7 +45,7 @@ func stringAt(root map[string]any, pointer string) (place, error) {
 	return place{value: value, set: set}, nil
 }
 
-// unescape returns the key that a token of a JSON pointer means.
+// unescape decodes a token of a JSON pointer.
 func unescape(token string) string {
 	if !strings.Contains(token, "~") {
 		return token

@@ -7,21 +7,20 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Rule is one rule of an override policy that is about a template, as it can be kept.
+// Rule is a rule of an override policy for a template, in a form that can be stored.
 type Rule struct {
 	// Policy and Namespace name the policy; a ClusterOverridePolicy has no namespace.
 	Policy    string `json:"policy"`
 	Namespace string `json:"namespace,omitempty"`
-	// Index is the rule's place in overrideRules; -1 is the deprecated form.
+	// Index is the rule's index in overrideRules; -1 is the deprecated form.
 	Index int `json:"index"`
-	// TargetCluster picks the clusters; all if absent.
+	// TargetCluster selects the clusters; all if absent.
 	TargetCluster *policyv1alpha1.ClusterAffinity `json:"targetCluster,omitempty"`
-	// Overriders say what differs there.
+	// Overriders are the changes for these clusters.
 	Overriders policyv1alpha1.Overriders `json:"overriders"`
 }
 
-// Rules returns the rules of a plan in the order in which they are applied. They share what
-// they refer to with the policies.
+// Rules returns the rules of a plan in the order in which they are applied. They share memory with the policies.
 func (p Plan) Rules() []Rule {
 	var out []Rule
 	for _, list := range [][]step{p.cluster, p.namespaced} {
@@ -35,7 +34,7 @@ func (p Plan) Rules() []Rule {
 	return out
 }
 
-// Of makes a plan of rules that were kept, in their order. It does not copy them.
+// Of makes a plan of stored rules, in their order. It does not copy them.
 func Of(rules []Rule) Plan {
 	var out Plan
 	for i := range rules {
@@ -55,7 +54,7 @@ func appendStep(list []step, s step, target *policyv1alpha1.ClusterAffinity) []s
 	if empty(s.overriders) {
 		return list
 	}
-	// Most rules are about few clusters: what a rule says is decoded when the first one needs it.
+	// Most rules apply to few clusters, so a rule is decoded when the first one needs it.
 	overriders := s.overriders
 	s.target, s.decoded = target, sync.OnceValues(func() (*decoded, error) { return decodeRule(overriders) })
 	s.matcher, s.matcherErr = selector.CompileCluster(target)

@@ -12,32 +12,31 @@ import (
 type Policies struct {
 	// Cluster are the ClusterOverridePolicies.
 	Cluster []policyv1alpha1.ClusterOverridePolicy
-	// Namespaced are OverridePolicies. Those of other namespaces than the template's
-	// are not looked at.
+	// Namespaced are OverridePolicies. Those of other namespaces than the template's are ignored.
 	Namespaced []policyv1alpha1.OverridePolicy
 }
 
-// Plan has the rules of the policies for one template, for any cluster, in the order in which they apply. The zero value changes nothing.
-// It is safe for use by many goroutines as long as nobody changes the policies.
+// Plan holds the rules of the policies for one template, for any cluster, in the order in which they apply. The zero
+// value changes nothing. It is safe for concurrent use as long as the policies are not changed.
 type Plan struct {
 	cluster    []step
 	namespaced []step
 }
 
-// step is one rule of one policy.
+// step is one rule of a policy.
 type step struct {
 	policy policy
-	// index is the rule's place in overrideRules; -1 is the deprecated form.
+	// index is the rule's index in overrideRules; -1 is the deprecated form.
 	index      int
 	target     *policyv1alpha1.ClusterAffinity
 	matcher    selector.ClusterMatcher
 	matcherErr error
 	overriders *policyv1alpha1.Overriders
-	// decoded returns what of the rule is the same for every cluster, or why it cannot be applied anywhere.
+	// decoded returns the part of the rule that is the same for every cluster, or why it cannot be applied anywhere.
 	decoded func() (*decoded, error)
 }
 
-// policy has the fields that OverridePolicy and ClusterOverridePolicy share.
+// policy holds the fields that OverridePolicy and ClusterOverridePolicy share.
 type policy struct {
 	kind      string
 	namespace string
@@ -46,7 +45,7 @@ type policy struct {
 	priority  selector.Priority
 }
 
-// Select picks the policies that are about a template and sorts them.
+// Select picks and sorts the policies that select a template.
 func Select(policies Policies, t selector.Target) Plan {
 	var cluster, namespaced []policy
 	for i := range policies.Cluster {
@@ -63,7 +62,7 @@ func Select(policies Policies, t selector.Target) Plan {
 	return Plan{cluster: steps(cluster), namespaced: steps(namespaced)}
 }
 
-// Empty says that no policy is about the template, whatever the cluster.
+// Empty returns whether no policy selects the template.
 func (p Plan) Empty() bool { return len(p.cluster) == 0 && len(p.namespaced) == 0 }
 
 func appendMatching(list []policy, p policy, t selector.Target) []policy {

@@ -9,19 +9,17 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// Why an operation cannot be applied.
+// Reasons why an operation cannot be applied.
 var (
 	errNothingThere = errors.New("the path does not exist")
 	errNoParent     = errors.New("the parent of the path does not exist")
 	errOperator     = errors.New("the operator is none of add, replace and remove")
 )
 
-// patchTree applies one operation of RFC 6902 to a decoded document and returns the
-// document, which is another one when the path is that of the whole. It changes the
-// document in place: to encode it for the patch and to decode the result would cost more
-// than all the rest of a rendering. The operations are those three that overriders
-// have; an index below zero counts from the end, which people use. The document may have the
-// value in it afterwards, so that nobody else may have it.
+// patchTree applies one operation of RFC 6902 to a decoded document and returns the document, which is a new one if
+// the path is that of the root. It modifies the document in place: encoding it for a patch library and decoding the
+// result would cost more than the rest of rendering. It supports the three operators of overriders; a negative index
+// counts from the end, which people use. The document may contain value afterwards, so value must not be shared.
 func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, value any, steps *budget) (any, error) {
 	if err := steps.spend(1); err != nil {
 		return nil, err
@@ -43,8 +41,8 @@ func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, va
 	return patchBelow(root, strings.Split(pointer[1:], "/"), op, value, steps)
 }
 
-// patchBelow applies an operation to what is at tokens below a node, and returns the node:
-// a list that got longer or shorter is another one.
+// patchBelow applies an operation at tokens below a node, and returns the node: a list whose length changed is a new
+// one.
 func patchBelow(node any, tokens []string, op policyv1alpha1.OverriderOperator, value any, steps *budget) (any, error) {
 	token := unescape(tokens[0])
 	switch n := node.(type) {
@@ -121,7 +119,7 @@ func patchElement(list []any, token string, op policyv1alpha1.OverriderOperator,
 	return list, nil
 }
 
-// indexIn reads an index of a list of this length.
+// indexIn parses an index of a list of this length.
 func indexIn(token string, length int) (int, error) {
 	index, err := strconv.Atoi(token)
 	if index < 0 {

@@ -13,8 +13,8 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// FuzzPatchTree holds that an operation does in place what the library that implements
-// RFC 6902 does to the encoded document, or fails where that fails.
+// FuzzPatchTree checks that an operation in place has the same result as the RFC 6902 library has on the encoded
+// document, or fails where that fails.
 func FuzzPatchTree(f *testing.F) {
 	for _, seed := range [][4]string{
 		{`{"a":{"b":[1,2,{"c":null}]}}`, "add", "/a/b/1", `"x"`},

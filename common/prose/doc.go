@@ -1,3 +1,3 @@
-// Package prose is about texts for people: how long they may be, how names are listed, and what of a text that others
-// wrote is shown as it is.
+// Package prose formats texts for people: how long they may be, how names are listed, and how texts of unknown origin
+// are made safe to show.
 package prose

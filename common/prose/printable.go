@@ -12,21 +12,20 @@ import (
 	"unicode/utf8"
 )
 
-// Joiners, which the scripts of some languages and some emoji need inside of words.
+// Joiners, which the scripts of some languages and some emoji need inside words.
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
 )
 
-// Printable returns text that others wrote as it may be shown: every character that steers a
-// terminal, turns the direction of the text or cannot be seen is written out, as \x1b or
-// \u202e. Line breaks and tabs stay, and both ways to break a line are one.
+// Printable makes a text of unknown origin safe to show: characters that control a terminal, change the direction of
+// the text or are invisible are escaped, as \x1b or \u202e. Line breaks and tabs stay; CRLF becomes LF.
 func Printable(text string) string { return printable(text, nil) }
 
-// OneLine is Printable on one line: what is white space becomes a single space.
+// OneLine is Printable on one line: white space is collapsed to single spaces.
 func OneLine(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }
 
-// printable is Printable, but leaves codes alone.
+// printable is Printable, except that it keeps the given escape sequences.
 func printable(text string, codes []string) string {
 	if plain(text) {
 		return text
@@ -62,8 +61,7 @@ next:
 	return out.String()
 }
 
-// JSON returns an encoded value in which what Printable would write out is escaped as JSON does
-// it: it decodes to the same.
+// JSON escapes in an encoded JSON value what Printable would escape, so that the decoded value is the same.
 func JSON(encoded []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(encoded) {
@@ -80,7 +78,7 @@ func JSON(encoded []byte) []byte {
 	return out.Bytes()
 }
 
-// plain says whether a text is made of nothing but visible ASCII, spaces, tabs and line breaks.
+// plain returns whether a text consists only of visible ASCII, spaces, tabs and line breaks.
 func plain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' && c != '\n' && c != '\t') || c > '~' {
@@ -90,7 +88,7 @@ func plain(text string) bool {
 	return true
 }
 
-// visible says whether a character may be shown as it is.
+// visible returns whether a character may be shown as it is.
 func visible(r rune) bool {
 	return r == '\n' || r == '\t' || r == zeroWidthNonJoiner || r == zeroWidthJoiner ||
 		unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
@@ -101,13 +99,12 @@ type writer struct {
 	to    io.Writer
 	codes []string
 	mu    sync.Mutex
-	// rest is the beginning of a character whose end was not written yet.
+	// rest is the beginning of an incomplete character.
 	rest []byte
 }
 
-// NewWriter returns a writer on which text goes to a terminal as Printable leaves it. Codes are
-// the escape sequences that may pass, each written at once: those of the program itself. It may
-// be used by many goroutines.
+// NewWriter returns a writer that makes text Printable before it goes to a terminal. codes are the program's own
+// escape sequences, each passed in a single Write, which are kept. It is safe for concurrent use.
 func NewWriter(to io.Writer, codes ...string) io.Writer { return &writer{to: to, codes: codes} }
 
 // Write implements io.Writer.

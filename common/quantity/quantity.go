@@ -1,6 +1,6 @@
-// Package quantity reads amounts that somebody else wrote. Those that the library of Kubernetes
-// would calculate with for minutes are refused, and those that are more than a number holds are
-// the largest number, so that nobody asks for so much that it counts as less than nothing.
+// Package quantity parses amounts of unknown origin. Those with which the Kubernetes library would compute for
+// minutes are refused, and those that exceed an int64 are capped, so that an excessive request cannot count as a
+// negative one.
 package quantity
 
 import (
@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Limits of a quantity as text; the patterns in the CRDs hold similar ones. Amounts of more
-// than 1e30 or less than 1e-30 mean nothing that a node could have.
+// Limits of a quantity as text; the patterns in the CRDs have similar ones. Amounts beyond 1e30 or below 1e-30 are
+// meaningless for a node.
 const (
 	maxQuantity = 100
 	maxExponent = 30
 )
 
-// Parse reads a quantity, if Check finds nothing wrong with it.
+// Parse parses a quantity that passes Check.
 func Parse(text string) (resource.Quantity, error) {
 	if err := Check(text); err != nil {
 		return resource.Quantity{}, err
@@ -33,8 +33,8 @@ func Parse(text string) (resource.Quantity, error) {
 	return q, nil
 }
 
-// Check says whether a text that may be a quantity is too much to calculate with: of
-// 1e999999999 the library would write out every digit.
+// Check returns an error for a text that is too expensive to parse as a quantity: the library would write out every
+// digit of 1e999999999.
 func Check(text string) error {
 	if len(text) > maxQuantity {
 		return fmt.Errorf("a quantity has at most %d characters", maxQuantity)
@@ -51,9 +51,8 @@ func Check(text string) error {
 	return nil
 }
 
-// CheckAmount is Check of what somebody requests or uses, which is not less than nothing: added
-// to what others use, it would make room for them that is not there. A text that is no quantity
-// is left to those who read it.
+// CheckAmount is Check for a requested or used amount, which also must not be negative: added to others' usage, it
+// would make room that does not exist. A text that is no quantity passes.
 func CheckAmount(text string) error {
 	if err := Check(text); err != nil {
 		return err
@@ -64,22 +63,22 @@ func CheckAmount(text string) error {
 	return nil
 }
 
-// Value is the library's own of a quantity, but the largest number, or the negative of that, where
-// the library's wraps around: 9223372036854775807 CPUs are less than nothing in its thousandths.
+// Value returns a quantity as an integer, like the library's method, but capped where that wraps around:
+// 9223372036854775807 CPUs are negative in millicores.
 func Value(q resource.Quantity) int64 { return scaled(q, 0, 1) }
 
-// MilliValue is likewise that in thousandths.
+// MilliValue does the same in thousandths.
 func MilliValue(q resource.Quantity) int64 { return scaled(q, resource.Milli, 1000) }
 
-// scaled returns a quantity in parts of which a unit has so many.
+// scaled returns a quantity in units of 1/parts.
 func scaled(q resource.Quantity, scale resource.Scale, parts int64) int64 {
 	if units, ok := q.AsInt64(); ok && units <= math.MaxInt64/parts && units >= -math.MaxInt64/parts {
-		return units * parts // most of them: what is below is slow for who asks of thousands of clusters
+		return units * parts // the common case; the rest is slow if called for thousands of clusters
 	}
 	if q.Sign() < 0 {
 		q = q.DeepCopy()
 		if q.Neg(); q.Sign() < 0 {
-			return -math.MaxInt64 // of the smallest number there is no negative
+			return -math.MaxInt64 // the smallest number has no negative
 		}
 		return -scaled(q, scale, parts)
 	}
@@ -89,14 +88,14 @@ func scaled(q resource.Quantity, scale resource.Scale, parts int64) int64 {
 	return q.ScaledValue(scale)
 }
 
-// Seconds is so many seconds, but at most as many whole ones as a duration holds, some 292 years, and
-// as few: more would wrap around, and who writes them to wait for ever would not wait at all.
+// Seconds converts seconds to a duration, capped at some 292 years either way: larger values would wrap around, and
+// somebody who wants to wait for ever would not wait at all.
 func Seconds(seconds int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Second)
 	return time.Duration(min(max(seconds, -most), most)) * time.Second
 }
 
-// Plus adds two numbers, and stops at the largest and the smallest.
+// Plus adds two numbers, capped at the largest and the smallest.
 func Plus(a, b int64) int64 {
 	switch sum := a + b; {
 	case b > 0 && sum < a:
@@ -108,7 +107,7 @@ func Plus(a, b int64) int64 {
 	}
 }
 
-// Minus takes a number off another, likewise.
+// Minus subtracts a number from another, capped likewise.
 func Minus(a, b int64) int64 {
 	if b == math.MinInt64 {
 		return Plus(Plus(a, math.MaxInt64), 1)
@@ -116,8 +115,8 @@ func Minus(a, b int64) int64 {
 	return Plus(a, -b)
 }
 
-// Checked is an amount in JSON that is not read but checked: decode into a struct that has
-// it where there will be amounts, before decoding them.
+// Checked is an amount in JSON that is checked rather than decoded: before decoding amounts, decode into a struct
+// with this type in their place.
 type Checked struct{}
 
 // UnmarshalJSON implements json.Unmarshaler.

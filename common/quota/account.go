@@ -6,14 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Account is the sum of what the bindings of one namespace use, updated one binding at a time, so that a decision about one binding need
-// not add up all others. The zero value is empty.
+// Account is the sum of what the bindings of a namespace use, updated one binding at a time, so that a decision about
+// one binding need not add up all others. The zero value is empty.
 type Account struct {
 	of  map[string]corev1.ResourceList
 	sum corev1.ResourceList
 }
 
-// Set says what a binding uses from now on; nothing if it is gone.
+// Set records what a binding uses; nothing if it is gone.
 func (a *Account) Set(binding string, uses corev1.ResourceList) {
 	if a.of == nil {
 		a.of, a.sum = map[string]corev1.ResourceList{}, corev1.ResourceList{}
@@ -27,12 +27,12 @@ func (a *Account) Set(binding string, uses corev1.ResourceList) {
 	Add(a.sum, uses)
 }
 
-// Others returns what all other bindings use. The list is the caller's.
+// Others returns what all other bindings use. The caller may modify the list.
 func (a *Account) Others(binding string) corev1.ResourceList {
 	return without(a.sum, a.of[binding])
 }
 
-// without returns a sum without a part of it. What nothing is left of is not in it.
+// without returns a sum minus a part, without resources that become zero.
 func without(sum, part corev1.ResourceList) corev1.ResourceList {
 	out := maps.Clone(sum)
 	if out == nil {

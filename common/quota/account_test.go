@@ -13,7 +13,8 @@ import (
 	"fairlead.dev/common/quota"
 )
 
-// TestAnAccountIsTheSumOfItsBindings compares it with the sum that is added up anew after each of many changes.
+// TestAnAccountIsTheSumOfItsBindings compares the account after each of many changes with a sum computed from
+// scratch.
 func TestAnAccountIsTheSumOfItsBindings(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

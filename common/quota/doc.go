@@ -1,3 +1,3 @@
-// Package quota adds up what workloads request in all clusters together, and compares it
-// with what FederatedResourceQuotas allow.
+// Package quota adds up what workloads request in all clusters together, and compares it with
+// FederatedResourceQuotas.
 package quota

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/quota"
 )
 
-// list makes a list of resources of pairs of a name and an amount.
+// list makes a ResourceList from pairs of a name and a quantity.
 func list(pairs ...string) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -32,7 +32,7 @@ func in(replicas ...int32) []workv1alpha2.TargetCluster {
 	return out
 }
 
-// text is what a list says, for comparisons.
+// text returns a ResourceList as strings, for comparisons.
 func text(l corev1.ResourceList) map[string]string {
 	out := map[string]string{}
 	for name, amount := range l {
@@ -41,7 +41,7 @@ func text(l corev1.ResourceList) map[string]string {
 	return out
 }
 
-// web has replicas of half a CPU that are divided.
+// web is a binding whose replicas of half a CPU are divided.
 func web(replicas int32, has ...int32) *workv1alpha2.ResourceBindingSpec {
 	return &workv1alpha2.ResourceBindingSpec{
 		Replicas: replicas, Clusters: in(has...),
@@ -50,7 +50,7 @@ func web(replicas int32, has ...int32) *workv1alpha2.ResourceBindingSpec {
 	}
 }
 
-// asking replaces what a replica requests.
+// asking replaces the resource requests of a replica.
 func asking(spec *workv1alpha2.ResourceBindingSpec, pairs ...string) *workv1alpha2.ResourceBindingSpec {
 	spec.ReplicaRequirements.ResourceRequest = list(pairs...)
 	return spec
@@ -61,7 +61,7 @@ func leaving(spec *workv1alpha2.ResourceBindingSpec, replicas int32) *workv1alph
 	return spec
 }
 
-// remembers is an eviction from z that is under way, before which other clusters had a copy.
+// remembers returns an eviction from z in progress, before which other clusters had a copy.
 func remembers(before ...int32) []workv1alpha2.Eviction {
 	return []workv1alpha2.Eviction{{From: "z", Before: append(in(before...), workv1alpha2.TargetCluster{Name: "z"})}}
 }

@@ -8,9 +8,9 @@ import (
 	"fairlead.dev/common/override"
 )
 
-// Changed says whether a cluster gets anything else of one content than of another: not if all
-// that differs is a rule of an override policy that is about other clusters. If the new content
-// cannot be made for the cluster, since an override fails there, it is changed.
+// Changed returns whether a cluster gets something else from one content than from another: not if they differ only
+// in override rules for other clusters. If the new content cannot be rendered for the cluster, because an override
+// fails, it counts as changed.
 func Changed(from, to Content, cluster *clusterv1alpha1.Cluster) bool {
 	before, errBefore := from.in(cluster)
 	after, errAfter := to.in(cluster)

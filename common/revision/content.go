@@ -18,55 +18,54 @@ import (
 	"fairlead.dev/common/prune"
 )
 
-// Content is the content of a revision. It is shared, and must not be changed once it is made.
+// Content is the content of a revision. It is shared, and must not be modified once it is made.
 type Content struct {
-	// Main is the template of the binding that the rollout is of.
+	// Main is the template of the rollout's binding.
 	Main Part `json:"main"`
-	// Dependents are the templates that it needs and that have no rollout of their own, sorted by
-	// their references.
+	// Dependents are the templates that it needs and that have no rollout of their own, sorted by their references.
 	Dependents []Part `json:"dependents,omitempty"`
 }
 
 // Part is one object of a revision, for any cluster.
 type Part struct {
-	// Object is the template without what only the hub's copy has (see package prune), without its
-	// Origin, and with one replica if it is Scaled.
+	// Object is the template without what only the hub's copy has (see package prune), without its Origin, and with
+	// one replica if it is Scaled.
 	Object *unstructured.Unstructured `json:"object"`
 	// Rules are the rules of override policies that select the template, in the order in which they
 	// are applied.
 	Rules []override.Rule `json:"rules,omitempty"`
-	// Scaled says that the replicas are not part of the content: each cluster has those that it is
-	// to have at the time.
+	// Scaled says that replicas are not part of the content: each cluster has the number assigned to it at the time.
 	Scaled bool `json:"scaled,omitempty"`
-	// Origin is no part of the content.
+	// Origin is not part of the content.
 	Origin Origin `json:"origin"`
 }
 
-// Origin has facts about a template that are not part of its content: they may differ between parts that count as the same.
+// Origin holds facts about a template that are not part of its content: they may differ between parts that count as
+// equal.
 type Origin struct {
 	UID             types.UID `json:"uid,omitempty"`
 	Generation      int64     `json:"generation,omitempty"`
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
-	// LastApplied is the annotation of `kubectl apply`, which has the replicas in it.
+	// LastApplied is the annotation of `kubectl apply`, which contains the replicas.
 	LastApplied string `json:"lastApplied,omitempty"`
 }
 
-// Revise returns the object with another number of replicas, and changes nothing.
+// Revise returns the object with another number of replicas, without modifying it.
 type Revise func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error)
 
-// Source has the sources of a part. None of them is changed.
+// Source holds the sources of a part. They are not modified.
 type Source struct {
-	// Template as it was read.
+	// Template is the template as it was read.
 	Template *unstructured.Unstructured
 	// Rules are the rules of override policies that select it: override.Select(…).Rules().
 	Rules []override.Rule
-	// Revise sets its replicas. It is nil if the hub does not set them, since the kind has no rule
-	// for that or its binding is not that of a workload (bindings.IsWorkload): then the replicas
-	// are part of the content like any other field.
+	// Revise sets its replicas. It is nil if the hub does not set them, because the kind has no rule for that or its
+	// binding is not a workload's (bindings.IsWorkload): then the replicas are part of the content like any other
+	// field.
 	Revise Revise
 }
 
-// MakePart makes a part of a template.
+// MakePart makes a part from a template.
 func MakePart(s Source) (Part, error) {
 	if s.Template == nil {
 		return Part{}, errors.New("there is no template")
@@ -89,7 +88,7 @@ func MakePart(s Source) (Part, error) {
 	return part, nil
 }
 
-// Make makes the content of a revision of the template of a binding and of those that it needs.
+// Make makes the content of a revision from the template of a binding and its dependencies.
 func Make(main Source, dependents ...Source) (Content, error) {
 	var out Content
 	var err error
@@ -107,7 +106,7 @@ func Make(main Source, dependents ...Source) (Content, error) {
 	return out, nil
 }
 
-// Ref says which object of the hub a part is.
+// Ref returns the hub's object that a part is about.
 func (p Part) Ref() Ref {
 	return Ref{
 		APIVersion: p.Object.GetAPIVersion(), Kind: p.Object.GetKind(), Namespace: p.Object.GetNamespace(), Name: p.Object.GetName(),
@@ -117,12 +116,12 @@ func (p Part) Ref() Ref {
 // Ref names an object of the hub.
 type Ref struct{ APIVersion, Kind, Namespace, Name string }
 
-// String names it for people, and tells it from all others.
+// String formats the reference for people, unambiguously.
 func (r Ref) String() string {
 	return fmt.Sprintf("%s %s %s/%s", r.APIVersion, r.Kind, r.Namespace, r.Name)
 }
 
-// Part returns the part that is an object; false if the revision has nothing of it.
+// Part returns the part for an object; false if the revision has none.
 func (c Content) Part(ref Ref) (Part, bool) {
 	if c.Main.Object != nil && c.Main.Ref() == ref {
 		return c.Main, true
@@ -135,12 +134,13 @@ func (c Content) Part(ref Ref) (Part, bool) {
 	return Part{}, false
 }
 
-// Leads says whether a rollout in a namespace says which content an object in another one, or in none, has in clusters.
-// People of a namespace stop its rollouts, take them back and read what these keep: that reaches no further than the
-// namespace. What is cluster-scoped belongs to all of them, and is as it is on the hub. A rollout in no namespace leads all.
+// Leads returns whether a rollout in a namespace determines the content of an object in another namespace, or of a
+// cluster-scoped one, in clusters. Users of a namespace can stop its rollouts, roll them back and read their
+// revisions: that must not reach beyond the namespace. Cluster-scoped objects are shared by all namespaces, and are
+// sent as they are on the hub. A cluster-scoped rollout leads all objects.
 func Leads(rollout, object string) bool { return rollout == "" || rollout == object }
 
-// Led returns the dependents that the content leads. A hub of before kept others, too, and nobody gets these.
+// Led returns the dependents that the content leads. Older hubs stored others as well, which are ignored.
 func (c Content) Led() []Part {
 	if c.Main.Object == nil {
 		return nil
@@ -148,8 +148,8 @@ func (c Content) Led() []Part {
 	return slices.DeleteFunc(slices.Clone(c.Dependents), func(d Part) bool { return !Leads(c.Main.Object.GetNamespace(), d.Object.GetNamespace()) })
 }
 
-// Hash returns the hash of the content, by which an ID names it: 32 digits. The rules by which replicas
-// were left out are not in the hash; to compare a kept revision with what is live, use Same.
+// Hash returns the hash of the content, with which an ID names it: 32 digits. The rules by which replicas were left
+// out are not hashed; to compare a stored revision with the live content, use Same.
 func (c Content) Hash() (string, error) {
 	h := sha256.New()
 	for _, p := range append([]Part{c.Main}, c.Dependents...) {
@@ -162,8 +162,7 @@ func (c Content) Hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// Hash returns the hash of the content of a part. The names of policies and the places of rules in them
-// are not in it.
+// Hash returns the hash of a part's content. The names of policies and the indexes of their rules are not hashed.
 func (p Part) Hash() (string, error) {
 	rules := slices.Clone(p.Rules)
 	for i := range rules {
@@ -180,13 +179,13 @@ func (p Part) Hash() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Same says whether a part that was kept has the content of one that was made now, with the
-// rules of now for replicas; revise is the Source.Revise of the latter.
+// Same returns whether a stored part has the content of a part made now, with the present rules for replicas; revise
+// is the Source.Revise of the latter.
 func (p Part) Same(now Part, revise Revise) (bool, error) {
 	if p.Scaled && !now.Scaled {
 		return false, nil // its replicas are not known
 	}
-	// A hub of before may have left less out; that it leaves out more now changes no content.
+	// An older hub may have pruned less; pruning more now is not a change of the content.
 	p.Object = p.Object.DeepCopy()
 	prune.Object(p.Object)
 	if revise != nil {
@@ -204,8 +203,8 @@ func (p Part) Same(now Part, revise Revise) (bool, error) {
 	return kept == live, err
 }
 
-// Same says whether a content that was kept, as far as it is Led, is that of one that was made now, with the rules of
-// now for replicas; revise returns the Source.Revise of an object.
+// Same returns whether a stored content, as far as it is Led, equals one made now, with the present rules for
+// replicas; revise returns the Source.Revise of an object.
 func (c Content) Same(now Content, revise func(Ref) Revise) (bool, error) {
 	led := c.Led()
 	if c.Main.Object == nil || now.Main.Object == nil || c.Main.Ref() != now.Main.Ref() || len(led) != len(now.Dependents) {
@@ -226,7 +225,7 @@ func (c Content) Same(now Content, revise func(Ref) Revise) (bool, error) {
 	return true, nil
 }
 
-// Template returns the template of a part as it was, to be rendered; it may be changed at will.
+// Template returns the template of a part, to be rendered; the caller may modify it.
 func (p Part) Template() *unstructured.Unstructured {
 	out := p.Object.DeepCopy()
 	out.SetUID(p.Origin.UID)
@@ -243,7 +242,7 @@ func (p Part) Template() *unstructured.Unstructured {
 	return out
 }
 
-// without removes a key of a map in the metadata, and the map if nothing is left.
+// without removes a key from a map in the metadata, and the map if it is then empty.
 func without(obj *unstructured.Unstructured, field, key string) {
 	values, found, err := unstructured.NestedMap(obj.Object, "metadata", field)
 	if err != nil || !found {
@@ -254,7 +253,7 @@ func without(obj *unstructured.Unstructured, field, key string) {
 		unstructured.RemoveNestedField(obj.Object, "metadata", field)
 		return
 	}
-	_ = unstructured.SetNestedMap(obj.Object, values, "metadata", field) // it is where it was read
+	_ = unstructured.SetNestedMap(obj.Object, values, "metadata", field) // cannot fail, since the map was read from there
 }
 
 func named(obj *unstructured.Unstructured) string {

@@ -9,7 +9,7 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// ID names a revision of one application. The zero value is none.
+// ID names a revision of an application. The zero value means none.
 type ID struct {
 	// Number counts up from 1.
 	Number int64
@@ -17,11 +17,10 @@ type ID struct {
 	Hash string
 }
 
-// Zero says that it is no revision.
+// Zero returns whether the ID means no revision.
 func (id ID) Zero() bool { return id == ID{} }
 
-// String returns it as the annotation contract.RevisionAnnotation has it: NUMBER-HASH; empty if
-// it is none.
+// String returns the form used in the annotation contract.RevisionAnnotation: NUMBER-HASH; empty for no revision.
 func (id ID) String() string {
 	if id.Zero() {
 		return ""
@@ -29,8 +28,7 @@ func (id ID) String() string {
 	return fmt.Sprintf("%d-%s", id.Number, id.Hash)
 }
 
-// Of returns the revision of a number, of those that the status of a rollout has; none if it is not
-// kept.
+// Of returns the revision with this number from the status of a rollout; none if it is not stored any more.
 func Of(revisions []fairleadv1alpha1.RevisionStatus, number int64) ID {
 	for _, r := range revisions {
 		if r.Number == number {
@@ -40,14 +38,13 @@ func Of(revisions []fairleadv1alpha1.RevisionStatus, number int64) ID {
 	return ID{}
 }
 
-// NewestEdit returns the newest revision that was made of what was found, and not of an older one;
-// none if there is none.
+// NewestEdit returns the newest revision that was made from edits, not from an older revision; none if there is none.
 func NewestEdit(revisions []fairleadv1alpha1.RevisionStatus) ID {
 	return newest(revisions, func(r fairleadv1alpha1.RevisionStatus) bool { return r.ContentOf == 0 })
 }
 
-// Adopted returns the revision that was found when the strategy was added, the newest if that was
-// more than once; none if there is none. A Work without a revision that is what it renders has it.
+// Adopted returns the revision that was found when the strategy was added, the newest if that happened several times;
+// none if there is none. A Work without a revision that renders the same has it.
 func Adopted(revisions []fairleadv1alpha1.RevisionStatus) ID {
 	return newest(revisions, func(r fairleadv1alpha1.RevisionStatus) bool { return r.Cause == fairleadv1alpha1.CauseAdopted })
 }
@@ -63,8 +60,7 @@ func newest(revisions []fairleadv1alpha1.RevisionStatus, which func(fairleadv1al
 
 func idOf(r fairleadv1alpha1.RevisionStatus) ID { return ID{Number: r.Number, Hash: r.Hash} }
 
-// Parse reads what String returns. Of anything else it returns none: what a Work has is unknown
-// then.
+// Parse parses the result of String. Anything else yields none: the content of that Work is then unknown.
 func Parse(s string) ID {
 	number, hash, found := strings.Cut(s, "-")
 	n, err := strconv.ParseInt(number, 10, 64)

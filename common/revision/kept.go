@@ -12,64 +12,61 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// SecretType is the type of the Secrets in which revisions are kept. Such a Secret is never a
-// template, and nobody but the hub writes one.
+// SecretType is the type of the Secrets that store revisions. Such a Secret is never a template, and only the hub
+// writes one.
 const SecretType corev1.SecretType = contract.Prefix + "revision"
 
-// SecretKey is the key of the data of such a Secret.
+// SecretKey is the data key in such a Secret.
 const SecretKey = "revision"
 
 // Bounds, in bytes.
 const (
-	// MaxEncoded is how long an encoded revision may be: what a Secret holds, with room for what
-	// else is in it.
+	// MaxEncoded bounds an encoded revision: the capacity of a Secret, minus room for its other fields.
 	MaxEncoded = corev1.MaxSecretSize - 16<<10
-	// maxDecoded is how long it may be without compression. Templates are smaller than requests,
-	// and there are some hundred of them at the most.
+	// maxDecoded bounds an uncompressed revision. Templates are smaller than requests, and there are a few hundred at
+	// most.
 	maxDecoded = 64 << 20
 )
 
-// Errors of keeping revisions.
+// Errors about stored revisions.
 var (
-	// ErrUnreadable says that the content of a revision is not kept any more, or is not what its ID
-	// says: it moves nothing.
+	// ErrUnreadable says that the content of a revision is not stored any more, or does not match its ID: nothing is
+	// moved to it.
 	ErrUnreadable = errors.New("the content of the revision cannot be read")
 	// ErrTooLarge says that a revision does not fit into a Secret.
 	ErrTooLarge = errors.New("the revision is too large")
-	// ErrMismatch says that what is kept is not what its hash says: it moves nothing.
+	// ErrMismatch says that the stored content does not match its hash: nothing is moved to it.
 	ErrMismatch = errors.New("the content does not have the hash that the status of the rollout has")
 )
 
-// Kept is a revision as it is kept.
+// Kept is a stored revision.
 type Kept struct {
 	Content
-	// MadeAt is when its content was read. A revision that goes back to an older one has the time
-	// of the older one.
+	// MadeAt is when its content was read. A revision that goes back to an older one has the time of the older one.
 	MadeAt metav1.Time `json:"madeAt"`
-	// Strategy is the name of the RolloutStrategy that it goes by, and StrategySpec its body at that
-	// time.
+	// Strategy is the name of its RolloutStrategy, and StrategySpec the strategy's spec at that time.
 	Strategy     string                               `json:"strategy,omitempty"`
 	StrategySpec fairleadv1alpha1.RolloutStrategySpec `json:"strategySpec"`
-	// Waves are the waves of the time when it was made, with their clusters in their order.
+	// Waves are the waves at the time it was made, with their clusters in order.
 	Waves []Wave `json:"waves,omitempty"`
-	// Size is how many bytes it was decoded from; 0 if it was not.
+	// Size is the number of bytes from which it was decoded; 0 if it was not.
 	Size int `json:"-"`
-	// Unshown says that the rules of ClusterOverridePolicies are not in it, since who asked may not read
-	// them, so that nobody could check its hash: it is for people to look at, and moves nothing.
+	// Unshown says that the rules of ClusterOverridePolicies are missing because the reader may not read them, so
+	// that the hash could not be verified: it is for display only, and nothing is moved to it.
 	Unshown bool `json:"-"`
 }
 
-// Wave is one step of the rollout of a revision.
+// Wave is one step of a revision's rollout.
 type Wave struct {
-	// Name of the wave.
+	// Name is the name of the wave.
 	Name string `json:"name"`
-	// Clusters are its clusters, in the order in which they are taken.
+	// Clusters are its clusters, in the order in which they are updated.
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// SecretName is the name of the Secret of a revision of the rollout of a binding. It stands
-// beside the binding, and in contract.ClusterNamespace if the binding is in no namespace. What whoever
-// may read Secrets beside the binding is not to read is in another one: see RulesName.
+// SecretName returns the name of the Secret for a revision of a binding's rollout. It is in the binding's namespace,
+// or in contract.ClusterNamespace if the binding is cluster-scoped. Content that readers of Secrets in that namespace
+// may not read is in another Secret: see RulesName.
 func SecretName(rollout metav1.Object, number int64) string {
 	prefix, suffix := "rollout-", "-r"+strconv.FormatInt(number, 10)
 	if rollout.GetNamespace() == "" {
@@ -83,7 +80,7 @@ func SecretName(rollout metav1.Object, number int64) string {
 	return prefix + name + suffix
 }
 
-// SecretNamespace is the namespace of the Secrets of the rollout of a binding.
+// SecretNamespace returns the namespace of the Secrets of a binding's rollout.
 func SecretNamespace(rollout metav1.Object) string {
 	if rollout.GetNamespace() == "" {
 		return contract.ClusterNamespace
@@ -91,10 +88,9 @@ func SecretNamespace(rollout metav1.Object) string {
 	return rollout.GetNamespace()
 }
 
-// SecretsOf returns the Secrets that keep a revision of a rollout, in the order in which they are to be
-// written: the one of the rules of ClusterOverridePolicies if it has any (see RulesName), and the one of
-// everything else, which goes with the rollout. The error is ErrTooLarge if a Secret does not hold what is
-// to be in it.
+// SecretsOf returns the Secrets that store a revision of a rollout, in the order in which to write them: the one with
+// the rules of ClusterOverridePolicies, if there are any (see RulesName), and the one with everything else, which is
+// deleted with the rollout. The error is ErrTooLarge if the content does not fit.
 func SecretsOf(rollout metav1.Object, number int64, kept *Kept) ([]*corev1.Secret, error) {
 	kind := fairleadv1alpha1.KindClusterStagedRollout
 	var out []*corev1.Secret
@@ -128,23 +124,23 @@ func SecretsOf(rollout metav1.Object, number int64, kept *Kept) ([]*corev1.Secre
 	}), nil
 }
 
-// Encode returns a whole revision as one Secret keeps it. Equal revisions give equal bytes. The error
-// is ErrTooLarge if no Secret holds it.
+// Encode encodes a whole revision for one Secret. Equal revisions yield equal bytes. The error is ErrTooLarge if it
+// does not fit.
 func Encode(k *Kept) ([]byte, error) { return pack(stored{Kept: k}) }
 
-// stored is a revision as its Secret has it.
+// stored is the encoded form of a revision.
 type stored struct {
 	*Kept
-	// RulesApart says that the rules of ClusterOverridePolicies are in another Secret. A hub of before does not
-	// know that, and finds that the content does not have its hash.
+	// RulesApart says that the rules of ClusterOverridePolicies are in another Secret. An older hub does not know the
+	// field, and finds that the content does not match its hash.
 	RulesApart bool `json:"rulesApart,omitempty"`
 }
 
-// Opened is a revision as its Secret has it. Whoever wrote that is not trusted, and nothing of it is believed
-// that Check did not return.
+// Opened is a decoded revision that has not been verified. The writer of the Secret is not trusted: only what Check
+// returns may be used.
 type Opened struct{ stored stored }
 
-// Open reads the Secret of a revision.
+// Open decodes the Secret of a revision.
 func Open(data []byte) (*Opened, error) {
 	out := &Opened{stored: stored{Kept: &Kept{}}}
 	if err := unpack(data, &out.stored); err != nil {
@@ -154,11 +150,11 @@ func Open(data []byte) (*Opened, error) {
 	return out, out.stored.complete()
 }
 
-// RulesApart says that Check needs what the Secret of the rules has, too.
+// RulesApart returns whether Check needs the content of the Secret with the rules.
 func (o *Opened) RulesApart() bool { return o.stored.RulesApart }
 
-// Check puts the revision together and returns it if its content has the hash of the ID; else the error is
-// ErrMismatch. Rules is what the Secret of the rules has, if they are in one.
+// Check assembles the revision and returns it if its content has the hash of the ID; otherwise the error is
+// ErrMismatch. rules is the content of the Secret with the rules, if there is one.
 func (o *Opened) Check(id ID, rules []byte) (*Kept, error) {
 	kept := *o.stored.Kept
 	if o.stored.RulesApart {
@@ -178,15 +174,15 @@ func (o *Opened) Check(id ID, rules []byte) (*Kept, error) {
 	return &kept, nil
 }
 
-// Unchecked returns what is there without the rules of ClusterOverridePolicies, for people to look at.
+// Unchecked returns the content without the rules of ClusterOverridePolicies, for display.
 func (o *Opened) Unchecked() *Kept {
 	kept := *o.stored.Kept
 	kept.Unshown = true
 	return &kept
 }
 
-// Decode reads what Encode returned and checks that its content has the hash of the ID. Whoever
-// wrote the Secret is not trusted: the error is ErrMismatch if it has not.
+// Decode decodes the result of Encode and verifies the hash of the ID. The writer of the Secret is not trusted: the
+// error is ErrMismatch if the hash differs.
 func Decode(data []byte, id ID) (*Kept, error) {
 	opened, err := Open(data)
 	if err != nil {
@@ -199,7 +195,7 @@ func Decode(data []byte, id ID) (*Kept, error) {
 	return kept, nil
 }
 
-// complete says whether each part has an object.
+// complete returns an error unless each part has an object.
 func (k *Kept) complete() error {
 	for _, p := range append([]Part{k.Main}, k.Dependents...) {
 		if p.Object == nil || p.Object.GetKind() == "" || p.Object.GetName() == "" {

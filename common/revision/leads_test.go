@@ -20,8 +20,8 @@ func TestARolloutLeadsWhatIsInItsNamespace(t *testing.T) {
 	g.Expect(revision.Leads("", "shop")).To(BeTrue(), "an administrator's")
 }
 
-// TestARevisionThatKeptMoreIsStillTheSame has a revision of a hub that kept what is cluster-scoped, too: no revision is made
-// of the application only because a newer hub does not.
+// TestARevisionThatKeptMoreIsStillTheSame covers a revision of an older hub that also kept cluster-scoped dependents:
+// the upgrade of the hub alone must not create a revision of the application.
 func TestARevisionThatKeptMoreIsStillTheSame(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

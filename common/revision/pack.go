@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// pack returns a value as a Secret keeps it. The error is ErrTooLarge if no Secret holds it.
+// pack encodes a value for a Secret. The error is ErrTooLarge if it does not fit.
 func pack(v any) ([]byte, error) {
 	plain, err := json.Marshal(v)
 	if err != nil {
@@ -29,7 +29,7 @@ func pack(v any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unpack reads what pack returned, whoever wrote it.
+// unpack decodes the result of pack, whoever wrote it.
 func unpack(data []byte, into any) error {
 	if len(data) > MaxEncoded {
 		return ErrTooLarge

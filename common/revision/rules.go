@@ -15,34 +15,33 @@ import (
 	"fairlead.dev/common/override"
 )
 
-// RulesKey is the key of the data of a Secret of rules.
+// RulesKey is the data key in a Secret of rules.
 const RulesKey = "rules"
 
-// storedRules are the rules of ClusterOverridePolicies of a revision as their Secret has them.
+// storedRules are the rules of ClusterOverridePolicies of a revision, as stored in their Secret.
 type storedRules struct {
 	// Rules are the rules of the main part, then those of each dependent.
 	Rules [][]override.Rule `json:"rules"`
 }
 
-// RulesName is the name of the Secret in contract.ClusterNamespace that has the rules of
-// ClusterOverridePolicies in a revision of a rollout that is in a namespace: they say what clusters get which
-// the namespace may not use, and whoever may read its Secrets may not read such policies. There is none if no
-// such policy is about the revision. The name has the UID of the rollout in it: another rollout of that name
-// never comes across what is left over.
+// RulesName returns the name of the Secret in contract.ClusterNamespace with the rules of ClusterOverridePolicies for
+// a revision of a namespaced rollout: they reveal what is sent to clusters that the namespace may not use, and
+// readers of its Secrets may not read such policies. There is none if no such policy selects the revision's objects.
+// The name contains the UID of the rollout, so that another rollout of the same name never finds leftovers.
 func RulesName(rollout metav1.Object, number int64) string {
 	return "rollout-rules-" + string(rollout.GetUID()) + "-r" + strconv.FormatInt(number, 10)
 }
 
-// RulesOf names the rollout that a Secret of rules belongs to, so that the hub can find the Secrets of rollouts that are gone.
+// RulesOf identifies the rollout of a Secret of rules, so that the hub can find the Secrets of deleted rollouts.
 type RulesOf struct {
-	// Rollout is its namespace and name, and UID which one of that name.
+	// Rollout is its namespace and name, and UID its UID.
 	Rollout types.NamespacedName
 	UID     types.UID
-	// Revision is the number.
+	// Revision is the revision's number.
 	Revision int64
 }
 
-// RulesOfSecret reads that from the metadata of a Secret; false if it says no such thing.
+// RulesOfSecret reads that from the metadata of a Secret; false if the metadata lack it.
 func RulesOfSecret(secret metav1.Object) (RulesOf, bool) {
 	namespace, name, _ := strings.Cut(secret.GetAnnotations()[contract.RevisionOfAnnotation], "/")
 	out := RulesOf{
@@ -53,7 +52,7 @@ func RulesOfSecret(secret metav1.Object) (RulesOf, bool) {
 	return out, namespace != "" && name != "" && out.UID != "" && out.Revision > 0 && secret.GetName() == RulesName(isOf, out.Revision)
 }
 
-// rulesSecret returns the Secret of the rules of a content.
+// rulesSecret returns the Secret with the rules of a content.
 func rulesSecret(rollout metav1.Object, number int64, content Content, rules [][]override.Rule) (*corev1.Secret, error) {
 	data, err := pack(storedRules{Rules: rules})
 	if err != nil {
@@ -76,8 +75,8 @@ func rulesSecret(rollout metav1.Object, number int64, content Content, rules [][
 	}, nil
 }
 
-// withoutClusterRules returns the content without the rules of ClusterOverridePolicies, and these by part; nil
-// if there are none. It changes nothing.
+// withoutClusterRules returns the content without the rules of ClusterOverridePolicies, and these rules per part; nil
+// if there are none. It modifies nothing.
 func (c Content) withoutClusterRules() (Content, [][]override.Rule) {
 	out, found := c, false
 	rules := make([][]override.Rule, 0, 1+len(c.Dependents))
@@ -103,8 +102,8 @@ func (c Content) withoutClusterRules() (Content, [][]override.Rule) {
 	return out, rules
 }
 
-// withClusterRules returns the content with the rules of ClusterOverridePolicies that a Secret has, which are
-// applied before the others. It changes nothing.
+// withClusterRules returns the content with the rules of ClusterOverridePolicies from a Secret, which apply before
+// the others. It modifies nothing.
 func (c Content) withClusterRules(data []byte) (Content, error) {
 	if len(data) == 0 {
 		return Content{}, errors.New("the rules of ClusterOverridePolicies in it are missing")

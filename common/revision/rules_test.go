@@ -23,7 +23,7 @@ func ofCluster(r override.Rule) override.Rule {
 	return r
 }
 
-// keptWithRules is a revision with rules of both kinds, those of cluster policies with secrets in them.
+// keptWithRules returns a revision with rules of both kinds of policies; those of cluster policies contain secrets.
 func keptWithRules(t *testing.T) *revision.Kept {
 	t.Helper()
 	return &revision.Kept{Strategy: "careful", Content: content(t,
@@ -85,7 +85,8 @@ func TestRulesOfClusterPoliciesAreKeptElsewhere(t *testing.T) {
 	g.Expect(shown.Main.Rules).To(Equal([]override.Rule{rule("mine", "a", "plain")}))
 }
 
-// TestHalfARevisionIsNone has who may write Secrets in one of the namespaces, or lost one, try every half.
+// TestHalfARevisionIsNone tries every half of a revision, as left by a lost Secret or by somebody who may write
+// Secrets in only one of the namespaces.
 func TestHalfARevisionIsNone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -142,7 +143,7 @@ func TestARevisionWithoutRulesOfClusterPoliciesIsOneSecretAsBefore(t *testing.T)
 	g.Expect(secrets).To(HaveLen(1))
 	g.Expect(secrets[0].Data).To(Equal(map[string][]byte{revision.SecretKey: whole}))
 
-	// That of a rollout that is in no namespace is where nobody reads it who may not read everything.
+	// The Secret of a cluster-scoped rollout is in a namespace that only those with access to everything can read.
 	kept = keptWithRules(t)
 	whole, err = revision.Encode(kept)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -152,7 +153,7 @@ func TestARevisionWithoutRulesOfClusterPoliciesIsOneSecretAsBefore(t *testing.T)
 	g.Expect(secrets[0].Namespace).To(Equal(contract.ClusterNamespace))
 	g.Expect(secrets[0].Data).To(Equal(map[string][]byte{revision.SecretKey: whole}))
 
-	// So a hub of before kept one that is in a namespace, too.
+	// An older hub kept the revision of a namespaced rollout in this form, too.
 	again, err := revision.Decode(whole, revision.ID{Number: 1, Hash: hash(t, kept.Content)})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.Main.Rules).To(HaveLen(3))

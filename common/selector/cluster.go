@@ -13,19 +13,18 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// Fields of a Cluster that a field selector may name.
+// Fields of a Cluster that a field selector may use.
 const (
 	FieldProvider = "provider"
 	FieldRegion   = "region"
 	FieldZone     = "zone"
 )
 
-// largeList is the length from which a set is faster than a walk.
+// largeList is the length from which a set is faster than a linear search.
 const largeList = 16
 
-// ClusterMatcher is a ClusterAffinity made ready to be matched with many clusters.
-// The zero value matches every cluster. It is safe for use by many goroutines as
-// long as nobody changes the affinity that it was made of.
+// ClusterMatcher is a compiled ClusterAffinity, for matching many clusters. The zero value matches every cluster. It
+// is safe for concurrent use as long as the affinity that it was compiled from is not changed.
 type ClusterMatcher struct {
 	exclude names
 	include names
@@ -33,8 +32,7 @@ type ClusterMatcher struct {
 	fields  []corev1.NodeSelectorRequirement
 }
 
-// CompileCluster makes an affinity ready. A nil affinity matches every cluster. The
-// error names the part that is invalid.
+// CompileCluster compiles an affinity. A nil affinity matches every cluster. The error names the invalid part.
 func CompileCluster(affinity *policyv1alpha1.ClusterAffinity) (ClusterMatcher, error) {
 	if affinity == nil {
 		return ClusterMatcher{}, nil
@@ -60,14 +58,14 @@ func CompileCluster(affinity *policyv1alpha1.ClusterAffinity) (ClusterMatcher, e
 	return m, nil
 }
 
-// Cluster says whether an affinity picks a cluster. A nil affinity picks every
-// cluster; an invalid one picks none. Use CompileCluster for many clusters.
+// Cluster returns whether an affinity selects a cluster. A nil affinity selects every cluster; an invalid one none.
+// Use CompileCluster for many clusters.
 func Cluster(affinity *policyv1alpha1.ClusterAffinity, c *clusterv1alpha1.Cluster) bool {
 	m, err := CompileCluster(affinity)
 	return err == nil && m.Matches(c)
 }
 
-// Matches says whether the affinity picks a cluster.
+// Matches returns whether the affinity selects a cluster.
 func (m ClusterMatcher) Matches(c *clusterv1alpha1.Cluster) bool {
 	if m.exclude.has(c.Name) {
 		return false
@@ -116,7 +114,7 @@ func matchField(r *corev1.NodeSelectorRequirement, c *clusterv1alpha1.Cluster) b
 	return listed == (r.Operator == corev1.NodeSelectorOpIn)
 }
 
-// names is a list of cluster names; a long one has a set beside it.
+// names is a list of cluster names, with a set if it is long.
 type names struct {
 	list []string
 	set  sets.Set[string]

@@ -99,8 +99,8 @@ func TestCompileClusterSaysWhatIsWrong(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("labelSelector")))
 }
 
-// FuzzCluster holds that exclusion wins, whatever else an affinity says, and that
-// names narrow and never widen.
+// FuzzCluster checks that an exclusion wins over everything else in an affinity, and that names narrow and never
+// widen.
 func FuzzCluster(f *testing.F) {
 	f.Add("edge-1", "edge-1", "site", "shop", "zone", "In", "n1")
 	f.Add("edge-1", "", "", "", "region", "NotIn", "north")

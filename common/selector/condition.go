@@ -9,8 +9,8 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// Conditions says whether all of the requirements are met, of which there must be some. A
-// condition that is not there meets none.
+// Conditions returns whether all of the requirements are met; there must be at least one. A missing condition meets
+// none.
 func Conditions(requirements []policyv1alpha1.MatchCondition, conditions []metav1.Condition) bool {
 	for _, r := range requirements {
 		c := meta.FindStatusCondition(conditions, r.ConditionType)

@@ -10,23 +10,23 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// Priority is how precisely a selector names a template. Between policies of the
-// same explicit priority, the one that names the template more precisely wins.
+// Priority is how precisely a selector selects a template. Between policies of the same explicit priority, the more
+// precise one wins.
 type Priority int
 
 // Priorities, from the least to the most precise.
 const (
-	// NoMatch : the template is not picked.
+	// NoMatch means that the template is not selected.
 	NoMatch Priority = iota
-	// MatchAll : every template of the kind is picked.
+	// MatchAll means that all templates of the kind are selected.
 	MatchAll
-	// MatchLabelSelector : the template is picked by its labels.
+	// MatchLabelSelector means that the template is selected by its labels.
 	MatchLabelSelector
-	// MatchName : the template is picked by its name.
+	// MatchName means that the template is selected by its name.
 	MatchName
 )
 
-// Target has the fields of a template that selectors look at.
+// Target holds the fields of a template that selectors evaluate.
 type Target struct {
 	APIVersion string
 	Kind       string
@@ -36,7 +36,7 @@ type Target struct {
 	Labels    map[string]string
 }
 
-// TargetOf returns what selectors look at in a template.
+// TargetOf returns the Target of a template.
 func TargetOf(template *unstructured.Unstructured) Target {
 	return Target{
 		APIVersion: template.GetAPIVersion(),
@@ -47,8 +47,8 @@ func TargetOf(template *unstructured.Unstructured) Target {
 	}
 }
 
-// Resource returns how precisely the most precise of the selectors picks a template.
-// Without selectors nothing is picked. A selector that is invalid picks nothing.
+// Resource returns the precision of the most precise selector that selects a template. Without selectors nothing is
+// selected. An invalid selector selects nothing.
 func Resource(selectors []policyv1alpha1.ResourceSelector, t Target) Priority {
 	best := NoMatch
 	for i := range selectors {
@@ -60,8 +60,7 @@ func Resource(selectors []policyv1alpha1.ResourceSelector, t Target) Priority {
 	return best
 }
 
-// ValidateResource returns an error that names the first label selector that is
-// invalid and says why.
+// ValidateResource returns an error about the first invalid label selector.
 func ValidateResource(selectors []policyv1alpha1.ResourceSelector) error {
 	for i := range selectors {
 		if _, err := metav1.LabelSelectorAsSelector(selectors[i].LabelSelector); err != nil {
@@ -91,9 +90,9 @@ func match(s *policyv1alpha1.ResourceSelector, t Target) Priority {
 	return NoMatch
 }
 
-// matchLabels evaluates a label selector once. What does not match is told without parsing it, whatever else is
-// wrong with it: an invalid one picks nothing either. Of most that match there is nothing to parse: a key or value
-// that is no label equals no label.
+// matchLabels evaluates a label selector once. A mismatch is returned without validating the rest: an invalid
+// selector matches nothing either. Most matching selectors need no validation: an invalid key or value equals no
+// label.
 func matchLabels(s *metav1.LabelSelector, set map[string]string) bool {
 	for key, want := range s.MatchLabels {
 		if got, ok := set[key]; !ok || got != want {
@@ -112,7 +111,7 @@ func matchLabels(s *metav1.LabelSelector, set map[string]string) bool {
 	return err == nil
 }
 
-// holds says whether an expression holds, if it is valid.
+// holds returns whether an expression is valid and holds.
 func holds(e *metav1.LabelSelectorRequirement, set map[string]string) bool {
 	got, has := set[e.Key]
 	switch e.Operator {

@@ -78,7 +78,8 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// TestExpressionsAreEvaluatedAsTheAPIDoes compares with the selector that apimachinery makes; what that refuses picks nothing.
+// TestExpressionsAreEvaluatedAsTheAPIDoes compares with apimachinery's selectors; a selector that those reject
+// matches nothing.
 func TestExpressionsAreEvaluatedAsTheAPIDoes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -123,7 +124,7 @@ func TestValidateResourceNamesTheSelector(t *testing.T) {
 	g.Expect(selector.ValidateResource([]policyv1alpha1.ResourceSelector{good, bad})).To(MatchError(ContainSubstring("resourceSelectors[1].labelSelector")))
 }
 
-// FuzzResource holds the short way for label selectors to what Kubernetes says.
+// FuzzResource compares the fast path for label selectors with Kubernetes'.
 func FuzzResource(f *testing.F) {
 	f.Add("app", "web", "app", "web", "In", "web")
 	f.Add("app", "web", "app", "db", "NotIn", "web")
@@ -147,8 +148,8 @@ func FuzzResource(f *testing.F) {
 		parsed, err := metav1.LabelSelectorAsSelector(s)
 		switch {
 		case err != nil && (operator != "" || wantKey != key):
-			// Where the selector is invalid only by the form of a label that no object can
-			// have, the short way may say yes to an object that has it all the same.
+			// If the selector is invalid only because no object can have a label of that form, the fast path may
+			// match an object that has the label nevertheless.
 			NewWithT(t).Expect(got).To(Equal(selector.NoMatch))
 		case err == nil && parsed.Matches(labels.Set(target.Labels)):
 			NewWithT(t).Expect(got).To(Equal(selector.MatchLabelSelector))

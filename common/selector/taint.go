@@ -11,21 +11,21 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// TaintPolicy is a ClusterTaintPolicy made ready to be matched with clusters.
+// TaintPolicy is a compiled ClusterTaintPolicy.
 type TaintPolicy struct {
-	// Policy is the policy that was compiled. It is not to be changed.
+	// Policy is the policy that was compiled. It must not be modified.
 	Policy  *policyv1alpha1.ClusterTaintPolicy
 	matcher ClusterMatcher
 }
 
-// InvalidTaintPolicy is a policy that cannot be acted on.
+// InvalidTaintPolicy is a policy that cannot be compiled.
 type InvalidTaintPolicy struct {
 	Policy *policyv1alpha1.ClusterTaintPolicy
 	Err    error
 }
 
-// CompileTaintPolicies makes policies ready, but for those that are being deleted, in the order in
-// which they act: the oldest first, and those after one see what it did.
+// CompileTaintPolicies compiles policies, without those being deleted, in the order in which they act: oldest first,
+// each seeing the effect of those before.
 func CompileTaintPolicies(list []policyv1alpha1.ClusterTaintPolicy) ([]TaintPolicy, []InvalidTaintPolicy) {
 	var out []TaintPolicy
 	var invalid []InvalidTaintPolicy
@@ -47,7 +47,8 @@ func CompileTaintPolicies(list []policyv1alpha1.ClusterTaintPolicy) ([]TaintPoli
 	return out, invalid
 }
 
-// TaintPolicyVersions is the same for the same versions of the same policies, in whatever order a cache lists them, and for no others.
+// TaintPolicyVersions returns a text that is the same exactly for the same versions of the same policies, in any
+// order.
 func TaintPolicyVersions(list []policyv1alpha1.ClusterTaintPolicy) string {
 	versions := make([]string, len(list))
 	for i := range list {
@@ -60,18 +61,18 @@ func TaintPolicyVersions(list []policyv1alpha1.ClusterTaintPolicy) string {
 // TaintChange is the effect of a ClusterTaintPolicy on a cluster.
 type TaintChange int
 
-// All changes.
+// Values of TaintChange.
 const (
 	// KeepTaints leaves the taints as they are.
 	KeepTaints TaintChange = iota
-	// AddTaints adds those that are not there.
+	// AddTaints adds the missing taints.
 	AddTaints
-	// RemoveTaints removes those that are there, whoever put them there.
+	// RemoveTaints removes the taints, whoever set them.
 	RemoveTaints
 )
 
-// Change returns what the policy does to a cluster with these conditions: nothing to one that it does
-// not select. If its conditions for adding and for removing hold at once, it removes.
+// Change returns what the policy does to a cluster with these conditions: nothing if it does not select the cluster.
+// If its conditions for adding and for removing both hold, it removes.
 func (p TaintPolicy) Change(c *clusterv1alpha1.Cluster, conditions []metav1.Condition) TaintChange {
 	switch {
 	case !p.matcher.Matches(c):

@@ -2,9 +2,8 @@ package selector
 
 import corev1 "k8s.io/api/core/v1"
 
-// Toleration returns the first toleration that accepts a taint; nil if none does. The rules are
-// those that pods and nodes have: an empty effect accepts every effect, an empty key with the
-// operator Exists every key.
+// Toleration returns the first toleration that tolerates a taint; nil if there is none. The rules are those of pods
+// and nodes: an empty effect tolerates every effect, an empty key with the operator Exists every key.
 func Toleration(tolerations []corev1.Toleration, taint *corev1.Taint) *corev1.Toleration {
 	for i := range tolerations {
 		if tolerates(&tolerations[i], taint) {

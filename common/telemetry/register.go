@@ -6,8 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register makes a metric known and returns it, or the one that another hub or agent of this process has registered under its
-// name: an agent that starts anew goes on with those that are. Without a registry a metric is counted, and nobody sees it.
+// Register registers a metric and returns it, or the one of the same name that another hub or agent of this process
+// has registered: an agent that restarts within the process continues with the existing metrics. Without a registry
+// the metric works but is not exported.
 func Register[C prometheus.Collector](registry prometheus.Registerer, metric C) C {
 	if registry == nil {
 		return metric

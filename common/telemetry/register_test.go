@@ -14,7 +14,7 @@ func counter() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: "restarts_total", Help: "Restarts."})
 }
 
-// value is what a counter has counted.
+// value returns the value of a counter.
 func value(g Gomega, c prometheus.Counter) float64 {
 	out := &dto.Metric{}
 	g.Expect(c.Write(out)).To(Succeed())

@@ -10,8 +10,8 @@ import (
 // Agents is how many minor versions an agent may be older than its hub.
 const Agents = 2
 
-// Skew says what is to be done about an agent of a version at a hub of another, in a sentence; empty
-// if nothing is, or if one of them is no release: who builds from commits knows which.
+// Skew returns advice about the versions of a hub and an agent, as a sentence; empty if they fit, or if one of them
+// is not a release: who builds from commits knows which.
 func Skew(hub, agent string) string {
 	of, ok := release(hub)
 	is, ok2 := release(agent)
@@ -26,15 +26,15 @@ func Skew(hub, agent string) string {
 	return ""
 }
 
-// SkewOf is Skew at the hub that this program is.
+// SkewOf is Skew for this program as the hub.
 func SkewOf(agent string) string {
 	if _, ok := release(agent); !ok {
-		return "" // what this one was built from takes a while to find out
+		return "" // determining this program's own version takes a while
 	}
 	return Skew(Of().Version, agent)
 }
 
-// release reads a version that was tagged; false if it is made of a commit.
+// release parses a tagged version; false for a version made from a commit.
 func release(text string) (*version.Version, bool) {
 	text, _, _ = strings.Cut(text, " ")
 	if !strings.HasPrefix(text, "v") || strings.HasPrefix(text, "v0.0.0-") {

@@ -8,11 +8,11 @@ import (
 
 // Build describes the source that a program was built from.
 type Build struct {
-	// Version is the version of the module: a tag, or a version made of a commit.
+	// Version is the version of the module: a tag, or a version made from a commit.
 	Version string `json:"version"`
-	// Commit is the whole hash; empty if the build did not know it.
+	// Commit is the full hash; empty if the build did not record it.
 	Commit string `json:"commit,omitempty"`
-	// ImageTag is the tag of the container images which `make images` makes of this build.
+	// ImageTag is the tag of the container images that `make images` makes from this build.
 	ImageTag  string `json:"imageTag"`
 	GoVersion string `json:"goVersion"`
 	Platform  string `json:"platform"`
@@ -34,15 +34,15 @@ func Of() Build {
 	return out
 }
 
-// imageTag returns the tag of the images of a version; those of none that is known are the latest.
+// imageTag returns the image tag for a version; latest if the version is unknown.
 func imageTag(version string) string {
 	if version == "" || version == "(devel)" {
 		return "latest"
 	}
-	return strings.ReplaceAll(version, "+", "-") // a tag may not have the former
+	return strings.ReplaceAll(version, "+", "-") // tags may not contain a plus sign
 }
 
-// String is for people.
+// String formats the build for people.
 func (b Build) String() string {
 	if b.Commit == "" {
 		return b.Version + " " + b.GoVersion
@@ -50,16 +50,16 @@ func (b Build) String() string {
 	return b.Version + " commit " + b.Commit + " " + b.GoVersion
 }
 
-// How many characters Short has, and how many of a commit.
+// Maximum lengths in Short, in total and of the commit.
 const (
 	mostVersion = 64
 	mostCommit  = 12
 )
 
-// Short is the version with no more of the commit than tells it from others.
+// Short returns the version with an abbreviated commit.
 func (b Build) Short() string {
 	out := b.Version
-	// A version that was made of a commit names it already.
+	// A version made from a commit already contains it.
 	if commit := b.Commit[:min(mostCommit, len(b.Commit))]; !strings.Contains(out, commit) {
 		out += " " + commit
 	}

@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// lines reads how the lines of clusters are. A hub that has none, or does not let the person see them, is as one of before
-// there were lines: everything else is shown.
+// lines reads the lines of clusters. If the hub has none, or the person may not see them, it returns none, as with an
+// older hub, and everything else is shown.
 func (o *opened) lines(ctx context.Context) map[string]pods.Line {
 	lines, err := o.members.Lines(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func (o *opened) lines(ctx context.Context) map[string]pods.Line {
 	return lines
 }
 
-// Columns of lines, and behind which they are.
+// The columns of lines, and the columns that they follow.
 const (
 	lineColumn      = "LINE"
 	operatorsColumn = "OPERATORS"
@@ -31,8 +31,8 @@ const (
 	remarkColumn    = "REMARK"
 )
 
-// addLines adds what is known of the lines of these clusters to their table; nothing of a hub that has none. A cluster whose line
-// is up was heard from just now, however old its lease is. Of one without, its agent says why.
+// addLines adds the lines of clusters to their table, unless the hub has none. A cluster with an open line was just
+// heard from, however old its lease is. For one without, the agent's own explanation is shown.
 func addLines(t *table.Table, fleet []clusters.Cluster, lines map[string]pods.Line, now time.Time) {
 	if lines == nil || len(lines) == 0 && !slices.ContainsFunc(fleet, func(c clusters.Cluster) bool { return noLine(c) != "" }) {
 		return
@@ -42,9 +42,9 @@ func addLines(t *table.Table, fleet []clusters.Cluster, lines map[string]pods.Li
 	}
 	lag := named(lagColumn)
 	t.Columns = slices.Insert(t.Columns, lag+1, table.Column{Name: lineColumn})
-	operators := named(remarkColumn) // and remarks are behind it
+	operators := named(remarkColumn) // before the remarks
 	t.Columns = slices.Insert(t.Columns, operators, table.Column{Name: operatorsColumn})
-	for i, c := range fleet { // the table has a row for each
+	for i, c := range fleet { // the table has a row for each cluster
 		line, known := lines[c.Name]
 		cell := table.Cell{}
 		why := noLine(c)
@@ -67,7 +67,7 @@ func addLines(t *table.Table, fleet []clusters.Cluster, lines map[string]pods.Li
 	}
 }
 
-// noLine is why the agent of a cluster says that it has no line to the hub; empty if it does not say.
+// noLine returns the agent's own explanation of why it has no line to the hub; empty if there is none.
 func noLine(c clusters.Cluster) string {
 	if c.Report == nil {
 		return ""
@@ -75,7 +75,7 @@ func noLine(c clusters.Cluster) string {
 	return strings.TrimSuffix(prose.OneLine(c.Report.NoLine), ".")
 }
 
-// ago says how long ago a time is that the hub wrote; a dash if it wrote none.
+// ago returns the age of a time that the hub wrote; a dash if there is none.
 func ago(now time.Time, text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -84,7 +84,7 @@ func ago(now time.Time, text string) string {
 	return age(max(now.Sub(at), 0))
 }
 
-// describeLine says how the line of one cluster is.
+// describeLine prints the state of a cluster's line.
 func describeLine(line func(key, format string, args ...any), state pods.LineState, now time.Time) {
 	var parts []string
 	if state.Known {

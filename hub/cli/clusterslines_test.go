@@ -19,7 +19,7 @@ func TestWhyAClusterHasNoLineIsShown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cluster clusters.Cluster
 		lines   map[string]pods.Line
-		line    string // empty if nothing is shown of lines
+		line    string // empty if nothing about lines is shown
 		remark  string
 	}{
 		"a hub that has none, or does not tell": {cluster: clusters.Cluster{Name: "a", Report: off}},

@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// expectDashboard looks at the page to sign in of a hub, whose authority is in a file.
+// expectDashboard loads the sign-in page of a hub whose CA certificate is in a file.
 func expectDashboard(t *testing.T, said, authority string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -35,7 +35,7 @@ func expectDashboard(t *testing.T, said, authority string) {
 	g.Expect(read(t, browser, at+"/")).To(ContainSubstring("Sign in to the hub"))
 }
 
-// read returns what is at an address, whatever the status.
+// read returns the body at an address, whatever the status.
 func read(t *testing.T, browser *http.Client, at string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -44,7 +44,7 @@ func read(t *testing.T, browser *http.Client, at string) string {
 	return do(t, browser, r)
 }
 
-// do sends a request and returns what comes back, whatever the status.
+// do sends a request and returns the body of the response, whatever the status.
 func do(t *testing.T, browser *http.Client, r *http.Request) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -75,7 +75,7 @@ func TestDashboardOnThisMachine(t *testing.T) {
 	u, err := url.Parse(link)
 	g.Expect(err).NotTo(HaveOccurred())
 	code := u.Query().Get("code")
-	// Programs look where a link leads, and browsers load pages ahead: that uses nothing up.
+	// Programs check where a link leads, and browsers prefetch pages: neither may use up the code.
 	head, err := http.NewRequestWithContext(ctx, http.MethodHead, link, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	looked, err := (&http.Client{}).Do(head)

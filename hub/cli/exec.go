@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/people/pods"
 )
 
-// execFlags say what to run, and where.
+// execFlags are the flags of `hub exec`.
 type execFlags struct {
 	reach      reachFlags
 	container  string
@@ -96,7 +96,7 @@ func (f *execFlags) run(ctx context.Context, env Environment, args, words []stri
 	return nil
 }
 
-// none says why there is no pod to run a command in.
+// none says why there is no pod for the command.
 func (f *execFlags) none(r *reached, found []pods.Found) error {
 	var why []string
 	for i := range found {
@@ -118,7 +118,7 @@ func (f *execFlags) none(r *reached, found []pods.Found) error {
 	return fmt.Errorf("%s has no pod to run a command in; %s", r.ref, strings.Join(why, "; "))
 }
 
-// terminal gives the command the terminal of the one who asks, and returns what gives it back.
+// terminal connects the command to the user's terminal, and returns a function that restores the terminal.
 func (f *execFlags) terminal(env Environment, c *pods.Command) (back func(), err error) {
 	in, ok := env.In.(*os.File)
 	if !ok || !f.input || !term.IsTerminal(int(in.Fd())) {
@@ -133,11 +133,11 @@ func (f *execFlags) terminal(env Environment, c *pods.Command) (back func(), err
 	c.TTY, c.Sizes = true, sizes
 	return func() {
 		sizes.end()
-		_ = term.Restore(int(in.Fd()), before) // there is nobody to tell whose terminal is gone
+		_ = term.Restore(int(in.Fd()), before) // the terminal may be gone
 	}, nil
 }
 
-// terminalSizes says how large a terminal is, at first and after each change.
+// terminalSizes returns the size of a terminal, at first and after each change.
 type terminalSizes struct {
 	fd      int
 	changed chan os.Signal
@@ -146,7 +146,7 @@ type terminalSizes struct {
 
 func followSize(of *os.File) *terminalSizes {
 	s := &terminalSizes{fd: int(of.Fd()), changed: make(chan os.Signal, 1), done: make(chan struct{})}
-	s.changed <- syscall.SIGWINCH // its size at first
+	s.changed <- syscall.SIGWINCH // for the initial size
 	signal.Notify(s.changed, syscall.SIGWINCH)
 	return s
 }
@@ -165,7 +165,7 @@ func (s *terminalSizes) Next() *remotecommand.TerminalSize {
 	return &remotecommand.TerminalSize{Width: uint16(width), Height: uint16(height)}
 }
 
-// maxSide is how many columns or lines the protocol can tell.
+// maxSide is the maximum number of columns or rows in the protocol.
 const maxSide = 1<<16 - 1
 
 func (s *terminalSizes) end() {

@@ -9,7 +9,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// readPolicies reads the policies of files.
+// readPolicies reads the policies in files.
 func readPolicies(files []string) ([]policyv1alpha1.Policy, error) {
 	var out []policyv1alpha1.Policy
 	for _, file := range files {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// readFile reads a file that the user names; - is the standard input.
+// readFile reads a file; - means standard input.
 func readFile(file string) ([]byte, error) {
 	if file == "-" {
 		data, err := io.ReadAll(os.Stdin)
@@ -23,14 +23,14 @@ func readFile(file string) ([]byte, error) {
 		}
 		return data, nil
 	}
-	data, err := os.ReadFile(file) //nolint:gosec // It is the file that the user names.
+	data, err := os.ReadFile(file) //nolint:gosec // The user names the file.
 	if err != nil {
 		return nil, fmt.Errorf("reading the file: %w", err)
 	}
 	return data, nil
 }
 
-// eachDocument has f read the YAML documents of a file that are objects.
+// eachDocument calls f for each YAML document in a file that is an object.
 func eachDocument(file string, f func(kind string, document []byte) error) error {
 	data, err := readFile(file)
 	if err != nil {
@@ -52,7 +52,7 @@ func eachDocument(file string, f func(kind string, document []byte) error) error
 			return fmt.Errorf("reading %s: it holds no object in YAML: %w", file, err)
 		}
 		if object.Kind == "" {
-			continue // a comment between two documents
+			continue // only comments
 		}
 		if err := f(object.Kind, document); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
@@ -60,7 +60,7 @@ func eachDocument(file string, f func(kind string, document []byte) error) error
 	}
 }
 
-// readObject reads a file with one object of any kind.
+// readObject reads a file with a single object of any kind.
 func readObject(file string) (*unstructured.Unstructured, error) {
 	var out *unstructured.Unstructured
 	err := eachDocument(file, func(kind string, document []byte) error {
@@ -77,7 +77,7 @@ func readObject(file string) (*unstructured.Unstructured, error) {
 	return out, err
 }
 
-// decodeObject reads an object of any kind.
+// decodeObject decodes an object of any kind.
 func decodeObject(kind string, document []byte) (*unstructured.Unstructured, error) {
 	text, err := yaml.YAMLToJSON(document)
 	if err != nil {

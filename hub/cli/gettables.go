@@ -55,7 +55,7 @@ func replicas(n int32) string {
 	return strconv.Itoa(int(n))
 }
 
-// ownerOf says who has an application.
+// ownerOf returns the policy of an application, or what it is attached to.
 func ownerOf(a *applications.Application) string {
 	switch {
 	case a.Policy.Name != "" && a.Policy.Namespace == "":

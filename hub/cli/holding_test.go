@@ -11,7 +11,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// holding has the agent of edge-1 hold back deletions, and looks where an operator looks first.
+// holding makes edge-1 report that its agent holds back deletions, and checks the commands that an operator runs first.
 func (l *lookout) holding(g *WithT) {
 	ctx := l.t.Context()
 	c := &clusterv1alpha1.Cluster{}

@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/people/view/diff"
 )
 
-// interpretFlags say what to ask, about what, and by which rules.
+// interpretFlags are the flags of `hub interpret`.
 type interpretFlags struct {
 	files     []string
 	operation string
@@ -61,7 +61,7 @@ func newInterpret(env Environment) *cobra.Command {
 	fs.StringVar(&f.status, "status-file", "", "file with what the members reported: a list of items as in a binding's status.aggregatedStatus, or a binding")
 	fs.Int32Var(&f.replicas, "desired-replica", 0, "how many replicas to set")
 	if err := cmd.RegisterFlagCompletionFunc("operation", cobra.FixedCompletions(operationNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag is the one above
+		panic(err) // cannot happen: the flag is defined above
 	}
 	return cmd
 }
@@ -82,7 +82,7 @@ func operationsHelp() string {
 	return strings.TrimRight(out.String(), "\n")
 }
 
-// runCheck compiles the scripts, and says what is wrong with each.
+// runCheck compiles the scripts, and prints the problems of each.
 func (f *interpretFlags) runCheck(env Environment, operation bool) error {
 	if operation || f.desired != "" || f.observed != "" || f.status != "" || f.diff {
 		return errors.New("--check asks nothing: use it with -f alone")
@@ -174,8 +174,8 @@ func (f *interpretFlags) run(ctx context.Context, env Environment, replicas bool
 	return nil
 }
 
-// rules returns who answers a question: the first layer with a rule, as in the hub and the
-// agents. It says who that is.
+// rules returns the interpreter for a question: the first layer with a rule, as on the hub and the agents. It also
+// prints which layer that is.
 func (f *interpretFlags) rules(env Environment, q interpreter.Question) (interpreter.Interpreter, error) {
 	scripts := vm.Options{Print: func(line string) { _, _ = fmt.Fprintln(env.Err, line) }}
 	layers, err := store.Layers(scripts)
@@ -208,7 +208,7 @@ func (f *interpretFlags) rules(env Environment, q interpreter.Question) (interpr
 	return nil, fmt.Errorf("%w; without one, the hub and the agents leave %s", interpreter.NoRule(q.Object, q.Operation), withoutRule(q.Operation))
 }
 
-// withoutRule says what becomes of a kind that has no rule.
+// withoutRule says what happens to kinds without a rule.
 func withoutRule(op interpreter.Operation) string {
 	switch op {
 	case interpreter.InterpretReplica, interpreter.InterpretComponent:

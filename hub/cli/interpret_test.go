@@ -50,7 +50,7 @@ spec:
         end
 `
 
-// websites writes the files that the tests below name.
+// websites writes the files that the tests below refer to.
 func websites(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -71,7 +71,7 @@ func websites(t *testing.T) string {
 	return folder
 }
 
-// interpret runs the command in a folder: arguments that name a file of it are its path.
+// interpret runs the command in a folder: an argument that names a file in it is replaced by its path.
 func interpret(t *testing.T, folder, line string) (e *execution, status int) {
 	t.Helper()
 	args := []string{"interpret"}
@@ -179,7 +179,7 @@ func TestInterpretChecksEveryScript(t *testing.T) {
 	g.Expect(status).To(BeZero(), "one that is not used is no mistake: %s", e.err.String())
 }
 
-// TestInterpretTheTutorial runs what the README shows.
+// TestInterpretTheTutorial runs the commands shown in the README.
 func TestInterpretTheTutorial(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// Flags that name what is asked about.
+// The flags for the objects in question.
 const (
 	desiredFlag  = "--desired-file"
 	observedFlag = "--observed-file"
@@ -41,7 +41,7 @@ func inputsOf(op interpreter.Operation) []string {
 	}
 }
 
-// question reads what is asked; replicas says whether their number is given.
+// question reads the question from the flags; replicas says whether the number of replicas was given.
 func (f *interpretFlags) question(replicas bool) (interpreter.Question, error) {
 	var q interpreter.Question
 	i := slices.IndexFunc(interpreter.Operations(), func(op interpreter.Operation) bool { return strings.EqualFold(string(op), f.operation) })
@@ -89,7 +89,7 @@ func (f *interpretFlags) read(q *interpreter.Question) (err error) {
 	return err
 }
 
-// readItems reads what members reported.
+// readItems reads the statuses that members reported.
 func readItems(file string) ([]workv1alpha2.AggregatedStatusItem, error) {
 	data, err := readFile(file)
 	if err != nil {
@@ -107,7 +107,7 @@ func readItems(file string) ([]workv1alpha2.AggregatedStatusItem, error) {
 	return b.Status.AggregatedStatus, nil
 }
 
-// readCustomizations reads files that hold nothing else.
+// readCustomizations reads files that contain only customizations.
 func readCustomizations(files []string) ([]configv1alpha1.ResourceInterpreterCustomization, error) {
 	var out []configv1alpha1.ResourceInterpreterCustomization
 	for _, file := range files {
@@ -132,7 +132,7 @@ func readCustomizations(files []string) ([]configv1alpha1.ResourceInterpreterCus
 	return out, nil
 }
 
-// byConvention tells the health of kinds that no rule tells it of.
+// byConvention determines health by conventions, for kinds without a rule.
 type byConvention struct{ interpreter.Interpreter }
 
 // Health implements interpreter.Interpreter.

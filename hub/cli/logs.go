@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/hub/people/pods"
 )
 
-// logFlags say which logs to print, and how.
+// logFlags are the flags of `hub logs`.
 type logFlags struct {
 	reach      reachFlags
 	options    pods.LogOptions
@@ -21,7 +21,7 @@ type logFlags struct {
 	prefix     bool
 }
 
-// tailOfMany is how many lines of each container are printed of an application whose logs nobody bounds.
+// tailOfMany is how many lines of each container are printed by default; with --since or for a single pod, all are.
 const tailOfMany = 10
 
 func newLogs(env Environment) *cobra.Command {

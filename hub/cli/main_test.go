@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// output is a buffer that may be read while it is written.
+// output is a buffer that may be read while it is being written.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -46,12 +46,12 @@ type execution struct {
 func (e *execution) run(ctx context.Context, args ...string) int {
 	return Run(ctx, Environment{
 		Out: &e.out, Err: &e.err, Random: rand.Reader, Clock: clock.RealClock{},
-		SetLogger: func(logr.Logger) {}, // many programs in one process
+		SetLogger: func(logr.Logger) {}, // several programs run in one process
 		Getenv:    func(key string) string { return e.env[key] },
 	}, args)
 }
 
-// lastLine is what the program said last.
+// lastLine returns the last line of standard error.
 func (e *execution) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(e.err.String()), "\n")
 	return lines[len(lines)-1]

@@ -20,13 +20,13 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// Names of the files that a conversion is written to.
+// The names of the output files of a conversion.
 const (
 	clustersFile = "clusters.sh"
 	objectsFile  = "objects.yaml"
 )
 
-// migrateFlags say what is converted, and where to.
+// migrateFlags are the common flags of conversions.
 type migrateFlags struct {
 	files   []string
 	output  string
@@ -52,7 +52,7 @@ func (f *migrateFlags) add(flags *pflag.FlagSet, what string) {
 	flags.BoolVar(&f.apply, "apply", false, "create the objects on this hub instead of printing them; what is there and equal is passed over, and what differs is refused")
 }
 
-// read reads all objects of the files.
+// read reads all objects in the files.
 func (f *migrateFlags) read() ([]conversion.Document, error) {
 	var out []conversion.Document
 	for _, name := range f.files {
@@ -77,7 +77,7 @@ func (f *migrateFlags) read() ([]conversion.Document, error) {
 	return out, nil
 }
 
-// below returns the files of YAML and JSON in a directory and what is below it, or the file itself.
+// below returns the YAML and JSON files in a directory tree, or the file itself.
 func below(name string) ([]string, error) {
 	if name == "-" {
 		return []string{name}, nil
@@ -98,8 +98,8 @@ func below(name string) ([]string, error) {
 	return out, nil
 }
 
-// finish says what was found, and writes what came of it or gives it to a hub; nothing if something
-// is refused, unless the rest is wanted.
+// finish prints the findings, and writes the result or applies it to a hub. It does neither if anything is refused,
+// unless the rest is requested.
 func (f *migrateFlags) finish(ctx context.Context, env Environment, hub hubFlags, r conversion.Result) error {
 	if err := report(env, r); err != nil {
 		return err
@@ -122,8 +122,8 @@ func (f *migrateFlags) finish(ctx context.Context, env Environment, hub hubFlags
 	return nil
 }
 
-// write writes what came of a conversion: into files if a directory is named, else to the standard
-// output unless it is given to a hub.
+// write writes the result of a conversion: to files if a directory is given, else to standard output unless it is
+// applied to a hub.
 func (f *migrateFlags) write(env Environment, r conversion.Result) error {
 	if f.apply && f.output == "" {
 		return nil
@@ -143,10 +143,10 @@ func (f *migrateFlags) write(env Environment, r conversion.Result) error {
 	return nil
 }
 
-// progressEvery is after how many objects it is told how many there are.
+// progressEvery is after how many objects progress is printed.
 const progressEvery = 100
 
-// give creates the objects on a hub, with a line for each.
+// give creates the objects on a hub, and prints a line for each.
 func give(ctx context.Context, env Environment, hub hubFlags, r conversion.Result) error {
 	hubClient, err := hub.connect(env)
 	if err != nil {
@@ -171,7 +171,7 @@ func give(ctx context.Context, env Environment, hub hubFlags, r conversion.Resul
 	return nil
 }
 
-// report says what was found.
+// report prints the findings.
 func report(env Environment, r conversion.Result) error {
 	for _, finding := range r.Findings {
 		verdict := "Note: "
@@ -185,7 +185,7 @@ func report(env Environment, r conversion.Result) error {
 	return nil
 }
 
-// encoded is a result as text: the commands, and the objects as YAML.
+// encoded returns a result as text: the commands, and the objects as YAML.
 func encoded(r conversion.Result) (script, objects []byte, err error) {
 	var out bytes.Buffer
 	for _, hint := range r.Hints {
@@ -205,7 +205,7 @@ func encoded(r conversion.Result) (script, objects []byte, err error) {
 	return script, out.Bytes(), nil
 }
 
-// commented are lines as comments of YAML.
+// commented turns lines into YAML comments.
 func commented(lines []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(lines) {
@@ -214,13 +214,13 @@ func commented(lines []byte) []byte {
 	return out
 }
 
-// writeInto writes files into a directory, which is made if it is not there.
+// writeInto writes files to a directory, which it creates if needed.
 func writeInto(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
 	for name, content := range files {
-		// Templates may be Secrets.
+		// Templates may include Secrets.
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func runHub(t *testing.T, args ...string) (status int, result, report string) {
 	return status, e.out.String(), e.err.String()
 }
 
-// tutorial is the folder of the page about migrating.
+// tutorial is the folder of the page on migrating.
 const tutorial = "../../manifests/tutorials/migrating/"
 
 func TestMigrateKarmada(t *testing.T) {
@@ -132,8 +132,8 @@ func TestMigrateKarmada(t *testing.T) {
 	}
 }
 
-// TestMigrateTheTutorial runs what the page shows: each line after a command is printed, in this
-// order, and what is between two of them is left out with an ellipsis.
+// TestMigrateTheTutorial runs the commands shown on the page: each line after a command is printed, in this order; an
+// ellipsis stands for omitted lines.
 func TestMigrateTheTutorial(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(tutorial + "README.md")
@@ -142,7 +142,7 @@ func TestMigrateTheTutorial(t *testing.T) {
 	commands := 0
 	for line := range strings.Lines(string(page)) {
 		if command, shown := strings.CutPrefix(strings.TrimSpace(line), prompt); shown {
-			// What needs a hub is only read: are there such commands and flags?
+			// Commands that need a hub are not run; --help checks that the command and its flags exist.
 			status, _, report := runHub(t, append(strings.Fields(command), "--help")...)
 			NewWithT(t).Expect(status).To(Equal(ExitDone), "%s: %s", command, report)
 		}
@@ -150,7 +150,7 @@ func TestMigrateTheTutorial(t *testing.T) {
 	for block := range strings.SplitSeq(string(page), "```") {
 		lines := strings.Split(strings.TrimSpace(block), "\n")
 		if !strings.HasPrefix(lines[0], prompt+"migrate ") || strings.Contains(lines[0], " --apply") {
-			continue // an --apply needs a hub
+			continue // --apply needs a hub
 		}
 		commands++
 		t.Run(lines[0], func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// callsEnv names the program that TestCallAProgram calls, as a hub that makes a backup does.
+// callsEnv names the program that TestCallAProgram runs, as a hub does for a backup.
 const callsEnv = "FAIRLEAD_TEST_CALLS"
 
 // TestCallAProgram is the hub that TestAProgramEndsWithAHubThatIsKilled kills.
@@ -42,7 +42,7 @@ func TestAProgramEndsWithAHubThatIsKilled(t *testing.T) {
 	g.Expect(hub.Process.Kill()).To(Succeed())
 	g.Expect(hub.Wait()).NotTo(Succeed())
 
-	g.Eventually(func() bool { // nobody may have waited for it
+	g.Eventually(func() bool { // it may be a zombie
 		stat, err := os.ReadFile(filepath.Join("/proc", id, "stat"))
 		return err != nil || bytes.Contains(stat, []byte(") Z "))
 	}).WithTimeout(waitTimeout).Should(BeTrue())

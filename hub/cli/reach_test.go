@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/test/reachable"
 )
 
-// reach tries what goes into members, of which edge-1 is connected. The hub of the test is reached through the stand-in of
-// its members, which has no TLS.
+// reach runs the commands that reach into members; edge-1 is connected. Requests go through the stand-in for the
+// members, which serves without TLS.
 func (l *lookout) reach(g *WithT) {
 	hub := reachable.New(l.t, "edge-1", "default", "web", reachable.InFrontOf(l.t, l.hub.Config))
 	own, err := clientcmd.LoadFromFile(l.hub.Kubeconfig)

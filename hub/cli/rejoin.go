@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// joinedCluster returns a Cluster that a member has joined as.
+// joinedCluster returns a Cluster whose member has joined.
 func joinedCluster(ctx context.Context, hubClient client.Client, name string) (*clusterv1alpha1.Cluster, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster)
@@ -37,8 +37,8 @@ func joinedCluster(ctx context.Context, hubClient client.Client, name string) (*
 	return cluster, nil
 }
 
-// copied says why somebody else may have a copy of the certificate of an agent; empty if nothing says so. The one that was issued
-// last, for whose key a token would be sealed, may be theirs then.
+// copied says why somebody else may have a copy of an agent's certificate; empty if there is no sign of it. The
+// certificate that was issued last, for whose key a token would be sealed, may then be theirs.
 func copied(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster) (string, error) {
 	const denied = "its agent asked for the next one and was denied"
 	if cluster.Annotations[contract.CopiedAnnotation] != "" {
@@ -47,7 +47,7 @@ func copied(ctx context.Context, hubClient client.Client, cluster *clusterv1alph
 	if meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents) {
 		return "several agents pass for the one of this cluster", nil
 	}
-	// A hub of before did not write it onto the Cluster.
+	// An older hub does not record it on the Cluster.
 	request := &certificatesv1.CertificateSigningRequest{}
 	err := hubClient.Get(ctx, client.ObjectKey{Name: contract.RenewalRequest(cluster.Name)}, request)
 	switch {
@@ -64,7 +64,8 @@ func copied(ctx context.Context, hubClient client.Client, cluster *clusterv1alph
 	return "", nil
 }
 
-// callBack lays a token where the agent of a cluster finds it, if the hub knows its key, and says whether it does.
+// callBack stores a token where the agent of a cluster finds it, if the hub knows the agent's key, and says whether it
+// does.
 func callBack(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, token bootstrap.Token, now time.Time) (bool, error) {
 	known := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
 	if known == nil || len(known.Key) == 0 {
@@ -91,7 +92,7 @@ func callBack(ctx context.Context, hubClient client.Client, cluster *clusterv1al
 	if err != nil {
 		return false, fmt.Errorf("calling the agent of cluster %s back: %w", cluster.Name, err)
 	}
-	for key, raw := range calls.Data { // those that nobody came for in time
+	for key, raw := range calls.Data { // expired ones
 		if call, err := bootstrap.ParseRejoinToken(raw); err != nil || !call.Expires.After(now) {
 			delete(calls.Data, key)
 		}

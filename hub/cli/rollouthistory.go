@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/hub/people/view/diff"
 )
 
-// rolloutHistoryFlags say what to show of the revisions of an application.
+// rolloutHistoryFlags are the flags of `hub rollout history`.
 type rolloutHistoryFlags struct {
 	rolloutFlags
 	output   outputFlag
@@ -73,8 +73,7 @@ func (f *rolloutHistoryFlags) run(ctx context.Context, env Environment, args []s
 	return f.output.print(env, listOf(s.Revisions), f.table(env, s))
 }
 
-// contents reads revisions as people read them: values that are secret are masked, so that who sees
-// a difference sees that it is one.
+// contents reads the content of revisions. Secret values are masked such that different values look different.
 func (f *rolloutHistoryFlags) contents(ctx context.Context, env Environment, hub *opened, s *view.Staged, numbers ...int64) ([]view.Revision, error) {
 	key := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(env.Random, key); err != nil {
@@ -92,7 +91,7 @@ func (f *rolloutHistoryFlags) contents(ctx context.Context, env Environment, hub
 	return out, nil
 }
 
-// content shows what a revision consists of.
+// content prints the content of a revision.
 func (f *rolloutHistoryFlags) content(ctx context.Context, env Environment, hub *opened, s *view.Staged) error {
 	found, err := f.contents(ctx, env, hub, s, f.revision)
 	if err != nil {
@@ -105,7 +104,7 @@ func (f *rolloutHistoryFlags) content(ctx context.Context, env Environment, hub 
 	return (&outputFlag{format: format}).encode(env, found[0])
 }
 
-// difference shows how one revision differs from another.
+// difference prints the difference between two revisions.
 func (f *rolloutHistoryFlags) difference(ctx context.Context, env Environment, hub *opened, s *view.Staged) error {
 	found, err := f.contents(ctx, env, hub, s, f.between...)
 	if err != nil {

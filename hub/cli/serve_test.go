@@ -26,10 +26,10 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// waitTimeout is how long a hub may take to start on a machine that does other work too.
+// waitTimeout is how long a hub may take to start on a busy machine.
 const waitTimeout = 2 * time.Minute
 
-// ownAPI returns the program that is the embedded API, and a data directory for it.
+// ownAPI returns the executable of the embedded API, and a data directory for it.
 func ownAPI(t *testing.T) (binary, dir string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -41,7 +41,8 @@ func ownAPI(t *testing.T) (binary, dir string) {
 	return binary, dir
 }
 
-// TestServeWithItsOwnAPI gives a whole hub the flags of kube-apiserver for an issuer, which are enough for its dashboard too.
+// TestServeWithItsOwnAPI runs a whole hub with kube-apiserver's flags for an OIDC issuer, which the dashboard uses as
+// well.
 func TestServeWithItsOwnAPI(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -120,7 +121,7 @@ func TestServeOnAnAPIOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	theirs := cluster.Start(t, cluster.Options{Name: "theirs"})
-	// Nobody takes it for a hub's before it is one.
+	// An API server that no hub was installed into is not taken for a hub's.
 	var early execution
 	g.Expect(early.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", theirs.Kubeconfig)).To(Equal(1))
 	g.Expect(early.lastLine()).To(HavePrefix("Error: the API server that the kubeconfig names is not a hub's"))
@@ -141,7 +142,7 @@ func TestServeOnAnAPIOfSomebodyElse(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Servers).To(ConsistOf(theirs.Config.Host))
 
-	// Another hub of the same API waits until the first one stops.
+	// A second hub on the same API waits until the first one stops.
 	go serve(&second)
 	g.Eventually(second.err.String).WithTimeout(waitTimeout).Should(ContainSubstring("The hub's API"))
 	g.Consistently(second.err.String).WithTimeout(3 * time.Second).ShouldNot(ContainSubstring("Hub is ready"))

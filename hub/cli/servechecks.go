@@ -43,8 +43,7 @@ func (f *serveFlags) checkAddresses() error {
 	return nil
 }
 
-// names returns what must be in the embedded API's certificate beside what it finds out
-// by itself.
+// names returns the names that the embedded API's certificate needs in addition to those that it finds by itself.
 func (f *serveFlags) names() []string {
 	names := slices.Clone(f.tlsSANs)
 	if u, err := url.Parse(f.advertiseURL); err == nil && u.Hostname() != "" {
@@ -83,7 +82,7 @@ func (f *serveFlags) checkPeriods() error {
 	return nil
 }
 
-// checkStorage reads how much of the database a namespace may take.
+// checkStorage parses how much of the database a namespace may use.
 func (f *serveFlags) checkStorage() error {
 	q, err := quantity.Parse(f.storage)
 	if err != nil || q.Sign() < 0 {
@@ -93,7 +92,7 @@ func (f *serveFlags) checkStorage() error {
 	return nil
 }
 
-// compileSkipped reads what is never propagated; expressions match whole names.
+// compileSkipped compiles the exclusions from propagation; expressions match whole names.
 func (f *serveFlags) compileSkipped() error {
 	for _, s := range f.skipped {
 		pattern, err := regexp.Compile("^(?:" + s + ")$")

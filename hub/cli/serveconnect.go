@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/setup"
 )
 
-// connectFlags say where the API of lines is served.
+// connectFlags are the flags for the API of lines.
 type connectFlags struct {
 	enabled bool
 	address string
@@ -33,10 +33,10 @@ func (f *connectFlags) add(fs *pflag.FlagSet) {
 	f.peers.add(fs)
 }
 
-// sharedPort is the port of the Service by which the embedded APIs of several machines find their hubs.
+// sharedPort is the port of the Service through which the embedded APIs of several machines reach their hubs.
 const sharedPort = 443
 
-// complete fills in what is not given, and says what is wrong.
+// complete sets defaults and validates.
 func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) error {
 	if embedded {
 		if f.service != "" {
@@ -44,8 +44,8 @@ func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) er
 		}
 		f.place = connect.Place{Namespace: metav1.NamespaceSystem, Name: connect.EmbeddedService, Loopback: true}
 		if sharesEtcd {
-			// The APIs of all machines are told one Service, which means the hub of its own machine to each. Its port is no
-			// machine's; one that was given is that of hubs of before, whose APIs go by it.
+			// The APIs of all machines share one Service, which each resolves to the hub of its own machine. Its port
+			// belongs to no machine; a given one is for older hubs, whose APIs use it.
 			f.place.Port = sharedPort
 			if _, port, err := net.SplitHostPort(f.address); err == nil && port != "0" {
 				number, err := strconv.ParseUint(port, 10, 16)
@@ -80,14 +80,14 @@ func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) er
 	return nil
 }
 
-// options are the options of the hub; nil serves no lines.
+// options returns the options of the hub; nil means that it serves no lines.
 func (f *connectFlags) options(dataDir string) *setup.ConnectOptions {
 	if !f.enabled {
 		return nil
 	}
 	replica, err := os.Hostname()
 	if err != nil {
-		replica = "hub" // it is for people
+		replica = "hub" // only informative
 	}
 	out := &setup.ConnectOptions{BindAddress: f.address, Service: f.place, Replica: replica, Peers: f.peers.options()}
 	if f.place.Loopback {

@@ -17,23 +17,24 @@ import (
 )
 
 const (
-	// etcdProbeEvery is how often the API is asked whether its etcd answers, and etcdProbeTimeout how long that may take.
+	// etcdProbeEvery is how often the API is asked whether its etcd responds, and etcdProbeTimeout how long that may
+	// take.
 	etcdProbeEvery   = 5 * time.Second
 	etcdProbeTimeout = 4 * time.Second
 )
 
-// errEtcd says what to do about an etcd of somebody else's.
+// errEtcd says what to do about an external etcd.
 var errEtcd = errors.New("the etcd that --etcd-servers names does not answer: look at its members with `etcdctl endpoint health`, " +
 	"and start those that are down; the hub goes on by itself once a majority answers")
 
-// etcdProbe says whether the etcd of the API answers: in the log when that changes, and to whoever asks for /readyz.
+// etcdProbe checks whether the API's etcd responds. It logs changes, and contributes to /readyz.
 type etcdProbe struct {
 	ask    func(context.Context) error
 	clock  clock.WithTicker
 	silent atomic.Bool
 }
 
-// addEtcdProbe has the manager look after the etcd.
+// addEtcdProbe adds the probe to the manager.
 func addEtcdProbe(mgr manager.Manager, cfg *rest.Config, clk clock.WithTicker) error {
 	api, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
@@ -59,7 +60,7 @@ func (p *etcdProbe) Start(ctx context.Context) error {
 	}
 }
 
-// look asks once.
+// look probes once.
 func (p *etcdProbe) look(ctx context.Context) {
 	asking, cancel := context.WithTimeout(ctx, etcdProbeTimeout)
 	defer cancel()
@@ -74,7 +75,7 @@ func (p *etcdProbe) look(ctx context.Context) {
 	ctrl.LoggerFrom(ctx).Info("The etcd answers again")
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: hubs that wait look after it, too.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: hubs that are not the leader probe it, too.
 func (*etcdProbe) NeedLeaderElection() bool { return false }
 
 func (p *etcdProbe) check(*http.Request) error {

@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// issuerFlags say at which issuer people of the dashboard sign in: by default that of the embedded API, whose tokens
-// it accepts.
+// issuerFlags configure the issuer for the dashboard: by default that of the embedded API, whose tokens the API
+// accepts.
 type issuerFlags struct {
 	url         string
 	clientID    string
@@ -22,11 +22,11 @@ type issuerFlags struct {
 	caFile      string
 	scopes      []string
 	redirectURL string
-	// algs are the algs of --oidc-signing-algs.
+	// algs is the value of --oidc-signing-algs.
 	algs []string
 }
 
-// The names of the flags of kube-apiserver that are taken over, and what comes before them in those of the dashboard.
+// The names of kube-apiserver's flags that are also used here, and the prefix for those of the dashboard.
 const (
 	issuerURLFlag   = "oidc-issuer-url"
 	clientIDFlag    = "oidc-client-id"
@@ -44,7 +44,7 @@ func (f *issuerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.redirectURL, "dashboard-oidc-redirect-url", "", "https://HOST[:PORT]"+auth.CallbackPath+" to which the issuer sends people back (default: at the name by which they call, if the dashboard's certificate is for it)")
 }
 
-// given names a flag of these that was given; empty if none was.
+// given returns the name of one of these flags that was set; empty if none was.
 func (f *issuerFlags) given(fs *pflag.FlagSet) (name string) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&issuerFlags{}).add(own)
@@ -56,7 +56,7 @@ func (f *issuerFlags) given(fs *pflag.FlagSet) (name string) {
 	return name
 }
 
-// complete fills in what the flags of the embedded API say, and says what is wrong.
+// complete copies missing settings from the flags of the embedded API, and validates.
 func (f *issuerFlags) complete(fs *pflag.FlagSet, embedded bool) error {
 	name := f.given(fs)
 	for _, one := range []struct {
@@ -82,14 +82,14 @@ func (f *issuerFlags) complete(fs *pflag.FlagSet, embedded bool) error {
 	case embedded && !fs.Changed(issuerURLFlag) && !fs.Changed("authentication-config"):
 		return errors.New("--dashboard-oidc-issuer-url needs --oidc-issuer-url or --authentication-config as well: the embedded API would refuse whom the dashboard sends")
 	case f.clientID == "" && name == "":
-		return nil // the API server says what is missing
+		return nil // the API server reports what is missing
 	case f.clientID == "":
 		return errors.New("--dashboard-oidc-issuer-url needs --dashboard-oidc-client-id: as whom the issuer knows the dashboard")
 	}
 	if err := f.checkRedirectURL(); err != nil {
 		return err
 	}
-	_, err := f.issuer(clock.RealClock{}) // better now than after the API is up
+	_, err := f.issuer(clock.RealClock{}) // validate now rather than after the API has started
 	return err
 }
 
@@ -104,7 +104,7 @@ func (f *issuerFlags) checkRedirectURL() error {
 	return nil
 }
 
-// issuer returns the one at which people sign in; nil if there is none.
+// issuer returns the issuer for the dashboard; nil if there is none.
 func (f *issuerFlags) issuer(c clock.PassiveClock) (*issuer.Issuer, error) {
 	if f.url == "" {
 		return nil, nil

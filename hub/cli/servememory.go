@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// heapPeriod is how often it is looked how much lives in the heap, which grows slowly.
+	// heapPeriod is how often the live heap is measured, which grows slowly.
 	heapPeriod = 5 * time.Second
-	// heapStep is by how many percent its growth must differ to be set: all goroutines stop for that.
+	// heapStep is the least change in percent that is applied: each change stops all goroutines.
 	heapStep = 5
 )
 
-// followHeap has the heap of this process grow as memory.Percent says until the context ends. Who set $GOGC knows better: then it does
-// nothing.
+// followHeap keeps the GOGC percentage of this process at the value of memory.Percent until the context ends. It does
+// nothing if $GOGC is set.
 func followHeap(ctx context.Context, env Environment) {
 	if env.Getenv("GOGC") != "" {
 		return
@@ -37,7 +37,7 @@ func followHeap(ctx context.Context, env Environment) {
 	}
 }
 
-// liveHeap is how much of the heap the last search for garbage found in use.
+// liveHeap returns the live heap after the last garbage collection.
 func liveHeap() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

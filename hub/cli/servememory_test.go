@@ -12,7 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// heapGrowth is by how many percent the heap of this process grows until the next search for garbage.
+// heapGrowth returns the current GOGC: by how many percent the heap grows until the next garbage collection.
 func heapGrowth() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(sample)
@@ -26,7 +26,7 @@ func TestALargeHeapGrowsByLess(t *testing.T) { //nolint:paralleltest // There is
 	gogc := "80"
 	env := Environment{Clock: now, Getenv: func(name string) string { return map[string]string{"GOGC": gogc}[name] }}
 
-	large := make([]byte, 640<<20) // takes no memory: nobody writes to it
+	large := make([]byte, 640<<20) // takes no memory, since it is never written
 	runtime.GC()
 	over, end := context.WithCancel(t.Context())
 	end()

@@ -13,14 +13,14 @@ import (
 	"fairlead.dev/hub/setup"
 )
 
-// peerFlags say how the hubs of an API find each other.
+// peerFlags configure how the hubs of an API find each other.
 type peerFlags struct {
 	address   string
 	advertise string
 	used      bool
 }
 
-// noPeers is the address at which no other hub is listened for.
+// noPeers is the address that disables other hubs.
 const noPeers = "0"
 
 func (f *peerFlags) add(fs *pflag.FlagSet) {
@@ -29,7 +29,7 @@ func (f *peerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.advertise, "peer-advertise-address", "", "HOST or HOST:PORT by which they find it (default: an address of this machine)")
 }
 
-// complete says what is wrong, given whether there may be other hubs and lines.
+// complete validates, given whether there may be other hubs and lines.
 func (f *peerFlags) complete(leaderElect, lines bool) error {
 	f.used = leaderElect && lines && f.address != noPeers
 	if f.address != noPeers {
@@ -47,7 +47,7 @@ func (f *peerFlags) complete(leaderElect, lines bool) error {
 	return nil
 }
 
-// options are the options of the hub; nil is a hub that looks for no others.
+// options returns the options of the hub; nil means that it does not look for others.
 func (f *peerFlags) options() *setup.PeerOptions {
 	if !f.used {
 		return nil

@@ -80,7 +80,7 @@ func TestTokenCreatePrintsACommandThatWorksAtOnce(t *testing.T) {
 	})
 }
 
-// request asks for the certificate of an agent; nobody signs it here.
+// request is a certificate request of an agent; nobody signs it in this test.
 const request = `-----BEGIN CERTIFICATE REQUEST-----
 MIIBATCBqAIBADBGMR4wHAYDVQQKDBVzeXN0ZW06a2FybWFkYTphZ2VudHMxJDAi
 BgNVBAMMG3N5c3RlbTprYXJtYWRhOmFnZW50OmVkZ2UtMTBZMBMGByqGSM49AgEG

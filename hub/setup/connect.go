@@ -20,24 +20,25 @@ import (
 	"fairlead.dev/hub/fleet/connect"
 )
 
-// ConnectOptions say where the API of lines is served.
+// ConnectOptions says where the API of lines is served.
 type ConnectOptions struct {
 	// BindAddress is where the hub listens for API servers.
 	BindAddress string
-	// Service is where an API server finds that. A Service on this machine is made, and has the port on which the hub listens.
+	// Service is where API servers reach BindAddress. For a loopback Place with port 0, the port on which the hub listens is used.
 	Service connect.Place
-	// AddressFile is where an embedded API reads at what address the hub of its machine listens; empty for any other API.
+	// AddressFile is the file from which the embedded API of this machine reads the address on which the hub listens; empty for any other
+	// API.
 	AddressFile string
-	// Replica is the name of this replica of the hub where there are no others.
+	// Replica is the name of this replica if there are no others.
 	Replica string
-	// Peers say how the replicas of the hub find each other; nil if each is to know its own lines only.
+	// Peers says how the replicas of the hub find each other; nil if each knows only its own lines.
 	Peers *PeerOptions
 }
 
-// installEvery is how often it is tried to have the API server forward requests.
+// installEvery is the interval between attempts to make the API server forward requests, or to undo that.
 const installEvery = 5 * time.Second
 
-// serveLines adds the server of lines to the manager: every replica has one.
+// serveLines adds the server of lines to the manager. Every replica has one.
 func serveLines(ctx context.Context, mgr manager.Manager, o Options, open *allLines) error {
 	if o.Connect == nil {
 		return removeLines(mgr, o)
@@ -73,7 +74,7 @@ func serveLines(ctx context.Context, mgr manager.Manager, o Options, open *allLi
 	return mgr.Add(runnable{run: func(ctx context.Context) error { return runLines(ctx, o, hub, server) }})
 }
 
-// removeLines has the hub that works remove what one that served lines had the API server forward.
+// removeLines makes the leader remove what an earlier hub, which served lines, installed for the API server to forward requests.
 func removeLines(mgr manager.Manager, o Options) error {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -102,7 +103,7 @@ func removeLines(mgr manager.Manager, o Options) error {
 	}})
 }
 
-// runLines serves lines once the API server knows where.
+// runLines makes the API server forward requests to this hub, and then serves lines.
 func runLines(ctx context.Context, o Options, hub client.Client, server *connect.Server) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.Connect.BindAddress)

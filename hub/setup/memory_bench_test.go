@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// BenchmarkCacheMemory is what the hub's cache holds in memory when nothing is going on: for each object of a kind, alone, and of
-// a whole fleet. `go test -bench CacheMemory -benchtime 1x -memprofile p -memprofilerate 4096` shows what of it.
+// BenchmarkCacheMemory measures the memory of the hub's idle cache: for each object of a kind, alone, and of a whole fleet.
+// `go test -bench CacheMemory -benchtime 1x -memprofile p -memprofilerate 4096` shows the details.
 func BenchmarkCacheMemory(b *testing.B) {
 	for _, size := range []filled.Fleet{{Clusters: 5000, Bindings: 50000}} {
 		byKind := map[string][]client.Object{}
@@ -28,7 +28,7 @@ func BenchmarkCacheMemory(b *testing.B) {
 	}
 }
 
-// hold reports what a cache of objects holds.
+// hold reports the memory of a cache of objects.
 func hold(b *testing.B, objects []client.Object) {
 	b.Helper()
 	var held uint64
@@ -42,7 +42,7 @@ func hold(b *testing.B, objects []client.Object) {
 	b.ReportMetric(float64(held)/float64(len(objects)), "B/object")
 }
 
-// inUse is what lives in memory.
+// inUse returns the live heap size.
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC()

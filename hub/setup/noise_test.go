@@ -39,7 +39,7 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.all.Write(p)
 }
 
-// lines returns those that say something.
+// lines returns the lines that contain something.
 func (l *logged) lines(something string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,8 +52,8 @@ func (l *logged) lines(something string) []string {
 	return out
 }
 
-// TestAHealthyHubRunsAllStagesLogsNoErrorAndStops has kinds and namespaces come and go below a hub that works. It is
-// not parallel: the log is that of the process.
+// TestAHealthyHubRunsAllStagesLogsNoErrorAndStops creates and deletes kinds and namespaces while a hub runs. It is not parallel, because
+// the log is that of the process.
 func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 	g := NewWithT(t)
 	log := &logged{}
@@ -94,7 +94,7 @@ func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 	}
 	create(builder.MakeCluster("edge-1").Obj())
 
-	// A policy names a kind that is yet to come, and goes on naming it when it went.
+	// A policy names a kind before it is defined, and still after its definition was deleted.
 	wide := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "shops"}}
 	wide.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "example.com/v1", Kind: "Shop"}}
 	create(wide)

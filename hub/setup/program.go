@@ -8,16 +8,15 @@ import (
 	"os"
 )
 
-// programHash returns a hash of the running program itself: what another build does may differ, even where its version
-// does not. The program is read for that.
+// programHash returns a hash of the running executable: another build may behave differently, even if its version is the same.
 func programHash() (string, error) {
-	f, err := os.Open("/proc/self/exe") // it is this one also after the file was replaced
+	f, err := os.Open("/proc/self/exe") // still the running executable after its file was replaced
 	if err != nil {
 		path, errPath := os.Executable()
 		if errPath != nil {
 			return "", fmt.Errorf("finding the running program: %w", errPath)
 		}
-		if f, err = os.Open(path); err != nil { //nolint:gosec // It is the running program.
+		if f, err = os.Open(path); err != nil { //nolint:gosec // The path is that of the running program.
 			return "", fmt.Errorf("opening the running program: %w", err)
 		}
 	}

@@ -22,29 +22,29 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/view"
 )
 
-// PeerOptions say how the replicas of a hub find each other.
+// PeerOptions says how the replicas of a hub find each other.
 type PeerOptions struct {
 	// Host is the name of this machine.
 	Host string
-	// BindAddress is IP:PORT where the others call this replica.
+	// BindAddress is the IP:PORT on which this replica listens for the others.
 	BindAddress string
-	// AdvertiseAddress is HOST or HOST:PORT by which they find it; empty is an address of this machine.
+	// AdvertiseAddress is the HOST or HOST:PORT by which the others reach it; empty means an address of this machine.
 	AdvertiseAddress string
 }
 
-// allLines are the lines of this replica of the hub and of the others.
+// allLines is the lines of this replica of the hub and of the others.
 type allLines struct {
 	*lines.Registry
 
-	// peers are the others; nil if there are none.
+	// peers are the other replicas; nil if there are none.
 	peers *peers.Peers
-	// server serves the lines of this one, once it is there.
+	// server serves the lines of this replica; nil until it is made.
 	server atomic.Pointer[connect.Server]
-	// alone says that there are no others, so that agents need not renew their leases.
+	// alone says that there are no other replicas, so that agents need not renew their leases.
 	alone bool
 }
 
-// newLines returns the lines of a hub, of which there are none yet.
+// newLines returns the lines of a hub, initially without any.
 func newLines(mgr manager.Manager, o Options) (*allLines, error) {
 	all := &allLines{Registry: lines.New(), alone: !o.LeaderElection}
 	if o.Connect == nil || o.Connect.Peers == nil || !o.LeaderElection {
@@ -73,7 +73,7 @@ func newLines(mgr manager.Manager, o Options) (*allLines, error) {
 	return all, nil
 }
 
-// forwarded answers what another replica forwards.
+// forwarded serves requests that another replica forwards.
 func (a *allLines) forwarded(w http.ResponseWriter, r *http.Request) {
 	server := a.server.Load()
 	if server == nil {
@@ -83,14 +83,14 @@ func (a *allLines) forwarded(w http.ResponseWriter, r *http.Request) {
 	server.ServePeer(w, r)
 }
 
-// tellPresence tells agents by what to show that they are there.
+// tellPresence tells the connected agents by what to show that they are alive: their line or their lease.
 func (a *allLines) tellPresence(ctx context.Context, presence string) {
 	if server := a.server.Load(); server != nil {
 		server.TellPresence(ctx, presence)
 	}
 }
 
-// replica is the name of this replica, if it has one of its own.
+// replica returns the ID of this replica among its peers; otherwise if it has none.
 func (a *allLines) replica(otherwise string) string {
 	if a.peers == nil {
 		return otherwise
@@ -98,7 +98,7 @@ func (a *allLines) replica(otherwise string) string {
 	return a.peers.ID()
 }
 
-// others are the other replicas, as the server of lines needs them; nil if there are none.
+// others returns the other replicas for the server of lines; nil, rather than an interface with a nil pointer, if there are none.
 func (a *allLines) others() connect.Peers {
 	if a.peers == nil {
 		return nil
@@ -106,7 +106,7 @@ func (a *allLines) others() connect.Peers {
 	return a.peers
 }
 
-// presence is by what agents are to show that they are there. Lines do only where the replica that works knows of them.
+// presence returns by what agents must show that they are alive. A line suffices only if the leader knows the lines of all replicas.
 func (a *allLines) presence() string {
 	switch {
 	case a.peers != nil:

@@ -20,33 +20,32 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// mostShared is how many values of each sort a sharer keeps. When there are more it begins anew: what is shared by then stays so.
+// mostShared is how many values of each sort a sharer keeps. When there are more it starts anew; objects that share a value go on doing so.
 const mostShared = 2048
 
-// mostText is how many bytes of text a value may have that is kept although it may be that of one object only: what is kept outlives
-// the objects that had it.
+// mostText bounds the text of a shared value that may occur in one object only, in bytes: a value that is kept outlives its objects.
 const mostText = 1024
 
-// sharer has one copy in memory of what thousands of objects of a cache say alike: each is decoded by itself, and would have its own.
-// What is in a cache is never changed. It is safe for use by many goroutines.
+// sharer deduplicates equal values of the thousands of objects in a cache, which would otherwise each have their own decoded copy. Sharing
+// is safe because cached objects are never modified. It is safe for concurrent use.
 type sharer struct {
 	placements shared[*policyv1alpha1.Placement]
 	requests   shared[*workv1alpha2.ReplicaRequirements]
 	apis       shared[[]clusterv1alpha1.APIEnablement]
 	rules      shared[[]rbacv1.PolicyRule]
-	// metadata are labels and annotations: Go has room for eight in each map, 336 bytes.
+	// metadata shares labels and annotations: Go allocates at least eight slots for each map, 336 bytes.
 	metadata shared[map[string]string]
 	statuses shared[*runtime.RawExtension]
 }
 
-// shared has values by a hash of what they say.
+// shared holds values by a hash of their contents.
 type shared[T any] struct {
 	mu   sync.Mutex
 	seed maphash.Seed
 	has  map[uint64]T
 }
 
-// one returns the value that is kept of those that are equal to v, by their JSON.
+// one returns the shared value that equals v, hashed by its JSON.
 func (s *shared[T]) one(v T) T {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -55,7 +54,7 @@ func (s *shared[T]) one(v T) T {
 	return s.keep(v, func(seed maphash.Seed) uint64 { return maphash.Bytes(seed, raw) }, func(known T) bool { return apiequality.Semantic.DeepEqual(known, v) })
 }
 
-// keep returns the value that is kept of those that have a hash and are equal to v.
+// keep returns the shared value with this hash that equals v; if there is none, v is shared from now on.
 func (s *shared[T]) keep(v T, hash func(maphash.Seed) uint64, equal func(known T) bool) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +72,7 @@ func (s *shared[T]) keep(v T, hash func(maphash.Seed) uint64, equal func(known T
 	return v
 }
 
-// share has an object that was just decoded use what others have already.
+// share replaces values of a newly decoded object by equal shared ones.
 func (s *sharer) share(obj any) {
 	if o, ok := obj.(metav1.ObjectMetaAccessor); ok {
 		if m, ok := o.GetObjectMeta().(*metav1.ObjectMeta); ok {
@@ -126,7 +125,7 @@ func (s *sharer) binding(spec *workv1alpha2.ResourceBindingSpec, status *workv1a
 	}
 }
 
-// status shares what a cluster reports of an object: of most it is that all is well.
+// status shares the status that a cluster reports of an object, which is equal for most healthy ones.
 func (s *sharer) status(status *runtime.RawExtension) *runtime.RawExtension {
 	if status == nil || status.Object != nil || len(status.Raw) > mostText {
 		return status
@@ -135,7 +134,7 @@ func (s *sharer) status(status *runtime.RawExtension) *runtime.RawExtension {
 		func(known *runtime.RawExtension) bool { return bytes.Equal(known.Raw, status.Raw) })
 }
 
-// alike says whether many objects have a label or an annotation with the same value.
+// alike returns whether many objects have the same value for a label or an annotation.
 func alike(key string) bool {
 	switch key {
 	case contract.PropagationPolicyPermanentIDLabel, contract.ClusterPropagationPolicyPermanentIDLabel,
@@ -148,7 +147,7 @@ func alike(key string) bool {
 	}
 }
 
-// objectMeta shares the namespace of an object, its labels and annotations, the keys of these, and of their values those that are alike.
+// objectMeta shares the namespace, finalizers, owner kinds, labels and annotations of an object.
 func (s *sharer) objectMeta(m *metav1.ObjectMeta) {
 	same(&m.Namespace)
 	for i := range m.Finalizers {
@@ -160,7 +159,8 @@ func (s *sharer) objectMeta(m *metav1.ObjectMeta) {
 	m.Labels, m.Annotations = s.texts(m.Labels), s.texts(m.Annotations)
 }
 
-// texts returns a map of the same: that of another object, or a new one, since a key that is there already stays as it is.
+// texts returns an equal map: a shared one, or a new one with shared keys and values. It cannot modify the old map, because assigning to an
+// existing key does not replace the key's string.
 func (s *sharer) texts(in map[string]string) map[string]string {
 	if len(in) == 0 {
 		return nil
@@ -179,7 +179,7 @@ func (s *sharer) texts(in map[string]string) map[string]string {
 		return out
 	}
 	return s.metadata.keep(out, func(seed maphash.Seed) uint64 {
-		var sum uint64 // in whatever order
+		var sum uint64 // independent of the order
 		for key, value := range out {
 			sum += maphash.Comparable(seed, [2]string{key, value})
 		}
@@ -194,7 +194,7 @@ func shareConditions(conditions []metav1.Condition) {
 	}
 }
 
-// same replaces texts by those that are shared.
+// same replaces strings by shared ones.
 func same(texts ...*string) {
 	for _, text := range texts {
 		if *text != "" {

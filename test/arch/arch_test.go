@@ -1,6 +1,5 @@
-// Package arch holds the import rules that a linter cannot express: what a binary
-// links, what a core package reaches, and which stages know each other. It holds, too, where
-// packages say what they are.
+// Package arch tests import rules that a linter cannot express: the modules linked into a binary, the packages
+// reachable from a core package, and dependencies between stages. It also tests where package comments are.
 package arch
 
 import (
@@ -15,19 +14,19 @@ import (
 	"testing"
 )
 
-// pkg is what `go list` says of a package.
+// pkg is the output of `go list` for a package.
 type pkg struct {
 	ImportPath, Dir        string
 	GoFiles, Imports, Deps []string
 }
 
-// TestPackageComments holds where a package says what it is: in doc.go if it has several files, in its
-// one file otherwise.
+// TestPackageComments checks that a package's comment is in doc.go if it has several files, and otherwise in its only
+// file.
 func TestPackageComments(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t, strings.TrimSpace(string(run(t, "list", "-m")))) {
 		if len(p.GoFiles) == 0 {
-			continue // it is all tests
+			continue // it has only tests
 		}
 		want := "doc.go"
 		if len(p.GoFiles) == 1 {
@@ -49,21 +48,20 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// place is where a package sits in the tree. hub/flow/scheduler/assign is
-// {hub, flow, scheduler, core}, agent/execution is {agent, "", execution}.
+// place is the location of a package in the tree. hub/flow/scheduler/assign is {hub, flow, scheduler, core},
+// agent/execution is {agent, "", execution}.
 type place struct {
 	component, group, stage string
 	core                    bool
 }
 
-// unreachable lists packages that no core package may reach, directly or through
-// others, and why.
+// unreachable lists packages that core packages must not reach, directly or indirectly, with the reason.
 var unreachable = map[string]string{
 	"k8s.io/client-go/rest":                     "it can dial an API server",
 	"sigs.k8s.io/controller-runtime/pkg/client": "it can dial an API server",
 }
 
-// heavy lists modules that must never enter the main module, and why.
+// heavy lists modules that must never enter the main module, with the reason.
 var heavy = map[string]string{
 	"k8s.io/kubernetes": "it belongs into the nested module hub/machinery/controlplane",
 	"go.etcd.io/etcd":   "it belongs into the nested module hub/machinery/controlplane",
@@ -117,7 +115,7 @@ func crosses(from, to string) bool {
 	return false
 }
 
-// TestSideways holds who may import whom: of the tree alone it would not be known that the rules refuse anything.
+// TestSideways tests the rules themselves: the tree alone does not show that they reject anything.
 func TestSideways(t *testing.T) {
 	t.Parallel()
 	const module = "fairlead.dev"
@@ -164,7 +162,8 @@ var groups = map[string]func(to place) bool{
 // assembly are the parts of a component that may know all its stages.
 var assembly = map[string]bool{"": true, "setup": true, "cli": true}
 
-// sideways reports whether one stage imports what is another's, or the setup of all of them what the commands are made of.
+// sideways reports whether one stage imports packages of another, or the setup of all of them imports the commands'
+// packages.
 func sideways(from, to place) bool {
 	if from.component != to.component || (from.component != "hub" && from.component != "agent") {
 		return false
@@ -181,7 +180,7 @@ func sideways(from, to place) bool {
 	return true
 }
 
-// locate says where a package sits; nowhere if it is not ours.
+// locate returns the place of a package; the zero place if it is not ours.
 func locate(module, path string) place {
 	rel, ours := strings.CutPrefix(path, module+"/")
 	if !ours {
@@ -198,7 +197,7 @@ func locate(module, path string) place {
 	return p
 }
 
-// head is the first of some, or nothing.
+// head returns the first element, or the zero value.
 func head(parts []string) string {
 	if len(parts) == 0 {
 		return ""

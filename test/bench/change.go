@@ -1,6 +1,6 @@
 package main
 
-// change is what is done to templates.
+// change is an operation on templates.
 type change string
 
 const (
@@ -11,36 +11,36 @@ const (
 
 func changes() []change { return []change{creation, update, removal} }
 
-// step is one on the way of a change, in the order in which they come.
+// step is a stage of a change's way, in order.
 type step int
 
 const (
-	// written : the API server has answered the author.
+	// written : the API server has answered the author's request.
 	written step = iota
-	// bound : the binding shows the change.
+	// bound : the binding has the change.
 	bound
 	// placed : the binding has its clusters.
 	placed
-	// dispatched : the Works show the change.
+	// dispatched : the Works have the change.
 	dispatched
-	// arrived : the members' objects do.
+	// arrived : the objects in the members have the change.
 	arrived
-	// settled : the members have done what the objects ask for.
+	// settled : the members have reached the desired state.
 	settled
-	// reported : the Works say so.
+	// reported : the status of the Works says so.
 	reported
-	// shown : the binding says so, and the template if its kind has a status.
+	// shown : the status of the binding says so, and that of the template if its kind has one.
 	shown
 )
 
-// String says what was seen.
+// String describes the step.
 func (s step) String() string {
 	return [...]string{
 		"the author is answered", "the binding", "its clusters", "the Works", "in all members", "settled in all members", "reported by all", "the status on the hub",
 	}[s]
 }
 
-// steps are those of a change: what is deleted has no status.
+// steps returns the steps of a change; deleted objects have no status.
 func steps(c change) []step {
 	switch c {
 	case creation:
@@ -52,7 +52,7 @@ func steps(c change) []step {
 	}
 }
 
-// inEachMember says whether a step is one of each member.
+// inEachMember reports whether a step happens once per member.
 func (s step) inEachMember() bool {
 	switch s {
 	case dispatched, arrived, settled, reported:
@@ -62,6 +62,5 @@ func (s step) inEachMember() bool {
 	}
 }
 
-// counts says whether a change is done only with that step. The others are watched only where
-// single changes are measured.
+// counts reports whether a change is done only after that step. The other steps are watched only for single changes.
 func (s step) counts() bool { return s == arrived || s == settled || s == shown }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tracker notes when which step of one change was first seen of each template.
+// tracker records when each step of one change was first observed for each template.
 type tracker struct {
 	change  change
 	members int
@@ -22,12 +22,12 @@ type tracker struct {
 	changed chan struct{}
 }
 
-// mark is what was seen of one template.
+// mark has the observations of one template.
 type mark struct {
 	began time.Time
-	// at is when a step was seen: once, or once for each member.
+	// at is when a step was observed: once, or once per member.
 	at map[step][]time.Time
-	// resourceVersion is what the template had before it was changed; empty if it was made.
+	// resourceVersion is that of the template before the change; empty for a creation.
 	resourceVersion string
 	done            chan struct{}
 }
@@ -36,7 +36,7 @@ func newTracker(c change, members int) *tracker {
 	return &tracker{change: c, members: members, marks: map[string]*mark{}, changed: make(chan struct{})}
 }
 
-// begin notes that a template is about to be changed.
+// begin records that a template is about to be changed.
 func (t *tracker) begin(name, resourceVersion string) *mark {
 	m := &mark{began: time.Now(), at: map[step][]time.Time{}, resourceVersion: resourceVersion, done: make(chan struct{})}
 	for _, s := range steps(t.change) {
@@ -51,19 +51,18 @@ func (t *tracker) begin(name, resourceVersion string) *mark {
 	return m
 }
 
-// before returns the resourceVersion that a template had before its change, and whether it
-// is known.
+// before returns the resourceVersion of a template before its change, and whether the template is tracked.
 func (t *tracker) before(name string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m, ok := t.marks[name]
 	if !ok {
-		return "", false // left over from before
+		return "", false // left over from an earlier run
 	}
 	return m.resourceVersion, true
 }
 
-// seen notes a step of a template, in a member if it is one of each member.
+// seen records a step of a template; member matters only for steps that happen per member.
 func (t *tracker) seen(name string, s step, member int) {
 	now := time.Now()
 	t.mu.Lock()
@@ -92,8 +91,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// complete says whether all was seen that counts. The steps on the way are seen, too, but
-// nobody waits for them.
+// complete reports whether all steps that count were observed. The others are recorded, but not waited for.
 func (m *mark) complete() bool {
 	for s := range m.at {
 		if s.counts() && m.last(s).IsZero() {
@@ -103,7 +101,7 @@ func (m *mark) complete() bool {
 	return true
 }
 
-// last returns when a step was over; zero if it is not.
+// last returns when a step was complete; zero if it is not.
 func (m *mark) last(s step) time.Time {
 	var last time.Time
 	for _, at := range m.at[s] {
@@ -117,8 +115,8 @@ func (m *mark) last(s step) time.Time {
 	return last
 }
 
-// await waits until n templates are done, and returns how many are when the context ends
-// or nothing happens any more.
+// await waits until n templates are done, the context ends, or no template is done within the timeout, and returns how
+// many are done.
 func (t *tracker) await(ctx context.Context, n int, timeout time.Duration) int {
 	for {
 		t.mu.Lock()
@@ -137,7 +135,7 @@ func (t *tracker) await(ctx context.Context, n int, timeout time.Duration) int {
 	}
 }
 
-// lacking says of one template that is not done what it lacks.
+// lacking describes the missing steps of one template that is not done.
 func (t *tracker) lacking() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +155,7 @@ func (t *tracker) lacking() string {
 	return "nothing is missing now"
 }
 
-// latencies are those of the templates that are done, by step.
+// latencies returns the latencies of the completed templates, by step.
 func (t *tracker) latencies() []Step {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// observe watches the members and the hub until the returned function is called, and
-// tells the tracker what it sees: each step on the way, if that is wanted, which costs the hub
-// one watch of all Works. It returns when all watches are open.
+// observe watches the members and the hub until the returned function is called, and passes the steps to the tracker.
+// With eachStep it watches the intermediate steps as well, which costs the hub a watch of all Works. It returns when
+// all watches are open.
 func (b *bench) observe(ctx context.Context, w workload, t *tracker, eachStep bool) (func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watches sync.WaitGroup
@@ -73,7 +73,7 @@ func clusterOf(work client.Object) string {
 	return cluster
 }
 
-// inMember is told how the object of a template is in a member.
+// inMember handles the object of a template in a member.
 func (t *tracker) inMember(w workload, obj client.Object, gone bool, member int) {
 	switch {
 	case gone && t.change == removal:
@@ -87,7 +87,7 @@ func (t *tracker) inMember(w workload, obj client.Object, gone bool, member int)
 	}
 }
 
-// onBinding is told how the binding of a template is.
+// onBinding handles the binding of a template.
 func (t *tracker) onBinding(w workload, b *workv1alpha2.ResourceBinding, gone bool) {
 	name := b.Spec.Resource.Name
 	before, ok := t.before(name)
@@ -112,7 +112,7 @@ func (t *tracker) onBinding(w workload, b *workv1alpha2.ResourceBinding, gone bo
 	}
 }
 
-// onWork is told how the Work of a template is for a member.
+// onWork handles the Work of a template for a member.
 func (t *tracker) onWork(w workload, work *workv1alpha1.Work, gone bool, member int) {
 	name, version := w.manifestOf(work)
 	switch {
@@ -129,8 +129,8 @@ func (t *tracker) onWork(w workload, work *workv1alpha1.Work, gone bool, member 
 	}
 }
 
-// follow watches the objects of a namespace, or of all, until the context ends. A watch that
-// breaks is opened again and begins with all that is there.
+// follow watches the objects of a namespace, or of all, until the context ends. A watch that breaks is reopened, and
+// starts with the existing objects.
 func (a api) follow(ctx context.Context, group *sync.WaitGroup, list client.ObjectList, namespace string, see func(obj client.Object, gone bool)) error {
 	open := func() (watch.Interface, error) {
 		w, err := a.client.Watch(ctx, list, client.InNamespace(namespace))
@@ -159,7 +159,7 @@ func (a api) follow(ctx context.Context, group *sync.WaitGroup, list client.Obje
 					break
 				}
 				progress("%v", err)
-				_ = pause(ctx, time.Second) // the context is looked at next
+				_ = pause(ctx, time.Second) // the context is checked next
 			}
 		}
 	})

@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// audit is what we check of a page for those who cannot see it, or use no mouse. It returns a
-// sentence for each fault.
+// audit is a script that checks a page for people who cannot see it, or use no mouse. It returns a sentence for each
+// fault.
 const audit = `(() => {
   const faults = [];
   const say = (el, what) => faults.push(what + ": " + el.outerHTML.slice(0, 120));
@@ -85,8 +85,8 @@ const audit = `(() => {
   return faults.join("\n");
 })()`
 
-// accessible fails the test for each fault that the audit finds, on every screen. With the
-// keys alone one comes to the content, and each thing that has the focus shows it.
+// accessible fails the test for each fault found by the audit, on every screen. The content must be reachable by
+// keyboard, and focus must be visible.
 func (b *browser) accessible(name string) {
 	b.tb.Helper()
 	for _, s := range screens {
@@ -100,7 +100,7 @@ func (b *browser) accessible(name string) {
 	b.on(desktop)
 }
 
-// keys fails the test unless the tab key leads to each thing that can be used, visibly.
+// keys fails the test unless the tab key reaches every control, with a visible focus.
 func (b *browser) keys() {
 	b.tb.Helper()
 	b.do("beginning at the top", chromedp.Evaluate(`document.activeElement.blur(); scrollTo(0, 0)`, nil))

@@ -31,7 +31,7 @@ func chromium(tb testing.TB) string {
 	return cluster.Tool(tb, "chromium", "chromium-browser", "google-chrome")
 }
 
-// browser is a window in which nobody has signed in.
+// browser is a window without a session.
 type browser struct {
 	tb   testing.TB
 	ctx  context.Context //nolint:containedctx // It is how chromedp names a window.
@@ -47,12 +47,12 @@ const (
 	stepTimeout  = 30 * time.Second
 )
 
-// open opens a window of its own for a test.
+// open opens a new window for a test.
 func open(tb testing.TB, show *showcase.Showcase) *browser {
 	tb.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(tb)), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("ignore-certificate-errors", true), // it is signed by the hub's own authority
+		chromedp.Flag("ignore-certificate-errors", true), // the certificate is signed by the hub's own authority
 		chromedp.WSURLReadTimeout(startTimeout), chromedp.WindowSize(desktop.width, desktop.height),
 	)
 	options = append(options, profile(tb)...)
@@ -69,9 +69,8 @@ func open(tb testing.TB, show *showcase.Showcase) *browser {
 	return b
 }
 
-// profile are the options for a directory that chromium may write to, which is removed after
-// the test: chromium's children go on writing there for a moment after it was killed, which
-// is more than tb.TempDir stands.
+// profile returns options with a profile directory that is removed after the test: chromium's children write there for
+// a moment after it was killed, which makes tb.TempDir fail.
 func profile(tb testing.TB) []chromedp.ExecAllocatorOption {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "fairlead-chromium-") //nolint:usetesting // see above
@@ -86,7 +85,7 @@ func profile(tb testing.TB) []chromedp.ExecAllocatorOption {
 	return []chromedp.ExecAllocatorOption{chromedp.UserDataDir(dir), chromedp.Env("TMPDIR=" + dir)}
 }
 
-// listen notes what the console says and what is loaded from elsewhere.
+// listen records console messages and requests to other sites.
 func (b *browser) listen(ev any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,8 +111,7 @@ func (b *browser) listen(ev any) {
 	}
 }
 
-// clean fails the test if the console said anything since it was looked at last, or if
-// something was loaded from elsewhere.
+// clean fails the test if there were console messages since the last check, or requests to other sites.
 func (b *browser) clean() {
 	b.tb.Helper()
 	b.mu.Lock()
@@ -127,14 +125,14 @@ func (b *browser) clean() {
 	}
 }
 
-// forgive drops what the console said so far, which the test has asked for.
+// forgive drops the console messages so far, which the test has provoked.
 func (b *browser) forgive() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.problems = nil
 }
 
-// do does steps in the window, and fails the test if one does not come to an end.
+// do runs steps in the window, and fails the test if one does not finish.
 func (b *browser) do(what string, actions ...chromedp.Action) {
 	b.tb.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, stepTimeout)
@@ -147,13 +145,13 @@ func (b *browser) do(what string, actions ...chromedp.Action) {
 	}
 }
 
-// visit goes to a path.
+// visit opens a path.
 func (b *browser) visit(path string) {
 	b.tb.Helper()
 	b.do("loading "+path, chromedp.Navigate(b.show.URL+path), chromedp.WaitReady("body"))
 }
 
-// says waits until the page says something.
+// says waits until the page contains a text.
 func (b *browser) says(text string) {
 	b.tb.Helper()
 	b.do("waiting for "+text, chromedp.Poll(fmt.Sprintf("document.body.innerText.includes(%q)", text), nil, chromedp.WithPollingInterval(50*time.Millisecond)))
@@ -172,7 +170,7 @@ func (b *browser) signIn(token string) {
 	b.do("signing in", chromedp.SetValue("#token", token), chromedp.Submit("#token"), chromedp.WaitVisible("header.top"))
 }
 
-// screen is a kind of screen.
+// screen is a screen size.
 type screen struct {
 	name          string
 	width, height int

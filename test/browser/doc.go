@@ -1,8 +1,7 @@
-// Package browser looks at the dashboard as people do, in a browser: each page, what changes
-// on it without being loaded again, signing in, an action, what the console says, and what
-// those need who cannot see it or use no mouse.
+// Package browser tests the dashboard in a real browser: each page, live updates, signing in, an action, errors on the
+// console, and accessibility to people who cannot see the page or do not use a mouse.
 //
-// It needs the program chromium (or chromium-browser, google-chrome, or what $CHROMIUM
-// names). Where there is none, the tests say that they were skipped, and fail if
-// $FAIRLEAD_NEED_TOOLS names it, as the whole check has it. Screenshots are in _artifacts.
+// It needs chromium (or chromium-browser, google-chrome, or the program that $CHROMIUM names). Without one the tests
+// are skipped, or fail if $FAIRLEAD_NEED_TOOLS names it, as it does in the full check. Screenshots are written to
+// _artifacts.
 package browser

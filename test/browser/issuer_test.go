@@ -10,8 +10,9 @@ import (
 	"fairlead.dev/test/issuer"
 )
 
-// atIssuer signs somebody in at an issuer, and out again at both. The dashboard is called localhost here, so that the
-// issuer, which is an address, is another site: a browser shows the cookie of a session to pages of its own site only.
+// atIssuer signs a user in at an issuer, and out again at both. The dashboard is opened as localhost, so that the
+// issuer, which has an IP address, is another site: a browser sends the cookie of a session only to pages of its own
+// site.
 func atIssuer(t *testing.T, b *browser, i *issuer.Issuer) {
 	t.Helper()
 	g := NewWithT(t)
@@ -35,13 +36,13 @@ func atIssuer(t *testing.T, b *browser, i *issuer.Issuer) {
 	i.SignIn("")
 	b.do("being refused by the issuer", chromedp.Click(button), chromedp.WaitVisible(".notice.bad"))
 	b.says("access_denied")
-	b.forgive() // it says that the answer was 403
+	b.forgive() // a 403 is logged to the console
 	b.visit("/")
 	b.leave(at, i.URL)
 	b.clean()
 }
 
-// leave drops what was loaded from these sites, to which the test went.
+// leave drops the recorded requests to these sites, which the test has visited.
 func (b *browser) leave(sites ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,11 +19,10 @@ import (
 	"fairlead.dev/test/showcase"
 )
 
-// marked marks the page, so that it shows whether it was loaded again.
+// marked marks the page, so that a reload can be detected.
 const marked = `window.notLoadedAgain === true`
 
-// live changes something on the hub for each page and waits until the page shows it, without
-// being loaded again.
+// live changes an object on the hub for each page and waits until the page shows it, without being reloaded.
 func live(t *testing.T, b *browser) {
 	t.Helper()
 	show := b.show
@@ -73,7 +72,7 @@ func put(t *testing.T, show *showcase.Showcase, c *clusterv1alpha1.Cluster) {
 	showcase.Put(t, show.Client, c)
 }
 
-// actions does each action, with its confirmation, and looks at the hub.
+// actions performs each action, confirms it, and checks the hub.
 func actions(t *testing.T, b *browser) {
 	t.Helper()
 	g := NewWithT(t)
@@ -120,7 +119,7 @@ func actions(t *testing.T, b *browser) {
 	b.clean()
 }
 
-// joining makes a join command and follows what comes of it.
+// joining creates a join command and follows the join.
 func joining(t *testing.T, b *browser) {
 	t.Helper()
 	b.visit("/join")

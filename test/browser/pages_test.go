@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/test/showcase"
 )
 
-// pages are all of them, with something that each says.
+// pages are all pages, with a text of each.
 func pages() map[string][2]string {
 	return map[string][2]string{
 		"overview":            {"/", "What is failing, and why"},
@@ -29,7 +29,7 @@ func pages() map[string][2]string {
 	}
 }
 
-// TestPages looks at everything in one hub: each API server costs a test seconds.
+// TestPages tests everything with one hub, because starting an API server takes seconds.
 func TestPages(t *testing.T) {
 	chromium(t)
 	i := issuer.Start(t)
@@ -45,7 +45,7 @@ func TestPages(t *testing.T) {
 		b.accessible("signin")
 		b.do("signing in", chromedp.SetValue("#token", "not-a-token"), chromedp.Submit("#token"), chromedp.WaitVisible(".notice.bad"))
 		b.says("The hub does not accept this token")
-		b.forgive() // it says that the answer was 403
+		b.forgive() // a 403 is logged to the console
 		b.do("signing in", chromedp.SetValue("#token", admin), chromedp.Submit("#token"), chromedp.WaitVisible("header.top"))
 		b.is("going where one wanted to", `location.pathname + location.search == "/clusters?q=ham"`)
 		b.clean()

@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/test/reachable"
 )
 
-// reach looks at pods, logs and a terminal, at a dashboard behind which the member hamburg is connected. It takes the session
-// of the other dashboard: cookies know hosts, and not ports.
+// reach opens pods, logs and a terminal in a dashboard with a connection to the member hamburg. It uses the session of
+// the other dashboard: cookies belong to hosts, not ports.
 func reach(t *testing.T, b *browser, token string) {
 	t.Helper()
 	hub := reachable.New(t, "hamburg", "shop", "web", reachable.InFrontOf(t, b.show.Hub.Config))

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/test/showcase"
 )
 
-// rollout walks through a rollout as an operator does: it is halted, is tried again, waits for
-// approval, and is undone. What the hub would write of it is written by the test.
+// rollout handles a rollout as an operator does: it is halted, retried, waits for approval, and is undone. The test
+// writes the status instead of the hub.
 func rollout(t *testing.T, b *browser) {
 	t.Helper()
 	g := NewWithT(t)

@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MakeDefinition returns the definition of a namespaced kind with any fields, of one version. Its plural ends with an s.
+// MakeDefinition returns the CustomResourceDefinition of a namespaced kind with one version and arbitrary fields. Its
+// plural is the lower-case kind plus s.
 func MakeDefinition(group, version, kind string) *apiextensionsv1.CustomResourceDefinition {
 	plural := strings.ToLower(kind) + "s"
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -28,7 +29,8 @@ func MakeDefinition(group, version, kind string) *apiextensionsv1.CustomResource
 	}
 }
 
-// MakeGrant returns a ReferenceGrant of a namespace that lets a kind in another one refer to all of a core kind.
+// MakeGrant returns a ReferenceGrant in a namespace that lets a kind in another namespace refer to all objects of a
+// core kind.
 func MakeGrant(namespace, name, fromGroup, fromKind, fromNamespace, toKind string) *Template {
 	return MakeTemplate("gateway.networking.k8s.io/v1beta1", "ReferenceGrant", namespace, name).
 		Set([]any{map[string]any{"group": fromGroup, "kind": fromKind, "namespace": fromNamespace}}, "spec", "from").

@@ -3,6 +3,6 @@
 //	builder.MakeDeployment("shop", "web").Replicas(2).Label("app", "web").Obj()
 //	builder.MakePolicy("shop", "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").Obj()
 //
-// Templates are unstructured, as hub and agent see them; the kinds of the propagation API
-// are typed. Each Obj returns an object of its own, so that one builder may serve twice.
+// Templates are unstructured, as the hub and the agent handle them; the kinds of the propagation API are typed. Each
+// Obj returns a new object, so a builder can be reused.
 package builder

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Cluster builds the hub's record of a member.
+// Cluster builds a Cluster, the hub's record of a member.
 type Cluster struct{ obj clusterv1alpha1.Cluster }
 
 // MakeCluster begins a Cluster in pull mode.
@@ -68,7 +68,7 @@ func (w *Work) Label(key, value string) *Work {
 	return w
 }
 
-// Manifest adds an object to what the Work carries.
+// Manifest adds a manifest to the Work.
 func (w *Work) Manifest(obj runtime.Object) *Work {
 	raw, err := json.Marshal(obj)
 	if err != nil {

@@ -21,12 +21,12 @@ func MakePolicy(namespace, name string) *Policy {
 	return &Policy{meta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// Select adds templates by name; an empty name is every one of the kind.
+// Select selects templates by name; an empty name selects all of the kind.
 func (p *Policy) Select(apiVersion, kind, name string) *Policy {
 	return p.selector(policyv1alpha1.ResourceSelector{APIVersion: apiVersion, Kind: kind, Name: name})
 }
 
-// SelectLabel adds templates by one label.
+// SelectLabel selects templates by one label.
 func (p *Policy) SelectLabel(apiVersion, kind, key, value string) *Policy {
 	return p.selector(policyv1alpha1.ResourceSelector{
 		APIVersion: apiVersion, Kind: kind, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
@@ -38,13 +38,13 @@ func (p *Policy) selector(s policyv1alpha1.ResourceSelector) *Policy {
 	return p
 }
 
-// Clusters places what is selected on the clusters of these names.
+// Clusters places the selected templates on the named clusters.
 func (p *Policy) Clusters(names ...string) *Policy {
 	p.spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: names}
 	return p
 }
 
-// ClusterLabel places what is selected on the clusters with a label.
+// ClusterLabel places the selected templates on the clusters with a label.
 func (p *Policy) ClusterLabel(key, value string) *Policy {
 	p.spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
@@ -52,15 +52,14 @@ func (p *Policy) ClusterLabel(key, value string) *Policy {
 	return p
 }
 
-// Tolerate makes every taint of one key tolerable.
+// Tolerate tolerates every taint with a key.
 func (p *Policy) Tolerate(key string) *Policy {
 	p.spec.Placement.ClusterTolerations = append(p.spec.Placement.ClusterTolerations,
 		corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
 	return p
 }
 
-// Weight divides replicas by weights instead of copying them; it is called once per
-// cluster.
+// Weight divides replicas by weights instead of duplicating them; call it once per cluster.
 func (p *Policy) Weight(cluster string, weight int64) *Policy {
 	r := p.spec.Placement.ReplicaScheduling
 	if r == nil {
@@ -77,7 +76,7 @@ func (p *Policy) Weight(cluster string, weight int64) *Policy {
 	return p
 }
 
-// WithDependencies lets what the templates need follow them.
+// WithDependencies propagates the dependencies of the selected templates.
 func (p *Policy) WithDependencies() *Policy {
 	p.spec.PropagateDeps = true
 	return p
@@ -89,24 +88,24 @@ func (p *Policy) Priority(n int32) *Policy {
 	return p
 }
 
-// Overwrite lets what is selected take over objects that are in a member already.
+// Overwrite lets the selected templates take over existing objects in members.
 func (p *Policy) Overwrite() *Policy {
 	p.spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 	return p
 }
 
-// Preserve leaves the members' objects when the template is deleted.
+// Preserve keeps the objects in members when the template is deleted.
 func (p *Policy) Preserve() *Policy {
 	p.spec.PreserveResourcesOnDeletion = new(true)
 	return p
 }
 
-// Obj returns the policy, for templates of its own namespace.
+// Obj returns the policy, for templates in its namespace.
 func (p *Policy) Obj() *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{ObjectMeta: *p.meta.DeepCopy(), Spec: *p.spec.DeepCopy()}
 }
 
-// ClusterObj returns the policy for templates of all namespaces and of none.
+// ClusterObj returns the policy, for templates in all namespaces and cluster-scoped ones.
 func (p *Policy) ClusterObj() *policyv1alpha1.ClusterPropagationPolicy {
 	return &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: p.meta.Name}, Spec: *p.spec.DeepCopy()}
 }
@@ -122,7 +121,7 @@ func MakeOverride(namespace, name string) *Override {
 	return &Override{meta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// Select adds templates by name; an empty name is every one of the kind.
+// Select selects templates by name; an empty name selects all of the kind.
 func (o *Override) Select(apiVersion, kind, name string) *Override {
 	o.spec.ResourceSelectors = append(o.spec.ResourceSelectors,
 		policyv1alpha1.ResourceSelector{APIVersion: apiVersion, Kind: kind, Name: name})
@@ -163,12 +162,12 @@ func (o *Override) rule(cluster string, overriders policyv1alpha1.Overriders) *O
 	return o
 }
 
-// Obj returns the override policy, for templates of its own namespace.
+// Obj returns the override policy, for templates in its namespace.
 func (o *Override) Obj() *policyv1alpha1.OverridePolicy {
 	return &policyv1alpha1.OverridePolicy{ObjectMeta: *o.meta.DeepCopy(), Spec: *o.spec.DeepCopy()}
 }
 
-// ClusterObj returns the override policy for templates of all namespaces and of none.
+// ClusterObj returns the override policy, for templates in all namespaces and cluster-scoped ones.
 func (o *Override) ClusterObj() *policyv1alpha1.ClusterOverridePolicy {
 	return &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: o.meta.Name}, Spec: *o.spec.DeepCopy()}
 }

@@ -4,10 +4,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Template builds an object of any kind that a user would write.
+// Template builds a user's object of any kind.
 type Template struct{ obj *unstructured.Unstructured }
 
-// MakeTemplate begins an object. The namespace of a cluster-scoped one is empty.
+// MakeTemplate begins an object. For a cluster-scoped object the namespace is empty.
 func MakeTemplate(apiVersion, kind, namespace, name string) *Template {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	obj.SetAPIVersion(apiVersion)
@@ -35,8 +35,7 @@ func MakeConfigMap(namespace, name string, pairs ...string) *Template {
 	return t
 }
 
-// MakeService begins a Service of port 80 that selects the pods of MakeDeployment with
-// the same name.
+// MakeService begins a Service of port 80 that selects the pods of MakeDeployment with the same name.
 func MakeService(namespace, name string) *Template {
 	return MakeTemplate("v1", "Service", namespace, name).
 		Set(map[string]any{"app": name}, "spec", "selector").
@@ -51,8 +50,8 @@ func MakeClusterRole(name string) *Template {
 		}}, "rules")
 }
 
-// Set sets the field at a path. Numbers are int64 or float64, lists []any and objects
-// map[string]any, as everywhere in unstructured objects.
+// Set sets the field at a path. Numbers are int64 or float64, lists []any and objects map[string]any, as in all
+// unstructured objects.
 func (t *Template) Set(value any, path ...string) *Template {
 	if err := unstructured.SetNestedField(t.obj.Object, value, path...); err != nil {
 		panic(err) // a mistake in the test

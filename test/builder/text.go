@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Objects reads the objects of a text in YAML as an API server has them: whole numbers are whole. Documents without an
-// object are left out, and a field that is given twice is a mistake.
+// Objects parses objects in YAML as an API server does: whole numbers are integers. Empty documents are skipped, and
+// duplicate fields are errors.
 func Objects(text string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text))); ; {

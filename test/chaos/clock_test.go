@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// skewed is a clock that is wrong.
+// skewed is a clock with an offset.
 type skewed struct {
 	clock.RealClock
 
@@ -34,7 +34,7 @@ func (s skewed) Now() time.Time { return s.RealClock.Now().Add(s.off) }
 // Since implements clock.PassiveClock.
 func (s skewed) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
-// runAgent runs the agent of the member in this process, with a clock of its own.
+// runAgent runs the agent of the member in this process, with another clock.
 func runAgent(t *testing.T, f *fleet.Fleet, c clock.WithTicker) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
@@ -61,7 +61,7 @@ func runAgent(t *testing.T, f *fleet.Fleet, c clock.WithTicker) (stop func()) {
 	}
 }
 
-// isReady expects the hub to hear the member.
+// isReady expects the Cluster to be Ready.
 func isReady(t *testing.T, g Gomega, hub client.Client) {
 	t.Helper()
 	c := &clusterv1alpha1.Cluster{}

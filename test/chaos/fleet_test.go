@@ -18,22 +18,21 @@ import (
 )
 
 const (
-	// waitTimeout is how long things may take on a machine that does other work too.
+	// waitTimeout allows for a machine that does other work too.
 	waitTimeout = 2 * time.Minute
 	poll        = 100 * time.Millisecond
 
 	member = "edge-1"
-	// defaultAway is how long the hub is away if nothing is said.
+	// defaultAway is how long the hub is away by default.
 	defaultAway = 10 * time.Second
 )
 
-// shared has room for the pods of more than ten rounds: what a round made stays, so that each has
-// more to keep than the one before.
+// shared has room for the pods of more than ten rounds, because the objects of earlier rounds stay.
 var shared = fleettest.Of(fleet.Options{Clusters: 1, Nodes: 6})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// dice returns the chance of a test, from a seed that is logged.
+// dice returns the random numbers of a test, from a seed that is logged.
 func dice(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -49,7 +48,7 @@ func dice(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, name.Sum64()))
 }
 
-// away is how long the hub is away.
+// away returns how long the hub is away.
 func away(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("FAIRLEAD_CHAOS_AWAY")
@@ -63,11 +62,11 @@ func away(t *testing.T) time.Duration {
 	return d
 }
 
-// begin returns the fleet, and a world of objects of a test of its own in it.
+// begin returns the fleet, and a new world of this test's objects in it.
 func begin(t *testing.T) (*fleet.Fleet, *world) {
 	t.Helper()
 	f := shared.Up(t)
-	if err := f.Up(t.Context()); err != nil { // what the last test broke
+	if err := f.Up(t.Context()); err != nil { // restarts what the last test stopped
 		t.Fatal(err)
 	}
 	w := newWorld(t, f)
@@ -80,14 +79,14 @@ func begin(t *testing.T) (*fleet.Fleet, *world) {
 	return f, w
 }
 
-// eventually checks until it holds.
+// eventually retries check until it passes.
 func eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
 	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// again kills a process at random points until it is told to stop, and has it run then. It
-// returns how often it did so far.
+// again kills a process at random times until stop is called, and then leaves it running. kills returns the number of
+// kills so far.
 func again(t *testing.T, f *fleet.Fleet, name string, most time.Duration) (kills func() int64, stop func()) {
 	t.Helper()
 	random := dice(t)

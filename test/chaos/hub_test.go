@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// TestTheHubIsRestoredFromAnOlderSnapshot has the hub forget what was done since: what was
-// deleted comes back, what was changed goes back, and what it does not know of any more is
-// left alone, even what was made again of which it still has a deletion to finish.
+// TestTheHubIsRestoredFromAnOlderSnapshot restores the hub from a snapshot: deleted objects come back, changes are
+// undone, and objects unknown to the hub are left alone, even those recreated after a deletion that is still pending in
+// the snapshot.
 func TestTheHubIsRestoredFromAnOlderSnapshot(t *testing.T) {
 	f, w := begin(t)
 	g := NewWithT(t)
@@ -25,7 +25,7 @@ func TestTheHubIsRestoredFromAnOlderSnapshot(t *testing.T) {
 	again := w.create(t)
 	w.isWell(t)
 
-	// The deletion of one waits for the agent when the snapshot is taken, and is made again afterwards.
+	// One deletion waits for the agent when the snapshot is taken, and the object is recreated afterwards.
 	g.Expect(f.Kill(t.Context(), fleet.AgentName(member))).To(Succeed())
 	w.remove(t, again)
 	eventually(t, func(g Gomega) { g.Expect(ending(t, g, w.hub)).To(BeNumerically(">", 0)) })
@@ -62,8 +62,8 @@ func ending(t *testing.T, g Gomega, hub client.Client) (n int) {
 	return n
 }
 
-// TestWorksVanish takes the Works away behind the agent's back, as no user of the API
-// can: when it comes back they are not there, and it never saw them being deleted.
+// TestWorksVanish deletes Works behind the agent's back, as no user of the API can: when the agent comes back they do
+// not exist, and it never saw their deletion.
 func TestWorksVanish(t *testing.T) {
 	f, w := begin(t)
 	g := NewWithT(t)
@@ -72,7 +72,7 @@ func TestWorksVanish(t *testing.T) {
 	w.isWell(t)
 	all, before := len(w.model), unclaimed(t, g, w.hub) // other tests leave some
 
-	// The API of the hub without its stages, which would render the Works anew: these stand still until they are killed.
+	// Run the hub's API without its stages, which would recreate the Works; these are frozen until they are killed.
 	g.Expect(f.Kill(t.Context(), fleet.AgentName(member))).To(Succeed())
 	stages, err := f.PID(fleet.HubName)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -102,7 +102,7 @@ func TestWorksVanish(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(unclaimed(t, g, w.hub)).To(Equal(before), "claimed again") })
 }
 
-// unclaimed returns how many objects of the member name a Work that the hub does not have.
+// unclaimed returns how many objects of the member belong to a Work that the hub does not have.
 func unclaimed(t *testing.T, g Gomega, hub client.Client) int32 {
 	t.Helper()
 	c := &clusterv1alpha1.Cluster{}

@@ -28,20 +28,19 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// mark is the annotation that says which version of an object this is.
+// mark is the annotation with the version of an object.
 const mark = "chaos.example.com/version"
 
-// world is a namespace of the hub whose objects go to the member, with a model of what is
-// to be there.
+// world is a namespace of the hub whose objects are propagated to the member, with a model of the expected objects.
 type world struct {
 	hub, member client.Client
 	namespace   string
 	random      *rand.Rand
 
-	// model has the version of each object, such as "configmap/o-3". No name is used twice by chance.
+	// model has the version of each object, such as "configmap/o-3". Names are not reused by chance.
 	model map[string]int
-	// uids are those of the objects in the member when all was last well there. As long as
-	// nobody deletes an object on the hub, it stays the same one.
+	// uids are the UIDs of the objects in the member when they were last all as expected. An object that is not deleted
+	// on the hub must keep its UID.
 	uids map[string]types.UID
 	next int
 }
@@ -54,7 +53,7 @@ func newWorld(t *testing.T, f *fleet.Fleet) *world {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}
 	g.Expect(w.hub.Create(t.Context(), ns)).To(Succeed())
 	w.namespace = ns.Name
-	// Changes come faster here than an operator could release what the deletion brake holds.
+	// Changes are too fast for an operator to release deletions held by the deletion brake.
 	off := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletionBrake":{"objects":0,"percent":100}}}`))
 	g.Expect(w.hub.Patch(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, off)).To(Succeed())
 	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "everything"}}
@@ -67,7 +66,7 @@ func newWorld(t *testing.T, f *fleet.Fleet) *world {
 	return w
 }
 
-// connect returns a client that knows Deployments as well.
+// connect returns a client whose scheme includes Deployments.
 func connect(t *testing.T, f *fleet.Fleet, name string) client.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -103,7 +102,7 @@ func (w *world) object(key string, version int) client.Object {
 	}}
 }
 
-// act makes, changes and deletes objects on the hub by chance.
+// act creates, changes and deletes random objects on the hub.
 func (w *world) act(t *testing.T, times int) {
 	t.Helper()
 	for range times {
@@ -153,7 +152,7 @@ func (w *world) remove(t *testing.T, key string) {
 	delete(w.uids, key)
 }
 
-// goBack has the model be as it was, and returns what was made since and is still there.
+// goBack resets the model, and returns the objects created since that still exist.
 func (w *world) goBack(model map[string]int) (since []string) {
 	for _, key := range w.keys() {
 		if _, ok := model[key]; !ok {
@@ -164,7 +163,7 @@ func (w *world) goBack(model map[string]int) (since []string) {
 	return since
 }
 
-// keys returns the objects of the model, sorted.
+// keys returns the keys of the model, sorted.
 func (w *world) keys() []string { return slices.Sorted(maps.Keys(w.model)) }
 
 // seen is an object of the member.
@@ -173,7 +172,7 @@ type seen struct {
 	version int
 }
 
-// look returns what the member has.
+// look returns the objects in the member.
 func (w *world) look(t *testing.T, g Gomega) map[string]seen {
 	t.Helper()
 	var configMaps corev1.ConfigMapList
@@ -196,8 +195,7 @@ func (w *world) look(t *testing.T, g Gomega) map[string]seen {
 	return out
 }
 
-// show returns what is of the Deployments and of Works on either side, and what the member's
-// controllers said last.
+// show describes the Deployments and Works on both sides, and the last events of the member's controllers.
 func (w *world) show(f *fleet.Fleet) string {
 	var out strings.Builder
 	for _, args := range [][]string{
@@ -216,8 +214,8 @@ func (w *world) show(f *fleet.Fleet) string {
 	return out.String() + process.Tail(f.Log(member))
 }
 
-// isWell waits until the member has what the model says, and nothing else but what is
-// named, and until the hub says so. What nobody deleted is still the same object.
+// isWell waits until the member has exactly the objects of the model and those named, and the hub reports that. Objects
+// that were not deleted must keep their UIDs.
 func (w *world) isWell(t *testing.T, besides ...string) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
@@ -243,7 +241,7 @@ func (w *world) isWell(t *testing.T, besides ...string) {
 	}
 }
 
-// isReported expects the hub to say of every object that it is as it should be.
+// isReported expects the hub to report every object as applied and healthy.
 func (w *world) isReported(t *testing.T, g Gomega) {
 	t.Helper()
 	var bindings workv1alpha2.ResourceBindingList

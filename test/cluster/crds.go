@@ -21,7 +21,7 @@ import (
 
 const crdTimeout = 2 * time.Minute
 
-// restClient returns a client for paths, which decodes the kinds of Kubernetes.
+// restClient returns a client for raw paths, which decodes the built-in kinds.
 func restClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -32,8 +32,8 @@ func restClient(config *rest.Config) (rest.Interface, error) {
 	return api, nil
 }
 
-// installCRDs applies manifests/crds and returns when all of them are served. It is not
-// the hub's own installation, so that the tests of other stages do not need that one.
+// installCRDs applies manifests/crds and returns when all of them are served. It does not use the hub's installer, so
+// that tests of other stages do not depend on it.
 func installCRDs(ctx context.Context, config *rest.Config) error {
 	root, err := Root()
 	if err != nil {
@@ -64,9 +64,8 @@ func installCRDs(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	// That a CRD is established is known a moment before its resource is served, and that
-	// a moment before discovery tells of it, without which clients do not find it. So it
-	// is looked up, and asked for.
+	// A CRD is Established a moment before its resource is served, and the resource is served a moment before discovery
+	// lists it, which clients need. So wait for both discovery and the resource.
 	for _, r := range served {
 		var last error
 		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
@@ -82,7 +81,7 @@ func installCRDs(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// newMapper returns one that asks discovery again for what it does not know.
+// newMapper returns a RESTMapper that repeats discovery for kinds that it does not know.
 func newMapper(config *rest.Config) (meta.RESTMapper, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -101,7 +100,7 @@ type resource struct {
 	path string
 }
 
-// applyCRD returns the resources that will be served.
+// applyCRD applies a CRD and returns the resources that will be served.
 func applyCRD(ctx context.Context, api rest.Interface, file string) ([]resource, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

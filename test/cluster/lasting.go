@@ -10,29 +10,29 @@ import (
 	"testing"
 )
 
-// Lasting returns a test for what outlives it since other tests of its package use it as well: what that is to clean up is cleaned up
-// after the last of them, by Main, and its context ends then.
+// Lasting returns a testing.TB for resources that several tests of a package share: its cleanups run, and its context
+// ends, after the last test, in Main.
 func Lasting(tb testing.TB) testing.TB {
 	tb.Helper()
 	return outliving{TB: tb, end: packageEnd}
 }
 
-// Kept is what tests of a package share beside control planes: the first that asks starts it, and it lasts. A test that comes again, as
-// with -count=2, does not find what it has left: it is given another.
+// Kept is a value that the tests of a package share, such as a fleet: the first test that asks starts it, and it lasts
+// until the end. A test that runs again, as with -count=2, gets a new one, so that it does not find its own leftovers.
 type Kept[T any] struct {
 	taken, mu sync.Mutex
 	value     T
-	// had are the tests that were given it; nil if it is not started.
+	// had are the names of the tests that were given the value; nil if it is not started.
 	had map[string]bool
 }
 
-// Share returns what others use at the same time.
+// Share returns the value; other tests may use it at the same time.
 func (k *Kept[T]) Share(tb testing.TB, start func(testing.TB) T) T {
 	tb.Helper()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.had == nil || k.had[tb.Name()] {
-		k.had = nil // where the start fails
+		k.had = nil // in case start fails
 		k.value = start(Lasting(tb))
 		k.had = map[string]bool{}
 	}
@@ -40,7 +40,7 @@ func (k *Kept[T]) Share(tb testing.TB, start func(testing.TB) T) T {
 	return k.value
 }
 
-// Take returns what nobody else who takes it uses before the test ends.
+// Take returns the value, and excludes other callers of Take until the test ends.
 func (k *Kept[T]) Take(tb testing.TB, start func(testing.TB) T) T {
 	tb.Helper()
 	k.taken.Lock()
@@ -48,17 +48,17 @@ func (k *Kept[T]) Take(tb testing.TB, start func(testing.TB) T) T {
 	return k.Share(tb, start)
 }
 
-// packageEnd is that of the tests of this process.
+// packageEnd is the end of the tests of this process.
 var packageEnd = newEnd()
 
-// end is what is to be done when all tests are done.
+// end holds the cleanups to run when all tests are done.
 type end struct {
 	ctx    context.Context //nolint:containedctx // It is that of tests, which have theirs in them as well.
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
 	cleanups []func()
-	// came says that no test can fail any more, and failed that something did since.
+	// came is set when no test can fail any more; failed is set if a cleanup fails after that.
 	came, failed bool
 }
 
@@ -67,7 +67,7 @@ func newEnd() *end {
 	return &end{ctx: ctx, cancel: cancel}
 }
 
-// come cleans up, what was begun last first, and says whether nothing failed.
+// come runs the cleanups, last first, and reports whether none failed.
 func (e *end) come() bool {
 	e.cancel()
 	e.mu.Lock()
@@ -76,7 +76,7 @@ func (e *end) come() bool {
 	e.mu.Unlock()
 	for _, cleanup := range slices.Backward(cleanups) {
 		done := make(chan struct{})
-		go func() { // which is all that ends where something fails for good
+		go func() { // a Fatal ends only this goroutine
 			defer close(done)
 			cleanup()
 		}()
@@ -87,7 +87,7 @@ func (e *end) come() bool {
 	return !e.failed
 }
 
-// fails notes what failed, if no test can fail any more.
+// fails prints and records a failure if no test can fail any more, and reports whether it did.
 func (e *end) fails(text string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,7 +98,7 @@ func (e *end) fails(text string) bool {
 	return e.came
 }
 
-// outliving is a test as what outlives it sees it.
+// outliving is a testing.TB that ends with the package instead of with its test.
 type outliving struct {
 	testing.TB
 	end *end
@@ -137,7 +137,7 @@ func (o outliving) Fatalf(format string, args ...any) {
 	o.Fatal(fmt.Sprintf(format, args...))
 }
 
-// TempDir is one that is there until the end; that of the test goes with it.
+// TempDir returns a directory that is kept until the end; the test's own would be removed with the test.
 func (o outliving) TempDir() string {
 	o.Helper()
 	dir, err := os.MkdirTemp("", "fairlead-test-")

@@ -77,7 +77,7 @@ func TestWhatIsKeptIsStartedOnceButForATestThatComesAgain(t *testing.T) {
 	g.Expect(as("fourth", kept.Share)).To(Equal(3), "nobody is given what did not start")
 }
 
-// named is a test of another name.
+// named is a test with another name.
 type named struct {
 	testing.TB
 	name string

@@ -16,9 +16,9 @@ import (
 // LenderEnv names the unix socket of a Lender to the tests that may borrow from it.
 const LenderEnv = "FAIRLEAD_TEST_LENDER"
 
-// Lender lends shared hubs to the packages of one run of the tests, each to one at a time: to start one and to install the
-// CRDs costs more processor time than many a package's tests, to remove what a package left in it next to none. Who borrows
-// holds a connection, so that nothing that ends without a word keeps its hub.
+// Lender lends shared hubs to the packages of one test run, each to one package at a time: starting one and installing
+// the CRDs costs more processor time than the tests of many packages, while removing a package's leftovers costs next
+// to none. A borrower holds a connection, so that its hub is returned even if it crashes.
 type Lender struct {
 	// Log is told which hubs are not lent again, and why.
 	Log io.Writer
@@ -26,18 +26,18 @@ type Lender struct {
 	mu   sync.Mutex
 	free []*loan
 	all  []*loan
-	// loans are those who hold a connection.
+	// loans counts the open connections.
 	loans sync.WaitGroup
 }
 
-// loan is a hub that is lent, and what was in it before anybody had it.
+// loan is a hub that is lent, and the contents of its database before the first loan.
 type loan struct {
 	hub    *Cluster
 	store  *store
 	before revisions
 }
 
-// offer is what a Lender answers: a hub, or why there is none.
+// offer is the answer of a Lender: a hub, or an error.
 type offer struct {
 	DataDir    string `json:"dataDir,omitempty"`
 	Kubeconfig string `json:"kubeconfig,omitempty"`
@@ -46,7 +46,7 @@ type offer struct {
 
 func (o offer) send(conn net.Conn) error { return json.NewEncoder(conn).Encode(o) }
 
-// Serve lends a hub to each who connects, until the listener is closed. Then it stops all hubs.
+// Serve lends a hub to each connection until the listener is closed, and then stops all hubs.
 func (l *Lender) Serve(ctx context.Context, listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
@@ -75,11 +75,11 @@ func (l *Lender) lend(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }() // the other end may have closed it
 	of, err := l.take(ctx)
 	if err != nil {
-		_ = offer{Error: err.Error()}.send(conn) // or nobody waits for it any more
+		_ = offer{Error: err.Error()}.send(conn) // the borrower may be gone
 		return
 	}
 	if err := (offer{DataDir: of.hub.DataDir, Kubeconfig: of.hub.Kubeconfig}).send(conn); err == nil {
-		_, _ = io.Copy(io.Discard, conn) // until the other end is closed, in whatever way
+		_, _ = io.Copy(io.Discard, conn) // until the borrower closes its end or dies
 	}
 	l.takeBack(ctx, of)
 }
@@ -106,7 +106,7 @@ func (l *Lender) take(ctx context.Context) (*loan, error) {
 	return of, err
 }
 
-// takeBack makes a hub what it was before. One for which that cannot be done is stopped.
+// takeBack restores the original contents of a hub. If that fails, the hub is stopped.
 func (l *Lender) takeBack(ctx context.Context, of *loan) {
 	err := errors.New("it stopped by itself")
 	if !of.hub.process.Ended() {
@@ -119,11 +119,11 @@ func (l *Lender) takeBack(ctx context.Context, of *loan) {
 		return
 	}
 	_, _ = fmt.Fprintf(l.Log, "the hub in %q is not lent again: %v\n", of.hub.DataDir, err)
-	of.hub.process.Kill() // what it wrote goes at the end
+	of.hub.process.Kill() // its data is removed at the end
 }
 
-// borrow returns a hub of the Lender that the environment names, or nil if it names none. It is given back when stop is
-// called, or this process ends.
+// borrow returns a hub of the Lender named by the environment, or nil if there is none. The hub is given back by stop,
+// or when this process ends.
 func borrow(ctx context.Context, o Options) (*Cluster, error) {
 	path := os.Getenv(LenderEnv)
 	if path == "" || o != (Options{}).complete() {
@@ -142,9 +142,9 @@ func borrow(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// accept reads what is offered.
+// accept reads the offer.
 func accept(ctx context.Context, conn *net.UnixConn, o Options) (*Cluster, error) {
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // which ends the reading
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // which ends the read
 	defer stop()
 	var got offer
 	if err := json.NewDecoder(conn).Decode(&got); err != nil {
@@ -163,7 +163,7 @@ func accept(ctx context.Context, conn *net.UnixConn, o Options) (*Cluster, error
 	return c, nil
 }
 
-// giveBack returns when the hub can be lent again: who asks next is not to have another started meanwhile.
+// giveBack waits until the hub can be lent again, so that no new hub is started for the next borrower meanwhile.
 func giveBack(lent *net.UnixConn) error {
 	if err := lent.CloseWrite(); err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestAHubIsLentAgainAsItWas(t *testing.T) { //nolint:paralleltest // it says
 		api := first.Client(t)
 		namespace := first.Namespace(t)
 		g.Expect(api.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "left"}})).To(Succeed())
-		for range 100 { // the last of them would still be there if all went at once
+		for range 100 { // many, so that some would still be there if they were deleted at one revision
 			g.Expect(api.Create(t.Context(), &clusterv1alpha1.Cluster{
 				ObjectMeta: metav1.ObjectMeta{GenerateName: "left-"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull},
 			})).To(Succeed())
@@ -56,7 +56,7 @@ func TestAHubIsLentAgainAsItWas(t *testing.T) { //nolint:paralleltest // it says
 	})
 }
 
-// borrowed is a hub until the test ends.
+// borrowed borrows a hub until the test ends.
 func borrowed(t *testing.T) *Cluster {
 	t.Helper()
 	c, err := borrow(t.Context(), Options{}.complete())

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// awaitReady returns when the API answers and, of a member, when its nodes are ready.
+// awaitReady returns when the API answers and, in a member, the nodes are ready.
 func (c *Cluster) awaitReady(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -28,7 +28,7 @@ func (c *Cluster) awaitReady(ctx context.Context, o Options) error {
 	return err
 }
 
-// ready says what is missing.
+// ready returns an error that says what is missing.
 func (c *Cluster) ready(ctx context.Context, o Options) error {
 	if c.Config == nil {
 		config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
@@ -60,7 +60,7 @@ func (c *Cluster) ready(ctx context.Context, o Options) error {
 			return fmt.Errorf("node %q does not say where its kubelet is", node.Name)
 		}
 	}
-	// Without it no pod is admitted to the default namespace.
+	// Without this ServiceAccount no pod is admitted to the default namespace.
 	if err := api.Get().AbsPath("/api/v1/namespaces/default/serviceaccounts/default").Do(ctx).Error(); err != nil {
 		return fmt.Errorf("reading the default service account: %w", err)
 	}

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// modulePath is the first line of the go.mod that marks the root of the repository; the
-// nested module has another.
+// modulePath is the first line of the go.mod at the root of the repository; the nested module has another.
 const modulePath = "module fairlead.dev\n"
 
-// Root returns the root of the repository that the working directory is in.
+// Root returns the root of the repository that contains the working directory.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

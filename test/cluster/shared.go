@@ -12,17 +12,17 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// waitTimeout is how long a test waits for what is to come, on a machine that does other work too.
+// waitTimeout is the default timeout of Eventually, for a machine that does other work too.
 const waitTimeout = time.Minute
 
-// shared are the control planes of this test process, by what was asked for.
+// shared are the control planes of this test process, by their options.
 var shared = struct {
 	sync.Mutex
 	clusters map[Options]func() (*Cluster, error)
 }{clusters: map[Options]func() (*Cluster, error){}}
 
-// Shared returns the control plane of these options that all tests of a package use. The
-// first test that asks for it starts it; a hub has the CRDs installed.
+// Shared returns the control plane with these options that all tests of a package share. The first test that asks for
+// it starts it; a hub has the CRDs installed.
 func Shared(tb testing.TB, o Options) *Cluster {
 	tb.Helper()
 	o = o.complete()
@@ -44,7 +44,7 @@ func Shared(tb testing.TB, o Options) *Cluster {
 	return c
 }
 
-// share does not use the context of the test that happens to come first: the control plane outlives it.
+// share does not use the context of the first test: the control plane outlives it.
 func share(o Options) (*Cluster, error) {
 	ctx := context.Background()
 	if c, err := borrow(ctx, o); c != nil || err != nil {
@@ -67,12 +67,12 @@ func startShared(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Main runs the tests of a package, ends what was to last as long as they do, stops the control
-// planes that they shared, and ends the process. It is all that TestMain does.
+// Main runs the tests of a package, then the cleanups of Lasting, stops the shared control planes, and exits. TestMain
+// need not do anything else.
 func Main(m *testing.M) {
-	// Often enough for what people would notice; each look at an API costs it a millisecond, and at gomega's hundred a
-	// second a few tests that wait keep a core busy. Only what fails waits to the end: on a machine that is busy for
-	// others the rest may take much longer than gomega's second.
+	// Each poll of an API costs it a millisecond: at gomega's default of a hundred polls a second a few waiting tests
+	// keep a core busy. The timeout is longer than gomega's second, because a busy machine may need much longer; only
+	// failures wait so long.
 	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	gomega.SetDefaultEventuallyTimeout(waitTimeout)
 	code := m.Run()

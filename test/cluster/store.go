@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// store is the database of a control plane, by the HTTP interface of its etcd.
+// store is the etcd of a control plane, through its HTTP interface.
 type store struct{ http *http.Client }
 
-// newStore finds it by its socket in the data directory.
+// newStore connects to etcd through its socket in the data directory.
 func newStore(dataDir string) *store {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dataDir, "run", "client.sock:0"))
@@ -23,17 +23,17 @@ func newStore(dataDir string) *store {
 	return &store{http: &http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
-// revisions are the keys of a database, and at which revision each was written.
+// revisions are the keys of etcd with their mod revisions.
 type revisions map[string]string
 
-// renewed are below what keys a control plane writes by itself again and again.
+// renewed reports that a key is under a prefix that a control plane keeps writing by itself.
 func renewed(key string) bool {
 	return strings.HasPrefix(key, "/registry/leases/") || strings.HasPrefix(key, "/registry/masterleases/") ||
 		strings.HasPrefix(key, "/registry/peerserverleases/")
 }
 
-// shapes says whether the object of a key decides what else is served or admitted. An API server goes by such an
-// object for a moment after it is gone.
+// shapes reports that an object decides which resources are served or how requests are admitted. An API server still
+// uses such an object for a moment after it is gone.
 func shapes(key string) bool {
 	for _, group := range []string{"apiextensions.k8s.io", "apiregistration.k8s.io", "validatingadmission", "mutatingadmission", "validatingwebhook", "mutatingwebhook"} {
 		if strings.HasPrefix(key, "/registry/"+group) {
@@ -43,8 +43,8 @@ func shapes(key string) bool {
 	return false
 }
 
-// restore removes what came since. It is an error if what was there is gone or was written, or if what came shapes
-// the API.
+// restore deletes the keys that were added. It fails if a key of before was deleted or changed, or if an added one
+// shapes the API.
 func (s *store) restore(ctx context.Context, before revisions) error {
 	for {
 		now, err := s.revisions(ctx)
@@ -63,7 +63,7 @@ func (s *store) restore(ctx context.Context, before revisions) error {
 	}
 }
 
-// since returns the keys that came.
+// since returns the keys that were added.
 func since(before, now revisions) ([]string, error) {
 	var came []string
 	for key, revision := range now {
@@ -86,9 +86,9 @@ func since(before, now revisions) ([]string, error) {
 	return came, nil
 }
 
-// revisions returns those of all keys.
+// revisions returns the revisions of all keys.
 func (s *store) revisions(ctx context.Context) (revisions, error) {
-	all := []byte{0} // as a key and as the end of a range: from the first to the last
+	all := []byte{0} // as key and range end: all keys
 	var answer struct {
 		Kvs []struct {
 			Key      []byte `json:"key"`
@@ -105,8 +105,8 @@ func (s *store) revisions(ctx context.Context) (revisions, error) {
 	return out, nil
 }
 
-// remove removes one key. Each goes at a revision of its own, as all that API servers write does: one that has seen a revision
-// takes it for seen whole, and would answer without the rest of what goes with it.
+// remove deletes one key. Each is deleted at its own revision, as API servers do: a watch cache that has seen a
+// revision assumes that it saw all of it, and would miss the other deletions at that revision.
 func (s *store) remove(ctx context.Context, key string) error {
 	return s.ask(ctx, "deleterange", map[string]any{"key": []byte(key)}, &struct{}{})
 }

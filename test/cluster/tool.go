@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// NeedTools names the environment variable with the tools, spaces between, for want of which no test may be skipped. The whole check
-// sets it to those that it installs: a test that is skipped there would never run anywhere.
+// NeedTools is the environment variable that lists tools, separated by spaces, that must not be missing. The full check
+// sets it to the tools that it installs: a test skipped there would never run anywhere.
 const NeedTools = "FAIRLEAD_NEED_TOOLS"
 
-// Tool returns the path of a program that a test needs and that a machine may lack: a name, or others under which it comes. Where it
-// is missing the test is skipped, or fails if NeedTools names it.
+// Tool returns the path of a program that a test needs and that may not be installed: a name, or alternative names. If
+// it is missing, the test is skipped, or fails if NeedTools lists it.
 func Tool(tb testing.TB, name string, others ...string) string {
 	tb.Helper()
 	for _, candidate := range append([]string{name}, others...) {

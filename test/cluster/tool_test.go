@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// outcome is a test that says how it ended.
+// outcome is a testing.TB that records how the test ended.
 type outcome struct {
 	testing.TB
 	how string

@@ -8,7 +8,8 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// TestStreamsEnd is last in its package by name of file, as it takes agents and hub away.
+// TestStreamsEndWithTheAgentAndNewOnesWork must be last in its package, by file name, because it stops agents and the
+// hub.
 func TestStreamsEndWithTheAgentAndNewOnesWork(t *testing.T) {
 	w := up(t)
 	followed := w.start(w.kubectl(open, "alice", "logs", "-f", "web"))

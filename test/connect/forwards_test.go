@@ -19,10 +19,10 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// manyForwards is how many port-forwards are open at once: as many streams as a user may have. Bob has no others.
+// manyForwards is the number of concurrent port-forwards: the limit of streams per user. Bob has no others.
 const manyForwards = 20
 
-// dialerOf makes what opens a port-forward by one of the protocols of kubectl.
+// dialerOf returns a dialer for port-forwards with one of kubectl's protocols.
 func dialerOf(protocol string, config *rest.Config, target *url.URL) (httpstream.Dialer, error) {
 	if protocol == "WebSocket" {
 		return portforward.NewSPDYOverWebsocketDialerForStreaming(target, config)
@@ -34,7 +34,7 @@ func dialerOf(protocol string, config *rest.Config, target *url.URL) (httpstream
 	return spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target), nil
 }
 
-// forward opens a port-forward to the port that echoes, until the test ends, and returns where it listens.
+// forward opens a port-forward to the echo port until the test ends, and returns its local address.
 func (w *world) forward(t *testing.T, protocol string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -67,7 +67,7 @@ func (w *world) forward(t *testing.T, protocol string) string {
 	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local)
 }
 
-// forwardsMany holds that what goes through each of many port-forwards comes back while all the others do the same.
+// forwardsMany checks that many concurrent port-forwards echo their own data.
 func (w *world) forwardsMany(t *testing.T, protocol string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -89,7 +89,7 @@ func (w *world) forwardsMany(t *testing.T, protocol string) {
 	}
 }
 
-// echoes says whether as many random bytes come back as they went.
+// echoes sends random bytes, and checks that the same bytes come back.
 func echoes(conn net.Conn, size int) error {
 	sent, got := make([]byte, size), make([]byte, size)
 	if _, err := rand.Read(sent); err != nil {

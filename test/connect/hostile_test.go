@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// recorded are the entries of a file of lines of JSON in which a text occurs.
+// recorded returns the entries of a file of JSON lines that contain a text.
 func recorded(g Gomega, file, text string) (found []map[string]any) {
 	f, err := os.Open(file)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -26,7 +26,7 @@ func recorded(g Gomega, file, text string) (found []map[string]any) {
 			continue
 		}
 		entry := map[string]any{}
-		if json.Unmarshal(lines.Bytes(), &entry) == nil { // the last may not be whole yet
+		if json.Unmarshal(lines.Bytes(), &entry) == nil { // the last line may be incomplete
 			found = append(found, entry)
 		}
 	}
@@ -53,7 +53,7 @@ func TestWhatOperatorsDoIsRecordedAtBothEndsUnderOneID(t *testing.T) {
 	})
 }
 
-// byTheHub is what a hub that was taken over would send to be let in.
+// byTheHub are objects with which a compromised hub would try to get access.
 const byTheHub = `
 apiVersion: work.karmada.io/v1alpha1
 kind: Work

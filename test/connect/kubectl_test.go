@@ -18,7 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// transports are the two protocols of kubectl, by the environment that chooses them.
+// transports are kubectl's protocols, by the environment that selects them.
 func transports() map[string][]string {
 	return map[string][]string{
 		"WebSocket": {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true", "KUBECTL_PORT_FORWARD_WEBSOCKETS=true"},
@@ -60,7 +60,7 @@ func TestKubectlWorksInAMemberThatNobodyCanDial(t *testing.T) {
 	}
 }
 
-// execs holds that input, both outputs and the exit status get through.
+// execs checks that input, both outputs and the exit status are transferred.
 func (w *world) execs(_ string, run func(...string) *exec.Cmd) {
 	w.T.Helper()
 	g := w.G
@@ -75,7 +75,7 @@ func (w *world) execs(_ string, run func(...string) *exec.Cmd) {
 	g.Expect(diagnosis.String()).To(HavePrefix("no\n"))
 }
 
-// follows holds that lines arrive as they are written, and what is typed.
+// follows checks that log lines and typed input arrive immediately.
 func (w *world) follows(name string, run func(...string) *exec.Cmd) {
 	w.T.Helper()
 	g := w.G
@@ -91,7 +91,7 @@ func (w *world) follows(name string, run func(...string) *exec.Cmd) {
 	g.Expect(followed.ended).NotTo(Receive(), "it goes on")
 }
 
-// copies holds that files are the same after they went there and back.
+// copies checks that files are identical after a round trip.
 func (w *world) copies(name string, run func(...string) *exec.Cmd) {
 	w.T.Helper()
 	g := w.G
@@ -111,10 +111,10 @@ func (w *world) copies(name string, run func(...string) *exec.Cmd) {
 	g.Expect(sha256.Sum256(copied)).To(Equal(sha256.Sum256(data)))
 }
 
-// forwarding is what kubectl prints for each port.
+// forwarding matches what kubectl prints for each port.
 var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+) -> (\d+)`)
 
-// forwards holds that ports of a pod answer here, several connections at a time.
+// forwards checks that ports of a pod answer locally, with several connections at a time.
 func (w *world) forwards(_ string, run func(...string) *exec.Cmd) {
 	w.T.Helper()
 	g := w.G

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// What a small metrics API answers. Spaces and the order of keys are not those that an API server would write.
+// The answers of a small metrics API. Their spaces and key order differ from those of an API server.
 const (
 	metricsResources = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"metrics.k8s.io/v1beta1","resources":[` +
 		`{"name":"pods","singularName":"","namespaced":true,"kind":"PodMetrics","verbs":["get","list"]}]}`
@@ -23,7 +23,7 @@ const (
 		`"metadata":{"namespace":"default","name":"web"}}],  "apiVersion":"metrics.k8s.io/v1beta1", "kind":"PodMetricsList", "metadata":{} }`
 )
 
-// metricsAPI has the member forward metrics.k8s.io to a server of this test.
+// metricsAPI makes the member forward metrics.k8s.io to a server of this test.
 const metricsAPI = `
 apiVersion: v1
 kind: Service

@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// leaseOf is the lease of a member.
+// leaseOf returns the lease of a member.
 func (w *world) leaseOf(g Gomega, member string) *coordinationv1.Lease {
 	c, err := w.Client(fleet.HubName)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -28,14 +28,14 @@ func (w *world) leaseOf(g Gomega, member string) *coordinationv1.Lease {
 	return lease
 }
 
-// renew waits until agents renew their leases as those without a line.
+// renew waits until agents renew their leases like agents without a line.
 func (w *world) renew(members ...string) {
 	w.T.Helper()
 	last, renewals := map[string]time.Time{}, map[string]int{}
 	w.Eventually(func(g Gomega) {
 		for _, member := range members {
 			lease := w.leaseOf(g, member)
-			// One that rests would say so in its duration, and be renewed every ten minutes.
+			// With a line the duration would be longer, and the lease renewed every ten minutes.
 			g.Expect(*lease.Spec.LeaseDurationSeconds).To(BeEquivalentTo(40), member)
 			if at := lease.Spec.RenewTime.Time; at.After(last[member]) {
 				last[member] = at
@@ -48,7 +48,7 @@ func (w *world) renew(members ...string) {
 	})
 }
 
-// sinceReady is since when a member is ready.
+// sinceReady returns the last transition of a member to Ready.
 func (w *world) sinceReady(member string) string {
 	w.T.Helper()
 	return w.MustKubectl(fleet.HubName, "get", "cluster", member, "-o", `jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.lastTransitionTime}{end}`)
@@ -93,7 +93,7 @@ func TestAHubThatIsToServeNoLines(t *testing.T) {
 	restart(append(slices.Clone(before), "--connect=false"))
 	t.Cleanup(func() {
 		restart(before)
-		// An agent that was told that there are no lines asks seldom; one that starts asks at once.
+		// An agent that was told that there are no lines rarely retries; a restarted one retries at once.
 		for _, member := range w.Members() {
 			w.G.Expect(w.Stop(context.Background(), fleet.AgentName(member))).To(Succeed())
 		}
@@ -105,7 +105,7 @@ func TestAHubThatIsToServeNoLines(t *testing.T) {
 		out, err := w.Kubectl(t.Context(), fleet.HubName, "get", "apiservice", api, "--ignore-not-found", "-o", "name")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(strings.TrimSpace(out)).To(BeEmpty())
-		// Discovery of a group that nobody answers fails, and says so in what it prints to programs too.
+		// Discovery of an unavailable group fails, and kubectl prints that even with -o name.
 		found, err := exec.CommandContext(t.Context(), w.Program("kubectl"), "--kubeconfig", w.Kubeconfig(fleet.HubName), "api-resources", "-o", "name").CombinedOutput()
 		g.Expect(err).NotTo(HaveOccurred(), string(found))
 		g.Expect(string(found)).To(And(ContainSubstring("clusters.cluster.karmada.io"), Not(ContainSubstring(contract.ConnectGroup))))

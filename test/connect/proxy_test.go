@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// hubName is a name that no DNS of this machine knows; the proxy does.
+	// hubName is a name that only the proxy resolves.
 	hubName = "hub.fairlead.test"
-	// idleLimit is after how long without a byte the proxy cuts a connection: a little more than the hub waits before it pings.
+	// idleLimit is after how long without traffic the proxy closes a connection: a little more than the hub's ping
+	// interval.
 	idleLimit = line.DefaultPing + 3*time.Second
 )
 
@@ -45,7 +46,8 @@ func TestALineGoesThroughAProxyThatAllowsCONNECTOnly(t *testing.T) {
 	w.G.Expect(clientcmd.WriteToFile(*named, file)).To(Succeed())
 	t.Setenv("HTTPS_PROXY", way.Address)
 	t.Setenv("NO_PROXY", "")
-	// The agent's other connection pings every half minute, in time for the usual minute of proxies, and not for this one's seconds.
+	// The agent's other connection pings every half minute, which suits the usual minute of proxies, but not the
+	// seconds of this one.
 	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "3")
 	w.G.Expect(w.StartAgent(open)).To(Succeed())
 	w.awaitLine()
@@ -71,7 +73,7 @@ func TestALineGoesThroughAProxyThatAllowsCONNECTOnly(t *testing.T) {
 	w.G.Expect(w.Up(t.Context())).To(Succeed())
 }
 
-// mayBeSilent holds that commands and logs go on that were silent for longer than the proxy on their way bears.
+// mayBeSilent checks that commands and logs survive a silence longer than the proxy's idle limit.
 func (w *world) mayBeSilent() {
 	w.T.Helper()
 	streams := []*stream{w.start(w.kubectl(open, "alice", "logs", "-f", "web"))}
@@ -85,7 +87,8 @@ func (w *world) mayBeSilent() {
 		w.awaitOutput(s, "before")
 		streams = append(streams, s)
 	}
-	// kubectl sends pings of its own, which would do for the line's: it is stopped, so that nothing but these passes.
+	// kubectl sends its own pings, which would replace those of the line: it is stopped, so that only the line's pings
+	// are sent.
 	for _, s := range streams {
 		w.G.Expect(s.process.Signal(syscall.SIGSTOP)).To(Succeed())
 	}
@@ -104,7 +107,7 @@ func (w *world) mayBeSilent() {
 	w.G.Expect(w.ended(streams)).To(BeEmpty())
 }
 
-// ended returns the programs that have ended.
+// ended returns the programs that have exited.
 func (w *world) ended(streams []*stream) []*stream {
 	return slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return len(s.ended) == 0 })
 }

@@ -22,7 +22,7 @@ import (
 
 func TestWhoIsRefusedIsToldByWhom(t *testing.T) {
 	up(t)
-	// Of a refusal of what it asks first, what kinds there are, kubectl shows no more than that it is one.
+	// kubectl starts with discovery, and hides the message of an error there; a raw request shows it.
 	pods := []string{"get", "--raw", "/api/v1/namespaces/default/pods"}
 	for name, tc := range map[string]struct {
 		member, user string
@@ -91,7 +91,7 @@ type caller struct {
 
 func (w *world) caller(config *rest.Config) *caller {
 	w.T.Helper()
-	// What HTTP/2 does not carry is to arrive.
+	// Use HTTP/1.1, because HTTP/2 does not transfer all of these headers.
 	config = rest.CopyConfig(config)
 	config.NextProtos = []string{"http/1.1"}
 	client, err := rest.HTTPClientFor(config)
@@ -112,7 +112,7 @@ func (c *caller) do(method, url string, body string, header http.Header) (int, s
 	return response.StatusCode, string(out)
 }
 
-// whoAmI asks the member who somebody is.
+// whoAmI asks the member for the identity of the caller.
 const whoAmI = `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`
 
 func TestHostileOperators(t *testing.T) {

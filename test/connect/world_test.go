@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-// The members: the owner of the first lets alice and the group ops in, that of the second lets in nobody.
+// The members: the owner of the first admits alice and the group ops, the owner of the second nobody.
 const (
 	open   = "edge-1"
 	closed = "edge-2"
@@ -34,7 +34,7 @@ const (
 	poll        = 100 * time.Millisecond
 )
 
-// shared has agents that renew their leases every four seconds where they have no line, rather than every ten: tests wait for that.
+// shared has agents without a line renew their leases every four seconds instead of ten, because tests wait for that.
 var shared = fleettest.Of(fleet.Options{
 	Clusters: 2, Nodes: 1, UnsafeExec: true,
 	HubArgs: []string{"--tls-san", hubName}, AgentArgs: []string{"--cluster-lease-renew-interval-fraction=0.1"},
@@ -42,13 +42,13 @@ var shared = fleettest.Of(fleet.Options{
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// setUp is done once for all tests.
+// setUp runs once for all tests.
 var setUp sync.Once
 
-// world is the fleet, as one test sees it.
+// world is the fleet as used by one test.
 type world struct{ *fleettest.World }
 
-// up returns the fleet, in whose members is a pod and who they are.
+// up returns the fleet, with a pod and the RBAC rules in its members.
 func up(t *testing.T) *world {
 	t.Helper()
 	w := &world{shared.World(t, fleet.HubName, fleet.AgentName(open), fleet.AgentName(closed))}
@@ -65,8 +65,8 @@ func up(t *testing.T) *world {
 	return w
 }
 
-// inMember is what there is in each member: a pod, a mark that tells the members apart, and rights of operators, who may do all
-// that the owner allows.
+// inMember are the objects in each member: a pod, an object that tells the members apart, and RBAC rules that allow
+// operators everything that the owner admits.
 const inMember = `
 apiVersion: v1
 kind: Pod
@@ -91,7 +91,7 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "fairlead:ops"}
 `
 
-// atHub is who may reach which members, as far as the hub is concerned.
+// atHub are the hub's RBAC rules on who may reach which members.
 const atHub = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -130,7 +130,7 @@ func (w *world) applyTo(name, yaml string) {
 	w.MustKubectl(name, "apply", "-f", file)
 }
 
-// awaitLine waits until alice reads something of the member that lets operators in.
+// awaitLine waits until alice can read from the member that admits operators.
 func (w *world) awaitLine() {
 	w.T.Helper()
 	config := w.config("alice")
@@ -146,8 +146,8 @@ func (w *world) awaitLine() {
 	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// config is how a user of the hub reaches the member that lets operators in. The hub's administrator speaks for the user; the API server takes it for the user's
-// word all the same.
+// config returns a user's configuration for the member that admits operators. It impersonates the user as the hub's
+// administrator, which makes no difference to the API server.
 func (w *world) config(user string) *rest.Config {
 	w.T.Helper()
 	config, err := w.Config(fleet.HubName)
@@ -157,7 +157,7 @@ func (w *world) config(user string) *rest.Config {
 	return config
 }
 
-// kubectl is kubectl of a user of the hub, at the API of a member.
+// kubectl returns a kubectl command of a hub's user, for the API of a member.
 func (w *world) kubectl(member, user string, args ...string) *exec.Cmd {
 	w.T.Helper()
 	config, err := clientcmd.LoadFromFile(w.Kubeconfig(fleet.HubName))
@@ -180,14 +180,14 @@ func (w *world) kubectl(member, user string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// does runs kubectl of a user to its end, and returns all that it printed.
+// does runs kubectl as a user to its end, and returns its output.
 func (w *world) does(member, user string, args ...string) (string, error) {
 	w.T.Helper()
 	out, err := w.kubectl(member, user, args...).CombinedOutput()
 	return string(out), err
 }
 
-// buffer is what a program has printed so far.
+// buffer collects a program's output.
 type buffer struct {
 	mu  sync.Mutex
 	out bytes.Buffer
@@ -205,7 +205,7 @@ func (b *buffer) String() string {
 	return b.out.String()
 }
 
-// stream is a program that runs until somebody ends it.
+// stream is a program that runs until it is stopped.
 type stream struct {
 	out   buffer
 	in    io.WriteCloser
@@ -236,13 +236,13 @@ func (w *world) start(cmd *exec.Cmd) *stream {
 	return s
 }
 
-// awaitOutput waits until a program has printed something.
+// awaitOutput waits until a program has printed a text.
 func (w *world) awaitOutput(s *stream, text string) {
 	w.T.Helper()
 	w.G.Eventually(s.out.String).WithTimeout(waitTimeout).WithPolling(poll).Should(ContainSubstring(text))
 }
 
-// awaitEnd waits until a program ends by itself.
+// awaitEnd waits until a program exits by itself.
 func (w *world) awaitEnd(s *stream) error {
 	w.T.Helper()
 	var err error

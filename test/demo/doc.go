@@ -1,3 +1,3 @@
-// Command demo is what `make demo`, `make demo-up` and `make demo-down` run: a hub and
-// members on this machine, as processes that stay when it ends, and the examples on them.
+// Command demo implements `make demo`, `make demo-up` and `make demo-down`: it runs a hub and members on this machine
+// as processes that outlive it, and applies the examples to them.
 package main

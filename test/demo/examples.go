@@ -30,11 +30,11 @@ import (
 const (
 	readyTimeout = 2 * time.Minute
 	readyPoll    = 100 * time.Millisecond
-	// reportEvery is how often progress is shown while nothing changes.
+	// reportEvery is the interval of progress reports while nothing changes.
 	reportEvery = 5 * time.Second
 )
 
-// apply applies the examples and waits until they run everywhere.
+// apply applies the examples and waits until they run in all their clusters.
 func (d *demo) apply(ctx context.Context, f *fleet.Fleet) error {
 	templates, err := readTemplates(d.examples)
 	if err != nil {
@@ -51,8 +51,7 @@ func (d *demo) apply(ctx context.Context, f *fleet.Fleet) error {
 	return d.await(ctx, hub, templates)
 }
 
-// readTemplates returns the objects of the examples that go out to members: all but the
-// policies.
+// readTemplates returns the templates among the examples' objects: all but the policies.
 func readTemplates(dir string) ([]*unstructured.Unstructured, error) {
 	var templates []*unstructured.Unstructured
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -83,8 +82,8 @@ func readTemplates(dir string) ([]*unstructured.Unstructured, error) {
 	return templates, nil
 }
 
-// await returns when all templates are applied and healthy in all clusters that they go
-// to, and shows what is missing until then.
+// await waits until all templates are applied and healthy in all their clusters, and reports what is missing until
+// then.
 func (d *demo) await(ctx context.Context, hub client.Client, templates []*unstructured.Unstructured) error {
 	var missing []string
 	last, lastAt := "", time.Now()
@@ -96,7 +95,7 @@ func (d *demo) await(ctx context.Context, hub client.Client, templates []*unstru
 			}
 		}
 		if ctx.Err() != nil {
-			return false, ctx.Err() // what was asked last got no answer
+			return false, ctx.Err() // the last request was cancelled
 		}
 		missing = now
 		line := fmt.Sprintf("%d of %d objects are well in all their clusters", len(templates)-len(missing), len(templates))
@@ -114,7 +113,7 @@ func (d *demo) await(ctx context.Context, hub client.Client, templates []*unstru
 	return err
 }
 
-// lacks says in a few words why a template is not yet well everywhere; nothing if it is.
+// lacks returns why a template is not yet healthy everywhere, in a few words; empty if it is.
 func lacks(ctx context.Context, hub client.Client, template *unstructured.Unstructured) string {
 	binding, err := getBinding(ctx, hub, template)
 	if err != nil {
@@ -132,7 +131,7 @@ func lacks(ctx context.Context, hub client.Client, template *unstructured.Unstru
 		return "is not reported by all clusters"
 	}
 	for _, item := range status.AggregatedStatus {
-		// What else may be unhealthy is so for good here: an Ingress has no load balancer.
+		// Other kinds may stay unhealthy here: an Ingress has no load balancer.
 		if !item.Applied || (item.Health != workv1alpha1.Healthy && runsPods(template)) {
 			return strings.TrimSpace(fmt.Sprintf("is not well in %s %s", item.ClusterName, item.AppliedMessage))
 		}
@@ -143,8 +142,8 @@ func lacks(ctx context.Context, hub client.Client, template *unstructured.Unstru
 	return lacksSum(ctx, hub, template, status)
 }
 
-// clustersOf counts where an object is to be: what the scheduler chose, and what others that
-// need it go to.
+// clustersOf returns the number of an object's clusters: those of its schedule, and those of templates that depend on
+// it.
 func clustersOf(spec *workv1alpha2.ResourceBindingSpec) int {
 	seen := map[string]bool{}
 	for _, target := range spec.Clusters {
@@ -162,8 +161,7 @@ func runsPods(template *unstructured.Unstructured) bool {
 	return slices.Contains([]string{"Deployment", "StatefulSet"}, template.GetKind())
 }
 
-// lacksSum says whether the status of a Deployment on the hub is not yet the sum of what
-// the members report.
+// lacksSum returns how the status of a Deployment on the hub differs from the sum of the members' reports; empty if it does not.
 func lacksSum(ctx context.Context, hub client.Client, template *unstructured.Unstructured, status *workv1alpha2.ResourceBindingStatus) string {
 	var want int64
 	for _, item := range status.AggregatedStatus {

@@ -9,8 +9,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// show prints what a user wants to see, each with the command that shows it, and how to go
-// on from there.
+// show prints what a user wants to see, each part with its command, and how to go on.
 func (d *demo) show(ctx context.Context, f *fleet.Fleet, examples bool) error {
 	if err := d.command(ctx, f, fleet.HubName, "get", "clusters"); err != nil {
 		return err
@@ -52,7 +51,7 @@ Or through the hub, once the owner of the cluster lets you in (a shell there is 
 	return nil
 }
 
-// kubeconfigs are the files for $KUBECONFIG; the context of the first is the current one.
+// kubeconfigs returns the files for $KUBECONFIG; the context of the first is the current one.
 func (d *demo) kubeconfigs(f *fleet.Fleet) []string {
 	files := []string{f.Kubeconfig(fleet.HubName)}
 	for _, member := range f.Members() {
@@ -64,7 +63,7 @@ func (d *demo) kubeconfigs(f *fleet.Fleet) []string {
 	return files
 }
 
-// command prints a kubectl command and what it prints.
+// command prints a kubectl command and its output.
 func (d *demo) command(ctx context.Context, f *fleet.Fleet, name string, args ...string) error {
 	out, err := f.Kubectl(ctx, name, args...)
 	if err != nil {
@@ -75,7 +74,7 @@ func (d *demo) command(ctx context.Context, f *fleet.Fleet, name string, args ..
 	return nil
 }
 
-// relative returns a path as one would type it here.
+// relative returns a path relative to the working directory, as a user would type it.
 func (d *demo) relative(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// Disk is a small disk.
+// Disk is a small disk in memory.
 type Disk struct {
-	// Path is where it is, for all processes of this user.
+	// Path is its path for all processes of this user.
 	Path string
 
 	mount string
 	pid   int
 }
 
-// enter are the arguments of unshare and nsenter, which somebody who is not root needs a namespace of users for as well.
+// enter are arguments of unshare and nsenter; unprivileged users need a user namespace as well.
 func enter(more ...string) []string {
 	if os.Geteuid() == 0 {
 		return append([]string{"-m"}, more...)
@@ -31,7 +31,7 @@ func enter(more ...string) []string {
 	return append([]string{"-Um"}, more...)
 }
 
-// Small makes a disk of so many MB, and skips the test where that cannot be.
+// Small creates a disk of some MB, and skips the test where that is impossible.
 func Small(t *testing.T, megabytes int) Disk {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -65,7 +65,7 @@ func Small(t *testing.T, megabytes int) Disk {
 	return d
 }
 
-// Grow makes the disk one of so many MB.
+// Grow changes the size of the disk to some MB.
 func (d Disk) Grow(t *testing.T, megabytes int) {
 	t.Helper()
 	args := enter("-t", fmt.Sprint(d.pid), "mount", "-o", fmt.Sprintf("remount,size=%dm", megabytes), d.mount)
@@ -73,5 +73,5 @@ func (d Disk) Grow(t *testing.T, megabytes int) {
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred(), string(out))
 }
 
-// mountTimeout is how long it may take to mount a disk on a machine that does other work too.
+// mountTimeout is how long a mount may take, on a machine that does other work too.
 const mountTimeout = 30 * time.Second

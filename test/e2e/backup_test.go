@@ -20,9 +20,9 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// TestAHubIsRestoredFromABackup backs a hub up while it runs, changes things, loses the hub
-// with all that it had in the middle of a deletion, and restores it: what was deleted since
-// comes back, what was made since is unclaimed, and nothing in a member is deleted.
+// TestAHubIsRestoredFromABackup backs up a running hub, changes objects, loses the hub with all its data in the middle
+// of a deletion, and restores it: objects deleted since the backup come back, objects created since are unclaimed, and
+// nothing in a member is deleted.
 func TestAHubIsRestoredFromABackup(t *testing.T) {
 	g := NewWithT(t)
 	f := up(t)
@@ -36,7 +36,7 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 		_, err := f.Run(t.Context(), "hub", args...)
 		return err
 	}
-	// Names, since their number is the same while some are still to go and as many still to come.
+	// Compare names, because the number is the same while as many are still to be deleted as to be created.
 	everywhere := func(want ...[]string) {
 		t.Helper()
 		eventually(t, func(g Gomega) {
@@ -103,7 +103,7 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 		}
 	})
 
-	// It goes on from there, and people who have them again claim what they made.
+	// The hub works on, and people who create the unclaimed templates again adopt their objects.
 	kubectl(t, g, f, fleet.HubName, "delete", "configmap", "backup-4")
 	apply(t, f, configMaps("backup", 21, 31))
 	everywhere(backups(1, 3), backups(5, 31))
@@ -116,7 +116,7 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 	everywhere()
 }
 
-// unclaimed is how many objects of a member name a Work that the hub does not have.
+// unclaimed returns how many objects of a member belong to a Work that the hub does not have.
 func unclaimed(t *testing.T, g Gomega, f *fleet.Fleet, member string) int32 {
 	t.Helper()
 	live := &clusterv1alpha1.Cluster{}

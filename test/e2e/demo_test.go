@@ -42,7 +42,7 @@ func TestTheExamples(t *testing.T) {
 	g.Expect(pods(t, g, f, "edge-2", "app=nginx")).To(HaveLen(2))
 	g.Expect(pods(t, g, f, "edge-3", "app=nginx")).To(BeEmpty())
 
-	// kubectl asks for a dozen kinds in each member: it does once the hub says that all is there.
+	// kubectl asks for a dozen kinds in each member, so wait until the hub says that all of them are there.
 	eventually(t, func(g Gomega) {
 		all := applied(t, g, f, "shop")
 		g.Expect(all).To(HaveLen(16))
@@ -65,7 +65,7 @@ func TestTheExamples(t *testing.T) {
 	})
 }
 
-// table returns the fields of the lines that kubectl prints, without the head.
+// table returns the fields of kubectl's output lines, without the header.
 func table(out string) [][]string {
 	var lines [][]string
 	for line := range strings.Lines(out) {

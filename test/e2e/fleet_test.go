@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-// How long things may take on a machine that does other work too.
+// Timeouts allow for a machine that does other work too.
 const (
 	waitTimeout = 2 * time.Minute
 	poll        = 500 * time.Millisecond // most checks start a program
@@ -30,7 +30,7 @@ var shared = fleettest.Of(fleet.Options{Clusters: 3, Nodes: 2})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// up returns the fleet. Its deletion brakes are off: there is no operator to release what they hold.
+// up returns the fleet. Its deletion brakes are off, because no operator releases held deletions.
 func up(t *testing.T) *fleet.Fleet {
 	t.Helper()
 	f := shared.Up(t)
@@ -49,7 +49,7 @@ func eventually(t *testing.T, check func(g Gomega)) {
 	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// kubectl runs kubectl on the hub or a member, which must succeed.
+// kubectl runs kubectl on the hub or a member; it must succeed.
 func kubectl(t *testing.T, g Gomega, f *fleet.Fleet, name string, args ...string) string {
 	t.Helper()
 	out, err := f.Kubectl(t.Context(), name, args...)
@@ -65,7 +65,8 @@ func read(t *testing.T, g Gomega, f *fleet.Fleet, name string, key client.Object
 	g.Expect(c.Get(t.Context(), key, live)).To(Succeed())
 }
 
-// applied returns what the hub says of the ResourceBindings of a namespace, by name: True if it is in all clusters.
+// applied returns the condition FullyApplied of a namespace's ResourceBindings on the hub, by name: True if it is in
+// all clusters.
 func applied(t *testing.T, g Gomega, f *fleet.Fleet, namespace string) map[string]metav1.ConditionStatus {
 	t.Helper()
 	hub, err := f.Client(fleet.HubName)

@@ -15,8 +15,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// configMaps is YAML of ConfigMaps first to last with a label, and of the policy that
-// sends them everywhere.
+// configMaps returns YAML of ConfigMaps first to last with a label, and of the policy that propagates them everywhere.
 func configMaps(label string, first, last int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
@@ -34,7 +33,7 @@ spec:
 	return b.String()
 }
 
-// backups returns the names of some that are labelled backup.
+// backups returns the names of ConfigMaps labelled backup.
 func backups(first, last int) []string {
 	var out []string
 	for i := first; i <= last; i++ {
@@ -49,8 +48,8 @@ func count(t *testing.T, g Gomega, f *fleet.Fleet, name, label string) int {
 	return len(uids(t, g, f, name, label))
 }
 
-// uids returns the ConfigMaps with a label in the hub or a member, with the UID of each: one that was
-// deleted and made again has another. It is asked for again and again, hence by no program.
+// uids returns the UIDs of the ConfigMaps with a label in the hub or a member: a recreated one has a new UID. It is
+// called often, so it does not run kubectl.
 func uids(t *testing.T, g Gomega, f *fleet.Fleet, name, label string) map[string]types.UID {
 	t.Helper()
 	c, err := f.Client(name)

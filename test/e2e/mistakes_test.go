@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// run runs a program that must fail, and returns the last line that it printed.
+// fails runs a program that must fail, and returns the last line that it printed.
 func fails(t *testing.T, f *fleet.Fleet, program string, args ...string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -75,7 +75,7 @@ func serve(dataDir, port string) []string {
 	return []string{"serve", "--data-dir", dataDir, "--bind-address", "127.0.0.1", "--secure-port", port, "--metrics-bind-address", "0", "--dashboard-bind-address", "0"}
 }
 
-// idOf returns the id of the token among the arguments of `agent join`.
+// idOf returns the ID of the token among the arguments of `agent join`.
 func idOf(g Gomega, arguments []string) string {
 	g.Expect(arguments).To(ContainElement("--token"))
 	token, err := bootstrap.Parse(arguments[slices.Index(arguments, "--token")+1])
@@ -99,7 +99,7 @@ func TestTokensThatDoNotOpen(t *testing.T) {
 		_, err = f.Run(t.Context(), "agent", append(join(t, "edge-1", token), "--discovery-timeout", "2m")...)
 		g.Expect(err).NotTo(HaveOccurred(), "the same member may come back")
 		g.Expect(fails(t, f, "agent", join(t, "edge-2", token)...)).To(ContainSubstring("was used already"))
-		// The join that the agent of edge-1 runs with ended with the new one: it joins anew as well.
+		// The new join ended the one that edge-1's agent runs with, so that agent must join again as well.
 		g.Expect(f.Stop(t.Context(), fleet.AgentName("edge-1"))).To(Succeed())
 		g.Expect(os.RemoveAll(f.StateDir("edge-1"))).To(Succeed())
 		g.Expect(f.Up(t.Context())).To(Succeed())
@@ -108,7 +108,7 @@ func TestTokensThatDoNotOpen(t *testing.T) {
 		g := NewWithT(t)
 		token, err := f.CreateToken(t.Context(), "edge-9")
 		g.Expect(err).NotTo(HaveOccurred())
-		// A time to live of a second may be over before the token works.
+		// A time to live of a second might end before the token is usable.
 		kubectl(t, g, f, fleet.HubName, "patch", "secret", "-n", bootstrap.SecretNamespace, bootstrap.SecretName(idOf(g, token)),
 			"-p", `{"stringData": {"expiration": "2020-01-01T00:00:00Z"}}`)
 		g.Eventually(func(g Gomega) {

@@ -18,14 +18,14 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// wave is a change that is going out, to one cluster at a time; the first has it, and is not well yet.
+// wave is a change that is rolled out to one cluster at a time; the first has it, and is not healthy yet.
 type wave struct {
 	*fleet.Fleet
-	// generations are those of the Works before the change.
+	// generations are the generations of the Works before the change.
 	generations map[string]int64
 }
 
-// inOneWave is an application that runs where nodes have a label, and goes to edge-1, edge-2 and edge-3 in this order.
+// inOneWave is an application that runs on nodes with a label, and goes to edge-1, edge-2 and edge-3 in this order.
 const inOneWave = `
 apiVersion: fairlead.dev/v1alpha1
 kind: RolloutStrategy
@@ -52,7 +52,7 @@ spec:
   placement: {clusterAffinity: {clusterNames: [edge-1, edge-2, edge-3]}}
 `
 
-// beginWave has a change go to edge-1, where no node has what it asks for.
+// beginWave starts a change in edge-1, where no node has the label.
 func beginWave(t *testing.T, f *fleet.Fleet) wave {
 	t.Helper()
 	g, w := NewWithT(t), wave{Fleet: f, generations: map[string]int64{}}
@@ -62,7 +62,7 @@ func beginWave(t *testing.T, f *fleet.Fleet) wave {
 	apply(t, f, inOneWave)
 	eventually(t, func(g Gomega) {
 		g.Expect(w.rollout(t, g)).To(Equal("1 Completed"))
-		for _, member := range f.Members() { // a cluster that is chosen later has its Work later
+		for _, member := range f.Members() { // a cluster's Work is created when the cluster is chosen
 			w.generations[member] = w.generation(t, g, member)
 		}
 	})
@@ -74,11 +74,11 @@ func beginWave(t *testing.T, f *fleet.Fleet) wave {
 	return w
 }
 
-// goesOn expects that nobody was sent anything again or before its turn, and that all are in the end.
+// goesOn checks that no cluster was updated twice or before its turn, and that all are updated in the end.
 func (w wave) goesOn(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	// Once the hub has heard a person it has looked at all of it.
+	// Once the hub has observed a change of the spec, it has looked at everything.
 	for _, paused := range []string{"true", "false"} {
 		kubectl(t, g, w.Fleet, fleet.HubName, "patch", "stagedrollout", "waving-deployment", "--type=merge", "-p", `{"spec":{"paused":`+paused+`}}`)
 		eventually(t, func(g Gomega) {
@@ -100,9 +100,9 @@ func (w wave) goesOn(t *testing.T) {
 	}
 }
 
-// What follows is asked for again and again, hence by no program.
+// The following are called often, so they do not run kubectl.
 
-// rollout is the newest revision and its phase.
+// rollout returns the newest revision and its phase.
 func (w wave) rollout(t *testing.T, g Gomega) string {
 	t.Helper()
 	live := &fairleadv1alpha1.StagedRollout{}
@@ -110,7 +110,7 @@ func (w wave) rollout(t *testing.T, g Gomega) string {
 	return fmt.Sprintf("%d %s", live.Status.Revision, live.Status.Phase)
 }
 
-// wants is which nodes the application asks for in a member.
+// wants returns the node label that the application selects in a member.
 func (w wave) wants(t *testing.T, g Gomega, member string) string {
 	t.Helper()
 	live := &unstructured.Unstructured{}
@@ -122,7 +122,7 @@ func (w wave) wants(t *testing.T, g Gomega, member string) string {
 	return node
 }
 
-// generation counts the writes of what a cluster is sent.
+// generation returns the generation of a cluster's Work, which counts its changes.
 func (w wave) generation(t *testing.T, g Gomega, member string) int64 {
 	t.Helper()
 	live := &workv1alpha1.Work{}
@@ -133,7 +133,7 @@ func (w wave) generation(t *testing.T, g Gomega, member string) int64 {
 	return live.Generation
 }
 
-// writes is how often a cluster was sent something since the change.
+// writes returns how often the cluster's Work has changed since the change.
 func (w wave) writes(t *testing.T, g Gomega, member string) int64 {
 	t.Helper()
 	return w.generation(t, g, member) - w.generations[member]

@@ -27,13 +27,14 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-// How long things may take on a machine that does other work too.
+// Timeouts allow for a machine that does other work too.
 const (
-	waitTimeout = 5 * time.Minute // more than the hub suspects itself, should the other clusters stall as well
+	waitTimeout = 5 * time.Minute // longer than the hub suspects itself, should the other clusters stall as well
 	poll        = 100 * time.Millisecond
 )
 
-// fastFailover gives its clusters up after seconds: more of them than an agent, or a hub that starts, may stand still on a busy machine.
+// fastFailover gives up its clusters after seconds, but more than an agent or a starting hub may stall on a busy
+// machine.
 var fastFailover = fleettest.Of(fleet.Options{
 	Clusters: 2, Nodes: 1, AgentArgs: []string{"--cluster-lease-duration=4s"},
 	HubArgs: []string{"--cluster-monitor-period=2s", "--cluster-monitor-grace-period=15s", "--resource-eviction-rate=0"},
@@ -58,13 +59,13 @@ func start(t *testing.T) *world {
 	for _, name := range w.Members() {
 		config, err := w.Config(name)
 		w.g.Expect(err).NotTo(HaveOccurred())
-		w.members[name], err = client.New(config, client.Options{}) // knows the kinds of Kubernetes
+		w.members[name], err = client.New(config, client.Options{}) // has the built-in kinds
 		w.g.Expect(err).NotTo(HaveOccurred())
 	}
 	return w
 }
 
-// apply applies YAML to the hub. When the test ends, it goes, also from the members.
+// apply applies YAML to the hub. When the test ends it is deleted, in the members as well.
 func (w *world) apply(t *testing.T, yaml string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "objects.yaml")
@@ -92,7 +93,7 @@ func (w *world) eventually(t *testing.T, check func(g Gomega)) {
 	w.g.Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// ready is what the hub says of edge-1.
+// ready returns the status of the condition Ready of edge-1.
 func (w *world) ready(tb testing.TB, g Gomega) metav1.ConditionStatus {
 	tb.Helper()
 	c := &clusterv1alpha1.Cluster{}
@@ -103,7 +104,7 @@ func (w *world) ready(tb testing.TB, g Gomega) metav1.ConditionStatus {
 	return ""
 }
 
-// binding returns that of a Deployment.
+// binding returns the binding of a Deployment.
 func (w *world) binding(t *testing.T, g Gomega, name string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	b := &workv1alpha2.ResourceBinding{}
@@ -112,7 +113,7 @@ func (w *world) binding(t *testing.T, g Gomega, name string) *workv1alpha2.Resou
 	return b
 }
 
-// where are the clusters of a Deployment.
+// where returns the clusters of a Deployment.
 func (w *world) where(t *testing.T, g Gomega, name string) []string {
 	t.Helper()
 	var out []string
@@ -122,7 +123,7 @@ func (w *world) where(t *testing.T, g Gomega, name string) []string {
 	return out
 }
 
-// evicting is what the binding of a Deployment says of its departure.
+// evicting returns the condition Evicting of a Deployment's binding.
 func (w *world) evicting(t *testing.T, g Gomega, name string) string {
 	t.Helper()
 	if c := meta.FindStatusCondition(w.binding(t, g, name).Status.Conditions, workv1alpha2.BindingEvicting); c != nil {
@@ -131,7 +132,7 @@ func (w *world) evicting(t *testing.T, g Gomega, name string) string {
 	return ""
 }
 
-// deployment returns a Deployment as it is in a member; nil if it is not there.
+// deployment returns a Deployment in a member; nil if it does not exist.
 func (w *world) deployment(t *testing.T, g Gomega, member, name string) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
@@ -143,7 +144,7 @@ func (w *world) deployment(t *testing.T, g Gomega, member, name string) *appsv1.
 	return d
 }
 
-// image is that of a Deployment's only container.
+// image returns the image of a Deployment's only container.
 func image(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
 
 // awaitRollout waits until the newest revision of a Deployment has a number and a phase.
@@ -158,7 +159,7 @@ func (w *world) awaitRollout(t *testing.T, name string, number int64, phase fair
 	})
 }
 
-// works says which Deployments have a Work for a cluster, and whether it stays.
+// works returns the Deployments with a Work for a cluster, and whether the Work stays.
 func (w *world) works(t *testing.T, g Gomega, cluster string) map[string]bool {
 	t.Helper()
 	var list workv1alpha1.WorkList
@@ -173,7 +174,7 @@ func (w *world) works(t *testing.T, g Gomega, cluster string) map[string]bool {
 	return out
 }
 
-// uids are the Deployments of a member.
+// uids returns the UIDs of a member's Deployments.
 func (w *world) uids(t *testing.T, g Gomega, member string) map[string]types.UID {
 	t.Helper()
 	var list appsv1.DeploymentList
@@ -185,7 +186,7 @@ func (w *world) uids(t *testing.T, g Gomega, member string) map[string]types.UID
 	return out
 }
 
-// pool gives the nodes of a member the label that the applications ask for, or takes it.
+// pool adds or removes the label that the applications select on the nodes of a member.
 func (w *world) pool(t *testing.T, member string, has bool) {
 	t.Helper()
 	label := "pool-"

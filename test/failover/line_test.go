@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// condition is what the hub says of edge-1, with its reason.
+// condition returns the condition Ready of edge-1.
 func (w *world) condition(t *testing.T, g Gomega) metav1.Condition {
 	t.Helper()
 	c := &clusterv1alpha1.Cluster{}
@@ -28,7 +28,7 @@ func (w *world) condition(t *testing.T, g Gomega) metav1.Condition {
 	return *found
 }
 
-// rests waits until edge-1 is ready and heard by its line, so that its lease rests.
+// rests waits until edge-1 is Ready by its line, so that its lease is renewed rarely.
 func (w *world) rests(t *testing.T) {
 	t.Helper()
 	w.eventually(t, func(g Gomega) {
@@ -39,8 +39,8 @@ func (w *world) rests(t *testing.T) {
 	})
 }
 
-// TestALineTellsThatAnAgentIsGone loses an agent that is killed, and one that stands still, by their lines alone; and a hub that
-// is killed loses nobody. The reason says by what it was noticed: no time is measured on a busy machine.
+// TestALineTellsThatAnAgentIsGone loses a killed agent, and a frozen one, by their lines alone; and a killed hub loses
+// no cluster. The reason tells how the loss was detected, because times mean little on a busy machine.
 func TestALineTellsThatAnAgentIsGone(t *testing.T) {
 	w := start(t)
 	g, ctx := w.g, t.Context()

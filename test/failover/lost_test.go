@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// silence is a policy that has clusters left that are not heard from.
+// silence is a policy that taints unreachable clusters.
 const silence = `
 apiVersion: policy.karmada.io/v1alpha1
 kind: ClusterTaintPolicy
@@ -27,10 +27,10 @@ spec:
   taints: [{key: lost, effect: NoExecute}]
 `
 
-// atOnce is the toleration of an application that does not wait for five minutes.
+// atOnce is a toleration of an application that is evicted without waiting five minutes.
 const atOnce = `{key: lost, operator: Exists, effect: NoExecute, tolerationSeconds: 0}`
 
-// canary is a strategy by which edge-1 gets a change first, and the others when a person says so.
+// canary is a strategy in which edge-1 gets a change first, and the others after an approval.
 const canary = `
 ---
 apiVersion: fairlead.dev/v1alpha1
@@ -42,8 +42,8 @@ spec:
   waves: [{name: canary, clusters: {clusterNames: [edge-1]}, approval: After}, {name: rest}]
 `
 
-// deployment is YAML of one with two replicas, which need nodes with a label, and of its
-// policy: in the first group of clusters that has a place.
+// deployment returns YAML of a Deployment of two replicas, which need nodes with a label, and of its policy: the first
+// group of clusters with capacity.
 func deployment(name, tolerations string, groups ...string) string {
 	var terms strings.Builder
 	for _, g := range groups {
@@ -75,9 +75,9 @@ spec:
 `, name, terms.String(), tolerations)
 }
 
-// TestAClusterIsLostAndComesBack follows four applications of a cluster whose agent dies: one that moves
-// at once, one that waits as all do by default, one that can go nowhere else, and one of which the cluster
-// had only just been sent a change, as the first of all. The hub is killed in the middle.
+// TestAClusterIsLostAndComesBack follows four applications of a cluster whose agent dies: one that moves at once, one
+// that waits as all do by default, one that has no other cluster, and one whose change had just reached this cluster as
+// the canary. The hub is killed in the middle.
 func TestAClusterIsLostAndComesBack(t *testing.T) {
 	w := start(t)
 	g, ctx := w.g, t.Context()
@@ -116,7 +116,7 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 		g.Expect(w.evicting(t, g, "pinned")).To(Equal(workv1alpha2.ReasonNowhereToGo))
 	})
 
-	// What was sent may be what cut the cluster off: what replaces it has what is proven.
+	// The change may be what cut the cluster off, so the replacement runs the stable revision.
 	w.eventually(t, func(g Gomega) {
 		g.Expect(w.where(t, g, "rolls")).To(Equal([]string{"edge-2"}))
 		d := w.deployment(t, g, "edge-2", "rolls")
@@ -125,7 +125,7 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 		g.Expect(image(d)).To(Equal("example.com/main"))
 	})
 
-	// The new copy finds no node yet, and the hub dies: what is in edge-1 stays.
+	// The new copy has no node yet, and the hub dies: the objects in edge-1 stay.
 	g.Expect(w.Kill(ctx, fleet.HubName)).To(Succeed())
 	g.Expect(w.StartHub(ctx)).To(Succeed())
 	all := map[string]bool{"moves-deployment": true, "waits-deployment": true, "pinned-deployment": true, "rolls-deployment": true}
@@ -164,6 +164,6 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 		g.Expect(w.where(t, g, "moves")).To(Equal([]string{"edge-2"}), "it stays where it went")
 	})
 
-	// What edge-2 has is still what is proven, whoever was killed meanwhile; the change reaches it in its turn.
+	// edge-2 still runs the stable revision, whatever was killed meanwhile; the change reaches it in its turn.
 	g.Expect(image(w.deployment(t, g, "edge-2", "rolls"))).To(Equal("example.com/main"))
 }

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// shop is what a fleet has everywhere, with a definition of which the member makes objects of
-// its own. Half of it says that it tolerates no silence: it stays because it has no other place.
+// shop are objects in all clusters, with a CustomResourceDefinition of which the member creates its own objects. Half
+// of them tolerate no unreachable cluster: they stay because they have no other cluster.
 const shop = `
 ---
 apiVersion: v1
@@ -88,9 +88,9 @@ spec:
     clusterTolerations: [{key: example.com/lost, operator: Exists, effect: NoExecute, tolerationSeconds: 0}]
 `
 
-// TestAnOutageLeavesEverythingAsItWas has the ClusterTaintPolicy of README taint a cluster whose
-// line is down and that is well all the time. An application that asked for it moves away
-// meanwhile, so the others had their chance; when the line is back, they are the same objects.
+// TestAnOutageLeavesEverythingAsItWas taints a cluster with the ClusterTaintPolicy of the README while its network is
+// down but the cluster is healthy. An application without a toleration moves away meanwhile, so the others could have;
+// when the network is back, their objects have not been recreated.
 func TestAnOutageLeavesEverythingAsItWas(t *testing.T) {
 	w := start(t)
 	g, ctx := w.g, t.Context()
@@ -123,7 +123,7 @@ func TestAnOutageLeavesEverythingAsItWas(t *testing.T) {
 	g.Expect(member.Get(ctx, client.ObjectKeyFromObject(own), till("counter"))).To(Succeed(), "what the member made itself is there")
 }
 
-// readmePolicy is the ClusterTaintPolicy that README tells to copy.
+// readmePolicy returns the ClusterTaintPolicy of the README.
 func readmePolicy(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -139,7 +139,7 @@ func readmePolicy(t *testing.T) string {
 	return ""
 }
 
-// till is an object of the kind that shop defines.
+// till returns a custom resource of shop.
 func till(name string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Till"})
@@ -148,7 +148,7 @@ func till(name string) *unstructured.Unstructured {
 	return out
 }
 
-// objects are those of shop that a member has.
+// objects returns the UIDs of shop's objects in a member.
 func (w *world) objects(t *testing.T, g Gomega, member string) map[string]types.UID {
 	t.Helper()
 	out := map[string]types.UID{}

@@ -26,10 +26,10 @@ import (
 	"fairlead.dev/test/fleet/hollow"
 )
 
-// returning is how many agents return at once. The hub that they meet has to start beside them.
+// returning is the number of agents that return at once. The hub must start beside them.
 const returning = 40
 
-// hollowAgents has agents without members join the fleet, with lines, until the test ends.
+// hollowAgents joins agents without members to the fleet, with lines, until the test ends.
 func (w *world) hollowAgents(t *testing.T) *hollow.Fleet {
 	t.Helper()
 	config, err := w.Config(fleet.HubName)
@@ -59,7 +59,7 @@ func (w *world) hollowAgents(t *testing.T) *hollow.Fleet {
 	return agents
 }
 
-// lostSince returns the clusters without members that a hub took for lost since a time, or takes for lost now.
+// lostSince returns the hollow clusters that a hub considered lost since a time, or considers lost now.
 func (w *world) lostSince(t *testing.T, g Gomega, since time.Time) []string {
 	t.Helper()
 	var list clusterv1alpha1.ClusterList
@@ -81,8 +81,8 @@ func (w *world) lostSince(t *testing.T, g Gomega, since time.Time) []string {
 	return out
 }
 
-// TestAHubThatStartsIsReturnedToAndLosesNobody kills a hub that knows by lines only that its clusters are there. All of their
-// agents return while it starts.
+// TestAHubThatStartsIsReturnedToAndLosesNobody kills a hub that knows only from lines that its clusters are alive. All
+// of their agents return while it starts.
 func TestAHubThatStartsIsReturnedToAndLosesNobody(t *testing.T) {
 	w := start(t)
 	g, ctx := w.g, t.Context()
@@ -107,7 +107,7 @@ func TestAHubThatStartsIsReturnedToAndLosesNobody(t *testing.T) {
 		}
 	})
 	g.Expect(agents.AwaitLines(ctx)).To(Succeed())
-	// Whom the hub did not hear when it started it would give up before one that falls silent only now.
+	// Clusters unheard since the hub's start would be given up before one that falls silent only now.
 	silent := agents.Names()[returning-1]
 	agents.Silence(silent)
 	w.eventually(t, func(g Gomega) { g.Expect(w.lostSince(t, g, killed)).To(ConsistOf(HavePrefix(silent + ":"))) })

@@ -1,3 +1,3 @@
-// Package filled has the cache of a hub as full as that of thousands of clusters, for benchmarks: the real cache, with what it
-// drops and its indexes, fed by a server in the process that has objects and takes no writes.
+// Package filled gives benchmarks a hub's cache filled as by thousands of clusters: the real cache, with its transforms
+// and indexes, fed by an in-process server that serves objects and rejects writes.
 package filled

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// Hub is what the stages of a hub have of it.
+// Hub is what a hub offers to its stages.
 type Hub struct {
 	// Client reads from the cache and cannot write.
 	Client client.Client
@@ -23,7 +23,8 @@ type Hub struct {
 	Mapper meta.RESTMapper
 }
 
-// New returns a hub whose cache has these objects. It waits for the kinds of which there are any; the cache ends with the test.
+// New returns a hub whose cache has these objects. It waits until their kinds are synced; the cache stops at the end of
+// the test.
 func New(tb testing.TB, o cache.Options, objects ...client.Object) *Hub {
 	tb.Helper()
 	must := func(err error) {
@@ -36,7 +37,7 @@ func New(tb testing.TB, o cache.Options, objects ...client.Object) *Hub {
 	must(err)
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for gvk := range scheme.AllKnownTypes() {
-		mapper.Add(gvk, meta.RESTScopeNamespace) // what has no namespace is found as well
+		mapper.Add(gvk, meta.RESTScopeNamespace) // cluster-scoped objects are found as well
 	}
 	watched := map[schema.GroupVersionKind]client.Object{}
 	for _, obj := range objects {

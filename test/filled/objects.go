@@ -24,21 +24,21 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// Fleet is a hub of some size in which nothing is going on: each binding is in one cluster, and reported there.
+// Fleet describes an idle hub of some size: each binding is in one cluster, which has reported its status.
 type Fleet struct {
 	Clusters, Bindings int
-	// Namespaces is over how many the templates are spread; 0 is one for a hundred.
+	// Namespaces is the number of namespaces of the templates; 0 means one per hundred.
 	Namespaces int
-	// Policies is how many have the templates, each the same share; 0 is one for a hundred.
+	// Policies is the number of policies, which select equal shares of the templates; 0 means one per hundred.
 	Policies int
 }
 
-// uid is always the same for the same object, and as long as those of an API server.
+// uid is deterministic per object, and as long as a real UID.
 func uid(kind string, i int) types.UID {
 	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", len(kind), i))
 }
 
-// made is the metadata of an object as an API server returns it, with who set which of its fields.
+// made returns the metadata of an object as an API server would, with managed fields.
 func made(kind, namespace, name string, i int) metav1.ObjectMeta {
 	owned := fmt.Sprintf(`{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:%s":{}}}`, kind)
 	return metav1.ObjectMeta{
@@ -50,26 +50,26 @@ func made(kind, namespace, name string, i int) metav1.ObjectMeta {
 	}
 }
 
-// ClusterName is that of the i-th cluster.
+// ClusterName returns the name of the i-th cluster.
 func ClusterName(i int) string { return fmt.Sprintf("edge-%05d", i) }
 
-// ClusterOf is the cluster that the i-th binding is in.
+// ClusterOf returns the cluster of the i-th binding.
 func (f Fleet) ClusterOf(i int) string { return ClusterName(i % f.Clusters) }
 
-// NamespaceOf is where the i-th template is.
+// NamespaceOf returns the namespace of the i-th template.
 func (f Fleet) NamespaceOf(i int) string {
 	return fmt.Sprintf("team-%04d", i%share(f.Namespaces, f.Bindings))
 }
 
-// PolicyOf is the policy that has the i-th template.
+// PolicyOf returns the policy that selects the i-th template.
 func (f Fleet) PolicyOf(i int) string {
 	return fmt.Sprintf("everything-%04d", i%share(f.Policies, f.Bindings))
 }
 
-// share is n, or a hundredth of all.
+// share returns n, or a hundredth of all if n is 0.
 func share(n, all int) int { return max(1, cmp.Or(n, all/100)) }
 
-// Cluster returns the i-th cluster, which serves what a usual one serves, and has four nodes.
+// Cluster returns the i-th cluster, with the usual APIs and four nodes.
 func (f Fleet) Cluster(i int) *clusterv1alpha1.Cluster {
 	c := builder.MakeCluster(ClusterName(i)).Obj()
 	c.ObjectMeta = made("Cluster", "", c.Name, i)
@@ -101,7 +101,7 @@ func (f Fleet) Cluster(i int) *clusterv1alpha1.Cluster {
 	return c
 }
 
-// Lease returns that of the i-th cluster.
+// Lease returns the lease of the i-th cluster.
 func (f Fleet) Lease(i int) *coordinationv1.Lease {
 	out := &coordinationv1.Lease{ObjectMeta: made("Lease", contract.ClusterNamespace, ClusterName(i), i)}
 	out.Spec.HolderIdentity, out.Spec.LeaseDurationSeconds = new(string(uid("session", i))), new(int32(40))
@@ -109,7 +109,7 @@ func (f Fleet) Lease(i int) *coordinationv1.Lease {
 	return out
 }
 
-// Template returns the metadata of the i-th template, a Deployment that somebody applied.
+// Template returns the metadata of the i-th template, a Deployment as applied by a user.
 func (f Fleet) Template(i int) *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{ObjectMeta: made("Deployment", f.NamespaceOf(i), fmt.Sprintf("app-%05d", i), i)}
 	out.APIVersion, out.Kind = "apps/v1", "Deployment"
@@ -120,7 +120,7 @@ func (f Fleet) Template(i int) *metav1.PartialObjectMetadata {
 	return out
 }
 
-// placement is that of all bindings.
+// placement is the placement of all bindings.
 func placement() *policyv1alpha1.Placement {
 	return &policyv1alpha1.Placement{
 		ClusterAffinity:    &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "shop"}}},
@@ -130,17 +130,17 @@ func placement() *policyv1alpha1.Placement {
 	}
 }
 
-// deploymentStatus is what a member reports of a Deployment.
+// deploymentStatus is the status of a Deployment as reported by a member.
 func deploymentStatus() *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(`{"availableReplicas":2,"generation":1,"observedGeneration":1,"readyReplicas":2,"replicas":2,"resourceTemplateGeneration":2,"updatedReplicas":2}`)}
 }
 
-// condition is one that holds since an object was made.
+// condition returns a condition that is true since the creation of the object.
 func condition(obj metav1.ObjectMeta, kind, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: obj.CreationTimestamp, ObservedGeneration: 2}
 }
 
-// Binding returns that of the i-th template.
+// Binding returns the binding of the i-th template.
 func (f Fleet) Binding(i int) *workv1alpha2.ResourceBinding {
 	template := f.Template(i)
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: made("ResourceBinding", template.Namespace, template.Name+"-deployment", i)}
@@ -166,7 +166,7 @@ func (f Fleet) Binding(i int) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// Work returns that of the i-th binding.
+// Work returns the Work of the i-th binding.
 func (f Fleet) Work(i int) *workv1alpha1.Work {
 	b := f.Binding(i)
 	name := contract.WorkName("Deployment", b.Spec.Resource.Namespace, b.Spec.Resource.Name)
@@ -187,7 +187,7 @@ func (f Fleet) Work(i int) *workv1alpha1.Work {
 	return w
 }
 
-// Policies returns those that have the templates.
+// Policies returns the policies that select the templates.
 func (f Fleet) policies() []client.Object {
 	var out []client.Object
 	seen := map[string]bool{}
@@ -208,7 +208,7 @@ func (f Fleet) policies() []client.Object {
 	return out
 }
 
-// Objects returns all that the cache of the hub of the fleet has.
+// Objects returns all objects in the cache of the fleet's hub.
 func (f Fleet) Objects() []client.Object {
 	out := f.policies()
 	namespaces := map[string]bool{}

@@ -18,15 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// server answers lists. Of a kind that it was given nothing of it answers with an empty one.
+// server answers lists. Lists of kinds without objects are empty.
 type server struct {
 	mu sync.Mutex
-	// items are the encoded objects, by the resource's path below the version.
+	// items are the encoded objects, by the path of their resource below the version.
 	items map[string][]json.RawMessage
 	kinds map[string]schema.GroupVersionKind
 }
 
-// serve starts a server of objects, which ends with the test.
+// serve starts a server of objects, which stops at the end of the test.
 func serve(tb testing.TB, scheme *runtime.Scheme, mapper meta.RESTMapper, objects []client.Object) (*rest.Config, *server) {
 	tb.Helper()
 	s := &server{items: map[string][]json.RawMessage{}, kinds: map[string]schema.GroupVersionKind{}}
@@ -54,7 +54,7 @@ func serve(tb testing.TB, scheme *runtime.Scheme, mapper meta.RESTMapper, object
 	return &rest.Config{Host: api.URL, QPS: -1}, s
 }
 
-// forget lets go of the objects, so that nothing but the cache has them in memory.
+// forget drops the objects, so that only the cache keeps them in memory.
 func (s *server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

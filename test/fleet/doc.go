@@ -1,8 +1,7 @@
-// Package fleet starts a hub and its members from the built programs, each a process of
-// its own, and joins the members by token as an operator would. The demo, the benchmark
-// and the end-to-end tests are made of it.
+// Package fleet starts a hub and its members from the built programs, each as its own process, and joins the members by
+// token as an operator would. The demo, the benchmark and the end-to-end tests are built on it.
 //
-// A directory holds all there is of a fleet:
+// All files of a fleet are in one directory:
 //
 //	DIR/hub.kubeconfig       administrator of the hub, context hub
 //	DIR/edge-N.kubeconfig    administrator of a member, context edge-N
@@ -11,6 +10,6 @@
 //	DIR/logs                 one log per process
 //	DIR/run                  one pid file per process
 //
-// Up starts what is missing and leaves alone what runs, so it repairs a fleet of which
-// processes were killed, or all of them by a reboot.
+// Up starts only the processes that do not run, so it repairs a fleet after some were killed, or all of them by a
+// reboot.
 package fleet

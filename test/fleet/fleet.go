@@ -29,17 +29,16 @@ type Options struct {
 	Clusters int
 	// Nodes is the number of nodes of each member; 3 if zero.
 	Nodes int
-	// APIOnly has members that store objects and run no pods: without nodes, a scheduler and controllers of workloads.
+	// APIOnly makes members that store objects but run no pods: no nodes, scheduler or workload controllers.
 	APIOnly bool
 	// HubArgs and AgentArgs are further flags of `hub serve` and `agent run`.
 	HubArgs, AgentArgs []string
-	// UnsafeExec has the pods of members answer logs, exec, attach and port-forward; exec runs
-	// programs of this machine.
+	// UnsafeExec makes the pods of members answer logs, exec, attach and port-forward; exec runs programs of this
+	// machine.
 	UnsafeExec bool
 	// Detached lets the processes outlive this one.
 	Detached bool
-	// Report prints one line for the person who watches; nil prints nothing. It may be
-	// called by several goroutines.
+	// Report prints one line of progress; nil prints nothing. It may be called by several goroutines.
 	Report func(format string, args ...any)
 }
 
@@ -48,11 +47,11 @@ type Fleet struct {
 	Options
 
 	mu sync.Mutex
-	// clients are those that were made, by what they were made of.
+	// clients caches the clients made by Client.
 	clients map[string]client.Client
 }
 
-// How long things may take on a machine that does other work too.
+// Timeouts allow for a machine that does other work too.
 const (
 	startTimeout = 5 * time.Minute
 	joinTimeout  = 5 * time.Minute
@@ -63,7 +62,7 @@ const (
 // HubName is the name of the hub's process, and of the context in its kubeconfig.
 const HubName = "hub"
 
-// New returns the fleet in a directory. Nothing is started yet.
+// New returns the fleet in a directory. It starts nothing.
 func New(o Options) (*Fleet, error) {
 	var err error
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
@@ -115,12 +114,12 @@ func (f *Fleet) PID(name string) (int, error) { return f.pidFile(name).PID() }
 // Kill ends a process as a crash would. Up starts it again.
 func (f *Fleet) Kill(ctx context.Context, name string) error { return f.pidFile(name).Kill(ctx) }
 
-// Signal sends a signal to a process and those that it has started.
+// Signal sends a signal to a process and its children.
 func (f *Fleet) Signal(name string, signal syscall.Signal) error {
 	return f.pidFile(name).Signal(signal)
 }
 
-// Adopt has the fleet look after a process that somebody else started.
+// Adopt lets the fleet manage a process that the caller started.
 func (f *Fleet) Adopt(name string, p *process.Process) error {
 	if err := os.MkdirAll(filepath.Join(f.Dir, "run"), 0o700); err != nil {
 		return fmt.Errorf("making the directory of the fleet: %w", err)
@@ -133,7 +132,7 @@ func (f *Fleet) Stop(ctx context.Context, name string) error {
 	return f.pidFile(name).Stop(ctx, stopGrace)
 }
 
-// Up starts what is not running, and returns when all members have joined and are ready.
+// Up starts the processes that do not run, and returns when all members have joined and are ready.
 func (f *Fleet) Up(ctx context.Context) error {
 	for _, program := range []string{"hub", "agent", "controlplane", "kubectl"} {
 		if _, err := os.Stat(f.Program(program)); err != nil {
@@ -162,10 +161,10 @@ func (f *Fleet) Up(ctx context.Context) error {
 	return g.Wait()
 }
 
-// StartHub starts the hub, and nothing else, and returns when it makes tokens again.
+// StartHub starts only the hub, and returns when it can create tokens.
 func (f *Fleet) StartHub(ctx context.Context) error { return f.upHub(ctx) }
 
-// Down stops all processes, also those of members that Options no longer count.
+// Down stops all processes, including those of members beyond the current Options.Clusters.
 func (f *Fleet) Down(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(f.Dir, "run", "*.pid"))
 	if err != nil {
@@ -180,7 +179,7 @@ func (f *Fleet) Down(ctx context.Context) error {
 			others = append(others, name)
 		}
 	}
-	// Agents first: they have nobody to talk to afterwards.
+	// Agents first: afterwards they would have no hub to talk to.
 	for _, names := range [][]string{agents, others} {
 		var g errgroup.Group
 		for _, name := range names {

@@ -19,7 +19,7 @@ func (f *Fleet) upAgent(ctx context.Context, member string) error {
 		if err != nil {
 			return err
 		}
-		// Others on this machine see the arguments of a program, but not what is in the file.
+		// The token is passed in a file, because other users of this machine can see a program's arguments.
 		at := slices.Index(flags, "--token")
 		file := filepath.Join(f.Dir, member+".token")
 		if at < 0 || at+1 == len(flags) {
@@ -44,12 +44,10 @@ func (f *Fleet) agent(member string) service {
 // StateDir returns the state directory of the agent of a member.
 func (f *Fleet) StateDir(member string) string { return filepath.Join(f.Dir, AgentName(member)) }
 
-// StartAgent starts the agent of a member that has joined, and waits for nothing: the hub
-// may be away.
+// StartAgent starts the agent of a member that has joined. It does not wait, because the hub may be away.
 func (f *Fleet) StartAgent(member string) error { return f.start(f.agent(member)) }
 
-// CreateToken makes a token for a member and returns the arguments of the command that it
-// printed, after "agent join".
+// CreateToken creates a token for a member and returns the arguments of the printed command after "agent join".
 func (f *Fleet) CreateToken(ctx context.Context, member string, flags ...string) ([]string, error) {
 	args := append([]string{"token", "create", "--kubeconfig", f.Kubeconfig(HubName), "--cluster", member}, flags...)
 	out, err := f.Run(ctx, "hub", args...)

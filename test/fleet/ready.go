@@ -18,8 +18,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// Config returns how an administrator reaches the hub or a member, without a limit on
-// requests.
+// Config returns an administrator's configuration for the hub or a member, without client-side rate limits.
 func (f *Fleet) Config(name string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", f.Kubeconfig(name))
 	if err != nil {
@@ -29,9 +28,8 @@ func (f *Fleet) Config(name string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Client returns an uncached client of the hub or a member, with the rights of an
-// administrator and the scheme of hub and agent. It is made once for a kubeconfig: a new one asks
-// the API for all that it serves.
+// Client returns an uncached client of the hub or a member, with an administrator's rights and the scheme of hub and
+// agent. It is cached per kubeconfig, because a new one runs discovery on the whole API.
 func (f *Fleet) Client(name string) (client.Client, error) {
 	kubeconfig, err := os.ReadFile(f.Kubeconfig(name))
 	if err != nil {
@@ -59,7 +57,7 @@ func (f *Fleet) Client(name string) (client.Client, error) {
 	return c, nil
 }
 
-// hubReady says what a hub still lacks to make tokens.
+// hubReady returns an error that says what the hub still lacks to create tokens.
 func (f *Fleet) hubReady(ctx context.Context) error {
 	c, err := f.Client(HubName)
 	if err != nil {
@@ -73,8 +71,8 @@ func (f *Fleet) hubReady(ctx context.Context) error {
 	if err := c.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, &info); err != nil {
 		return fmt.Errorf("reading what agents are told: %w", err)
 	}
-	// After a restart all of that is there before the API server can apply the defaults of
-	// policies, and until then it refuses them.
+	// After a restart all of that exists before the API server can apply the defaults of policies; until then it
+	// rejects them.
 	policy := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "fleet-probe"}}
 	policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Namespace", Name: "fleet-probe"}}
 	if err := c.Create(ctx, policy, client.DryRunAll); err != nil {
@@ -83,13 +81,13 @@ func (f *Fleet) hubReady(ctx context.Context) error {
 	return nil
 }
 
-// memberReady says what a member still lacks to run pods, or, if it is an API only, to answer.
+// memberReady returns an error that says what a member still lacks to run pods or, with APIOnly, to serve its API.
 func (f *Fleet) memberReady(ctx context.Context, member string) error {
 	c, err := f.Client(member)
 	if err != nil {
 		return err
 	}
-	// By the uid of this namespace an agent knows its member. An API server answers before it has made it.
+	// The agent identifies its member by the UID of this namespace, which an API server creates only after it answers.
 	if err := c.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{}); err != nil {
 		return fmt.Errorf("reading the namespace by which the member is known: %w", err)
 	}
@@ -121,7 +119,7 @@ func (f *Fleet) memberReady(ctx context.Context, member string) error {
 	return nil
 }
 
-// ClusterReady says what the hub's record of a member lacks.
+// ClusterReady returns an error that says what the Cluster of a member still lacks.
 func (f *Fleet) ClusterReady(ctx context.Context, member string) error {
 	c, err := f.Client(HubName)
 	if err != nil {

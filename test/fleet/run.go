@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Run runs one of the built programs to its end and returns what it printed to standard
-// output. The error has what it printed to standard error.
+// Run runs one of the built programs to its end and returns its standard output. The error contains its standard error.
 func (f *Fleet) Run(ctx context.Context, program string, args ...string) (string, error) {
 	var out, diagnosis bytes.Buffer
 	cmd := exec.CommandContext(ctx, f.Program(program), args...)

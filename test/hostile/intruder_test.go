@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// intruder makes requests that must be refused, and counts them.
+// intruder sends requests that must be refused, and counts them.
 type intruder struct {
 	config   *rest.Config
 	http     *http.Client
@@ -32,7 +32,7 @@ func newIntruder(t *testing.T, config *rest.Config) *intruder {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	if len(config.CertData) == 0 {
-		// The API ends an HTTP/2 connection after a request of somebody whom it does not know.
+		// The API closes an HTTP/2 connection after an unauthenticated request.
 		config.NextProtos = []string{"http/1.1"}
 	}
 	c, err := rest.HTTPClientFor(config)
@@ -55,7 +55,7 @@ func (i *intruder) client(t *testing.T) client.Client {
 	return c
 }
 
-// do makes a request and returns the status of the answer.
+// do sends a request and returns the status of the response.
 func (i *intruder) do(t *testing.T, method, path, body string, header map[string]string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), oneAttempt)
@@ -67,7 +67,7 @@ func (i *intruder) do(t *testing.T, method, path, body string, header map[string
 	return code
 }
 
-// send makes a request and returns the status of the answer.
+// send sends a request and returns the status of the response.
 func (i *intruder) send(ctx context.Context, method, path, body string, header map[string]string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, method, i.config.Host+path, strings.NewReader(body))
 	if err != nil {
@@ -84,14 +84,15 @@ func (i *intruder) send(ctx context.Context, method, path, body string, header m
 		return 0, fmt.Errorf("asking the hub: %w", err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		// A connection is used again once its last answer was read; what was allowed may be a watch, which has no end.
+		// A connection is reused once its last response was read; an allowed request may be a watch, which does not
+		// end.
 		_, err = io.Copy(io.Discard, response.Body)
 	}
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
-// refused makes a request that must be forbidden; to somebody who is not known, with 401. Other
-// answers that are as good are given.
+// refused sends a request that must be forbidden, or answered with 401 for unauthenticated users. Other acceptable
+// statuses are passed in.
 func (i *intruder) refused(t *testing.T, method, path, body string, header map[string]string, orelse ...int) {
 	t.Helper()
 	i.attempts++
@@ -100,10 +101,10 @@ func (i *intruder) refused(t *testing.T, method, path, body string, header map[s
 	}
 }
 
-// row is one attack, or one thing that somebody may do.
+// row is one attack, or one allowed request.
 type row struct {
 	method, path, body string
-	// content is the type of the body; JSON if empty, and a merge patch for PATCH.
+	// content is the media type of the body; JSON if empty, and a merge patch for PATCH.
 	content string
 }
 
@@ -118,7 +119,7 @@ func (r row) header() map[string]string {
 	return map[string]string{"Content-Type": content}
 }
 
-// refusedAll makes requests each of which must be refused. The keys say why it must be.
+// refusedAll sends requests that must be refused. The keys say why.
 func (i *intruder) refusedAll(t *testing.T, rows map[string]row) {
 	t.Helper()
 	for why, r := range rows {
@@ -126,7 +127,7 @@ func (i *intruder) refusedAll(t *testing.T, rows map[string]row) {
 	}
 }
 
-// allowedAll makes requests each of which must work.
+// allowedAll sends requests that must succeed.
 func (i *intruder) allowedAll(t *testing.T, rows map[string]row) {
 	t.Helper()
 	for what, r := range rows {
@@ -138,10 +139,10 @@ func (i *intruder) allowedAll(t *testing.T, rows map[string]row) {
 	}
 }
 
-// oneAttempt bounds a request; a watch that is not refused ends with it.
+// oneAttempt is the timeout of a request; a watch that is not refused ends with it.
 const oneAttempt = 10 * time.Second
 
-// attempt is how a verb looks on the wire.
+// attempt is the HTTP form of a verb.
 type attempt struct {
 	verb, method string
 	named        bool
@@ -161,11 +162,11 @@ func verbs() []attempt {
 	}
 }
 
-// tryAll tries every verb on every resource of every version that the API has, in the
-// namespaces that matter and under names that there are, but for what is allowed.
+// tryAll tries every verb, except allowed ones, on every resource of every version of the API, in the relevant
+// namespaces and with existing names.
 func (i *intruder) tryAll(t *testing.T, api *rest.Config, own string, namespaces []string, inOwnNamespace, everywhere map[string]string) {
 	t.Helper()
-	// What there is an administrator is asked, as not everybody is told.
+	// Discover resources and names as administrator, because not everybody may list them.
 	discovered, err := clientdiscovery.NewDiscoveryClientForConfig(api)
 	if err != nil {
 		t.Fatal(err)
@@ -201,8 +202,8 @@ func (i *intruder) tryAll(t *testing.T, api *rest.Config, own string, namespaces
 	}
 }
 
-// tryResource tries all verbs on one resource in one place. A namespace of none is all of
-// them, and for what has no namespace the only place.
+// tryResource tries all verbs on one resource in one place. An empty namespace means all namespaces; cluster-scoped
+// resources have no other place.
 func (i *intruder) tryResource(t *testing.T, root, version string, resource metav1.APIResource, namespace string, allowed []string) {
 	t.Helper()
 	name, sub, isSub := strings.Cut(resource.Name, "/")
@@ -212,9 +213,9 @@ func (i *intruder) tryResource(t *testing.T, root, version string, resource meta
 		case slices.Contains(allowed, a.verb):
 			continue
 		case isSub && (a.verb == "list" || a.verb == "watch" || a.verb == "deletecollection"):
-			continue // there is no such thing
+			continue // it does not exist
 		case all && a.verb != "list" && a.verb != "watch":
-			continue // neither is there
+			continue // nor does this
 		}
 		path := root
 		if namespace != "" {

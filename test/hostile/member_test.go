@@ -22,19 +22,17 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// member is a cluster of which nothing is there but the certificate of its agent, with which a test
-// reports what it likes.
+// member is a cluster of which only the agent's certificate exists, with which a test reports arbitrary statuses.
 type member struct {
 	*intruder
 	w    *world
 	name string
 }
 
-// renewal is how often a member says that it is alive.
+// renewal is the interval of a member's heartbeats.
 const renewal = 2 * time.Second
 
-// member has a cluster join that is ready, has the kinds that the tests send out, and is heard from
-// until the test ends.
+// member joins a cluster that is Ready, serves the kinds used in the tests, and sends heartbeats until the test ends.
 func (w *world) member(t *testing.T, name string) *member {
 	t.Helper()
 	m := &member{intruder: newIntruder(t, w.join(t, name, "member-of-"+name)), w: w, name: name}
@@ -61,7 +59,8 @@ func (w *world) member(t *testing.T, name string) *member {
 	return m
 }
 
-// clusterReport is what an honest agent says of a cluster with so much for pods. It keeps conditions that are the hub's.
+// clusterReport returns an honest agent's status of a cluster with some capacity for pods. It keeps the hub's
+// conditions.
 func clusterReport(allocatable string, kept ...metav1.Condition) string {
 	condition := `{"type":%q,"status":"True","reason":"Reported","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}`
 	conditions := []string{fmt.Sprintf(condition, "Ready"), fmt.Sprintf(condition, "CompleteAPIEnablements")}
@@ -81,7 +80,7 @@ func clusterReport(allocatable string, kept ...metav1.Condition) string {
 
 func (m *member) clusterPath() string { return "/apis/cluster.karmada.io/v1alpha1/clusters/" + m.name }
 
-// renew tells that the member is alive. It is not of the test's goroutine.
+// renew sends a heartbeat. It does not run in the test's goroutine.
 func (m *member) renew() {
 	ctx, cancel := context.WithTimeout(context.Background(), oneAttempt)
 	defer cancel()
@@ -89,7 +88,7 @@ func (m *member) renew() {
 	_, _ = m.send(ctx, http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/karmada-cluster/leases/"+m.name, body, row{method: http.MethodPatch}.header()) // the next one will
 }
 
-// reportsCapacity writes the status of its Cluster, in which it keeps what the hub says.
+// reportsCapacity writes the status of its Cluster, and keeps the hub's fields.
 func (m *member) reportsCapacity(t *testing.T, allocatable string) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
@@ -100,14 +99,14 @@ func (m *member) reportsCapacity(t *testing.T, allocatable string) {
 	})
 }
 
-// reports writes a status, which the hub's API takes.
+// reports writes a status, which the hub's API must accept.
 func (m *member) reports(t *testing.T, path, body string) {
 	t.Helper()
 	eventually(t, func(g Gomega) { g.Expect(m.tells(t, path, body)).To(Equal(http.StatusOK)) })
 }
 
-// tells writes a status, {"status":…}, which the hub's API may refuse. It replaces the one before:
-// to merge what is nested deep takes an API server seconds.
+// tells writes a status, {"status":…}, which the hub's API may reject. It replaces the previous one, because a merge
+// patch of a deeply nested status takes an API server seconds.
 func (m *member) tells(t *testing.T, path, body string) int {
 	t.Helper()
 	m.attempts++
@@ -115,7 +114,7 @@ func (m *member) tells(t *testing.T, path, body string) int {
 	return m.do(t, http.MethodPatch, path, `[{"op":"add","path":"/status","value":`+value+`}]`, map[string]string{"Content-Type": "application/json-patch+json"})
 }
 
-// workOf waits for the Work by which a member gets what a binding is about.
+// workOf waits for the Work of a binding for a member.
 func (m *member) workOf(t *testing.T, namespace, binding string) *workv1alpha1.Work {
 	t.Helper()
 	var out *workv1alpha1.Work
@@ -140,13 +139,13 @@ func (m *member) findWork(t *testing.T, g Gomega, namespace, binding string) *wo
 	return nil
 }
 
-// deploymentReport is what an agent says of a Deployment: its status is whatever JSON it is given.
+// deploymentReport returns an agent's report of a Deployment with any JSON as its status.
 func deploymentReport(namespace, name, status string) string {
 	id := fmt.Sprintf(`{"ordinal":0,"group":"apps","version":"v1","kind":"Deployment","resource":"deployments","namespace":%q,"name":%q}`, namespace, name)
 	return manifestReport(`{"identifier":` + id + `,"health":"Healthy","status":` + status + `}`)
 }
 
-// manifestReport is what an agent says of a Work that it has applied.
+// manifestReport returns an agent's status of an applied Work.
 func manifestReport(statuses string) string {
 	return `{"status":{"conditions":[{"type":"Applied","status":"True","reason":"AppliedSuccessful","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}],
 		"manifestStatuses":[` + statuses + `]}}`

@@ -26,7 +26,7 @@ import (
 
 func (w *world) now() time.Time { return time.Now() }
 
-// bearer reaches the hub with a token and nothing else.
+// bearer reaches the hub with only a token.
 func (w *world) bearer(token string) *rest.Config {
 	out := rest.AnonymousClientConfig(w.api.Config)
 	out.BearerToken = token
@@ -35,7 +35,7 @@ func (w *world) bearer(token string) *rest.Config {
 
 func repeat(s string, n int) string { return strings.Repeat(s, n) }
 
-// requestBody returns a certificate request as JSON. What spec has of its fields is taken from there.
+// requestBody returns a certificate request as JSON, with the fields of spec.
 func requestBody(t *testing.T, metadata, spec string) string {
 	t.Helper()
 	for field, value := range map[string]string{
@@ -50,7 +50,7 @@ func requestBody(t *testing.T, metadata, spec string) string {
 		`,"spec":{"usages":["client auth","digital signature"],"expirationSeconds":2592000,` + strings.TrimPrefix(spec, ",") + `}}`
 }
 
-// joinRequest returns the request of a member to join, as `agent join` makes it.
+// joinRequest returns a member's join request, as sent by `agent join`.
 func joinRequest(t *testing.T, cluster, member string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	g := NewWithT(t)
@@ -100,7 +100,7 @@ func TestNobodyIsRefused(t *testing.T) {
 	})
 }
 
-// tenant returns somebody who has every right in a namespace.
+// tenant returns a user with all rights in a namespace.
 func (w *world) tenant(t *testing.T, ns string) *intruder {
 	t.Helper()
 	g := NewWithT(t)

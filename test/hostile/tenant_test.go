@@ -23,8 +23,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// overriders are ways to write an override that changes what an object is, or what marks it as ours.
-// JSON, as a tenant writes it into a rule.
+// overriders are overrides that change the identity of an object, or Fairlead's marks on it, in JSON as a tenant would
+// write them in a rule.
 func overriders() map[string]string {
 	out := map[string]string{}
 	plain := func(op, path, value string) string {
@@ -90,9 +90,9 @@ func overriders() map[string]string {
 	return out
 }
 
-// TestATenantCannotOverrideWhatAnObjectIs has a tenant write every such override, for a template of
-// its own. Each is refused, or what the member gets is still that object, of that Work, in that
-// namespace, or the hub says why it gets nothing.
+// TestATenantCannotOverrideWhatAnObjectIs has a tenant write every such override, for its own template. Each is
+// rejected, or the member gets the same object, of the same Work, in the same namespace, or the hub reports why nothing
+// is propagated.
 func TestATenantCannotOverrideWhatAnObjectIs(t *testing.T) {
 	w := hub(t)
 	g := NewWithT(t)
@@ -118,7 +118,7 @@ func TestATenantCannotOverrideWhatAnObjectIs(t *testing.T) {
 		MatchLabels: map[string]string{"attacked": "true"},
 	}}}
 	g.Expect(w.Create(t.Context(), propagation)).To(Succeed())
-	// It has ten kilobytes, and more than a gigabyte when what aliases stand for is written out.
+	// It has ten kilobytes, but more than a gigabyte with its YAML aliases expanded.
 	expands := "a: &a " + repeat("x", 5_000) + "\nb: &b [" + repeat("*a,", 300) + "]\nc: [" + repeat("*b,", 1_000) + "]\n"
 	for i := range taken {
 		g.Expect(w.Create(t.Context(), &corev1.ConfigMap{
@@ -144,7 +144,7 @@ func TestATenantCannotOverrideWhatAnObjectIs(t *testing.T) {
 	g.Expect(len(all) - len(taken)).To(BeNumerically(">", 50))
 }
 
-// hasStill holds that what a member gets of a ConfigMap is that ConfigMap.
+// hasStill checks that the member's version of a ConfigMap is the same ConfigMap.
 func (m *member) hasStill(t *testing.T, g Gomega, namespace, name string) {
 	t.Helper()
 	binding := &workv1alpha2.ResourceBinding{}
@@ -168,7 +168,7 @@ func (m *member) hasStill(t *testing.T, g Gomega, namespace, name string) {
 	g.Expect(got.GetAnnotations()).To(HaveKeyWithValue(contract.ResourceBindingNameAnnotation, binding.Name))
 }
 
-// complains says whether the hub says that a policy cannot be applied.
+// complains reports whether the hub says that a policy cannot be applied.
 func (w *world) complains(t *testing.T, g Gomega, namespace, policy string) bool {
 	t.Helper()
 	var events corev1.EventList
@@ -178,9 +178,9 @@ func (w *world) complains(t *testing.T, g Gomega, namespace, policy string) bool
 	})
 }
 
-// TestWorksThatAnAdministratorDeletesComeBack has somebody with every right on the hub delete Works
-// that are bound. Nobody is refused that, and nothing comes of it: the hub makes them again, and
-// without its own word no agent takes anything from a member.
+// TestWorksThatAnAdministratorDeletesComeBack deletes Works of bindings as an administrator of the hub. That is
+// allowed, and has no effect: the hub recreates them, and without the hub's deletion intent no agent deletes anything
+// in a member.
 func TestWorksThatAnAdministratorDeletesComeBack(t *testing.T) {
 	w := hub(t)
 	g := NewWithT(t)
@@ -200,7 +200,7 @@ func TestWorksThatAnAdministratorDeletesComeBack(t *testing.T) {
 				after := m.workOf(t, ns, "web-deployment")
 				if after.UID == before.UID {
 					g.Expect(after.Annotations).NotTo(HaveKey(contract.DeletionIntentAnnotation), "the hub did not mean it")
-					// The agent lets go of it and keeps what it brought.
+					// The agent removes its finalizer, and keeps the objects.
 					m.do(t, http.MethodPatch, worksOf(m.name)+"/"+after.Name, `{"metadata":{"finalizers":null}}`, row{method: http.MethodPatch}.header())
 				}
 				g.Expect(after.UID).NotTo(Equal(before.UID))

@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// waitTimeout is for what takes a moment on a machine that does other work too.
+// waitTimeout allows for a machine that does other work too.
 const (
 	waitTimeout = time.Minute
 	poll        = 100 * time.Millisecond
@@ -44,11 +44,11 @@ func eventually(t *testing.T, check func(g Gomega)) {
 	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// world is a hub with all its stages, and the clusters edge-1 and edge-2 on it.
+// world is a hub with all its stages, and the clusters edge-1 and edge-2.
 type world struct {
 	client.Client
 	api *cluster.Cluster
-	// agents are what the agents of the two have.
+	// agents are the credentials of both agents.
 	agents map[string]*rest.Config
 }
 
@@ -62,7 +62,7 @@ var shared struct {
 	world *world
 }
 
-// hub returns the hub that all tests attack.
+// hub returns the hub that all tests share.
 func hub(t *testing.T) *world {
 	t.Helper()
 	shared.Lock()
@@ -73,7 +73,7 @@ func hub(t *testing.T) *world {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{})
 	w := &world{Client: api.Client(t), api: api, agents: map[string]*rest.Config{}}
-	ctx := context.WithoutCancel(t.Context()) // it outlives the test that happens to come first
+	ctx := context.WithoutCancel(t.Context()) // it outlives the first test
 	g.Expect(apiserver.Install(ctx, api.Config, apiserver.Options{
 		ClusterInfo: &apiserver.ClusterInfo{Servers: []string{api.Config.Host}, CA: api.Config.CAData},
 	})).To(Succeed())
@@ -93,7 +93,7 @@ func hub(t *testing.T) *world {
 	return w
 }
 
-// token makes a join token as operators do.
+// token creates a join token as operators do.
 func (w *world) token(t *testing.T, name string, change func(*bootstrap.Token)) bootstrap.Token {
 	t.Helper()
 	g := NewWithT(t)
@@ -106,7 +106,7 @@ func (w *world) token(t *testing.T, name string, change func(*bootstrap.Token)) 
 	return token
 }
 
-// join has a member join, and returns what its agent has then.
+// join joins a member, and returns its agent's credentials.
 func (w *world) join(t *testing.T, name, member string) *rest.Config {
 	t.Helper()
 	config, err := w.tryJoin(t, w.token(t, name, nil), name, member, waitTimeout)
@@ -116,7 +116,7 @@ func (w *world) join(t *testing.T, name, member string) *rest.Config {
 	return config
 }
 
-// tryJoin has a member join with a token.
+// tryJoin tries to join a member with a token.
 func (w *world) tryJoin(t *testing.T, token bootstrap.Token, name, member string, deadline time.Duration) (*rest.Config, error) {
 	t.Helper()
 	api := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
@@ -132,7 +132,7 @@ func (w *world) tryJoin(t *testing.T, token bootstrap.Token, name, member string
 	})
 }
 
-// cluster returns the hub's record of a member.
+// cluster returns the Cluster of a member.
 func (w *world) cluster(t *testing.T, name string) *clusterv1alpha1.Cluster {
 	t.Helper()
 	out := &clusterv1alpha1.Cluster{}

@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// How long things may take on a machine that does other work too.
+// Timeouts allow for a machine that does other work too.
 const (
 	waitTimeout = 2 * time.Minute
 	poll        = 100 * time.Millisecond
@@ -32,7 +32,7 @@ const (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// run runs one of the built programs, and returns what it printed and whether it succeeded.
+// run runs one of the built programs, and returns its output and whether it succeeded.
 func run(t *testing.T, program string, args ...string) (out, diagnosis string, err error) {
 	t.Helper()
 	path, err := cluster.Executable(program)
@@ -44,7 +44,7 @@ func run(t *testing.T, program string, args ...string) (out, diagnosis string, e
 	return stdout.String(), stderr.String(), err
 }
 
-// succeed runs a program that must.
+// succeed runs a program that must succeed.
 func succeed(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	out, diagnosis, err := run(t, program, args...)
@@ -52,7 +52,7 @@ func succeed(t *testing.T, program string, args ...string) string {
 	return out
 }
 
-// file returns the path of one below manifests/install.
+// file returns the path of a file below manifests/install.
 func file(t *testing.T, names ...string) string {
 	t.Helper()
 	root, err := cluster.Root()
@@ -60,7 +60,7 @@ func file(t *testing.T, names ...string) string {
 	return filepath.Join(append([]string{root, "manifests", "install"}, names...)...)
 }
 
-// agentManifests writes those that the agent prints.
+// agentManifests writes the manifests printed by the agent.
 func agentManifests(t *testing.T) string {
 	t.Helper()
 	text := succeed(t, "agent", "join", "hub.example.com:6443", "--token", "abcdef.0123456789abcdef", "--cluster-name", "edge-1",
@@ -93,7 +93,7 @@ func TestManifestsRunUnderRestrictedPodSecurity(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
-			// The namespace comes first, in the files as well, and is restricted whatever they say.
+			// The namespace comes first, as in the files, and enforces restricted pod security whatever the files say.
 			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: test.namespace}}
 			g.Expect(client.IgnoreAlreadyExists(c.Create(t.Context(), ns))).To(Succeed())
 			kubectl("label", "--overwrite", "namespace", test.namespace, "pod-security.kubernetes.io/enforce=restricted", "pod-security.kubernetes.io/warn=restricted")
@@ -121,8 +121,7 @@ func TestManifestsRunUnderRestrictedPodSecurity(t *testing.T) {
 	}
 }
 
-// expectRefusal expects the namespace to let no privileged pod in: else the rest proves
-// nothing.
+// expectRefusal expects the namespace to reject privileged pods; otherwise the test proves nothing.
 func expectRefusal(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -136,7 +135,7 @@ func expectRefusal(t *testing.T, c client.Client, namespace string) {
 	}).WithTimeout(waitTimeout).WithPolling(poll).Should(BeTrue())
 }
 
-// expectFlags expects a program to know a command line. With --help it does nothing else.
+// expectFlags expects a program to accept a command line. With --help it only parses it.
 func expectFlags(t *testing.T, program string, args []string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -161,7 +160,7 @@ func TestTheUnitOfTheHub(t *testing.T) {
 	})
 }
 
-// ignoresNothing has systemd look at the unit of the hub.
+// ignoresNothing verifies the hub's unit with systemd-analyze.
 func ignoresNothing(t *testing.T, unit []byte) {
 	t.Helper()
 	g := NewWithT(t)

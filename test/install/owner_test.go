@@ -23,7 +23,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// owned is a member whose owner uses Helm and the commands of the agent. Its tests run one after the other, before those that are parallel.
+// owned is a member whose owner uses Helm and the agent's commands. Its tests run one after the other, before the
+// parallel ones.
 type owned struct {
 	*cluster.Cluster
 	client.Client
@@ -45,13 +46,13 @@ func newOwned(t *testing.T) *owned {
 	return w
 }
 
-// helm runs Helm on the release of the agent.
+// helm runs Helm on the agent's release.
 func (w *owned) helm(args ...string) {
 	w.t.Helper()
 	succeed(w.t, "helm", append(args, "--kubeconfig", w.Kubeconfig, "--namespace", agentNamespace)...)
 }
 
-// values writes a file of values.
+// values writes a values file.
 func (w *owned) values(v any) string {
 	w.t.Helper()
 	text, err := yaml.Marshal(v)
@@ -61,7 +62,7 @@ func (w *owned) values(v any) string {
 	return path
 }
 
-// away removes the agent from the member, whatever Helm keeps of it.
+// away removes the agent from the member, including what Helm keeps.
 func (w *owned) away() {
 	w.t.Helper()
 	w.helm("uninstall", manifest.Name)
@@ -89,7 +90,7 @@ func TestHelmLetsNobodyInWhomTheOwnerShutOut(t *testing.T) { //nolint:parallelte
 	expect("read for group:ops")
 	w.g.Expect(says()).To(ContainSubstring("read for group:ops"))
 
-	// Who was shut out stays so, whatever Helm puts back.
+	// Operators that were shut out stay so, whatever Helm restores.
 	says("off")
 	expect("off")
 	w.helm("upgrade", manifest.Name, chart, "--values", ops)
@@ -102,13 +103,13 @@ func TestHelmLetsNobodyInWhomTheOwnerShutOut(t *testing.T) { //nolint:parallelte
 	w.g.Expect(answer.Code).To(Equal(http.StatusForbidden))
 	w.g.Expect(answer.Body.String()).To(ContainSubstring("changed by something else than `agent operators`"))
 
-	// So does who gets less than before.
+	// So do operators with reduced rights.
 	says("user:alice")
 	expect("read for user:alice")
 	w.helm("rollback", manifest.Name, "1", "--force-conflicts")
 	expect("off")
 
-	// What both say holds.
+	// Settings on which both agree are effective.
 	says("group:ops")
 	expect("read for group:ops")
 	w.helm("upgrade", manifest.Name, chart, "--values", ops)

@@ -32,8 +32,8 @@ func decoded[T any](t *testing.T, kind string, names ...string) *T {
 	return nil
 }
 
-// TestAHubIsRestoredWhereItLooks holds that the pod that restores a hub does it on the volume of the hub that the chart makes, as its user
-// and with its programs.
+// TestAHubIsRestoredWhereItLooks checks that the restore pod uses the volume that the chart creates for the hub, the
+// hub's user, and its programs.
 func TestAHubIsRestoredWhereItLooks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// TestATutorialCanBeAppliedAsAFolder holds that who applies a folder as the README says, whose files come by name,
-// meets each namespace before what is in it.
+// TestATutorialCanBeAppliedAsAFolder checks that `kubectl apply -f` of a folder, which takes the files by name, creates
+// each namespace before its contents.
 func TestATutorialCanBeAppliedAsAFolder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -28,9 +28,9 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// TestTheMemberBoundsWhatATenantOfTheHubHasDone runs an agent that acts in each namespace as the ServiceAccount "tenant" there,
-// with the rights that its manifests give it and no more: what that account may not do is refused, says which command allows it,
-// and happens once that was run.
+// TestTheMemberBoundsWhatATenantOfTheHubHasDone runs an agent that impersonates the ServiceAccount "tenant" of each
+// namespace, with only the rights in its manifests: what that account may not do is refused, the message says which
+// commands allow it, and it is applied once they were run.
 func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -50,7 +50,7 @@ func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 			Select("rbac.authorization.k8s.io/v1", "RoleBinding", "more").Clusters("shop-1").Obj(),
 		builder.MakePolicy("", ns).Select("rbac.authorization.k8s.io/v1", "ClusterRole", ns).Clusters("shop-1").ClusterObj())
 
-	// Nobody gave the account anything. What is in no namespace, and the Namespace, the agent applies by itself.
+	// The account has no rights yet. The agent applies cluster-scoped objects and the Namespace as itself.
 	refusal := func(g Gomega, obj *unstructured.Unstructured) string {
 		items := s.binding(t, g, obj).Status.AggregatedStatus
 		g.Expect(items).To(HaveLen(1))
@@ -68,7 +68,7 @@ func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 		}
 	})
 
-	// The commands of the message are what it takes.
+	// The commands in the message are sufficient.
 	grant := func(obj *unstructured.Unstructured) { obey(t, member, refusal(g, obj)) }
 	grant(web)
 	grant(more)
@@ -81,7 +81,7 @@ func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 	grant(key)
 	eventually(t, func(g Gomega) { s.inMember(t, g, "shop-1", key) })
 
-	// What may not be deleted stays, and says so. What was never made holds up nothing.
+	// Objects that may not be deleted stay, and their status says so. Objects that were never created block nothing.
 	g.Expect(admin.Delete(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fairlead-secrets"}})).To(Succeed())
 	g.Expect(admin.Delete(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ns, Name: "fairlead-rolebindings.rbac.authorization.k8s.io",
@@ -103,7 +103,7 @@ func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 	s.inMember(t, g, "shop-1", key)
 	g.Expect(s.workGone(t, key)).To(BeFalse())
 
-	// Without the option the agent's own rights are the bound again.
+	// Without the option the agent's own rights apply again.
 	without()
 	eventually(t, func(g Gomega) {
 		g.Expect(apierrors.IsNotFound(s.get(t, member, key))).To(BeTrue())
@@ -111,7 +111,8 @@ func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 	})
 }
 
-// TestAConfinedAgentWritesOnlyAsAnAccount runs one that is confined to a namespace and a kind, and has no right to write anything.
+// TestAConfinedAgentWritesOnlyAsAnAccount runs an agent that is confined to a namespace and a kind, and may not write
+// anything as itself.
 func TestAConfinedAgentWritesOnlyAsAnAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -138,8 +139,8 @@ func TestAConfinedAgentWritesOnlyAsAnAccount(t *testing.T) {
 	without()
 }
 
-// actAs restarts the agent of a member with the rights of one that is installed with options, and as they say. The function
-// that it returns restarts it as the others run.
+// actAs restarts the agent of a member with options, and with the rights of an agent installed with them. The returned
+// function restarts it as usual.
 func (s *system) actAs(ctx context.Context, t *testing.T, name string, o manifest.Options) (without func()) {
 	t.Helper()
 	without = func() {
@@ -158,7 +159,7 @@ func (s *system) actAs(ctx context.Context, t *testing.T, name string, o manifes
 	return without
 }
 
-// obey runs the commands of a message in a member, of which there must be two.
+// obey runs the commands of a message in a member; there must be two.
 func obey(t *testing.T, member *cluster.Cluster, message string) {
 	t.Helper()
 	commands := regexp.MustCompile("`kubectl ([^`]+)`").FindAllStringSubmatch(message, -1)
@@ -168,7 +169,7 @@ func obey(t *testing.T, member *cluster.Cluster, message string) {
 	}
 }
 
-// workGone says whether the Work of a template for shop-1 is gone.
+// workGone reports whether the Work of a template for shop-1 is gone.
 func (s *system) workGone(t *testing.T, template *unstructured.Unstructured) bool {
 	t.Helper()
 	return apierrors.IsNotFound(s.hub.Client(t).Get(t.Context(), client.ObjectKey{
@@ -177,7 +178,8 @@ func (s *system) workGone(t *testing.T, template *unstructured.Unstructured) boo
 	}, &workv1alpha1.Work{}))
 }
 
-// installed gives a member the rights of an agent that is installed there, and returns what that one has.
+// installed gives a member the rights of an agent installed with options, and returns a configuration with these
+// rights.
 func installed(t *testing.T, member *cluster.Cluster, o manifest.Options) *rest.Config {
 	t.Helper()
 	g := NewWithT(t)
@@ -197,7 +199,7 @@ func installed(t *testing.T, member *cluster.Cluster, o manifest.Options) *rest.
 	return config
 }
 
-// kubectl runs a command of an administrator of a cluster.
+// kubectl runs kubectl as administrator of a cluster.
 func kubectl(t *testing.T, c *cluster.Cluster, args ...string) {
 	t.Helper()
 	program, err := cluster.Executable("kubectl")

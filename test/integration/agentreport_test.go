@@ -17,9 +17,9 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestWhatAnAgentCountsIsAMetricOfTheHub changes in a member what the hub sent: the agent, which
-// nobody scrapes, puts it back, and the hub's metrics tell so. The report goes with the status that
-// is written anyway, here since what the namespace may still have has changed.
+// TestWhatAnAgentCountsIsAMetricOfTheHub changes an object in a member: the agent, which nobody scrapes, reverts that,
+// and the hub's metrics count it. The count is sent with the next status write, here because the namespace's remaining
+// quota has changed.
 func TestWhatAnAgentCountsIsAMetricOfTheHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

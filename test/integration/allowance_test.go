@@ -21,8 +21,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestANamespaceReachesNoOtherClustersThanItMayUse restricts a namespace to one of two clusters: what is in the other leaves
-// it, with what it needs, and no policy of anybody leads there.
+// TestANamespaceReachesNoOtherClustersThanItMayUse restricts a namespace to one of two clusters: its objects leave the
+// other one, with their dependencies, and no policy can propagate them there.
 func TestANamespaceReachesNoOtherClustersThanItMayUse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -59,7 +59,7 @@ func TestANamespaceReachesNoOtherClustersThanItMayUse(t *testing.T) {
 	}}, "spec", "template", "spec", "containers").Obj()
 	policy := builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").Obj()
 	policy.Spec.PropagateDeps = true
-	policy.Spec.PreserveResourcesOnDeletion = new(true) // of which nothing stays where the namespace has no business any more
+	policy.Spec.PreserveResourcesOnDeletion = new(true) // nothing is preserved where the namespace is not allowed any more
 	s.create(t, settings, web, policy)
 	eventually(t, func(g Gomega) {
 		there(g, "edge-1", web, settings)
@@ -75,7 +75,7 @@ func TestANamespaceReachesNoOtherClustersThanItMayUse(t *testing.T) {
 	})
 	there(g, "edge-1", web, settings)
 
-	// Neither its own policy, nor one of cluster scope, nor a binding that somebody writes leads elsewhere.
+	// Neither its own policy, nor a cluster-scoped one, nor a binding written by hand reaches another cluster.
 	named, wide, written := builder.MakeConfigMap(ns, "named").Obj(), builder.MakeConfigMap(ns, "wide").Obj(), builder.MakeConfigMap(ns, "written").Obj()
 	everywhere := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: ns}}
 	everywhere.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap", Namespace: ns, Name: "wide"}}

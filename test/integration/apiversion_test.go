@@ -21,7 +21,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// databases is the CustomResourceDefinition of Databases in a group, which are stored in v1 and served in v1beta1 as well.
+// databases returns the CustomResourceDefinition of Databases in a group, which are stored in v1 and also served in
+// v1beta1.
 func databases(group string) *apiextensionsv1.CustomResourceDefinition {
 	out := builder.MakeDefinition(group, "v1", "Database")
 	beta := *out.Spec.Versions[0].DeepCopy()
@@ -30,7 +31,7 @@ func databases(group string) *apiextensionsv1.CustomResourceDefinition {
 	return out
 }
 
-// dropVersion has a cluster serve no v1beta1 of Databases any more, as an operator does that was upgraded.
+// dropVersion makes a cluster stop serving v1beta1 of Databases, as the upgrade of an operator would.
 func dropVersion(t *testing.T, c *cluster.Cluster, group string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -41,7 +42,7 @@ func dropVersion(t *testing.T, c *cluster.Cluster, group string) {
 	g.Expect(c.Client(t).Patch(t.Context(), live, client.MergeFrom(before))).To(Succeed())
 }
 
-// serves says in how many versions the hub knows a cluster to serve a group.
+// serves returns how many versions of a group the hub knows a cluster to serve.
 func (s *system) serves(t *testing.T, g Gomega, member, group string) int {
 	t.Helper()
 	live := &clusterv1alpha1.Cluster{}
@@ -56,15 +57,16 @@ func (s *system) serves(t *testing.T, g Gomega, member, group string) int {
 	return n
 }
 
-// sized puts a label on an object, beside those that it has.
+// sized adds a label to an object.
 func sized(size string) func(*unstructured.Unstructured) {
 	return func(obj *unstructured.Unstructured) {
 		obj.SetLabels(labels.Merge(obj.GetLabels(), labels.Set{"size": size}))
 	}
 }
 
-// Whoever runs a member upgrades the operator there, which drops the version that the template is written in. The objects are still
-// there, as ones of another version: they stay, and the Work says what is wrong. So it is when all members do that, and the hub.
+// TestAnApplicationStaysWhereItsVersionIsServedNoMore upgrades an operator in a member, which drops the version that
+// the template uses. The objects still exist in another version: they stay, and the Work reports the error. The same
+// holds when all members do that, and the hub.
 func TestAnApplicationStaysWhereItsVersionIsServedNoMore(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -95,7 +97,7 @@ func TestAnApplicationStaysWhereItsVersionIsServedNoMore(t *testing.T) {
 			g.Expect(meta.IsStatusConditionTrue(s.work(t, g, member, template).Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
 		}
 	})
-	// stays waits until the hub has decided by what the members report now, and has all of them as they were.
+	// stays waits until the hub has decided with the members' current reports, and checks that no object has changed.
 	stays := func(upgraded ...string) {
 		t.Helper()
 		eventually(t, func(g Gomega) {
@@ -142,7 +144,7 @@ func TestAnApplicationStaysWhereItsVersionIsServedNoMore(t *testing.T) {
 	})
 	stays("edge-1", "edge-2")
 
-	// When the template is selected in the version that is served, it is the same object that follows it.
+	// When the policy selects the template in the served version, the same objects are updated.
 	selected := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resourceSelectors":[{"apiVersion":"`+group+`/v1","kind":"Database","name":"orders"}]}}`))
 	g.Expect(s.hub.Client(t).Patch(t.Context(), policy, selected)).To(Succeed())
 	s.update(t, after, sized("small"))

@@ -21,8 +21,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestWhatMayBeMadeAnewIsMadeAnew has an override change what cannot change in a member, first without and then with the leave of the
-// template's author.
+// TestWhatMayBeMadeAnewIsMadeAnew overrides an immutable field, first without and then with the annotation that lets
+// the agent recreate the object.
 func TestWhatMayBeMadeAnewIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -53,7 +53,7 @@ func TestWhatMayBeMadeAnewIsMadeAnew(t *testing.T) {
 	})
 }
 
-// TestDependentsStayIfTheAuthorSaysSo deletes a template whose objects leave what they made behind.
+// TestDependentsStayIfTheAuthorSaysSo deletes a template whose objects orphan their dependents.
 func TestDependentsStayIfTheAuthorSaysSo(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
@@ -79,8 +79,8 @@ func TestDependentsStayIfTheAuthorSaysSo(t *testing.T) {
 	})
 }
 
-// TestNothingIsDeliveredWhileAPolicySaysSo edits templates whose policy stops the delivery to one of two clusters. What the copy
-// there mounts stays with it.
+// TestNothingIsDeliveredWhileAPolicySaysSo edits templates whose policy suspends dispatching to one of two clusters.
+// The dependencies of the copy there are suspended as well.
 func TestNothingIsDeliveredWhileAPolicySaysSo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -189,7 +189,8 @@ func TestAutoscalersInMembersHaveTheSay(t *testing.T) {
 	g.Consistently(all).WithTimeout(quiet).WithPolling(poll).Should(Succeed())
 }
 
-// TestMembersKeepToTheirPartOfAQuota gives a member a part of a quota, which its API then enforces, and takes it away.
+// TestMembersKeepToTheirPartOfAQuota assigns part of a quota to a member, whose API server then enforces it, and
+// removes it.
 func TestMembersKeepToTheirPartOfAQuota(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -212,7 +213,7 @@ func TestMembersKeepToTheirPartOfAQuota(t *testing.T) {
 	secret := func(name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
 	}
-	// Admission goes by a cache of its own, which is a moment behind: what it admits meanwhile is not counted.
+	// Admission uses a cache that lags behind.
 	eventually(t, func(g Gomega) {
 		g.Expect(client.IgnoreNotFound(member.Delete(t.Context(), secret("one")))).To(Succeed())
 		g.Expect(member.Create(t.Context(), secret("one"))).To(Succeed())

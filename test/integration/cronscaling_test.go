@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestWhatTheClockScalesIsScaledInMembers follows a rule from its time to the replicas of a member.
+// TestWhatTheClockScalesIsScaledInMembers follows a cron rule to the replicas in a member.
 func TestWhatTheClockScalesIsScaledInMembers(t *testing.T) {
 	t.Parallel()
 	s := shared(t)

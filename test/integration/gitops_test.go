@@ -48,7 +48,7 @@ func tutorial(t *testing.T, name ...string) []*unstructured.Unstructured {
 	}
 }
 
-// apply applies as Flux does, which labels what it applies.
+// apply uses server-side apply as Flux does, which labels the objects it applies.
 func (s *system) apply(t *testing.T, wanted *unstructured.Unstructured, more ...client.ApplyOption) *unstructured.Unstructured {
 	t.Helper()
 	obj := wanted.DeepCopy()
@@ -58,7 +58,7 @@ func (s *system) apply(t *testing.T, wanted *unstructured.Unstructured, more ...
 	return obj
 }
 
-// compared is what Flux compares of an object to see a drift.
+// compared returns the fields that Flux compares to detect drift.
 func compared(obj *unstructured.Unstructured) map[string]any {
 	out := obj.DeepCopy().Object
 	delete(out, "metadata")
@@ -67,7 +67,7 @@ func compared(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// untyped returns an object of a kind that the clients of tests do not know.
+// untyped converts an object that is not in the scheme of the tests' clients.
 func untyped(t *testing.T, kind string, obj any) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
@@ -77,8 +77,8 @@ func untyped(t *testing.T, kind string, obj any) *unstructured.Unstructured {
 	return out
 }
 
-// checkHealth has the API server evaluate the tutorial's health check, whose language is that of admission policies. It returns what asks
-// whether a Deployment is in order.
+// checkHealth lets the API server evaluate the tutorial's CEL health check in an admission policy. It returns a
+// function that checks the health of a Deployment.
 func (s *system) checkHealth(t *testing.T) func(*unstructured.Unstructured) error {
 	t.Helper()
 	g := NewWithT(t)
@@ -109,12 +109,12 @@ func (s *system) checkHealth(t *testing.T) func(*unstructured.Unstructured) erro
 			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}))
-	// A label, since an annotation would be a new generation of a Deployment.
+	// Change a label, because an annotation would increase the generation of a Deployment.
 	ask := func(obj *unstructured.Unstructured) error {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+asked+`":"yes"}}}`))
 		return s.hub.Client(t).Patch(t.Context(), obj.DeepCopy(), patch, client.DryRunAll)
 	}
-	// Nobody writes the status of this one.
+	// Nothing writes the status of this one.
 	idle := builder.MakeDeployment(name, "idle").Obj()
 	s.create(t, idle)
 	eventually(t, func(g Gomega) { g.Expect(ask(idle)).To(MatchError(ContainSubstring("in progress"))) })
@@ -146,7 +146,7 @@ func TestFluxSeesHealthAndNoDrift(t *testing.T) {
 		g.Expect(s.onHub(t, g, obj).GetGeneration()).To(Equal(live.GetGeneration()), obj.GetKind())
 	}
 
-	// A change in the repository is in progress until the clusters have it, also where each cluster has all replicas.
+	// A change in the repository is in progress until the clusters have it, even while each cluster has all replicas.
 	policy := app[3]
 	g.Expect(unstructured.SetNestedField(policy.Object, "Duplicated", "spec", "placement", "replicaScheduling", "replicaSchedulingType")).To(Succeed())
 	unstructured.RemoveNestedField(policy.Object, "spec", "placement", "replicaScheduling", "replicaDivisionPreference")
@@ -164,7 +164,7 @@ func TestFluxSeesHealthAndNoDrift(t *testing.T) {
 		g.Expect(health(deployment)).To(Succeed())
 	})
 
-	// What is gone from the repository is pruned, in the members as well.
+	// Objects removed from the repository are pruned, in the members as well.
 	for _, obj := range app[1:] {
 		g.Expect(s.hub.Client(t).Delete(t.Context(), obj.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 	}

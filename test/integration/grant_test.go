@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestNobodyHasTheSecretOfAnotherNamespaceSent has a tenant name the Secret of another one in a Gateway, whose rules know it as
-// something that the Gateway needs: it goes where the Gateway goes only while its owner grants that.
+// TestNobodyHasTheSecretOfAnotherNamespaceSent names another tenant's Secret in a Gateway, whose interpreter reports it
+// as a dependency: it is propagated with the Gateway only while its owner grants that.
 func TestNobodyHasTheSecretOfAnotherNamespaceSent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -55,8 +55,8 @@ func TestNobodyHasTheSecretOfAnotherNamespaceSent(t *testing.T) {
 	s.inMember(t, g, "edge-1", own)
 }
 
-// TestNobodyTakesOverWhatIsInNoNamespaceByNeedingIt has a tenant name an issuer in a Certificate that the hub has and the member has
-// from somebody else, and say Overwrite.
+// TestNobodyTakesOverWhatIsInNoNamespaceByNeedingIt has a tenant's Certificate depend on a cluster-scoped issuer that
+// exists on the hub, and that somebody else created in the member, with conflict resolution Overwrite.
 func TestNobodyTakesOverWhatIsInNoNamespaceByNeedingIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

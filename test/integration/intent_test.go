@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// Somebody deletes a Work, and then the namespace that all Works of a cluster are in. The hub
-// makes them again, and nothing in the member is another object afterwards.
+// TestDeletingWorksByHandTouchesNothingInTheMember deletes a Work, and then the execution namespace of a cluster. The
+// hub recreates the Works, and no object in the member is recreated.
 func TestDeletingWorksByHandTouchesNothingInTheMember(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -39,7 +39,7 @@ func TestDeletingWorksByHandTouchesNothingInTheMember(t *testing.T) {
 		g.Expect(s.work(t, g, "shop-1", template).Status.ObservedGeneration).NotTo(BeZero())
 	})
 	hub := s.hub.Client(t)
-	// again waits until the hub has made the Work anew and the agent has applied that one.
+	// again waits until the hub has recreated the Work and the agent has applied it.
 	again := func(last *workv1alpha1.Work, colour string) {
 		t.Helper()
 		eventually(t, func(g Gomega) {
@@ -83,16 +83,16 @@ func widgets(group string) *unstructured.Unstructured {
 	}}
 }
 
-// widget is one of them.
+// widget returns a Widget.
 func widget(group, namespace, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": name, "namespace": namespace},
 	}}
 }
 
-// A person moves a CustomResourceDefinition, and all that there is in a namespace, to another
-// cluster. What others have in them in the first one stays, and keeps what it is in: the agent
-// does not delete the definition, and the hub leaves the Namespace where it once was.
+// TestWhatMovesAwayLeavesWhatOthersHaveInIt moves a CustomResourceDefinition, and a namespace with its contents, to
+// another cluster. Other people's objects in the first one stay, with the definition and the Namespace they depend on:
+// the agent does not delete the definition, and the hub keeps the Namespace.
 func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -106,7 +106,7 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 	forTemplate := builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj()
 	s.create(t, definition, forDefinition, template, forTemplate)
 
-	// 1. The member makes objects of its own in both.
+	// 1. The member creates its own objects in both.
 	other := widget(group, ns, "theirs")
 	theirs := builder.MakeConfigMap(ns, "theirs", "colour", "red").Obj()
 	member := s.member("edge-1")
@@ -127,7 +127,7 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 		return out
 	}
 	first := uids(g)
-	// The hub knows that the agent applied them.
+	// Wait until the hub knows that the agent applied them.
 	works := map[*unstructured.Unstructured]*workv1alpha1.Work{}
 	eventually(t, func(g Gomega) {
 		for _, obj := range []*unstructured.Unstructured{definition, around} {
@@ -136,7 +136,7 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 		}
 	})
 
-	// 2. Both move.
+	// 2. Move both.
 	hub := s.hub.Client(t)
 	elsewhere := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"placement":{"clusterAffinity":{"clusterNames":["edge-2"]}}}}`))
 	g.Expect(hub.Patch(t.Context(), forDefinition, elsewhere)).To(Succeed())
@@ -158,7 +158,7 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 		g.Expect(notes).To(ContainElement(ContainSubstring(definition.GetName() + " is left")))
 	})
 
-	// 3. Back again, they are claimed as they are.
+	// 3. When they move back, the existing ones are adopted.
 	back := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"placement":{"clusterAffinity":{"clusterNames":["edge-1"]}}}}`))
 	g.Expect(hub.Patch(t.Context(), forDefinition, back)).To(Succeed())
 	g.Expect(hub.Patch(t.Context(), forTemplate, back)).To(Succeed())
@@ -169,8 +169,9 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 	})
 }
 
-// A person moves a CustomResourceDefinition and forgets the policy that sends objects of it: none of these goes with it. Moved back,
-// it is as if nothing had been; and when they move as well, all goes.
+// TestWhatMovesAwayWaitsForWhatOtherPoliciesHaveInIt moves a CustomResourceDefinition without the policy that
+// propagates its custom resources: none of these is deleted with it. Moving back undoes everything; once the custom
+// resources move as well, everything leaves.
 func TestWhatMovesAwayWaitsForWhatOtherPoliciesHaveInIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -226,7 +227,8 @@ func TestWhatMovesAwayWaitsForWhatOtherPoliciesHaveInIt(t *testing.T) {
 	})
 }
 
-// A namespace that is deleted on the hub goes from the members, in whichever order the Works of what is in it end.
+// TestANamespaceThatIsDeletedOnTheHubGoesWithAllThatIsInIt deletes a namespace on the hub: it is deleted in the
+// members, in whichever order the Works of its objects end.
 func TestANamespaceThatIsDeletedOnTheHubGoesWithAllThatIsInIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -247,7 +249,7 @@ func TestANamespaceThatIsDeletedOnTheHubGoesWithAllThatIsInIt(t *testing.T) {
 		s.inMember(t, g, "edge-1", around)
 	})
 	g.Expect(s.hub.Client(t).Delete(t.Context(), around.DeepCopy())).To(Succeed())
-	// One goes after the other: what is in it, the Namespace on the hub, and, when the garbage collector there sees that, its binding.
+	// In order: its contents, the Namespace on the hub, and, once the hub's garbage collector notices, its binding.
 	g.Eventually(func(g Gomega) {
 		g.Expect(s.get(t, s.hub, around)).To(Satisfy(apierrors.IsNotFound), "on the hub")
 		g.Expect(s.get(t, s.member("edge-1"), around)).To(Satisfy(apierrors.IsNotFound), "in the member")

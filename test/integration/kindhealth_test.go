@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// TestHealthOfWhatControllersReport holds that objects fare as their controllers mean it:
-// the tests beside the rules only know the statuses that somebody thought of.
+// TestHealthOfWhatControllersReport checks the health rules with statuses of real controllers: the tests beside the
+// rules only have statuses that somebody made up.
 func TestHealthOfWhatControllersReport(t *testing.T) {
 	t.Parallel()
 	const (
@@ -33,10 +33,10 @@ func TestHealthOfWhatControllersReport(t *testing.T) {
 	)
 	tests := map[string]struct {
 		object string
-		// sign is in the status as soon as it says what matters.
+		// sign appears in the status once it is meaningful.
 		sign string
 		want workv1alpha1.ResourceHealth
-		// change is a patch, after which it fares the same once the status has changed.
+		// change is a patch after whose effect the health is the same, once the status shows changed.
 		change, changed string
 	}{
 		"Deployment":                {object: `{"apiVersion":"apps/v1","kind":"Deployment","spec":{` + selected + `}}`, want: healthy, change: newImage, changed: `"observedGeneration":2`},
@@ -80,7 +80,7 @@ func TestHealthOfWhatControllersReport(t *testing.T) {
 			if namespaced, err := memberClient.IsObjectNamespaced(obj); err != nil {
 				t.Fatal(err)
 			} else if namespaced {
-				obj.SetNamespace(member.Namespace(t)) // controllers of others would share its pods
+				obj.SetNamespace(member.Namespace(t)) // other tests' controllers would share its pods
 			}
 			g.Expect(memberClient.Create(t.Context(), obj)).To(Succeed())
 			t.Cleanup(func() { g.Expect(client.IgnoreNotFound(memberClient.Delete(context.Background(), obj))).To(Succeed()) })
@@ -102,7 +102,7 @@ func TestHealthOfWhatControllersReport(t *testing.T) {
 	}
 }
 
-// health is that which an agent would report.
+// health returns the health that an agent would report.
 func health(ctx context.Context, g Gomega, live *unstructured.Unstructured) workv1alpha1.ResourceHealth {
 	kinds := native.New()
 	if !kinds.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {

@@ -21,10 +21,10 @@ func item(name, status string) workv1alpha2.AggregatedStatusItem {
 	return out
 }
 
-// TestTheAPIServerTakesWhatIsAggregated holds the native interpreter to what a real control plane takes: its rules are pure and
-// tested beside their code, but only an API server knows which statuses it refuses. It writes the status of each kind to a real API
-// server and holds that it is taken, in steps as clusters report, and that what is read
-// back is not to be written again.
+// TestTheAPIServerTakesWhatIsAggregated checks the native interpreter against a real API server: its rules are pure
+// functions with their own tests, but only an API server knows which statuses are valid. It writes the aggregated
+// status of each kind, in steps as clusters report, and checks that it is accepted and that aggregating again changes
+// nothing.
 func TestTheAPIServerTakesWhatIsAggregated(t *testing.T) {
 	t.Parallel()
 	const template = `"template":{"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"c","image":"nginx"}]}}`

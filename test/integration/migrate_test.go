@@ -20,16 +20,14 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// former is a system that has filled the members before this one: what it is given, and what it
-// made of that in each member.
+// former is a system that managed the members before this hub: its inputs, and the resulting objects in each member.
 type former struct {
 	namespace string
 	documents []conversion.Document
 	made      map[string][]*unstructured.Unstructured
 }
 
-// kubeFedShop is a shop of 50 objects as KubeFed has it in the members: what it is given, and by
-// hand what it makes of that.
+// kubeFedShop returns a shop of 50 objects managed by KubeFed: its inputs, and the resulting objects, written by hand.
 func kubeFedShop(g Gomega, members []string) former {
 	out := former{namespace: "shop", made: map[string][]*unstructured.Unstructured{}}
 	give := func(format string, args ...any) {
@@ -50,7 +48,7 @@ func kubeFedShop(g Gomega, members []string) former {
 		give(`{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: %s, namespace: kube-federation-system}, spec: {apiEndpoint: "https://%s"}}`, m, m)
 		fill(m, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
 	}
-	// Five over two clusters, of which KubeFed gave 4 and 1 at some time.
+	// Five over two clusters, which KubeFed divided into 4 and 1.
 	shares := []int{4, 1}
 	const pods = `selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: c, image: "nginx:1"}]}}`
 	for n := range 10 {
@@ -88,7 +86,7 @@ func parsed(g Gomega, text string) *unstructured.Unstructured {
 	return out[0]
 }
 
-// fill makes in the members what another system has made there, and waits until all pods run.
+// fill creates the former system's objects in the members, and waits until all pods run.
 func (f *former) fill(t *testing.T, s *system, manager string) {
 	t.Helper()
 	for member, objects := range f.made {
@@ -110,8 +108,8 @@ func (f *former) fill(t *testing.T, s *system, manager string) {
 	}
 }
 
-// state is all that must stay as it is: which object each is and what is in it, and which pods
-// there are with the number of their restarts.
+// state returns everything that must not change: the UID and content of each object, and the pods with their restart
+// counts.
 func (f *former) state(t *testing.T, g Gomega, s *system, member string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -136,8 +134,8 @@ func (f *former) state(t *testing.T, g Gomega, s *system, member string) map[str
 	return out
 }
 
-// adopted waits until every object in the members is of this hub, with no field that belongs to
-// another, and holds that it is still the one that it was.
+// adopted waits until this hub manages every object in the members, with no field owned by another manager, and checks
+// that no object was recreated.
 func (f *former) adopted(t *testing.T, s *system, before map[string]map[string]string, manager string) {
 	t.Helper()
 	for member, objects := range f.made {
@@ -153,8 +151,8 @@ func (f *former) adopted(t *testing.T, s *system, before map[string]map[string]s
 	}
 }
 
-// TestKubeFedIsLeftAndNothingMoves is the switch: the members are full of what KubeFed made, all of
-// it is converted and applied, and nothing in the members is another one than before.
+// TestKubeFedIsLeftAndNothingMoves migrates members full of KubeFed's objects: everything is converted and applied, and
+// no object in the members is recreated.
 func TestKubeFedIsLeftAndNothingMoves(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -175,8 +173,8 @@ func TestKubeFedIsLeftAndNothingMoves(t *testing.T) {
 	}
 	f.adopted(t, s, before, manager)
 
-	// Nor does the next change restart anything, with which goes all that KubeFed owned and the
-	// templates do not set.
+	// The next change does not restart anything either, and removes the fields owned by KubeFed that are not in the
+	// templates.
 	for n := range 10 {
 		web := parsed(g, fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web-%d, namespace: shop}}", n))
 		s.update(t, web, func(obj *unstructured.Unstructured) {
@@ -194,7 +192,7 @@ func TestKubeFedIsLeftAndNothingMoves(t *testing.T) {
 		g.Expect(f.state(t, g, s, member)).To(BeComparableTo(before[member]), member)
 	}
 
-	// A field that KubeFed set goes when its template drops it.
+	// A field set by KubeFed is removed when its template drops it.
 	settings := parsed(g, "{apiVersion: v1, kind: ConfigMap, metadata: {name: thing-0, namespace: shop}}")
 	s.update(t, settings, func(obj *unstructured.Unstructured) { unstructured.RemoveNestedField(obj.Object, "data", "old") })
 	for member := range f.made {

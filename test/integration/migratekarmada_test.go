@@ -22,8 +22,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// karmadaShop is what a Karmada control plane holds about a Deployment that it has divided as no
-// weights would, and a ConfigMap; and what its agents made of that in the members.
+// karmadaShop returns the objects of a Karmada control plane for a Deployment, divided unlike any weights would, and a
+// ConfigMap; and the objects that its agents applied in the members.
 func karmadaShop(g Gomega) (held []string, made former) {
 	const placement = `{clusterAffinity: {clusterNames: [edge-1, edge-2]}, replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {dynamicWeight: AvailableReplicas}}}`
 	const everywhere = `{clusterAffinity: {clusterNames: [edge-1, edge-2]}}`
@@ -66,8 +66,8 @@ func karmadaShop(g Gomega) (held []string, made former) {
 	return held, made
 }
 
-// TestKarmadaIsLeftAndNothingMoves reads a control plane, finds that nothing in the members would
-// change, and gives all of it to this hub.
+// TestKarmadaIsLeftAndNothingMoves reads a Karmada control plane, finds that nothing in the members would change, and
+// migrates everything to this hub.
 func TestKarmadaIsLeftAndNothingMoves(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -118,7 +118,7 @@ func TestKarmadaIsLeftAndNothingMoves(t *testing.T) {
 	}
 	apply(migrate.Created)
 	f.adopted(t, s, before, manager)
-	apply(migrate.Present) // with all that the hub and the API server have written since
+	apply(migrate.Present) // including all fields that the hub and the API server have written since
 	web := parsed(g, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: store}}`)
 	g.Expect(s.binding(t, g, web).Spec.Clusters).To(ConsistOf(
 		And(HaveField("Name", "edge-1"), HaveField("Replicas", int32(4))), And(HaveField("Name", "edge-2"), HaveField("Replicas", int32(1)))))

@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestAQuotaInAMemberBoundsItsShare fills a namespace of a member as far as a ResourceQuota there
-// goes: the rest overflows, then waits, and comes when somebody raises the quota.
+// TestAQuotaInAMemberBoundsItsShare fills a namespace of a member up to its ResourceQuota: further replicas overflow,
+// then wait, and are placed when somebody raises the quota.
 func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -55,7 +55,7 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "owner"}}
 		quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
 		in := s.member(member).Client(t)
-		g.Eventually(func() error { // its namespace comes with the first object
+		g.Eventually(func() error { // its namespace is created with the first object
 			if pods == 0 {
 				return in.Delete(t.Context(), quota)
 			}
@@ -72,8 +72,8 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 		}
 		return ""
 	}
-	// What brings the namespace has no pods: in a member where pods of others end meanwhile, the room of a
-	// pod is reserved for minutes after it runs, and the namespace would count as fuller than its quota says.
+	// The template that creates the namespace has no pods: in a member where other tests' pods terminate meanwhile, a
+	// pod's capacity stays reserved for minutes after it runs, and the namespace would seem fuller than its quota says.
 	s.create(t, settings, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("shop-1").Obj())
 	limit("shop-1", 3)
 	eventually(t, func(g Gomega) { g.Expect(free(g, "shop-1")).To(Equal("3")) })
@@ -83,7 +83,7 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 		g.Expect(shares(g)).To(Equal(map[string]int32{"shop-1": 3, "shop-2": 2}))
 		g.Expect(s.binding(t, g, template).Spec.ReplicaRequirements.Namespace).To(Equal(ns))
 		g.Expect(free(g, "shop-1")).To(Equal("0"))
-		// A quota counts what its controller has seen by then, and anew five minutes later only.
+		// The quota controller counts now, and again only five minutes later.
 		g.Expect(integer(s.inMember(t, g, "shop-2", template), "status", "readyReplicas")).To(BeEquivalentTo(2))
 	})
 	limit("shop-2", 2)

@@ -19,12 +19,12 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// containers are those of a Deployment that requests so much CPU.
+// containers returns the containers of a Deployment that requests an amount of CPU.
 func containers(cpu string) []any {
 	return []any{map[string]any{"name": "web", "image": "nginx:1.27", "resources": map[string]any{"requests": map[string]any{"cpu": cpu}}}}
 }
 
-// TestRequestsAreHeldByAQuota raises what a running application requests: by its template and by an override.
+// TestRequestsAreHeldByAQuota raises the requests of a running application: by its template and by an override.
 func TestRequestsAreHeldByAQuota(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -101,7 +101,7 @@ func TestRequestsAreHeldByAQuota(t *testing.T) {
 		g.Expect(used(g)).To(Equal("400m"))
 	})
 
-	// An override that nobody has counted.
+	// An override that has not been counted.
 	override := builder.MakeOverride(ns, "web").Select("apps/v1", "Deployment", "web").
 		Replace("edge-1", "/spec/template/spec/containers/0/resources/requests/cpu", "500m").Obj()
 	s.create(t, override)

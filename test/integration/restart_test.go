@@ -28,7 +28,7 @@ func TestTheHubGoesOnAfterARestart(t *testing.T) {
 		}
 	}
 	create(10)
-	s.stop(t, hubName) // somewhere in the middle of these
+	s.stop(t, hubName) // in the middle of these
 	create(10)
 	doomed := templates[0]
 	g.Expect(s.hub.Client(t).Delete(t.Context(), doomed.DeepCopy())).To(Succeed())
@@ -57,7 +57,7 @@ func TestAnAgentGoesOnAfterARestart(t *testing.T) {
 	})
 	uid := s.inMember(t, g, "shop-1", kept).GetUID()
 
-	// While the agent is away a template comes, one changes, one goes.
+	// While the agent is away, one template is created, one changed, one deleted.
 	s.stop(t, "shop-1")
 	added := builder.MakeConfigMap(ns, "added", "colour", "blue").Obj()
 	s.create(t, added)

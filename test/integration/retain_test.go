@@ -24,10 +24,10 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// wire is the way of an agent to its hub, which can be cut, and on which lists of rules can be slow.
+// wire is an agent's connection to its hub, which can be cut, and on which lists of customizations can be slow.
 type wire struct {
 	isCut atomic.Bool
-	// slow is how long a request for customizations takes, in nanoseconds.
+	// slow is the delay of requests for customizations, in nanoseconds.
 	slow atomic.Int64
 }
 
@@ -53,8 +53,8 @@ func (w wired) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(r)
 }
 
-// TestWhatBelongsToTheMemberOutlastsAStartWithoutTheHubsRules has an agent start while its hub is away, and with a hub that says late what kinds
-// mean, with and without what was kept of that.
+// TestWhatBelongsToTheMemberOutlastsAStartWithoutTheHubsRules starts an agent while its hub is away, and with a hub
+// that is late with the interpreter customizations, with and without a local copy of them.
 func TestWhatBelongsToTheMemberOutlastsAStartWithoutTheHubsRules(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -81,7 +81,7 @@ func TestWhatBelongsToTheMemberOutlastsAStartWithoutTheHubsRules(t *testing.T) {
 			o.Hub.Wrap(hub.wrap)
 		})
 	}
-	t.Cleanup(func() { // others want it as it was
+	t.Cleanup(func() { // restores the shared state for other tests
 		hub.isCut.Store(false)
 		hub.slow.Store(0)
 		s.stop(t, member)
@@ -114,7 +114,7 @@ func TestWhatBelongsToTheMemberOutlastsAStartWithoutTheHubsRules(t *testing.T) {
 		}
 	}
 
-	// The hub is away: what is not the member's is put back, by what was kept.
+	// The hub is away: with the local copy, fields that do not belong to the member are reverted.
 	s.stop(t, member)
 	merge(`{"spec":{"buckets":7}}`)
 	g.Expect(in.Delete(t.Context(), plain.DeepCopy())).To(Succeed())
@@ -123,7 +123,7 @@ func TestWhatBelongsToTheMemberOutlastsAStartWithoutTheHubsRules(t *testing.T) {
 	eventually(t, func(g Gomega) { s.inMember(t, g, member, plain) })
 	eventually(t, has(1))
 
-	// Nothing was kept: what is gone is made, and what is there is left as it is until the hub is heard.
+	// Without a local copy missing objects are created, and existing ones are left alone until the hub answers.
 	s.stop(t, member)
 	kept, err := filepath.Glob(filepath.Join(state, "journal", member, "rules"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -137,13 +137,13 @@ func TestWhatBelongsToTheMemberOutlastsAStartWithoutTheHubsRules(t *testing.T) {
 	hub.isCut.Store(false)
 	eventually(t, has(1))
 
-	// The hub says what kinds mean after everything else, and nothing was kept.
+	// The hub sends the customizations last, and there is no local copy.
 	s.stop(t, member)
 	g.Expect(os.Remove(kept[0])).To(Succeed())
 	merge(`{"spec":{"buckets":9}}`)
 	hub.slow.Store(int64(10 * time.Second))
 	start()
-	eventually(t, func(g Gomega) { // it is done when the rules are there, and never by less
+	eventually(t, func(g Gomega) { // updated once the customizations arrive, and never without them
 		depth := integer(s.inMember(t, g, member, template), "spec", "depth")
 		if depth != 20 {
 			t.Fatalf("it has depth %d", depth)

@@ -29,7 +29,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// staged makes a strategy of a canary and the rest, and returns its name.
+// staged creates a strategy of a canary wave and a wave for the rest, and returns its name.
 func (s *system) staged(t *testing.T, canary string, change func(*fairleadv1alpha1.RolloutStrategySpec)) string {
 	t.Helper()
 	strategy := &fairleadv1alpha1.RolloutStrategy{
@@ -49,8 +49,8 @@ func (s *system) staged(t *testing.T, canary string, change func(*fairleadv1alph
 	return strategy.Name
 }
 
-// progressWithin sets how long a cluster of a strategy may stand still. What is to fail gets seconds, what is
-// to succeed as much as a busy machine may need.
+// progressWithin sets the progress deadline of a strategy: seconds for clusters that must fail, and for others as much
+// as a busy machine may need.
 func (s *system) progressWithin(t *testing.T, strategy string, deadline time.Duration) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"progressDeadline":%q}}`, deadline)
@@ -58,7 +58,7 @@ func (s *system) progressWithin(t *testing.T, strategy string, deadline time.Dur
 		client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// by has a policy name a strategy.
+// by names a strategy in a policy.
 func by(strategy string, p *policyv1alpha1.PropagationPolicy) *policyv1alpha1.PropagationPolicy {
 	p.Annotations = map[string]string{contract.RolloutStrategyAnnotation: strategy}
 	return p
@@ -72,7 +72,7 @@ func (s *system) rollout(t *testing.T, g Gomega, template *unstructured.Unstruct
 	return r
 }
 
-// rolled is the status of the rollout of a template.
+// rolled returns the status of the rollout of a template.
 func (s *system) rolled(t *testing.T, g Gomega, template *unstructured.Unstructured) *fairleadv1alpha1.StagedRolloutStatus {
 	t.Helper()
 	return s.rollout(t, g, template).RolloutStatus()
@@ -94,7 +94,7 @@ func (s *system) awaitRollout(t *testing.T, template *unstructured.Unstructured,
 	return status
 }
 
-// tell changes what people say about a rollout.
+// tell changes the spec of a rollout.
 func (s *system) tell(t *testing.T, c client.Client, template *unstructured.Unstructured, change func(*fairleadv1alpha1.StagedRolloutSpec)) error {
 	t.Helper()
 	r := s.rollout(t, NewWithT(t), template)
@@ -119,7 +119,7 @@ func env(obj *unstructured.Unstructured) string {
 	return value
 }
 
-// setEnv sets it, and on which nodes the pods may run: of those that are named nowhere there is none.
+// setEnv sets that variable, and the node selector; unknown names match no node.
 func setEnv(g Gomega, obj *unstructured.Unstructured, value, node string) {
 	g.Expect(unstructured.SetNestedSlice(obj.Object, []any{map[string]any{
 		"name": "web", "image": "nginx:1.27", "env": []any{map[string]any{"name": "VERSION", "value": value}},
@@ -160,8 +160,8 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 		g.Expect(s.eventReasons(t, g, ns, "web")).To(ContainElements("RevisionCut", "WaveStarted", "Halted"))
 	})
 
-	// What is held lives on: it is scaled, and put back when somebody changes it, as it was and not as
-	// the template is now.
+	// The held clusters are still managed: they are scaled, and changes there are reverted, to their current revision
+	// and not to the template.
 	s.update(t, template, func(obj *unstructured.Unstructured) {
 		g.Expect(unstructured.SetNestedField(obj.Object, int64(2), "spec", "replicas")).To(Succeed())
 	})
@@ -178,7 +178,7 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 	eventually(t, func(g Gomega) { has(g, "edge-2", "one") })
 	g.Expect(s.rolled(t, g, template).Revision).To(BeEquivalentTo(2), "to scale is no edit")
 
-	// Undone at once: the template stays as its author has it, and is no new edit.
+	// Undo at once: the template stays as it is, which is not a new edit.
 	g.Expect(s.tell(t, s.hub.Client(t), template, func(spec *fairleadv1alpha1.StagedRolloutSpec) {
 		spec.Target = &fairleadv1alpha1.RolloutTarget{Revision: 1, Over: 2, Immediately: true}
 	})).To(Succeed())
@@ -207,7 +207,7 @@ func TestWhatAnApplicationNeedsMovesWithItAndAPersonApproves(t *testing.T) {
 	ns := s.namespace(t)
 	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[1].Approval = fairleadv1alpha1.ApprovalBefore
-		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // it is later revisions that are approved
+		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // later revisions need approval
 	})
 	settings := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
 	template := builder.MakeDeployment(ns, "web").
@@ -221,7 +221,7 @@ func TestWhatAnApplicationNeedsMovesWithItAndAPersonApproves(t *testing.T) {
 		g.Expect(colour(g, "edge-1")).To(Equal("blue"))
 		g.Expect(colour(g, "edge-2")).To(Equal("blue"))
 	})
-	first := s.awaitRollout(t, template, 1, fairleadv1alpha1.RolloutCompleted).Revision // what it needs is part of it
+	first := s.awaitRollout(t, template, 1, fairleadv1alpha1.RolloutCompleted).Revision // the revision includes its dependencies
 
 	s.update(t, settings, func(obj *unstructured.Unstructured) {
 		g.Expect(unstructured.SetNestedField(obj.Object, "green", "data", "colour")).To(Succeed())
@@ -235,7 +235,7 @@ func TestWhatAnApplicationNeedsMovesWithItAndAPersonApproves(t *testing.T) {
 	newest := s.rolled(t, g, template).Revision
 	g.Expect(colour(g, "edge-2")).To(Equal("blue"))
 
-	// An author may pause, and not approve.
+	// An author may pause, but not approve.
 	approve := func(spec *fairleadv1alpha1.StagedRolloutSpec) {
 		spec.Approvals = append(spec.Approvals, fairleadv1alpha1.WaveApproval{Revision: newest, Wave: fairleadv1alpha1.WaveRest})
 	}
@@ -252,7 +252,7 @@ func TestWhatAnApplicationNeedsMovesWithItAndAPersonApproves(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(colour(g, "edge-2")).To(Equal("green")) })
 }
 
-// author returns the client of one who may change rollouts in a namespace, and no more.
+// author returns the client of a user who may only change rollouts in a namespace.
 func (s *system) author(t *testing.T, ns string) client.Client {
 	t.Helper()
 	s.create(t,
@@ -276,14 +276,14 @@ func (s *system) author(t *testing.T, ns string) client.Client {
 	return c
 }
 
-// TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves is about a ClusterRole, and what a person undoes.
+// TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves rolls out a ClusterRole, and undoes that.
 func TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := shared(t)
 	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[1].Approval = fairleadv1alpha1.ApprovalBefore
-		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // it is later revisions that are approved
+		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // later revisions need approval
 	})
 	role := builder.MakeClusterRole("integration:rolled").Obj()
 	policy := builder.MakePolicy("", "rolled").Select("rbac.authorization.k8s.io/v1", "ClusterRole", role.GetName()).Clusters("edge-1", "edge-2").ClusterObj()
@@ -321,7 +321,7 @@ func TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves(t *testing.T) {
 	approved(2)
 	have("services", "services")
 
-	// It goes back as it came: the canary first, the others when a person says so. The template stays.
+	// It is undone in the same order: the canary first, the others when approved. The template stays.
 	_, err := operate.Rollout{Hub: s.hub.Client(t), FieldManager: "test", ObjectKey: rolloutOf(role)}.Undo(t.Context(), 0, false)
 	g.Expect(err).NotTo(HaveOccurred())
 	s.awaitRollout(t, role, 3, fairleadv1alpha1.RolloutWaiting)
@@ -331,7 +331,7 @@ func TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves(t *testing.T) {
 	g.Expect(mayRead(s.onHub(t, g, role))).To(Equal("services"))
 	g.Expect(s.rolled(t, g, role).Revisions[2]).To(And(HaveField("ContentOf", BeEquivalentTo(1)), HaveField("Cause", fairleadv1alpha1.CauseUndone)))
 
-	// With its binding goes all that was kept of it.
+	// Everything that was kept for it is deleted with its binding.
 	g.Expect(s.hub.Client(t).Delete(t.Context(), role)).To(Succeed())
 	eventually(t, func(g Gomega) {
 		g.Expect(s.hub.Client(t).Get(t.Context(), rolloutOf(role), &fairleadv1alpha1.ClusterStagedRollout{})).To(Satisfy(apierrors.IsNotFound))
@@ -341,8 +341,8 @@ func TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves(t *testing.T) {
 	})
 }
 
-// TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo stops an agent before an edit, and the hub in the
-// middle of the rollout.
+// TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo stops an agent before an edit, and the hub in the middle of the
+// rollout.
 func TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -350,7 +350,7 @@ func TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo(t *testing.T) {
 	ns := s.namespace(t)
 	strategy := s.staged(t, "shop-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[0].Approval = fairleadv1alpha1.ApprovalAfter
-		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // it is later revisions that are approved
+		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // later revisions need approval
 	})
 	template := builder.MakeConfigMap(ns, "prices", "bread", "1").Obj()
 	s.create(t, by(strategy, builder.MakePolicy(ns, "prices").Select("v1", "ConfigMap", "prices").

@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestAnEditThatNobodyApprovedGoesBackInWavesOnly is about an author who may not approve: of two edits that wait the first is kept,
-// and to ask for that one in all clusters at once must not do what an approval does.
+// TestAnEditThatNobodyApprovedGoesBackInWavesOnly has an author without the right to approve: of two edits waiting for
+// approval the first is kept, and undoing to it in all clusters at once must not amount to an approval.
 func TestAnEditThatNobodyApprovedGoesBackInWavesOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -20,7 +20,7 @@ func TestAnEditThatNobodyApprovedGoesBackInWavesOnly(t *testing.T) {
 	ns := s.namespace(t)
 	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[1].Approval = fairleadv1alpha1.ApprovalBefore
-		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // it is later revisions that are approved
+		spec.FirstTime = fairleadv1alpha1.FirstTimeAllAtOnce // later revisions need approval
 	})
 	template := builder.MakeConfigMap(ns, "signs", "colour", "blue").Obj()
 	s.create(t, by(strategy, builder.MakePolicy(ns, "signs").Select("v1", "ConfigMap", "signs").Clusters("edge-1", "edge-2").Obj()), template)
@@ -68,7 +68,7 @@ func TestAnEditThatNobodyApprovedGoesBackInWavesOnly(t *testing.T) {
 	s.awaitRollout(t, template, 4, fairleadv1alpha1.RolloutCompleted)
 	colours("green", "green")
 
-	// The first has passed every wave before, also if it is stable no more: that the API keeps.
+	// The first revision has passed every wave, even if it is not stable any more; the API keeps that.
 	back(1, 4)
 	status = s.awaitRollout(t, template, 5, fairleadv1alpha1.RolloutCompleted)
 	g.Expect(status.Immediately).To(BeTrue())

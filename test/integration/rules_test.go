@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// orchards returns a kind that nobody has rules for.
+// orchards returns a kind without an interpreter.
 func orchards() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "orchards.farm.example.com"},
@@ -35,7 +35,7 @@ func orchards() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// orchardRules are what they mean.
+// orchardRules returns their customization.
 func orchardRules() *configv1alpha1.ResourceInterpreterCustomization {
 	script := func(text string) *configv1alpha1.LuaRule { return &configv1alpha1.LuaRule{LuaScript: text} }
 	return &configv1alpha1.ResourceInterpreterCustomization{
@@ -67,8 +67,8 @@ func orchardRules() *configv1alpha1.ResourceInterpreterCustomization {
 	}
 }
 
-// TestARuleMeansSomethingEverywhereWhileItChanges has a kind that nobody knows go through
-// the whole flow by the rules of a customization, and changes these while all runs.
+// TestARuleMeansSomethingEverywhereWhileItChanges propagates an unknown kind with a customization, and changes the
+// customization while everything runs.
 func TestARuleMeansSomethingEverywhereWhileItChanges(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -83,10 +83,10 @@ func TestARuleMeansSomethingEverywhereWhileItChanges(t *testing.T) {
 
 	template := builder.MakeTemplate("farm.example.com/v1", "Orchard", ns, "south").Set(int64(4), "spec", "trees").Set("rows", "spec", "plan").Obj()
 	plan := builder.MakeConfigMap(ns, "rows", "distance", "4m").Obj()
-	eventually(t, func(g Gomega) { // the API serves the kind in a moment
+	eventually(t, func(g Gomega) { // the API server takes a moment to serve the kind
 		g.Expect(client.IgnoreAlreadyExists(hub.Create(t.Context(), template.DeepCopy()))).To(Succeed())
 	})
-	eventually(t, func(g Gomega) { // and the hub hears that the members do
+	eventually(t, func(g Gomega) { // and the members report it to the hub
 		for _, member := range s.members {
 			cluster := &clusterv1alpha1.Cluster{}
 			g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: member.Name}, cluster)).To(Succeed())
@@ -104,7 +104,7 @@ func TestARuleMeansSomethingEverywhereWhileItChanges(t *testing.T) {
 		}
 	})
 
-	// The member's gardener stays; its status comes back.
+	// The member's gardener is retained; its status is aggregated.
 	for i, member := range s.members {
 		eventually(t, func(g Gomega) {
 			live := s.inMember(t, g, member.Name, template)
@@ -128,7 +128,7 @@ func TestARuleMeansSomethingEverywhereWhileItChanges(t *testing.T) {
 		g.Expect(gardener).To(Equal("Ann"))
 	})
 
-	// Every stage takes the other rules over, without a change of any object.
+	// Every stage uses the changed customization, without a change of any object.
 	g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(rules), rules)).To(Succeed())
 	c := &rules.Spec.Customizations
 	c.ReplicaResource.LuaScript = `function GetReplicas(o) return o.spec.trees * 2 end`
@@ -145,7 +145,7 @@ func TestARuleMeansSomethingEverywhereWhileItChanges(t *testing.T) {
 		g.Expect(s.get(t, s.member("edge-1"), plan)).NotTo(Succeed(), "nobody needs it any more")
 	})
 
-	// Without rules the kind is one that nobody knows.
+	// Without the customization the kind is unknown again.
 	g.Expect(hub.Delete(t.Context(), rules)).To(Succeed())
 	eventually(t, health(workv1alpha1.Healthy))
 }

@@ -26,8 +26,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestATenantDoesNotReadWhatClusterPoliciesSay has somebody with `edit` in a namespace read all that is there of a Deployment that goes out
-// in waves, and whose password in each cluster comes from a ClusterOverridePolicy.
+// TestATenantDoesNotReadWhatClusterPoliciesSay reads, as a user with the role edit in a namespace, everything about a
+// Deployment with a staged rollout whose password in each cluster comes from a ClusterOverridePolicy.
 func TestATenantDoesNotReadWhatClusterPoliciesSay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -78,7 +78,7 @@ func TestATenantDoesNotReadWhatClusterPoliciesSay(t *testing.T) {
 	}
 	g.Expect(read).To(And(Not(ContainSubstring("hunter2")), Not(ContainSubstring("swordfish")), Not(ContainSubstring(policy.Name))))
 
-	// With the application goes what was kept of it.
+	// Its Secrets are deleted with the application.
 	rules := func(g Gomega) []corev1.Secret {
 		var list corev1.SecretList
 		g.Expect(s.hub.Client(t).List(t.Context(), &list, client.InNamespace(contract.ClusterNamespace), client.HasLabels{contract.RolloutUIDLabel})).To(Succeed())
@@ -95,7 +95,7 @@ func TestATenantDoesNotReadWhatClusterPoliciesSay(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(rules(g)).To(BeEmpty()) })
 }
 
-// editor returns the client of one who may edit a namespace.
+// editor returns the client of a user with the role edit in a namespace.
 func (s *system) editor(t *testing.T, ns string) client.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -112,7 +112,7 @@ func (s *system) editor(t *testing.T, ns string) client.Client {
 	return c
 }
 
-// allOf is all that Secrets say, with what is compressed written out.
+// allOf returns the contents of Secrets, decompressed.
 func allOf(g Gomega, secrets *corev1.SecretList) string {
 	text, err := json.Marshal(secrets)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -16,7 +16,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestStateGoesAlong drives an application out of a cluster. What the copy there reported last is a label of the one that takes its place.
+// TestStateGoesAlong moves an application out of a cluster. State last reported by the old copy becomes a label of the
+// new one.
 func TestStateGoesAlong(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -27,8 +27,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// How long things may take on a machine that does other work too, and how long nothing
-// must happen to count as quiet.
+// Timeouts for a machine that does other work too, and how long nothing may happen to count as quiet.
 const (
 	waitTimeout = time.Minute
 	quiet       = 2 * time.Second
@@ -46,7 +45,7 @@ func eventually(t *testing.T, check func(g Gomega)) {
 type system struct {
 	hub     *cluster.Cluster
 	members []*cluster.Cluster
-	// registry has the hub's own metrics: several hubs run in this process.
+	// registry has the hub's own metrics, because several hubs run in this process.
 	registry *prometheus.Registry
 
 	mu      sync.Mutex
@@ -61,7 +60,7 @@ type running struct {
 
 const hubName = "hub"
 
-// kept is a system that several tests use: the first that asks for it starts it.
+// kept is a system that several tests share; the first one starts it.
 type kept struct {
 	sync.Mutex
 	system *system
@@ -69,7 +68,7 @@ type kept struct {
 
 var all, stopped kept
 
-// shared returns the system that tests use which stop nothing.
+// shared returns the system for tests that do not stop anything.
 func shared(t *testing.T) *system {
 	t.Helper()
 	all.Lock()
@@ -77,8 +76,8 @@ func shared(t *testing.T) *system {
 	return all.get(t, "", cluster.Options{Profile: cluster.Member, Name: "edge-1", Nodes: 2}, cluster.Options{Profile: cluster.Member, Name: "edge-2", Nodes: 2})
 }
 
-// exclusive returns a system with three members, shop-1 to shop-3, that no other test uses before this
-// one ends: it may stop parts, and has to start them again. In shop-1 and shop-2 run pods.
+// exclusive returns a system with three members, shop-1 to shop-3, that no other test uses until this one ends: it may
+// stop parts, but must restart them. Pods run in shop-1 and shop-2.
 func exclusive(t *testing.T) *system {
 	t.Helper()
 	stopped.Lock()
@@ -86,14 +85,14 @@ func exclusive(t *testing.T) *system {
 	return stopped.get(t, "-alone", oneNode(), cluster.Options{Profile: cluster.Member, Name: "shop-2"}, noNodes())
 }
 
-// oneNode is shop-1. Tests that need no hub use it as well, in namespaces that no hub knows.
+// oneNode is shop-1. Tests without a hub use it as well, in namespaces unknown to any hub.
 func oneNode() cluster.Options { return cluster.Options{Profile: cluster.Member, Name: "shop-1"} }
 
-// noNodes is shop-3, which stores objects and has no controllers that write their statuses; others use it likewise.
+// noNodes is shop-3, which stores objects and has no controllers that write statuses; other tests use it likewise.
 func noNodes() cluster.Options { return cluster.Options{Profile: cluster.Hub, Name: "shop-3"} }
 
-// get starts a system of these members if there is none yet. Their options, and the suffix of the
-// hub's name, are those of no other system, or they would be of both.
+// get starts a system with these members if it is not running. No other system may use the same member options and hub
+// suffix, because it would share their control planes.
 func (k *kept) get(t *testing.T, suffix string, members ...cluster.Options) *system {
 	t.Helper()
 	if k.system != nil {
@@ -103,13 +102,13 @@ func (k *kept) get(t *testing.T, suffix string, members ...cluster.Options) *sys
 	for _, m := range members {
 		s.members = append(s.members, cluster.Shared(t, m))
 	}
-	// It outlives the test that happens to come first.
+	// The system outlives the test that starts it.
 	s.start(context.WithoutCancel(t.Context()), t)
 	k.system = s
 	return s
 }
 
-// start starts the hub and all agents, and waits until the clusters are ready.
+// start starts the hub and all agents, and waits until the clusters are Ready.
 func (s *system) start(ctx context.Context, t *testing.T) {
 	t.Helper()
 	s.running = map[string]running{}
@@ -166,7 +165,7 @@ func (s *system) member(name string) *cluster.Cluster {
 	panic("no member " + name) // a mistake in the test
 }
 
-// namespace makes a namespace on the hub; it goes to the members with what is in it.
+// namespace creates a namespace on the hub; it is propagated with its contents.
 func (s *system) namespace(t *testing.T) string {
 	t.Helper()
 	name := "test-" + rand.String(8)
@@ -206,7 +205,7 @@ func like(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return live
 }
 
-// get says whether a cluster has an object.
+// get reads an object from a cluster.
 func (s *system) get(t *testing.T, c *cluster.Cluster, obj *unstructured.Unstructured) error {
 	t.Helper()
 	return c.Client(t).Get(t.Context(), client.ObjectKeyFromObject(obj), like(obj))
@@ -219,13 +218,13 @@ func (s *system) read(t *testing.T, g Gomega, c *cluster.Cluster, obj *unstructu
 	return live
 }
 
-// inMember returns the object of a template as it is in a member.
+// inMember returns the object of a template in a member.
 func (s *system) inMember(t *testing.T, g Gomega, name string, template *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	return s.read(t, g, s.member(name), template)
 }
 
-// onHub returns a template as it is on the hub.
+// onHub returns the template on the hub.
 func (s *system) onHub(t *testing.T, g Gomega, template *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	return s.read(t, g, s.hub, template)

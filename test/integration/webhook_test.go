@@ -29,16 +29,16 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// millServer is a webhook that knows what windmills are: stones are their replicas, the miller is the member's, and those that turn are
-// healthy.
+// millServer is an interpreter webhook for windmills: stones are their replicas, the miller is retained from the
+// member, and those that turn are healthy.
 type millServer struct {
 	port      int32
 	authority []byte
-	// hangs has it answer no question about what to retain.
+	// hangs makes it leave requests to retain unanswered.
 	hangs atomic.Bool
 }
 
-// newMillServer serves it by TLS, as a Service of a namespace.
+// newMillServer serves the webhook by TLS, as a Service of a namespace.
 func newMillServer(t *testing.T, service, namespace string) *millServer {
 	t.Helper()
 	g := NewWithT(t)
@@ -96,18 +96,18 @@ func (s *millServer) answer(w http.ResponseWriter, r *http.Request) {
 	case configv1alpha1.InterpreterOperationInterpretStatus:
 		out.RawStatus = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"turns":%t}`, turns)}
 	default:
-		out.Successful = false // it is not in the rules
+		out.Successful = false // not in the rules
 	}
 	reply, err := json.Marshal(configv1alpha1.ResourceInterpreterContext{TypeMeta: question.TypeMeta, Response: out})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = w.Write(reply) // whoever asked hears nothing then
+	_, _ = w.Write(reply) // the caller gets no answer then
 }
 
-// TestAWebhookIsAskedByTheHubAndInsideTheMembers has a kind mean what a webhook says: to the hub by the Service there, to each agent by
-// that of its member. Then it answers no more for a while.
+// TestAWebhookIsAskedByTheHubAndInsideTheMembers registers a webhook for a kind: the hub calls its Service there, and
+// each agent that of its member. Then the webhook stops answering for a while.
 func TestAWebhookIsAskedByTheHubAndInsideTheMembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

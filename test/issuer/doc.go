@@ -1,3 +1,3 @@
-// Package issuer is a provider of OpenID Connect for tests, over TLS: discovery, keys, the authorization code flow with
-// PKCE, refresh tokens that are good once, and signing out. It is strict where providers are, and lies when told to.
+// Package issuer is an OpenID Connect provider for tests, over TLS: discovery, keys, the authorization code flow with
+// PKCE, single-use refresh tokens, and signing out. It is as strict as real providers, and can be told to lie.
 package issuer

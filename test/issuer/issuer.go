@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// Issuer is a running provider.
+// Issuer is a running OpenID Connect provider.
 type Issuer struct {
 	*httptest.Server
 
-	// CAFile holds what its certificate is signed by.
+	// CAFile has the authority of its certificate.
 	CAFile string
-	// ClientID and ClientSecret are those of its only client; a client without a secret is public.
+	// ClientID and ClientSecret are the credentials of its only client; a client without a secret is public.
 	ClientID, ClientSecret string
 
 	key *rsa.PrivateKey
@@ -31,34 +31,34 @@ type Issuer struct {
 	s   state
 }
 
-// state is what may change while it runs.
+// state may change while it runs.
 type state struct {
 	down      bool
 	redirects map[string]bool
-	// person is who sits at every browser that comes, and groups theirs.
+	// person is the user of every browser, and groups are the user's groups.
 	person string
 	groups []string
 	life   time.Duration
-	// refreshes says whether it gives refresh tokens.
+	// refreshes enables refresh tokens.
 	refreshes bool
 	mint      func(honest Claims) string
-	// instead answers requests for these paths.
+	// instead has handlers that replace those of some paths.
 	instead map[string]http.HandlerFunc
 	codes   map[string]grant
 	refresh map[string]grant
-	// renewed counts ID tokens that were had for refresh tokens; reused refresh tokens that came a second time.
+	// renewed counts ID tokens issued for refresh tokens; reused counts refresh tokens used a second time.
 	renewed, reused int
-	// hints are the ID tokens with which people signed out.
+	// hints are the ID tokens used for signing out.
 	hints []string
 }
 
-// grant is what was granted to whom.
+// grant is an authorization granted to a user.
 type grant struct {
 	person, redirect, challenge, nonce string
 	groups                             []string
 }
 
-// Start starts a provider whose client may send people back to these addresses, and stops it with the test.
+// Start starts a provider whose client may use these redirect URIs, and stops it at the end of the test.
 func Start(tb testing.TB, redirects ...string) *Issuer {
 	tb.Helper()
 	const bits = 2048
@@ -113,28 +113,28 @@ func (i *Issuer) change(how func(s *state)) {
 	how(&i.s)
 }
 
-// SetDown has it answer nobody, or everybody again.
+// SetDown makes it unavailable, or available again.
 func (i *Issuer) SetDown(down bool) { i.change(func(s *state) { s.down = down }) }
 
-// Allow lets its client send people back to an address.
+// Allow adds a redirect URI of its client.
 func (i *Issuer) Allow(redirect string) { i.change(func(s *state) { s.redirects[redirect] = true }) }
 
-// SignIn puts a person at every browser that comes.
+// SignIn sets the user of every browser.
 func (i *Issuer) SignIn(person string, groups ...string) {
 	i.change(func(s *state) { s.person, s.groups = person, groups })
 }
 
-// SetLife says how long ID tokens hold, and whether there are refresh tokens beside them.
+// SetLife sets the lifetime of ID tokens, and whether refresh tokens are issued.
 func (i *Issuer) SetLife(life time.Duration, refreshes bool) {
 	i.change(func(s *state) { s.life, s.refreshes = life, refreshes })
 }
 
-// SetIDToken has it give what this function makes instead of an honest ID token; nil has it be honest.
+// SetIDToken replaces the ID tokens by those of a function; nil restores the honest ones.
 func (i *Issuer) SetIDToken(mint func(honest Claims) string) {
 	i.change(func(s *state) { s.mint = mint })
 }
 
-// SetAnswer has this function answer requests for a path; nil has it be honest.
+// SetAnswer replaces the handler of a path; nil restores the honest one.
 func (i *Issuer) SetAnswer(path string, answer http.HandlerFunc) {
 	i.change(func(s *state) {
 		s.instead = maps.Clone(s.instead)
@@ -145,22 +145,22 @@ func (i *Issuer) SetAnswer(path string, answer http.HandlerFunc) {
 	})
 }
 
-// Withdraw takes back all refresh tokens.
+// Withdraw revokes all refresh tokens.
 func (i *Issuer) Withdraw() { i.change(func(s *state) { clear(s.refresh) }) }
 
-// Renewed says how many ID tokens were had for refresh tokens, and how many refresh tokens came a second time.
+// Renewed returns the number of ID tokens issued for refresh tokens, and of reused refresh tokens.
 func (i *Issuer) Renewed() (renewed, reused int) {
 	s := i.read()
 	return s.renewed, s.reused
 }
 
-// SignedOut returns the ID tokens with which people signed out.
+// SignedOut returns the ID tokens used for signing out.
 func (i *Issuer) SignedOut() []string { return i.read().hints }
 
 func reply(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // who asked is gone otherwise
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // otherwise the client is gone
 }
 
 func (i *Issuer) discovery(w http.ResponseWriter, _ *http.Request) {
@@ -179,7 +179,7 @@ func (i *Issuer) keys(w http.ResponseWriter, _ *http.Request) {
 	}}})
 }
 
-// authorize sends a browser back with a code for the person who sits at it.
+// authorize redirects a browser back with a code for its user.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	i.mu.Lock()
@@ -204,7 +204,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, redirect+"?"+back.Encode(), http.StatusSeeOther)
 }
 
-// logout ends nothing, since nobody has a session here, and sends the browser on.
+// logout only redirects the browser, because there are no sessions.
 func (i *Issuer) logout(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	i.change(func(s *state) { s.hints = append(s.hints, query.Get("id_token_hint")) })

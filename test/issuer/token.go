@@ -17,40 +17,40 @@ import (
 	"time"
 )
 
-// Claims are what an ID token says.
+// Claims are the claims of an ID token.
 type Claims map[string]any
 
-// With returns the same with another claim.
+// With returns a copy with another claim.
 func (c Claims) With(name string, value any) Claims {
 	c = maps.Clone(c)
 	c[name] = value
 	return c
 }
 
-// Claims are what an honest ID token says of a person.
+// Claims returns the honest claims for a person.
 func (i *Issuer) Claims(person string, groups []string, life time.Duration) Claims {
 	now := time.Now()
 	return Claims{
 		"iss": i.URL, "aud": i.ClientID, "sub": person, "groups": groups, "iat": now.Unix(), "exp": now.Add(life).Unix(),
-		"jti": rand.Text(), // no two are the same, as with real ones
+		"jti": rand.Text(), // unique, as in real tokens
 	}
 }
 
-// Sign makes an ID token that the issuer's key signed.
+// Sign returns an ID token signed by the issuer's key.
 func (i *Issuer) Sign(claims Claims) string { return SignBy(i.key, claims) }
 
-// SignBy makes an ID token that another key signed.
+// SignBy returns an ID token signed by another key.
 func SignBy(key *rsa.PrivateKey, claims Claims) string {
 	text := encode(Claims{"alg": "RS256", "kid": "one"}) + "." + encode(claims)
 	sum := sha256.Sum256([]byte(text))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
 	if err != nil {
-		panic(fmt.Sprintf("signing a token: %v", err)) // no test goes on from here
+		panic(fmt.Sprintf("signing a token: %v", err)) // a mistake in the test
 	}
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// SignWith makes an ID token that whoever knows a secret signed, or whoever knows the public key, if that is the secret.
+// SignWith returns an ID token signed (HMAC) with a secret, which may be the public key.
 func SignWith(secret []byte, claims Claims) string {
 	text := encode(Claims{"alg": "HS256", "kid": "one"}) + "." + encode(claims)
 	mac := hmac.New(sha256.New, secret)
@@ -58,16 +58,16 @@ func SignWith(secret []byte, claims Claims) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// PublicKey is that of the issuer, as files have it.
+// PublicKey returns the issuer's public key in PEM.
 func (i *Issuer) PublicKey() []byte {
 	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
 	if err != nil {
-		panic(fmt.Sprintf("encoding the issuer's public key: %v", err)) // no test goes on from here
+		panic(fmt.Sprintf("encoding the issuer's public key: %v", err)) // a mistake in the test
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// Unsigned makes an ID token that nobody signed.
+// Unsigned returns an ID token without a signature.
 func Unsigned(claims Claims) string {
 	return encode(Claims{"alg": "none"}) + "." + encode(claims) + "."
 }
@@ -75,12 +75,12 @@ func Unsigned(claims Claims) string {
 func encode(part Claims) string {
 	data, err := json.Marshal(part)
 	if err != nil {
-		panic(fmt.Sprintf("encoding a token: %v", err)) // no test goes on from here
+		panic(fmt.Sprintf("encoding a token: %v", err)) // a mistake in the test
 	}
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// token gives tokens for a code or a refresh token, each of which is good once.
+// token exchanges a code or a refresh token, each of which is valid once.
 func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	refuse := func(code string) {
 		reply(w, http.StatusBadRequest, Claims{"error": code, "error_description": "refused by the test's issuer"})
@@ -89,8 +89,8 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	if !basic {
 		id, secret = r.PostFormValue("client_id"), r.PostFormValue("client_secret")
 	}
-	if basic { // RFC 6749 has both encoded as in forms
-		secret, _ = url.QueryUnescape(secret) // one that cannot be is another
+	if basic { // RFC 6749 requires both to be form-encoded
+		secret, _ = url.QueryUnescape(secret) // an invalid encoding does not match
 	}
 	if id != i.ClientID || secret != i.ClientSecret {
 		refuse("invalid_client")

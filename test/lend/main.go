@@ -1,8 +1,8 @@
-// Command lend runs the tests of many packages, and lends them the hubs that those of each package share:
+// Command lend runs the tests of many packages, and lends them the hubs that the tests of each package share:
 //
 //	go run ./test/lend go test ./hub/flow/...
 //
-// It ends as the command does.
+// It exits with the status of the command.
 package main
 
 import (
@@ -27,12 +27,12 @@ func main() {
 	os.Exit(status)
 }
 
-// run returns with what status to end.
+// run returns the exit status.
 func run(command []string) (int, error) {
 	if len(command) == 0 {
 		return 2, errors.New("no command is given; usage: go run ./test/lend COMMAND [ARGUMENT...]")
 	}
-	// Who interrupts this interrupts the command as well, and what is lent is to be stopped after it.
+	// An interrupt reaches the command as well; the hubs must be stopped after it.
 	signal.Ignore(os.Interrupt)
 	dir, err := os.MkdirTemp("/tmp", "fairlead-lend-")
 	if err != nil {

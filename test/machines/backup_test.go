@@ -15,10 +15,11 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// restored is the name of a hub of a machine that has an etcd of its own.
+// restored is the name of a hub on a machine with its own etcd.
 const restored = "restored"
 
-// isRestoredAlone makes a backup of the hub of one of the machines, and a hub on one machine of it: that has all that the etcd has.
+// isRestoredAlone backs up the hub of one of the machines, and restores it as a hub on one machine, with everything in
+// etcd.
 func (w *world) isRestoredAlone(ctx context.Context, hub string, want int) {
 	w.t.Helper()
 	g := NewWithT(w.t)
@@ -27,7 +28,7 @@ func (w *world) isRestoredAlone(ctx context.Context, hub string, want int) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = w.Run(ctx, "hub", "restore", "--data-dir", w.dataDir(restored), file)
 	g.Expect(err).NotTo(HaveOccurred())
-	// All machines are this one, on which the hub that was backed up has its port still.
+	// All machines are this one, where the original hub still has its port.
 	g.Expect(os.Remove(filepath.Join(w.dataDir(restored), "port"))).To(Succeed())
 	p, err := process.Start(process.Spec{Executable: w.Program("hub"), Log: w.Log(restored), Args: []string{
 		"serve", "--data-dir", w.dataDir(restored), "--bind-address", "127.0.0.1", "--secure-port", "0", "--admin-kubeconfig", w.Kubeconfig(restored),

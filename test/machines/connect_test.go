@@ -17,7 +17,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// forwarded makes the Service by which an API of somebody else's finds a hub of this machine, and returns the flags of that hub.
+// forwarded creates the Service through which an external API finds a hub on this machine, and returns that hub's
+// flags.
 func forwarded(t *testing.T, api *cluster.Cluster) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -33,7 +34,8 @@ func forwarded(t *testing.T, api *cluster.Cluster) []string {
 	return []string{"--connect-bind-address", address.String(), "--connect-service", metav1.NamespaceDefault + "/hub:" + strconv.Itoa(address.Port)}
 }
 
-// reaches holds that an operator of an API of somebody else's gets at a member through it, if its owner lets that operator in.
+// reaches checks that an operator of an external API reaches a member through it, if the owner of the member allows
+// that.
 func (w *world) reaches(t *testing.T, api *cluster.Cluster, member string) {
 	t.Helper()
 	ctx, g := t.Context(), NewWithT(t)

@@ -26,10 +26,10 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// members is of how many an etcd consists: it outlasts the loss of one.
+// members is the size of the etcd cluster, which survives the loss of one.
 const members = 3
 
-// etcd is a database of several processes.
+// etcd is an etcd cluster.
 type etcd struct {
 	dir    string
 	client []string // URLs
@@ -37,7 +37,7 @@ type etcd struct {
 	run    []*process.Process
 }
 
-// startEtcd starts one that lets in nobody without a certificate of its authority.
+// startEtcd starts an etcd cluster with mutual TLS.
 func startEtcd(t *testing.T) *etcd {
 	t.Helper()
 	g := NewWithT(t)
@@ -64,7 +64,7 @@ func startEtcd(t *testing.T) *etcd {
 
 func (e *etcd) log(i int) string { return filepath.Join(e.dir, fmt.Sprintf("etcd-%d.log", i)) }
 
-// start starts a member, the first time or again.
+// start starts a member, or restarts it.
 func (e *etcd) start(t *testing.T, i int) {
 	t.Helper()
 	g := NewWithT(t)
@@ -75,7 +75,7 @@ func (e *etcd) start(t *testing.T, i int) {
 	name := fmt.Sprintf("etcd-%d", i)
 	args := []string{
 		"etcd", "--name=" + name, "--data-dir=" + filepath.Join(e.dir, name), "--log-level=warn",
-		"--unsafe-no-fsync", // what a process wrote is there when it was killed, and no machine loses its power
+		"--unsafe-no-fsync", // data survive the kill of a process, and no machine loses power
 		"--listen-client-urls=" + e.client[i], "--advertise-client-urls=" + e.client[i],
 		"--listen-peer-urls=" + e.peer[i], "--initial-advertise-peer-urls=" + e.peer[i],
 		"--initial-cluster=" + strings.Join(all, ","),
@@ -92,7 +92,7 @@ func (e *etcd) start(t *testing.T, i int) {
 
 func (e *etcd) file(name string) string { return filepath.Join(e.dir, name) }
 
-// flags are those of a hub that uses it.
+// flags returns the flags of a hub that uses it.
 func (e *etcd) flags() []string {
 	return []string{
 		"--etcd-servers=" + strings.Join(e.client, ","), "--etcd-cafile=" + e.file("ca.crt"),
@@ -101,7 +101,7 @@ func (e *etcd) flags() []string {
 	}
 }
 
-// transport is that of a client that it lets in.
+// transport returns the transport of a client with a valid certificate.
 func (e *etcd) transport() (*http.Transport, error) {
 	pair, err := tls.LoadX509KeyPair(e.file("etcd.crt"), e.file("etcd.key"))
 	if err != nil {
@@ -116,7 +116,7 @@ func (e *etcd) transport() (*http.Transport, error) {
 	return &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{pair}}}, nil
 }
 
-// healthy says what is wrong with a member.
+// healthy returns an error if a member is not healthy.
 func (e *etcd) healthy(ctx context.Context, i int) error {
 	transport, err := e.transport()
 	if err != nil {
@@ -138,7 +138,7 @@ func (e *etcd) healthy(ctx context.Context, i int) error {
 	return nil
 }
 
-// certify makes an authority, and a certificate for members and their clients; and beside it an authority that nobody knows.
+// certify creates an authority, certificates for members and clients, and an unrelated authority.
 func (e *etcd) certify(t *testing.T) {
 	t.Helper()
 	for authority, leaf := range map[string]string{"ca": "etcd", "other-ca": "other"} {
@@ -147,7 +147,7 @@ func (e *etcd) certify(t *testing.T) {
 	}
 }
 
-// issue writes a certificate and its key: an authority, or one that an authority signed.
+// issue writes a certificate and its key: an authority, or one signed by an authority.
 func issue(t *testing.T, dir, name string, signer *ecdsa.PrivateKey, issuer *x509.Certificate) (*ecdsa.PrivateKey, *x509.Certificate) {
 	t.Helper()
 	g := NewWithT(t)
@@ -175,8 +175,8 @@ func issue(t *testing.T, dir, name string, signer *ecdsa.PrivateKey, issuer *x50
 	return key, cert
 }
 
-// freeURLs names ports that are free now. They are below those that Linux gives to others that ask for any, such as the tests of other
-// packages, and that a control plane takes: a member comes back to its port after a while.
+// freeURLs returns URLs with ports that are free now. They are below the ephemeral range of Linux, which other tests
+// and control planes use, because a member must get its port again later.
 func freeURLs(t *testing.T, n int) []string {
 	t.Helper()
 	var urls []string
@@ -184,10 +184,10 @@ func freeURLs(t *testing.T, n int) []string {
 	for tries := 0; len(urls) < n; tries++ {
 		l, err := lc.Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", 10000+mathrand.IntN(10000)))
 		if err != nil && tries < 100 {
-			continue // somebody has it
+			continue // in use
 		}
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		defer func() { _ = l.Close() }() // when there are all: each is another
+		defer func() { _ = l.Close() }() // at the end, so that all ports differ
 		urls = append(urls, "https://"+l.Addr().String())
 	}
 	return urls

@@ -20,11 +20,11 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// frontProxy is the name of the files of the front-proxy authority.
+// frontProxy is the file name of the front-proxy authority.
 const frontProxy = "front-proxy-ca"
 
-// theFrontProxyAuthorityIsExchanged takes the steps of manifests/install/rotation.md with the commands that stand there, while no hub runs, and
-// starts both. The second machine is the one on which it is made.
+// theFrontProxyAuthorityIsExchanged follows manifests/install/rotation.md, with its commands, while no hub runs, and
+// starts both hubs. The new authority is created on the second machine.
 func (w *world) theFrontProxyAuthorityIsExchanged() {
 	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
 	made, key := frontProxyCommands(w)
@@ -53,7 +53,7 @@ func (w *world) theFrontProxyAuthorityIsExchanged() {
 	w.hub(fleet.HubName, "ca", "import", "--replace", file)
 	w.restarts()
 
-	// Requests for members are forwarded with a certificate of the new one, by either API.
+	// Requests for members are forwarded with a certificate of the new authority, by both APIs.
 	g.Expect(w.file(second, frontProxy+".crt")).NotTo(Equal(old))
 	g.Expect(w.file(fleet.HubName, frontProxy+".crt")).To(Equal(w.file(second, frontProxy+".crt")))
 	for _, name := range []string{fleet.HubName, second} {
@@ -73,7 +73,7 @@ func (w *world) theFrontProxyAuthorityIsExchanged() {
 	g.Expect(w.lasting()).To(Equal(before), "what agents trust is as it was")
 }
 
-// frontProxyCommands are those of the page that make the authority, and the key in the etcd that is deleted.
+// frontProxyCommands returns the commands of the page that create the authority, and the etcd key that is deleted.
 func frontProxyCommands(w *world) (made [][]string, key string) {
 	w.t.Helper()
 	g := NewWithT(w.t)
@@ -90,7 +90,7 @@ func frontProxyCommands(w *world) (made [][]string, key string) {
 	return made, match[1]
 }
 
-// lasting is by what agents and their hubs know each other, on both machines.
+// lasting returns the credentials by which agents and hubs know each other, of both machines.
 func (w *world) lasting() (out []string) {
 	w.t.Helper()
 	for _, hub := range []string{fleet.HubName, second} {
@@ -101,7 +101,7 @@ func (w *world) lasting() (out []string) {
 	return out
 }
 
-// file is one of a hub's certificates and keys.
+// file returns a certificate or key of a hub.
 func (w *world) file(hub, name string) string {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.dataDir(hub), "pki", name))

@@ -21,34 +21,34 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// How long things may take on a machine that does other work too.
+// Timeouts allow for a machine that does other work too.
 const (
 	waitTimeout = 3 * time.Minute
 	poll        = 100 * time.Millisecond
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // the programs have logs of their own
+	ctrl.SetLogger(logr.Discard()) // the programs write their own logs
 	os.Exit(m.Run())
 }
 
-// second is the name of the hub on the second machine; the first is that of the fleet.
+// second is the name of the hub on the second machine; the first has the name of the fleet's hub.
 const second = "hub-2"
 
-// world is an etcd, a hub of two machines and a member.
+// world is an etcd cluster, a hub on two machines and a member.
 type world struct {
 	*fleet.Fleet
 
 	t      *testing.T
 	etcd   *etcd
 	second *process.Process
-	// agentEnds ends the agent where it runs in this process.
+	// agentEnds stops the agent if it runs in this process.
 	agentEnds func()
-	// sent is how many changes were made.
+	// sent is the number of changes so far.
 	sent int
 }
 
-// newWorld starts all but the hub on the second machine. The directory has a short path.
+// newWorld starts everything but the hub on the second machine. The path of the directory must be short.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	g := NewWithT(t)
@@ -74,7 +74,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) dataDir(hub string) string { return filepath.Join(w.Dir, hub) }
 
-// startSecond starts the hub on the second machine, with the authority that is there.
+// startSecond starts the hub on the second machine, with the existing authority.
 func (w *world) startSecond(more ...string) {
 	w.t.Helper()
 	g := NewWithT(w.t)
@@ -87,7 +87,8 @@ func (w *world) startSecond(more ...string) {
 	g.Expect(w.Adopt(second, w.second)).To(Succeed())
 }
 
-// restarts starts the hubs that have ended, as their units do, until both answer: on a busy machine one may lose its leadership meanwhile.
+// restarts starts again the hubs that have exited, as their units would, until both answer: on a busy machine one may lose
+// its leadership meanwhile.
 func (w *world) restarts() {
 	w.t.Helper()
 	w.eventually(func(g Gomega) {
@@ -100,7 +101,7 @@ func (w *world) restarts() {
 	})
 }
 
-// standsBy waits until a hub that was started takes part in the election: its caches are filled.
+// standsBy waits until a started hub takes part in the election, with its caches filled.
 func (w *world) standsBy(hub string) {
 	w.t.Helper()
 	w.eventually(func(g Gomega) {
@@ -109,14 +110,14 @@ func (w *world) standsBy(hub string) {
 	})
 }
 
-// leads says whether a hub works: it was elected since it was started. One that is no longer elected ends.
+// leads reports whether a hub is the leader: it was elected since its start. A hub that loses leadership exits.
 func (w *world) leads(hub string) bool {
 	w.t.Helper()
 	log := w.log(hub)
 	return strings.LastIndex(log, "uccessfully acquired lease") > strings.LastIndex(log, "Starting the embedded API")
 }
 
-// secondLeads makes the hub on the second machine the one that works, if the other took over, as on a busy machine it may.
+// secondLeads makes the second hub the leader if the first has taken over, which may happen on a busy machine.
 func (w *world) secondLeads() {
 	w.t.Helper()
 	w.standsBy(fleet.HubName)
@@ -129,7 +130,7 @@ func (w *world) secondLeads() {
 	}
 }
 
-// stops has hubs end, as for a change of their files.
+// stops ends hubs, as for a change of their files.
 func (w *world) stops(hubs ...string) {
 	w.t.Helper()
 	for _, hub := range hubs {
@@ -137,7 +138,7 @@ func (w *world) stops(hubs ...string) {
 	}
 }
 
-// refused says that the hub on the second machine does not start, and why.
+// refused checks that the hub on the second machine does not start, for a reason.
 func (w *world) refused(why string, more ...string) {
 	w.t.Helper()
 	g := NewWithT(w.t)
@@ -146,7 +147,7 @@ func (w *world) refused(why string, more ...string) {
 	g.Expect(process.Tail(w.Log(second))).To(ContainSubstring(why))
 }
 
-// log is all that a program has said.
+// log returns the log of a program.
 func (w *world) log(name string) string {
 	w.t.Helper()
 	data, err := os.ReadFile(w.Log(name))
@@ -154,7 +155,7 @@ func (w *world) log(name string) string {
 	return string(data)
 }
 
-// hub runs a command of the operator on a machine.
+// hub runs an operator's command on a machine.
 func (w *world) hub(on string, args ...string) string {
 	w.t.Helper()
 	out, err := w.Run(w.t.Context(), "hub", append(args, "--data-dir", w.dataDir(on))...)
@@ -162,7 +163,7 @@ func (w *world) hub(on string, args ...string) string {
 	return out
 }
 
-// share brings the authority of the first machine to the second.
+// share copies the authority of the first machine to the second.
 func (w *world) share(flags ...string) {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "authority")
@@ -170,7 +171,7 @@ func (w *world) share(flags ...string) {
 	w.hub(second, append([]string{"ca", "import", file}, flags...)...)
 }
 
-// works returns which hub works, as one of them tells.
+// works returns which hub leads, as reported by one of them.
 func (w *world) works(ctx context.Context, asked string) (string, error) {
 	c, err := w.Client(asked)
 	if err != nil {
@@ -186,7 +187,7 @@ func (w *world) works(ctx context.Context, asked string) (string, error) {
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// eventually waits for what comes by itself.
+// eventually retries check until it passes.
 func (w *world) eventually(check func(g Gomega)) {
 	w.t.Helper()
 	NewWithT(w.t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())

@@ -27,17 +27,18 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// changes is how many are made while machines are lost: a hub after a third of them, a member of the etcd after two thirds.
+// changes is the number of changes while machines are lost: a hub after a third of them, an etcd member after two
+// thirds.
 const changes = 99
 
-// mostTakeover is how soon another hub must work. Twenty seconds are promised of a machine that has nothing else to do; this one runs
-// other tests beside.
+// mostTakeover is the timeout for another hub to take over. The documented time is twenty seconds on an idle machine;
+// this one runs other tests as well.
 const mostTakeover = 2 * time.Minute
 
-// label is that of all that the test sends.
+// label is on all objects of the test.
 const label = "machines"
 
-// TestAHubOnTwoMachines goes through what becomes of them, one after the other: a world takes longer to start than each.
+// TestAHubOnTwoMachines runs its steps one after the other, because a world takes longer to start than each of them.
 func TestAHubOnTwoMachines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -50,7 +51,7 @@ func TestAHubOnTwoMachines(t *testing.T) {
 	w.anAgentBehindAProxyGoesOnWithTheOther()
 }
 
-// strangersAreRefused starts hubs that must not be one with the first.
+// strangersAreRefused starts hubs that must not form a hub with the first.
 func (w *world) strangersAreRefused() {
 	w.t.Helper()
 	g := NewWithT(w.t)
@@ -58,7 +59,7 @@ func (w *world) strangersAreRefused() {
 	w.refused("is not of the authority in --etcd-cafile", "--etcd-cafile="+w.etcd.file("other-ca.crt"))
 	w.refused("it refuses the certificate of --etcd-certfile", "--etcd-certfile="+w.etcd.file("other.crt"), "--etcd-keyfile="+w.etcd.file("other.key"))
 
-	// What a hub of another fleet goes by.
+	// The identity of another fleet's hub.
 	made, err := process.Start(process.Spec{Executable: w.Program("controlplane"), Log: w.Log("other"), Args: []string{
 		"--profile", "hub", "--data-dir", w.dataDir("other"), "--unsafe-no-fsync",
 	}})
@@ -76,7 +77,7 @@ func (w *world) strangersAreRefused() {
 	w.share("--replace")
 }
 
-// aHubAndAMemberOfTheEtcdAreKilled makes changes meanwhile.
+// aHubAndAMemberOfTheEtcdAreKilled makes changes while a hub and an etcd member are killed.
 func (w *world) aHubAndAMemberOfTheEtcdAreKilled() {
 	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
 	w.startSecond()
@@ -91,7 +92,7 @@ func (w *world) aHubAndAMemberOfTheEtcdAreKilled() {
 	config, err := w.Config(second)
 	g.Expect(err).NotTo(HaveOccurred())
 
-	// The agent joined when there was one hub, and learns of the other, here because it is started again.
+	// The agent joined when there was one hub, and learns the address of the other, here because it is restarted.
 	w.eventually(func(g Gomega) {
 		flags, err := w.CreateToken(ctx, "edge-9")
 		g.Expect(err).NotTo(HaveOccurred())
@@ -149,13 +150,13 @@ func (w *world) aHubAndAMemberOfTheEtcdAreKilled() {
 		}
 	})
 
-	// A member of the etcd is away, the first that is asked for its snapshot.
+	// An etcd member is down, the first one asked for a snapshot.
 	w.isRestoredAlone(ctx, second, changes)
 
-	// The machine comes back, and waits for its turn.
+	// The machine comes back, and stands by.
 	g.Expect(w.StartHub(ctx)).To(Succeed())
 	w.etcd.start(t, 0)
-	w.eventually(func(g Gomega) { // a member of the etcd that its API asks may have come back this moment
+	w.eventually(func(g Gomega) { // the etcd member that its API uses may be just restarting
 		now, err := w.works(ctx, fleet.HubName)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(now).NotTo(Equal(worked))
@@ -165,7 +166,7 @@ func (w *world) aHubAndAMemberOfTheEtcdAreKilled() {
 	w.sent = changes
 }
 
-// send makes one more change at a hub, and waits until it is in the member, beside all that was there before and as it was.
+// send makes one more change at a hub, and waits until the member has it, together with all earlier ones, unchanged.
 func (w *world) send(hub string) {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -184,7 +185,7 @@ func (w *world) send(hub string) {
 	})
 }
 
-// takeover tells how long it took until another hub works than did.
+// takeover measures the time until another hub leads than before.
 func (w *world) takeover(ctx context.Context, before string, since time.Time) <-chan time.Duration {
 	out := make(chan time.Duration, 1)
 	go func() {
@@ -200,7 +201,8 @@ func (w *world) takeover(ctx context.Context, before string, since time.Time) <-
 	return out
 }
 
-// insist does what must succeed in the end, whatever is lost meanwhile. What was done although the answer was lost is done.
+// insist retries what must succeed in the end, whatever is lost meanwhile. It accepts an operation whose response was
+// lost.
 func insist(t *testing.T, do func() error) {
 	t.Helper()
 	NewWithT(t).Eventually(func() error {
@@ -212,7 +214,7 @@ func insist(t *testing.T, do func() error) {
 	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// inMember returns what has arrived, by name.
+// inMember returns the UIDs of the objects that have arrived, by name.
 func (w *world) inMember(ctx context.Context, g Gomega) map[string]types.UID {
 	c, err := w.Client("edge-1")
 	g.Expect(err).NotTo(HaveOccurred())

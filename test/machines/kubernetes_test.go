@@ -23,8 +23,8 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// TestAnotherReplicaGoesOnWhereOneWasKilled runs two hubs against one Kubernetes API, as the Deployment in
-// manifests/install/hub/external.yaml does, and kills the one that works.
+// TestAnotherReplicaGoesOnWhereOneWasKilled runs two hubs against one Kubernetes API, like the Deployment in
+// manifests/install/hub/external.yaml, and kills the leader.
 func TestAnotherReplicaGoesOnWhereOneWasKilled(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
@@ -66,14 +66,14 @@ func TestAnotherReplicaGoesOnWhereOneWasKilled(t *testing.T) {
 	hub := api.Client(t)
 	insist(t, func() error { return hub.Create(ctx, everywhere()) })
 	w.send(fleet.HubName)
-	// The garbage collector of that API follows all kinds as well, once it knows them.
+	// The garbage collector of that API watches all kinds as well, once it discovers them.
 	var alone map[string]int
 	w.eventually(func(g Gomega) {
 		alone = follows(ctx, g, api)
 		g.Expect(alone).To(And(HaveKeyWithValue("workloadrebalancers", 2), HaveKeyWithValue("works", 3), HaveKey("configmaps")), "hub, collector, and of Works the agent")
 	})
 	serve(second)
-	// That one waits, and follows by itself what it will work on.
+	// The standby waits, and already watches what it will need as the leader.
 	w.eventually(func(g Gomega) {
 		g.Expect(w.log(second)).To(ContainSubstring("ttempting to acquire leader lease"))
 		g.Expect(follows(ctx, g, api)["configmaps"]).To(BeNumerically(">", alone["configmaps"]), "of the kinds that policies name, too")
@@ -108,18 +108,18 @@ func TestAnotherReplicaGoesOnWhereOneWasKilled(t *testing.T) {
 	}
 }
 
-// watches leaves out of what hubs follow how often it was listed.
+// watches removes the numbers of lists.
 func watches(follows map[string]int) map[string]int {
 	out := maps.Clone(follows)
 	maps.DeleteFunc(out, func(name string, _ int) bool { return strings.HasSuffix(name, listed) })
 	return out
 }
 
-// listed stands behind the name of a kind, for how often it was.
+// listed is the suffix of a kind for the number of lists.
 const listed = " listed"
 
-// follows is how many watch each kind on which hubs work, and under another name how often all its objects were asked for otherwise: a watch
-// begins with all that there is.
+// follows returns the number of watches of each kind that hubs use, and, with the suffix, the number of other full
+// lists: a watch starts with all existing objects.
 func follows(ctx context.Context, g Gomega, api *cluster.Cluster) map[string]int {
 	clientset, err := kubernetes.NewForConfig(api.Config)
 	g.Expect(err).NotTo(HaveOccurred())

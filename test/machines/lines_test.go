@@ -27,7 +27,8 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// TestALineOfAnotherReplica has an agent keep its line with one of two hubs, asks the other for the member, and kills the first.
+// TestALineOfAnotherReplica gives one of two hubs the line of an agent, asks the other for the member, and kills the
+// first.
 func TestALineOfAnotherReplica(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
@@ -36,7 +37,7 @@ func TestALineOfAnotherReplica(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	rest, hub := clientset.RESTClient(), api.Client(t)
 
-	// The API finds the hubs on this machine, and the test says which.
+	// The API finds the hubs on this machine through addresses set by the test.
 	insist(t, func() error {
 		return hub.Create(ctx, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "hub-lines"},
@@ -79,7 +80,7 @@ func TestALineOfAnotherReplica(t *testing.T) {
 	var ready metav1.Condition
 	w.eventually(func(g Gomega) {
 		ready = isReady(ctx, g, hub)
-		// The one that works was told of the line, so the agent leaves its lease alone.
+		// The leader was told of the line, so the agent renews its lease rarely.
 		line := lineOf(ctx, g, clientset)
 		g.Expect(line.Status.Presence).To(Equal(contract.LineIsPresence))
 	})
@@ -97,11 +98,11 @@ func TestALineOfAnotherReplica(t *testing.T) {
 	})
 }
 
-// clone is the name of an agent whose state directory is a copy.
+// clone is the name of an agent with a copied state directory.
 const clone = "clone"
 
-// clonedAgent starts an agent with the identity of another, which finds that a hub has that one's line which it did not ask. The condition of
-// the cluster says that there are several. It ends then.
+// clonedAgent starts an agent with another's identity, which finds that a hub has a line of that agent that it did not
+// open. The condition of the cluster reports several agents. Then it stops.
 func (w *world) clonedAgent(ctx context.Context, hub client.Reader) {
 	w.t.Helper()
 	g := NewWithT(w.t)
@@ -129,8 +130,8 @@ func (w *world) clonedAgent(ctx context.Context, hub client.Reader) {
 	g.Expect(w.Kill(ctx, clone)).To(Succeed())
 }
 
-// aMemberIsReachedThroughEitherMachine asks each of two hubs that share an etcd, of which the agent has its line with one. Each of their
-// APIs finds the hub of its own machine.
+// aMemberIsReachedThroughEitherMachine asks each of two hubs that share an etcd, while the agent has its line with one.
+// Each API uses the hub of its own machine.
 func (w *world) aMemberIsReachedThroughEitherMachine() {
 	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
 	w.standsBy(fleet.HubName)
@@ -154,7 +155,7 @@ func (w *world) aMemberIsReachedThroughEitherMachine() {
 	g.Expect(listens[second]).NotTo(Equal(listens[fleet.HubName]))
 }
 
-// newReplicas starts a Kubernetes API, and returns what starts a hub against it and a member.
+// newReplicas starts a Kubernetes API and a member, and returns a function that starts a hub against the API.
 func newReplicas(t *testing.T, name string) (w *world, api *cluster.Cluster, serve func(hub string, more ...string)) {
 	t.Helper()
 	g := NewWithT(t)
@@ -203,21 +204,21 @@ func lineOf(ctx context.Context, g Gomega, c kubernetes.Interface) (l shownLine)
 	return l
 }
 
-// holder is the replica that has the line.
+// holder returns the replica that has the line.
 func holder(ctx context.Context, g Gomega, c kubernetes.Interface) string {
 	l := lineOf(ctx, g, c)
 	g.Expect(l.Status.Up).To(BeTrue())
 	return l.Status.Replica
 }
 
-// isAnswered says that the agent answers. It lets no operators in by default, and says so itself.
+// isAnswered checks that the agent answers. It admits no operators by default, and says so itself.
 func isAnswered(ctx context.Context, g Gomega, c kubernetes.Interface) {
 	err := c.Discovery().RESTClient().Get().AbsPath(contract.ClusterProxyPath("edge-1"), "version").Do(ctx).Error()
 	g.Expect(err).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
 	g.Expect(err).To(MatchError(ContainSubstring("lets no operators in")))
 }
 
-// isReady is the condition of a cluster that is ready.
+// isReady returns the condition Ready of the cluster, which must be true.
 func isReady(ctx context.Context, g Gomega, hub client.Reader) metav1.Condition {
 	live := &clusterv1alpha1.Cluster{}
 	g.Expect(hub.Get(ctx, client.ObjectKey{Name: "edge-1"}, live)).To(Succeed())

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// theEtcdLosesItsMajority kills two of its three members, and starts them again later.
+// theEtcdLosesItsMajority kills two of the three etcd members, and restarts them later.
 func (w *world) theEtcdLosesItsMajority() {
 	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
 	said := func() int { return strings.Count(w.log(fleet.HubName)+w.log(second), "etcdctl endpoint health") }
@@ -24,14 +24,15 @@ func (w *world) theEtcdLosesItsMajority() {
 	}
 	w.eventually(func(g Gomega) { g.Expect(said()).To(BeNumerically(">", before), "the hub says what to look at") })
 
-	// The one that works ends, since it may not be the one any more; the other waits. On a busy machine either may be the one.
+	// The leader exits, because it can no longer be sure to lead; the standby waits. On a busy machine either may be
+	// the leader.
 	w.eventually(func(g Gomega) {
 		pid, err := w.PID(fleet.HubName)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.second.Ended()).NotTo(Equal(pid == 0), "one of them ends")
 	})
 
-	// The member goes on: what is changed there is put back.
+	// The agent goes on: changes in the member are reverted.
 	member, err := w.Client("edge-1")
 	g.Expect(err).NotTo(HaveOccurred())
 	change := configMap(1)

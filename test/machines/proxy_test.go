@@ -16,19 +16,19 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// Names of the hubs of both machines, which no DNS of this one knows; a proxy does.
+// Names of the hubs of both machines, which only the proxy resolves.
 const (
 	firstName  = "hub-1.fairlead.test"
 	secondName = "hub-2.fairlead.test"
 )
 
-// areNamed has both hubs, from their next start on, be found by these names and no others.
+// areNamed makes both hubs, from their next start on, reachable by these names only.
 func (w *world) areNamed() {
 	w.HubArgs = append(slices.Clone(w.HubArgs),
 		"--hub-addresses=https://"+firstName+":443,https://"+secondName+":443", "--tls-san="+firstName+","+secondName)
 }
 
-// anAgentBehindAProxyGoesOnWithTheOther has the agent where only a proxy may go out, and stops the hub to which it talks.
+// anAgentBehindAProxyGoesOnWithTheOther gives the agent only a proxy as a way out, and stops the hub that it talks to.
 func (w *world) anAgentBehindAProxyGoesOnWithTheOther() {
 	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
 	agent := fleet.AgentName("edge-1")
@@ -44,7 +44,7 @@ func (w *world) anAgentBehindAProxyGoesOnWithTheOther() {
 	}
 	way := fleettest.NewProxy(t, targets, 0)
 
-	// It joined by an address; by the name it is as if it had joined by that.
+	// It joined by an address; replace it by the name, as if it had joined by that.
 	joined := filepath.Join(w.StateDir("edge-1"), "hub.kubeconfig")
 	config, err := clientcmd.LoadFromFile(joined)
 	g.Expect(err).NotTo(HaveOccurred())

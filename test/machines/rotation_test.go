@@ -28,10 +28,11 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// wholeExchange is set to walk the exchange of the authority to its end, which takes four more starts of a hub: `make test-machines`.
+// wholeExchange is set to complete the rotation of the authority, which takes four more starts of a hub: `make
+// test-machines`.
 const wholeExchange = "FAIRLEAD_MACHINES_EXCHANGE"
 
-// keysAndAuthorityAreExchanged walks what manifests/install/machines.md says for hubs of several machines.
+// keysAndAuthorityAreExchanged follows manifests/install/machines.md for hubs on several machines.
 func (w *world) keysAndAuthorityAreExchanged() {
 	g, ctx := NewWithT(w.t), w.t.Context()
 	hub, err := w.Client(fleet.HubName)
@@ -43,9 +44,9 @@ func (w *world) keysAndAuthorityAreExchanged() {
 		w.agentStays()
 	}
 
-	// A hub that ended without saying so, as when the etcd had no majority, counts for half a minute.
+	// A hub that exited without deregistering, as when etcd had no majority, counts as running for half a minute.
 	w.eventually(func(g Gomega) { g.Expect(w.etcd.below(ctx, g, "/registry/fairlead-hub/running/")).To(HaveLen(2)) })
-	// A key that the other machine does not have is refused as long as that one runs, and not a moment longer.
+	// A key that the other machine lacks is refused exactly as long as that one runs.
 	old := w.keyOf(secret)
 	w.stops(second)
 	w.hub(second, "encryption", "rotate")
@@ -56,7 +57,7 @@ func (w *world) keysAndAuthorityAreExchanged() {
 	w.hub(second, "ca", "export", file)
 	w.hub(fleet.HubName, "ca", "import", "--replace", file)
 
-	// Each step of the exchange of the authority is brought along, here the first with the key.
+	// Each step of the rotation is copied to the other machine, here the first one together with the key.
 	w.hub(fleet.HubName, "ca", "begin")
 	w.share("--replace")
 	if !whole {
@@ -95,8 +96,8 @@ func (w *world) keysAndAuthorityAreExchanged() {
 	w.send(second)
 }
 
-// nobodyRuns waits until the etcd counts no hub as one that runs: where the machine is too busy for a hub to end in time, or to say so, it
-// counts for half a minute more, and what starts meanwhile with another key is refused.
+// nobodyRuns waits until no hub is registered as running in etcd: a hub that could not exit in time on a busy machine,
+// or deregister, counts for half a minute more, and a hub started meanwhile with another key is refused.
 func (w *world) nobodyRuns() {
 	w.t.Helper()
 	w.eventually(func(g Gomega) {
@@ -111,8 +112,8 @@ func (w *world) startsBoth() {
 	w.restarts()
 }
 
-// agentStays runs the agent in this process from here on, as it is but for one thing: what is drawn by lot, when to renew within an hour, is
-// always at once.
+// agentStays runs the agent in this process from here on, unmodified except that the random delay of renewals, up to an
+// hour, is zero.
 func (w *world) agentStays() {
 	w.t.Helper()
 	g := NewWithT(w.t)
@@ -169,12 +170,12 @@ func (e *etcd) get(ctx context.Context, g Gomega, key string) []byte {
 	return values[0]
 }
 
-// below reads all values whose keys begin with a prefix that ends with a slash.
+// below reads all values below a prefix that ends with a slash.
 func (e *etcd) below(ctx context.Context, g Gomega, prefix string) [][]byte {
 	return e.values(ctx, g, map[string][]byte{"key": []byte(prefix), "range_end": []byte(strings.TrimSuffix(prefix, "/") + "0")})
 }
 
-// values reads what is there.
+// values reads the values of a range.
 func (e *etcd) values(ctx context.Context, g Gomega, which map[string][]byte) [][]byte {
 	var out struct {
 		KVs []struct {
@@ -191,7 +192,7 @@ func (e *etcd) values(ctx context.Context, g Gomega, which map[string][]byte) []
 	return values
 }
 
-// remove deletes a key that is there.
+// remove deletes an existing key.
 func (e *etcd) remove(ctx context.Context, g Gomega, key string) {
 	var out struct {
 		Deleted string `json:"deleted"`
@@ -200,7 +201,7 @@ func (e *etcd) remove(ctx context.Context, g Gomega, key string) {
 	g.Expect(out.Deleted).To(Equal("1"), "there is a key %s", key)
 }
 
-// call makes a request for keys and values, as any client of an etcd does.
+// call sends a request to etcd's key-value API, as any client does.
 func (e *etcd) call(ctx context.Context, g Gomega, what string, which map[string][]byte, out any) {
 	asked, err := json.Marshal(which)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -14,12 +14,12 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// mostSilence is how soon an agent must talk to another hub. Twenty-five seconds are promised on a machine that has nothing else to do;
-// this one runs other tests beside.
+// mostSilence is the timeout for an agent to switch to another hub. The documented time is twenty-five seconds on an
+// idle machine; this one runs other tests as well.
 const mostSilence = 2 * time.Minute
 
-// aMachineHangs stops all processes of the hub that works and to which the agent talks: the kernel goes on accepting connections, on which
-// nothing ever comes.
+// aMachineHangs freezes all processes of the leader that the agent talks to: the kernel still accepts connections,
+// which stay silent.
 func (w *world) aMachineHangs() {
 	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
 	w.secondLeads()
@@ -46,7 +46,7 @@ func (w *world) aMachineHangs() {
 	w.send(fleet.HubName)
 	t.Logf("a change is in the member after %.1f s", time.Since(began).Seconds())
 
-	// The one that hung wakes up after its turn, ends, and is started again.
+	// The frozen hub resumes after losing its turn, exits, and is restarted.
 	g.Expect(w.Signal(second, syscall.SIGCONT)).To(Succeed())
 	g.Eventually(w.second.Done()).WithTimeout(waitTimeout).Should(BeClosed())
 	g.Expect(w.log(second)).To(ContainSubstring("start it again"), "it says what to do")

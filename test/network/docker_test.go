@@ -16,13 +16,13 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// versionVariable has the tag of the images that `make images` built.
+// versionVariable names the variable with the tag of the images from `make images`.
 const versionVariable = "FAIRLEAD_IMAGES"
 
-// cleaning is how long it may take to remove what a test started.
+// cleaning is how long the cleanup of a test may take.
 const cleaning = 2 * time.Minute
 
-// site is what a test started. All of it has the label.
+// site is everything that a test started. All of it has the label.
 type site struct {
 	prefix, version string
 }
@@ -45,7 +45,7 @@ func (s *site) label() string { return "fairlead-test=" + s.prefix }
 
 func (s *site) name(short string) string { return s.prefix + "-" + short }
 
-// docker runs the client of Docker, which must succeed.
+// docker runs the docker command, which must succeed.
 func docker(ctx context.Context, t *testing.T, g Gomega, args ...string) string {
 	t.Helper()
 	return dockerWith(ctx, t, g, nil, args...)
@@ -60,7 +60,7 @@ func dockerWith(ctx context.Context, t *testing.T, g Gomega, in []byte, args ...
 	return strings.TrimSpace(stdout.String())
 }
 
-// network makes a network without a way out.
+// network creates a network without a way out.
 func (s *site) network(t *testing.T, short string) {
 	t.Helper()
 	docker(t.Context(), t, NewWithT(t), "network", "create", "--internal", "--label", s.label(), s.name(short))
@@ -74,7 +74,7 @@ func (s *site) start(t *testing.T, short string, args ...string) {
 	}, args...)...)
 }
 
-// relayImage builds the program beside this test into an image.
+// relayImage builds an image of the relay program.
 func (s *site) relayImage(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -92,7 +92,7 @@ func (s *site) relayImage(t *testing.T) string {
 	return image
 }
 
-// address returns that of a container in a network.
+// address returns the address of a container in a network.
 func (s *site) address(t *testing.T, container, network string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -102,22 +102,22 @@ func (s *site) address(t *testing.T, container, network string) string {
 	return address
 }
 
-// reaches says whether an address can be connected to from a network.
+// reaches reports whether an address can be connected to from a network.
 func (s *site) reaches(t *testing.T, relay, network, address string) bool {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--label", s.label(), "--network", s.name(network), relay, "probe", address)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		// Any other status is Docker's.
+		// Other exit statuses come from Docker.
 		NewWithT(t).Expect(cmd.ProcessState.ExitCode()).To(Equal(1), string(out))
 	}
 	return err == nil
 }
 
-// clean removes everything with the label, and shows logs if the test failed.
+// clean removes everything with the label, and prints logs if the test failed.
 func (s *site) clean(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), cleaning) // that of the test is over
+	ctx, cancel := context.WithTimeout(context.Background(), cleaning) // the test's context is done
 	defer cancel()
 	g := NewWithT(t)
 	list := func(args ...string) []string {

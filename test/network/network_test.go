@@ -28,7 +28,7 @@ func eventually(t *testing.T, check func(g Gomega)) {
 	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// kubectl runs the kubectl of an image, inside its container: nothing outside can get there.
+// kubectl runs kubectl of an image inside its container, because nothing outside can reach the API.
 func (s *site) kubectl(t *testing.T, g Gomega, where string, in []byte, args ...string) string {
 	t.Helper()
 	return dockerWith(t.Context(), t, g, in, append([]string{
@@ -36,7 +36,7 @@ func (s *site) kubectl(t *testing.T, g Gomega, where string, in []byte, args ...
 	}, args...)...)
 }
 
-// startHub starts a hub on a network of its own, and returns when it makes tokens.
+// startHub starts a hub on its own network, and returns when it can create tokens.
 func (s *site) startHub(t *testing.T) {
 	t.Helper()
 	s.network(t, hub)
@@ -44,8 +44,7 @@ func (s *site) startHub(t *testing.T) {
 		"--metrics-bind-address", "0", "--cluster-monitor-grace-period", "20s")
 }
 
-// startMember starts a member with its agent and its relay. The agent joins by a token, as
-// an operator would have it.
+// startMember starts a member with its agent and its relay. The agent joins by token, as an operator would do it.
 func (s *site) startMember(t *testing.T, member, relay string) {
 	t.Helper()
 	g := NewWithT(t)

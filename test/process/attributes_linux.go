@@ -2,7 +2,7 @@ package process
 
 import "syscall"
 
-// attached has the kernel end the child with the thread that forked it.
+// attached makes the kernel kill the child when the thread that forked it ends.
 func attached() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

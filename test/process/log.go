@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// tailLines is how much of a log is shown when something went wrong.
+// tailLines is how much of a log is shown after a failure.
 const tailLines = 20
 
 // Tail returns the end of each log, under its name.

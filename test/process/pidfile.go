@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// PIDFile remembers a detached process. It holds the process id and the time at which the
-// process started, so that another process that got the same id later is not mistaken for it.
+// PIDFile identifies a detached process. It contains the process ID and the start time, so that a later process with
+// the same ID is not mistaken for it.
 type PIDFile string
 
-// Write remembers a running process.
+// Write records a running process.
 func (f PIDFile) Write(pid int) error {
 	started, err := startTime(pid)
 	if err != nil {
@@ -33,7 +33,7 @@ func (f PIDFile) Write(pid int) error {
 	return nil
 }
 
-// PID returns the id of the process, or 0 if it is not running any more or never was.
+// PID returns the ID of the process, or 0 if it does not run.
 func (f PIDFile) PID() (int, error) {
 	data, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,18 +45,17 @@ func (f PIDFile) PID() (int, error) {
 	first, started, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
 	pid, err := strconv.Atoi(first)
 	if err != nil || pid <= 0 || started == "" {
-		return 0, nil //nolint:nilerr // cut short by a crash: nobody we know
+		return 0, nil //nolint:nilerr // truncated by a crash: an unknown process
 	}
 	if now, err := startTime(pid); err != nil || now != started {
-		return 0, nil //nolint:nilerr // a process that cannot be looked at is not ours
+		return 0, nil //nolint:nilerr // a process that cannot be inspected is not ours
 	}
 	return pid, nil
 }
 
 const stopPoll = 20 * time.Millisecond
 
-// Stop asks the process to end, kills it if it has not after the grace period, and removes
-// the file.
+// Stop sends SIGTERM to the process, kills it after the grace period, and removes the file.
 func (f PIDFile) Stop(ctx context.Context, grace time.Duration) error {
 	for _, step := range []struct {
 		signal  syscall.Signal
@@ -86,8 +85,8 @@ func (f PIDFile) Stop(ctx context.Context, grace time.Duration) error {
 	return fmt.Errorf("the process of %q does not end", string(f))
 }
 
-// Kill ends the process at once, as a crash would, and leaves the file. It returns when those that
-// the process had started are gone, too: until the kernel has ended them they answer as if nothing had happened.
+// Kill kills the process, as a crash would, and keeps the file. It returns when its descendants are gone as well: until
+// the kernel has killed them, they still answer requests.
 func (f PIDFile) Kill(ctx context.Context) error {
 	pid, err := f.PID()
 	if err != nil || pid == 0 {
@@ -111,7 +110,7 @@ func (f PIDFile) Kill(ctx context.Context) error {
 	})
 }
 
-// Signal sends a signal to the process and to those that it has started, such as SIGSTOP: then they are as a machine that hangs.
+// Signal sends a signal to the process and its descendants; with SIGSTOP they behave like a machine that hangs.
 func (f PIDFile) Signal(signal syscall.Signal) error {
 	pid, err := f.PID()
 	if err != nil || pid == 0 {
@@ -134,15 +133,14 @@ func (f PIDFile) remove() error {
 
 var errGone = errors.New("no such process")
 
-// startTime returns a text that differs between any two processes of one id, while the
-// process runs.
+// startTime returns a text that differs between any two processes with the same ID, for a running process.
 func startTime(pid int) (string, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return psStartTime(pid)
 	}
-	// The name, in parentheses, may hold anything; after it come state and 18 more fields,
-	// then the start time in ticks since boot.
+	// The name, in parentheses, may contain anything; after it come the state, 18 more fields, and the start time in
+	// ticks since boot.
 	_, rest, _ := cutLast(string(data), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
@@ -151,8 +149,7 @@ func startTime(pid int) (string, error) {
 	return fields[19], nil
 }
 
-// descendants returns the processes that a process has started, and those that these have; none on systems without
-// /proc.
+// descendants returns all descendants of a process; none on systems without /proc.
 func descendants(pid int) []int {
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {
@@ -162,7 +159,7 @@ func descendants(pid int) []int {
 	for _, list := range lists {
 		data, err := os.ReadFile(list)
 		if err != nil {
-			continue // that thread has ended
+			continue // the thread has ended
 		}
 		for field := range strings.FieldsSeq(string(data)) {
 			if child, err := strconv.Atoi(field); err == nil {
@@ -173,7 +170,7 @@ func descendants(pid int) []int {
 	return out
 }
 
-// psStartTime is for systems without /proc.
+// psStartTime is the start time on systems without /proc.
 func psStartTime(pid int) (string, error) {
 	if _, err := os.Stat("/proc/self/stat"); err == nil {
 		return "", errGone

@@ -61,7 +61,7 @@ func TestStopAsksBeforeItKills(t *testing.T) {
 			g := NewWithT(t)
 			p := start(t, true, script)
 			file := PIDFile(filepath.Join(t.TempDir(), "p.pid"))
-			_ = file.Write(p.PID()) // the one that ends by itself may be gone already
+			_ = file.Write(p.PID()) // a process that exits by itself may be gone already
 			g.Expect(file.Stop(t.Context(), 300*time.Millisecond)).To(Succeed())
 			g.Eventually(p.Done()).WithTimeout(time.Minute).Should(BeClosed())
 			g.Expect(string(file)).NotTo(BeAnExistingFile())

@@ -14,22 +14,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// How often Remove tries again, and for how long.
+// The interval and the timeout of the retries of Remove.
 const (
 	removeAgain   = 20 * time.Millisecond
 	removeTimeout = 10 * time.Second
 )
 
-// Spec says what to run.
+// Spec describes a program to run.
 type Spec struct {
 	// Executable is the path of the program.
 	Executable string
 	Args       []string
 	// Dir is the working directory; that of this process if empty.
 	Dir string
-	// Env is what the program has in its environment beside that of this process, NAME=VALUE each.
+	// Env is added to the environment of this process, each as NAME=VALUE.
 	Env []string
-	// Log is the file to which output is appended.
+	// Log is the file that the output is appended to.
 	Log string
 	// Detached lets the process outlive this one.
 	Detached bool
@@ -41,9 +41,8 @@ type Process struct {
 	done chan struct{}
 }
 
-// forks takes the commands to start. The kernel sends a child its parent death signal
-// when the thread that forked it ends; threads come and go, but not the one that a
-// goroutine which never returns is locked to.
+// forks receives the commands to start. The kernel sends a child its parent death signal when the thread that forked it
+// ends, so all are started by a goroutine that never returns and is locked to its thread.
 var forks = sync.OnceValue(func() chan<- func() {
 	jobs := make(chan func())
 	go func() {
@@ -66,7 +65,7 @@ func Start(s Spec) (*Process, error) {
 	}
 	defer func() { _ = out.Close() }() // the child has its own
 
-	// Not CommandContext: it lives until it is stopped.
+	// Not CommandContext: the process runs until it is stopped.
 	cmd := exec.Command(s.Executable, s.Args...)
 	cmd.Dir, cmd.Env = s.Dir, append(os.Environ(), s.Env...)
 	cmd.Stdout, cmd.Stderr = out, out
@@ -81,19 +80,19 @@ func Start(s Spec) (*Process, error) {
 	}
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // that it ended is all that counts; the log says why
+		_ = cmd.Wait() // only the exit matters; the log says why
 		close(p.done)
 	}()
 	return p, nil
 }
 
-// PID is the id of the process.
+// PID returns the ID of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended.
+// Done is closed when the process has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended says whether the process has ended.
+// Ended reports whether the process has exited.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -103,14 +102,14 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Kill ends the process at once.
+// Kill kills the process.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // fails when it is gone already
+	_ = p.cmd.Process.Kill() // fails if it is gone already
 	<-p.done
 }
 
-// Remove removes what killed processes wrote: those that they had started themselves end a
-// moment later, and may write until then. Its error is that of the last attempt.
+// Remove removes the files of killed processes, and retries because their children end a moment later, and may write
+// until then. It returns the error of the last attempt.
 func Remove(dir string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(context.Background(), removeAgain, removeTimeout, true, func(context.Context) (bool, error) {

@@ -22,10 +22,10 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Hub is the way into members. It may be used from many goroutines.
+// Hub serves requests to members. It is safe for concurrent use.
 type Hub struct {
 	URL string
-	// where is the cluster that is connected, namespace and name those of its Deployment.
+	// where is the connected cluster; namespace and name are those of its Deployment.
 	where, namespace, name string
 	next                   http.Handler
 
@@ -39,8 +39,7 @@ type Hub struct {
 	came  []string
 }
 
-// New serves the way into a member which has a Deployment and is the only one that is connected, and all else by next,
-// which may be nil.
+// New serves one connected member with a Deployment, and everything else by next, which may be nil.
 func New(tb testing.TB, where, namespace, name string, next http.Handler) *Hub {
 	tb.Helper()
 	s := &Hub{where: where, namespace: namespace, name: name, next: next, gone: make(chan struct{}), moved: make(chan struct{}), logs: map[string][]string{}}
@@ -51,7 +50,8 @@ func New(tb testing.TB, where, namespace, name string, next http.Handler) *Hub {
 	return s
 }
 
-// InFrontOf passes requests on to a hub's API as they come, and those without a credential with that of the configuration.
+// InFrontOf forwards requests to a hub's API unchanged, except that those without credentials get those of the
+// configuration.
 func InFrontOf(tb testing.TB, cfg *rest.Config) http.Handler {
 	tb.Helper()
 	to, _, err := rest.DefaultServerUrlFor(cfg)
@@ -75,14 +75,14 @@ func InFrontOf(tb testing.TB, cfg *rest.Config) http.Handler {
 	})
 }
 
-// Came returns with which credentials members were asked, each once, as Authorization and Impersonate-User.
+// Came returns the distinct credentials of requests to members, as Authorization and Impersonate-User.
 func (s *Hub) Came() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.came)
 }
 
-// change changes what the member has, and tells those who follow it.
+// change changes the member's objects, and notifies watches.
 func (s *Hub) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Hub) change(f func()) {
 	s.moved = make(chan struct{})
 }
 
-// Run adds a pod that a ReplicaSet controls: that of the Deployment is called rs- and its name.
+// Run adds a pod controlled by a ReplicaSet; that of the Deployment is called rs- plus its name.
 func (s *Hub) Run(name, replicaSet string) {
 	s.change(func() {
 		s.pods = append(s.pods, corev1.Pod{
@@ -106,12 +106,12 @@ func (s *Hub) Run(name, replicaSet string) {
 	})
 }
 
-// Stop removes a pod; its log ends.
+// Stop removes a pod and ends its log.
 func (s *Hub) Stop(name string) {
 	s.change(func() { s.pods = slices.DeleteFunc(s.pods, func(p corev1.Pod) bool { return p.Name == name }) })
 }
 
-// Write adds a line to the log of a pod.
+// Write adds a line to a pod's log.
 func (s *Hub) Write(pod, text string) {
 	s.change(func() {
 		at := time.Date(2026, 11, 23, 8, 0, 0, len(s.logs[pod])+1, time.UTC)
@@ -119,7 +119,7 @@ func (s *Hub) Write(pod, text string) {
 	})
 }
 
-// Drop ends all that is open; nothing is answered before Back.
+// Drop closes all connections; no request is answered until Back.
 func (s *Hub) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Hub) Drop() {
 	s.down = true
 }
 
-// Back connects the member again.
+// Back reconnects the member.
 func (s *Hub) Back() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lines says how the lines of clusters are: of the one that is asked for, or of the connected one and edge-2.
+// lines serves the status of lines: of the requested cluster, or of the connected one and edge-2.
 func (s *Hub) lines(w http.ResponseWriter, r *http.Request) {
 	names := []string{s.where, "edge-2"}
 	if one, ok := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name="); ok {
@@ -226,10 +226,10 @@ func (s *Hub) lines(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"items": items})
 }
 
-// singlePod is how many slashes the path of a pod has.
+// singlePod is the number of slashes in the path of a pod.
 const singlePod = 6
 
-// pod tells of one pod.
+// pod serves one pod.
 func (s *Hub) pod(w http.ResponseWriter, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// watch says something once what the member has changes.
+// watch sends an event when the member's objects change.
 func (s *Hub) watch(ctx context.Context, w http.ResponseWriter) {
 	s.mu.Lock()
 	moved := s.moved
@@ -28,7 +28,7 @@ func (s *Hub) watch(ctx context.Context, w http.ResponseWriter) {
 	}
 }
 
-// log writes the log of a pod, and goes on with it.
+// log writes the log of a pod, and follows it.
 func (s *Hub) log(ctx context.Context, w http.ResponseWriter, r *http.Request, pod string) {
 	_ = http.NewResponseController(w).Flush()
 	for n := 0; ; {
@@ -51,7 +51,7 @@ func (s *Hub) log(ctx context.Context, w http.ResponseWriter, r *http.Request, p
 	}
 }
 
-// exec says back what it is given, and ends with status 7.
+// exec echoes its input, and exits with status 7.
 func (s *Hub) exec(w http.ResponseWriter, r *http.Request) {
 	up := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
 	conn, err := up.Upgrade(w, r, nil)

@@ -1,3 +1,3 @@
-// Package reference writes the flags of a program down as a page, FLAGS.md beside it, and
-// holds in a test that the page is that of today. `make generate` writes it anew.
+// Package reference writes the flags of a program to a page, FLAGS.md beside it, and tests that the page is up to date.
+// `make generate` regenerates it.
 package reference

@@ -1,6 +1,6 @@
 package rollout
 
-// act is what the agents do.
+// act lets the agents act.
 func (w *world) act() bool {
 	changed := false
 	for _, name := range names(w.apps) {

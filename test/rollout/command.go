@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/test/story"
 )
 
-// SetUp does what a line of the setup says.
+// SetUp executes a line of the setup.
 func (w *world) SetUp(words []string) error {
 	if len(words) < 2 {
 		return fmt.Errorf("%s has no name", words[0])
@@ -136,7 +136,7 @@ func bare(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(word, "=") })
 }
 
-// Do does what a line says.
+// Do executes a line.
 func (w *world) Do(words []string) error {
 	if words[0] == "expect" {
 		return w.expect(words[1:])
@@ -174,7 +174,7 @@ func (w *world) Do(words []string) error {
 	return w.doToApp(a, words[0], words[2:])
 }
 
-// expect compares what a line expects with what is.
+// expect compares an expectation with the state.
 func (w *world) expect(args []string) error {
 	if len(args) < 3 {
 		return fmt.Errorf("expect what?")

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/test/story"
 )
 
-// doToApp has something happen to an application: to its template, its targets, or what is in its clusters.
+// doToApp executes an event of an application: of its template, its targets, or its objects in clusters.
 func (w *world) doToApp(a *app, verb string, args []string) error {
 	first := ""
 	if len(args) > 0 {
@@ -87,7 +87,7 @@ func (w *world) doToApp(a *app, verb string, args []string) error {
 	return w.steer(a, verb, first, args)
 }
 
-// steer has a person change the spec of the application's rollout.
+// steer changes the spec of the application's rollout as a user.
 func (w *world) steer(a *app, verb, first string, args []string) error {
 	status := *a.read()
 	a.generation++

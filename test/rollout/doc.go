@@ -1,14 +1,14 @@
-// Package rollout tells stories of changes that go out in waves: text files in which people, members
-// and the hub do something at some time, and what is to be seen then.
+// Package rollout plays stories of staged rollouts: text files in which people, members and the hub do something at
+// some time, with the expected state.
 //
-// The world of a story has a clock of its own, members that apply what they are sent, and a hub that
-// decides with the same packages as the real one: rollout/plan, judge, admit and catchup, and
-// revision.Plan as the binding stage uses it. Only what reads and writes is its own. The stages take
-// turns in an order that chance decides, until none has anything to do; every status is stored as JSON.
+// The world of a story has its own clock, members that apply what they are sent, and a hub that decides with the same
+// packages as the real one: rollout/plan, judge, admit and catchup, and revision.Plan as the binding stage uses it.
+// Only its reads and writes differ. The stages run in random order until none has anything to do; every status is
+// stored as JSON.
 //
-// After every write it is checked that nothing happened that must never happen: see property.go. Every
-// story is told as it stands, then with other orders, with a binding stage that sees each status late,
-// and then once for each of its lines with a hub that is restarted there: what it promises holds then, too.
+// After every write the properties are checked that must always hold: see property.go. Every story is played
+// unmodified, then with other orders, with a binding stage that sees each status late, and then once for each of its
+// lines with a hub that is restarted there: the properties must hold then, too.
 //
 // A story, by lines; # begins a comment:
 //

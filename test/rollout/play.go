@@ -2,7 +2,7 @@ package rollout
 
 import "fairlead.dev/test/story"
 
-// play tells a story, and returns the world at its end and which expectations were not met.
+// play plays a story, and returns the world at its end and the unmet expectations.
 func play(s *story.Story, v story.Variant) (*world, []string, error) {
 	w := newWorld(v.Rand())
 	w.slow = v.Late

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/test/story"
 )
 
-// begin is when every story begins.
+// begin is the start time of every story.
 func begin() time.Time { return time.Date(2026, 5, 1, 21, 0, 0, 0, time.UTC) }
 
 // How long things take in a story.
@@ -25,8 +25,7 @@ const (
 	beat        = 10 * time.Second // until a cluster that is back is heard
 )
 
-// world is all that there is: what the hub's API server holds, the members, and what the hub
-// remembers.
+// world is the complete state: the objects in the hub's API server, the members, and the hub's memory.
 type world struct {
 	story.Record
 
@@ -36,22 +35,23 @@ type world struct {
 	clusters   map[string]*cluster
 	apps       map[string]*app
 	suspect    bool
-	// down says that there is no hub: nothing is decided, and nobody is heard. Began is when the one that there is was started.
+	// down means that there is no hub: nothing is decided, and heartbeats are not heard. Began is the start time of the
+	// hub.
 	down  bool
 	began time.Time
-	// memory is what the hub forgets when it is restarted.
+	// memory is the hub's state that a restart loses.
 	memory map[string]admit.Memory
-	// slow says that the binding stage sees a status only when the next one is written.
+	// slow means that the binding stage sees a status only when the next one is written.
 	slow bool
 	due  []time.Time
 }
 
-// cluster is a member, and what the hub thinks of it.
+// cluster is a member, and the hub's view of it.
 type cluster struct {
 	record    *clusterv1alpha1.Cluster
 	connected bool
 	changedAt time.Time // when it was last cut off or came back
-	// silentSince and heardSince are what the hub knows.
+	// silentSince and heardSince are the hub's view.
 	silentSince, heardSince time.Time
 }
 
@@ -62,10 +62,10 @@ func newWorld(r *rand.Rand) *world {
 	}
 }
 
-// Advance lets time pass until so much has passed since the beginning.
+// Advance lets time pass up to a duration since the beginning.
 func (w *world) Advance(until time.Duration) { w.advance(begin().Add(until)) }
 
-// advance lets time pass, from one thing that is due to the next.
+// advance lets time pass, from one due time to the next.
 func (w *world) advance(until time.Time) {
 	for {
 		for _, a := range w.apps {
@@ -92,10 +92,10 @@ func (w *world) after(wait time.Duration) {
 	}
 }
 
-// rounds is after how many rounds at one instant it is clear that they do not end.
+// rounds is the number of rounds at one instant after which the stages are considered not to settle.
 const rounds = 100
 
-// settle lets everybody take turns until nobody changes anything.
+// settle runs the stages until none changes anything.
 func (w *world) settle() {
 	for range rounds {
 		if w.down {
@@ -116,7 +116,7 @@ func (w *world) settle() {
 	w.breaks("the stages do not come to an end")
 }
 
-// hear is the hub's stage cluster: who is silent, and who is heard again.
+// hear is the hub's cluster stage: it decides which clusters are silent, and which are heard again.
 func (w *world) hear() bool {
 	changed := false
 	for _, name := range names(w.clusters) {
@@ -155,12 +155,12 @@ func (w *world) connect(name string, connected bool) {
 	}
 }
 
-// tell writes down what happened.
+// tell records an event.
 func (w *world) tell(format string, args ...any) {
 	fmt.Fprintf(&w.Trace, "%9s  %s\n", w.now.Sub(begin()), fmt.Sprintf(format, args...))
 }
 
-// breaks writes down what must never happen.
+// breaks records a violated property.
 func (w *world) breaks(format string, args ...any) {
 	w.Break(w.now.Sub(begin()), format, args...)
 }

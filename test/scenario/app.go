@@ -27,18 +27,18 @@ type app struct {
 	binding  *workv1alpha2.ResourceBinding
 	// works are its Works, by cluster.
 	works map[string]*workv1alpha1.Work
-	// startup is how long a replica takes until it works, grace how long an old copy waits.
+	// startup is how long a replica takes to become ready, grace how long an old copy waits.
 	startup, grace time.Duration
-	// directly says that no second copy may ever run, most of how many there may be.
+	// directly means that no second copy may run at any time; most is the maximum number of copies.
 	directly bool
 	most     int32
-	// returns says that it goes back to a preferred group.
+	// returns means that it fails back to a preferred group.
 	returns bool
-	// allowed are the clusters that it may be deleted in.
+	// allowed are the clusters in which its Work may be deleted.
 	allowed map[string]string
-	// deleted is when it was deleted last in a cluster.
+	// deleted is the last deletion time per cluster.
 	deleted map[string]time.Time
-	// assigned is since when a cluster has its share.
+	// assigned is since when a cluster has had its share.
 	assigned map[string]share
 }
 
@@ -49,7 +49,7 @@ type share struct {
 
 func (a *app) id() string { return "id-" + a.name }
 
-// newApp reads an application.
+// newApp parses an application.
 func newApp(words []string) (*app, error) {
 	o := story.Options(words[2:])
 	name := words[1]
@@ -140,7 +140,7 @@ func placement(o map[string]string) (*policyv1alpha1.Placement, error) {
 // put stores a Work.
 func (a *app) put(work *workv1alpha1.Work) { a.works[clusterOf(work)] = work }
 
-// failover reads what the policy says about failures.
+// failover parses the failover part of the policy.
 func (a *app) failover(o map[string]string) error {
 	f := &policyv1alpha1.FailoverBehavior{}
 	if mode := o["purge"]; mode != "" {
@@ -171,5 +171,5 @@ func (a *app) failover(o map[string]string) error {
 	return nil
 }
 
-// seen is when the API server would say that something was made.
+// seen returns the creation timestamp that an API server would set.
 func seen(at time.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Second)) }

@@ -1,15 +1,13 @@
-// Package scenario tells stories of clusters that fail: text files in which people,
-// members and the hub do something at some time, and what is to be seen then.
+// Package scenario plays stories of failing clusters: text files in which people, members and the hub do something at
+// some time, with the expected state.
 //
-// The world of a story has a clock of its own, members that run what their agents apply,
-// and a hub that decides with the same packages as the real one: cluster/health,
-// cluster/taint, common/disruption, failover/evict, scheduler/decide,
-// binding/render and fanout, status/aggregate. Only what reads and writes is its own.
-// The stages take turns in an order that chance decides, until none has anything to do.
+// The world of a story has its own clock, members that run what their agents apply, and a hub that decides with the
+// same packages as the real one: cluster/health, cluster/taint, common/disruption, failover/evict, scheduler/decide,
+// binding/render and fanout, status/aggregate. Only its reads and writes differ. The stages run in random order until
+// none has anything to do.
 //
-// After every write of every stage it is checked that nothing happened that must never
-// happen: see property.go. Every story is told as it stands, then with other orders, and
-// then once for each of its lines with a hub that is restarted there.
+// After every write of every stage the properties are checked that must always hold: see property.go. Every story is
+// played unmodified, then with other orders, and then once for each of its lines with a hub that is restarted there.
 //
 // A story, by lines; # begins a comment:
 //

@@ -10,7 +10,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// expect compares what a line expects with what is.
+// expect compares an expectation with the state.
 func (w *world) expect(args []string) error {
 	if len(args) < 1 {
 		return fmt.Errorf("expect what?")
@@ -59,7 +59,7 @@ func (w *world) state(cluster string) string {
 	return string(ready.Status)
 }
 
-// targets are those of the binding, and what it leaves.
+// targets returns the targets of the binding, and the clusters that it leaves.
 func (w *world) targets(a *app) string {
 	out := []string{}
 	for _, t := range a.binding.Spec.Clusters {
@@ -77,7 +77,7 @@ func (w *world) targets(a *app) string {
 	return strings.Join(out, " ")
 }
 
-// running is what really works.
+// running returns the replicas that are ready in the members.
 func (w *world) running(a *app) string {
 	out := []string{}
 	for _, name := range names(w.members) {

@@ -17,20 +17,20 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// lease is how often an agent renews its own.
+// lease is the renewal interval of an agent's lease.
 const lease = 10 * time.Second
 
-// member is a cluster as it really is.
+// member is the real state of a cluster.
 type member struct {
 	name string
-	// alive says that it runs, connected that its agent reaches the hub.
+	// alive means that the cluster runs, connected that its agent reaches the hub.
 	alive, connected bool
 	room             int64
 	renews           time.Time
 	objects          map[string]*object
-	// sick are the applications that do not work here: of how many replicas no more do.
+	// sick are the applications that fail here, with the maximum number of ready replicas.
 	sick map[string]int32
-	// reported is what its agent wrote last of the cluster.
+	// reported is the agent's last report of the cluster.
 	reported report
 }
 
@@ -46,20 +46,20 @@ type object struct {
 	// readyAt is when all of them are ready.
 	readyAt time.Time
 	state   string
-	// wellAt is when it last worked with at least so many replicas.
+	// wellAt is when at least so many replicas were last ready.
 	wellAt map[int32]time.Time
-	// executed is what the agent made of it last.
+	// executed is the agent's last execution of it.
 	executed execution
 }
 
-// execution is a Work as it was left, and all else on which it depends what an agent does about it.
+// execution is the state of a Work, with all other inputs of the agent's decision.
 type execution struct {
 	work  *workv1alpha1.Work
 	ready int32
 	sick  bool // so that none works
 }
 
-// agents lets every member do its part.
+// agents lets every member act.
 func (w *world) agents() bool {
 	changed := false
 	for _, name := range names(w.members) {
@@ -72,7 +72,7 @@ func (w *world) agents() bool {
 	return changed
 }
 
-// run lets what is in a member become ready.
+// run lets objects in the member become ready.
 func (m *member) run(w *world) bool {
 	changed := false
 	for _, name := range names(m.objects) {
@@ -102,13 +102,13 @@ func (m *member) run(w *world) bool {
 	return changed
 }
 
-// fails says whether no replica of an application works here.
+// fails reports whether no replica of an application is ready here.
 func (m *member) fails(app string) bool {
 	most, sick := m.sick[app]
 	return sick && most == 0
 }
 
-// report is what an agent does that reaches the hub.
+// report is the work of an agent that reaches the hub.
 func (m *member) report(w *world) bool {
 	changed := false
 	if !w.now.Before(m.renews) {
@@ -126,7 +126,7 @@ func (m *member) report(w *world) bool {
 	return changed
 }
 
-// reportCluster says that the cluster is well and what room it has.
+// reportCluster reports the cluster as healthy, with its capacity.
 func (m *member) reportCluster(w *world) bool {
 	var allocated int64
 	for _, o := range m.objects {
@@ -152,7 +152,7 @@ func (m *member) reportCluster(w *world) bool {
 	return changed
 }
 
-// execute applies a Work and says what became of it, or removes what it carried.
+// execute applies a Work and reports the result, or deletes its objects.
 func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 	if !work.DeletionTimestamp.IsZero() {
 		if contract.DeletesObjects(work.Annotations) {
@@ -165,7 +165,7 @@ func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 		return true
 	}
 	if ptr.Deref(work.Spec.SuspendDispatching, false) {
-		return false // it rests: what runs here goes on, and is not told of
+		return false // suspended: the objects stay, and are not reported
 	}
 	if o := m.objects[a.name]; o != nil && o.executed == (execution{work, o.ready, m.fails(a.name)}) {
 		return false

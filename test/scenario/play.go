@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/test/story"
 )
 
-// play tells a story, and returns the world at its end and which expectations were not met.
+// play plays a story, and returns the world at its end and the unmet expectations.
 func play(s *story.Story, v story.Variant) (story.World, []string, error) {
 	lines, err := unfold(s.Lines)
 	if err != nil {
@@ -19,7 +19,7 @@ func play(s *story.Story, v story.Variant) (story.World, []string, error) {
 	return w, unmet, err
 }
 
-// unfold returns the lines that are to be played.
+// unfold returns the lines to play.
 func unfold(lines []story.Line) ([]story.Line, error) {
 	var out []story.Line
 	for _, l := range lines {
@@ -36,7 +36,7 @@ func unfold(lines []story.Line) ([]story.Line, error) {
 	return out, nil
 }
 
-// flap returns the lines that a line of this kind stands for.
+// flap returns the lines that a flap line stands for.
 func flap(l story.Line) ([]story.Line, error) {
 	if len(l.Words) != 5 {
 		return nil, fmt.Errorf("line %d: flap needs a cluster, two durations and how often", l.Number)

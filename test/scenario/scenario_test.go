@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write what happens behind the stories")
 
-// orders is in how many other orders of stages every story is told.
+// orders is the number of further orders of stages in which every story is played.
 const orders = 5
 
 func TestStories(t *testing.T) {

@@ -1,5 +1,4 @@
-// Package showcase is a hub with a little of everything on it, for tests of what people see:
-// clusters that are ready, silent, cordoned and joining, applications that fare well and
-// badly, policies that match something and nothing, and the dashboard that shows it. No
-// stage of the hub runs, so that all stays as it is unless the test changes it.
+// Package showcase is a hub with an example of everything, for tests of the user interface: clusters that are ready,
+// silent, cordoned and joining, healthy and failing applications, policies that match something and nothing, and the
+// dashboard that shows them. No stage of the hub runs, so that nothing changes unless the test changes it.
 package showcase

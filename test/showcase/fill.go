@@ -25,8 +25,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// MakeCluster returns a Cluster that reports: ready is the status of its condition, or empty
-// for one that never reported.
+// MakeCluster returns a Cluster that reports: ready is the status of its condition Ready, or empty if it has never
+// reported.
 func MakeCluster(name, ready, region string, used int64) *clusterv1alpha1.Cluster {
 	c := builder.MakeCluster(name).Region(region, region+"-a").Provider("on-site").Label("tier", "edge").Obj()
 	now := time.Now()
@@ -34,7 +34,7 @@ func MakeCluster(name, ready, region string, used int64) *clusterv1alpha1.Cluste
 	joined, err := record.Write(record.Joined{At: ago, Token: "abcdef", TokenBy: "alice"})
 	certificate, err2 := record.Write(record.Certificate{Serial: "4f2a", From: ago, Expires: now.Add(2200 * time.Hour)})
 	if err := errors.Join(err, err2); err != nil {
-		panic(err) // they always encode
+		panic(err) // always encodable
 	}
 	c.Annotations = map[string]string{contract.ExecutionNamespaceAnnotation: contract.DefaultExecutionNamespacePrefix + name}
 	if ready == "" {
@@ -65,11 +65,11 @@ func MakeCluster(name, ready, region string, used int64) *clusterv1alpha1.Cluste
 	return c
 }
 
-// Where says how an application fares in a cluster: Healthy, Unhealthy, empty for one that
-// has not reported, or else what the cluster says against it.
+// Where is the health of an application in a cluster: Healthy, Unhealthy, empty if the cluster has not reported, or
+// else the cluster's error message.
 type Where struct{ Cluster, How string }
 
-// MakeBinding returns the binding of a Deployment that a policy has.
+// MakeBinding returns the binding of a Deployment selected by a policy.
 func MakeBinding(namespace, name, policy string, places ...Where) *workv1alpha2.ResourceBinding {
 	b := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
@@ -106,7 +106,7 @@ func MakeBinding(namespace, name, policy string, places ...Where) *workv1alpha2.
 	return b
 }
 
-// Put creates an object, with its status, or updates the one that there is.
+// Put creates an object with its status, or updates the existing one.
 func Put(tb testing.TB, c client.Client, obj client.Object) {
 	tb.Helper()
 	status, ok := obj.DeepCopyObject().(client.Object)
@@ -127,14 +127,14 @@ func Put(tb testing.TB, c client.Client, obj client.Object) {
 	}
 }
 
-// How long a new API server may take until it serves all that was installed.
+// Timeouts for a new API server to serve everything that was installed.
 const (
 	settlePoll    = 200 * time.Millisecond
 	settleTimeout = time.Minute
 )
 
-// create creates an object. The API server says itself that it may take a moment until it knows a
-// new kind well enough to fill in its defaults.
+// create creates an object, and retries: for a moment the API server cannot apply the defaults of a new kind yet, and
+// says so.
 func create(ctx context.Context, c client.Client, obj client.Object) error {
 	return wait.PollUntilContextTimeout(ctx, settlePoll, settleTimeout, true, func(ctx context.Context) (bool, error) {
 		err := c.Create(ctx, obj)
@@ -145,7 +145,7 @@ func create(ctx context.Context, c client.Client, obj client.Object) error {
 	})
 }
 
-// fill puts a little of everything onto a hub.
+// fill creates an example of everything on a hub.
 func fill(tb testing.TB, c client.Client) {
 	tb.Helper()
 	ok, ill := string(workv1alpha1.Healthy), string(workv1alpha1.Unhealthy)
@@ -194,7 +194,7 @@ func fill(tb testing.TB, c client.Client) {
 	fillRollout(tb, c)
 }
 
-// fillWorks writes the template of the web shop and what two clusters were sent of it.
+// fillWorks creates the template of the web shop and the Works of two clusters for it.
 func fillWorks(tb testing.TB, c client.Client) {
 	tb.Helper()
 	check(tb, c.Create(tb.Context(), builder.MakeDeployment("shop", "web").Replicas(10).Label("app", "web").Obj()))

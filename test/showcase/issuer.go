@@ -38,7 +38,7 @@ func StartWithIssuer(tb testing.TB, p *provider.Issuer) (*Showcase, *issuer.Issu
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sso"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "sso"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "sso:shoppers"}},
 	}))
-	// The API reads the issuer's keys when it feels like it.
+	// The API server reads the issuer's keys at its own pace.
 	check(tb, wait.PollUntilContextTimeout(tb.Context(), keysPoll, keysTimeout, true, func(context.Context) (bool, error) {
 		page := provider.NewBrowser(tb, s.CAFile(), p.CAFile).Open(s.URL + "/signin/oidc?to=/applications")
 		return strings.Contains(page.Text, "checkout"), nil
@@ -46,13 +46,13 @@ func StartWithIssuer(tb testing.TB, p *provider.Issuer) (*Showcase, *issuer.Issu
 	return s, known
 }
 
-// How long the API may take to read the issuer's keys.
+// The timeout for the API server to read the issuer's keys.
 const (
 	keysPoll    = time.Second
 	keysTimeout = time.Minute
 )
 
-// authentication writes what has an API know the people of an issuer, and returns the file.
+// authentication writes an AuthenticationConfiguration that trusts the issuer, and returns the file.
 func authentication(tb testing.TB, p *provider.Issuer) string {
 	tb.Helper()
 	authority, err := os.ReadFile(p.CAFile)

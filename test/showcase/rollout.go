@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// MakeRollout returns the rollout of the web shop: r3 is halted in its first wave, since hamburg
-// failed; kiel is set aside.
+// MakeRollout returns the rollout of the web shop: r3 is halted in its first wave, because hamburg failed; kiel is
+// skipped.
 func MakeRollout(tb testing.TB) *fairleadv1alpha1.StagedRollout {
 	tb.Helper()
 	ago := func(minutes int) *metav1.Time {
@@ -50,7 +50,7 @@ func MakeRollout(tb testing.TB) *fairleadv1alpha1.StagedRollout {
 	return ro
 }
 
-// keep returns what is kept with a revision of the web shop.
+// keep returns the stored contents of a revision of the web shop.
 func keep(tb testing.TB, number int64) *revision.Kept {
 	tb.Helper()
 	image := []string{"shop/web:1.0", "shop/web:1.1", "shop/web:2.0"}[number-1]
@@ -59,7 +59,7 @@ func keep(tb testing.TB, number int64) *revision.Kept {
 	return &revision.Kept{Content: revision.Content{Main: main}, Strategy: "shops"}
 }
 
-// fillRollout writes the rollout of the web shop and what its revisions consist of.
+// fillRollout creates the rollout of the web shop and the contents of its revisions.
 func fillRollout(tb testing.TB, c client.Client) {
 	tb.Helper()
 	ro := MakeRollout(tb)
@@ -68,7 +68,7 @@ func fillRollout(tb testing.TB, c client.Client) {
 		secrets, err := revision.SecretsOf(ro, one.Number, keep(tb, one.Number))
 		check(tb, err)
 		for _, secret := range secrets {
-			secret.OwnerReferences = nil // nobody collects garbage there, and only the server knows the UID
+			secret.OwnerReferences = nil // there is no garbage collector, and only the server knows the UID
 			check(tb, c.Create(tb.Context(), secret))
 		}
 	}

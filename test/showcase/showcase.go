@@ -39,18 +39,18 @@ type Showcase struct {
 	Hub *cluster.Cluster
 	// Client has the rights of an administrator.
 	Client client.Client
-	// Server is the dashboard, URL where it is served.
+	// Server is the dashboard, URL its address.
 	Server *dashboard.Server
 	URL    string
-	// Authority is what its certificate is signed by.
+	// Authority has signed its certificate.
 	Authority *x509.CertPool
 }
 
-// start starts the API, which knows people by an AuthenticationConfiguration, and the dashboard, which has them sign in at
-// an issuer.
+// start starts the API, which authenticates users with an AuthenticationConfiguration, and the dashboard, which lets
+// them sign in at an issuer.
 func start(tb testing.TB, authenticationConfig string, i *issuer.Issuer) *Showcase {
 	tb.Helper()
-	ctrl.SetLogger(logr.Discard()) // what there is to say is on the pages
+	ctrl.SetLogger(logr.Discard()) // all messages are on the pages
 	hub := cluster.Start(tb, cluster.Options{AuthenticationConfig: authenticationConfig})
 	s := &Showcase{Hub: hub, Client: hub.Client(tb)}
 	check(tb, apiserver.Install(tb.Context(), hub.Config, apiserver.Options{
@@ -63,7 +63,7 @@ func start(tb testing.TB, authenticationConfig string, i *issuer.Issuer) *Showca
 	return s
 }
 
-// CAFile holds what the certificate of the dashboard is signed by.
+// CAFile is the file with the authority of the dashboard's certificate.
 func (s *Showcase) CAFile() string { return filepath.Join(s.Hub.DataDir, "pki", "ca.crt") }
 
 func authority(tb testing.TB, cfg *rest.Config) []byte {
@@ -76,14 +76,14 @@ func authority(tb testing.TB, cfg *rest.Config) []byte {
 	return raw
 }
 
-// Serve serves a dashboard with the certificate of the hub's API, as each of several hubs does. The issuer sends people
-// back to redirectURL, or to where they came from if that is empty.
+// Serve serves a dashboard with the certificate of the hub's API, as each of several hubs does. The issuer redirects to
+// redirectURL, or back to the origin of the request if that is empty.
 func (s *Showcase) Serve(tb testing.TB, i *issuer.Issuer, redirectURL string) (server *dashboard.Server, address string) {
 	tb.Helper()
 	return s.serve(tb, s.Hub.Config, i, redirectURL)
 }
 
-// ServeThrough serves a dashboard that reaches the hub's API, as those who have signed in, at another address.
+// ServeThrough serves a dashboard that reaches the hub's API, as the signed-in users, at another address.
 func (s *Showcase) ServeThrough(tb testing.TB, host string) (server *dashboard.Server, address string) {
 	tb.Helper()
 	return s.serve(tb, &rest.Config{Host: host}, nil, "")
@@ -124,9 +124,8 @@ func (s *Showcase) serve(tb testing.TB, cfg *rest.Config, i *issuer.Issuer, redi
 	return server, "https://" + l.Addr().String()
 }
 
-// HTTP returns a client that trusts the dashboard and follows no redirects; certificates are
-// those that it shows. It calls from this address of the loopback network, since the
-// dashboard counts the tries of each.
+// HTTP returns a client that trusts the dashboard, presents the certificates, and does not follow redirects. It calls
+// from this loopback address, because the dashboard counts the sign-in attempts of each address.
 func (s *Showcase) HTTP(from string, certificates ...tls.Certificate) *http.Client {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	return &http.Client{
@@ -139,11 +138,10 @@ func (s *Showcase) HTTP(from string, certificates ...tls.Certificate) *http.Clie
 	}
 }
 
-// Token returns one of a service account that has these rules, everywhere if the namespace
-// is empty.
+// Token returns a token of a service account with these rules, cluster-wide if the namespace is empty.
 func (s *Showcase) Token(tb testing.TB, name, namespace string, rules ...rbacv1.PolicyRule) string {
 	tb.Helper()
-	name = "showcase-" + name // some names are those of roles that every API server has
+	name = "showcase-" + name // avoids the names of built-in roles
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 	if err := s.Client.Create(tb.Context(), account); !apierrors.IsAlreadyExists(err) {
 		check(tb, err)
@@ -172,7 +170,7 @@ func (s *Showcase) Token(tb testing.TB, name, namespace string, rules ...rbacv1.
 	return request.Status.Token
 }
 
-// awaitRights returns when the API server grants what it was told to.
+// awaitRights waits until the API server's authorizer knows new rules.
 func (s *Showcase) awaitRights(tb testing.TB, token, namespace string, rules []rbacv1.PolicyRule) {
 	tb.Helper()
 	if len(rules) == 0 {
@@ -194,7 +192,7 @@ func (s *Showcase) awaitRights(tb testing.TB, token, namespace string, rules []r
 	}))
 }
 
-// Everything are the rules of an administrator.
+// Everything returns the rules of an administrator.
 func Everything() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}
 }
@@ -206,7 +204,7 @@ func check(tb testing.TB, err error) {
 	}
 }
 
-// Reads are the rules of somebody who may look at the applications of a namespace.
+// Reads returns the rules of a user who may view the applications of a namespace.
 func Reads() []rbacv1.PolicyRule {
 	look := []string{"get", "list", "watch"}
 	return []rbacv1.PolicyRule{

@@ -1,3 +1,3 @@
-// Package stagetest is what the tests of single stages share: a manager that runs one on
-// a real API server until the test ends, and what that stage tells people.
+// Package stagetest is shared by the tests of single stages: a manager that runs a stage on a real API server until the
+// test ends, and a recorder of the stage's events.
 package stagetest

@@ -9,14 +9,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Requests are those that were counted. They are safe for use by many goroutines.
+// Requests are counted requests. They are safe for concurrent use.
 type Requests struct {
 	mu    sync.Mutex
 	reads int
 	wrote []string
 }
 
-// Count returns a configuration whose requests are counted: how often what a path ends with is read, and all that writes.
+// Count returns a configuration that counts requests: reads of paths that end with path, and all writes.
 func Count(cfg *rest.Config, path string) (*rest.Config, *Requests) {
 	out := &Requests{}
 	return Intercept(cfg, func(r *http.Request) (*http.Response, error) {
@@ -32,14 +32,14 @@ func Count(cfg *rest.Config, path string) (*rest.Config, *Requests) {
 	}), out
 }
 
-// Reads is how often it was read.
+// Reads returns the number of counted reads.
 func (r *Requests) Reads() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reads
 }
 
-// Wrote are the requests that write, as method and path.
+// Wrote returns the writes, each as method and path.
 func (r *Requests) Wrote() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

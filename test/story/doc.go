@@ -1,8 +1,7 @@
-// Package story reads stories and tells them: texts in which something happens at some time, and what
-// is to be seen then. What the words mean is for the world of a story to say, which test/scenario and
-// test/rollout have one of each.
+// Package story parses and plays stories: texts that list events with their times, and the expected state. The meaning
+// of the words is up to the world of a story; test/scenario and test/rollout each have one.
 //
-// A line that begins with a word of the setup is one; every other is a time and what happens then;
-// # begins a comment, and the first one says what the story is about. A line --- ends the story; what
-// follows is what happened when it was told last.
+// A line that begins with a word of the setup belongs to the setup; every other line is a time and an event; # begins a
+// comment, and the first comment says what the story is about. A line --- ends the story; the rest is the trace of the
+// last run.
 package story

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// restartDelay is how long after a line the hub is restarted: things are on their way then.
+// restartDelay is the time from a line to the restart of the hub, in which changes are in flight.
 const restartDelay = 7 * time.Second
 
-// Variant is a way of telling a story.
+// Variant is a way of playing a story.
 type Variant struct {
-	// Order is the seed of the order in which stages take turns; 0 is that of the flow.
+	// Order is the seed of the order of stages; 0 is the order of the flow.
 	Order uint64
-	// Restart is the number of the line after which the hub is restarted; 0 is none.
+	// Restart is the number of the line after which the hub is restarted; 0 means none.
 	Restart int
-	// Late has what one stage writes reach another one late, where the world knows that.
+	// Late delays the writes of one stage for another, if the world supports that.
 	Late bool
 }
 
-// Rand is the source of the order; nil for that of the flow.
+// Rand is the source of the order; nil for the order of the flow.
 func (v Variant) Rand() *rand.Rand {
 	if v.Order == 0 {
 		return nil
@@ -28,22 +28,22 @@ func (v Variant) Rand() *rand.Rand {
 	return rand.New(rand.NewPCG(v.Order, v.Order))
 }
 
-// World is where a story happens.
+// World is the simulated system of a story.
 type World interface {
-	// SetUp does what a line of the setup says.
+	// SetUp executes a line of the setup.
 	SetUp(words []string) error
-	// Advance has time pass, until so much has passed since the beginning.
+	// Advance lets time pass up to a duration since the beginning.
 	Advance(until time.Duration)
-	// Do does what a line says, of which `restart` restarts the hub. An error of one that begins with
-	// `expect` says what is not as it is to be; any other ends the story.
+	// Do executes a line; `restart` restarts the hub. An error of a line that begins with `expect` describes an unmet
+	// expectation; any other error ends the story.
 	Do(words []string) error
-	// Told is what happened.
+	// Told returns the trace.
 	Told() string
-	// Broken is what happened that must never happen.
+	// Broken returns the violated properties.
 	Broken() []string
 }
 
-// Play has a story happen, and returns which expectations were not met.
+// Play plays a story, and returns the unmet expectations.
 func (s *Story) Play(w World, v Variant) (unmet []string, err error) {
 	for _, words := range s.Setup {
 		if err := w.SetUp(words); err != nil {

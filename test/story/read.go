@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Story is a text, read.
+// Story is a parsed story.
 type Story struct {
-	// About says what it is about.
+	// About is its description.
 	About string
-	// Setup are the words of the lines that say what there is.
+	// Setup are the words of the lines of the setup.
 	Setup [][]string
-	// Lines are what happens, by time.
+	// Lines are the events, by time.
 	Lines []Line
-	// Golden is what happened when it was told last.
+	// Golden is the trace of the last run.
 	Golden string
 }
 
-// Line is what happens at a time.
+// Line is an event with its time.
 type Line struct {
-	// Number is that of the line in the text, from 1.
+	// Number is the line number in the text, from 1.
 	Number int
-	// At is since the beginning of the story.
+	// At is the time since the beginning of the story.
 	At time.Duration
-	// Words are those behind the time; there is at least one.
+	// Words are the words after the time, at least one.
 	Words []string
 }
 
-// Read reads a story. A line that begins with one of the words of setup says what there is.
+// Read parses a story. A line that begins with a word of setup belongs to the setup.
 func Read(text string, setup ...string) (*Story, error) {
 	s := &Story{}
 	told, golden, _ := strings.Cut(text, "\n---\n")
@@ -58,7 +58,7 @@ func Read(text string, setup ...string) (*Story, error) {
 	return s, nil
 }
 
-// String is a story as a file has it.
+// String returns the story as in its file.
 func (s *Story) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", s.About)
@@ -71,7 +71,7 @@ func (s *Story) String() string {
 	return b.String()
 }
 
-// Options are the words of the form key=value.
+// Options returns the words of the form key=value.
 func Options(words []string) map[string]string {
 	out := map[string]string{}
 	for _, w := range words {

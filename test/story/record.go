@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Record is what a world writes down. The zero value is an empty one.
+// Record is the log of a world. The zero value is empty.
 type Record struct {
-	// Trace is what happened, a line each.
+	// Trace has one line per event.
 	Trace  strings.Builder
 	broken []string
 }
 
-// Told is what happened.
+// Told returns the trace.
 func (r *Record) Told() string { return r.Trace.String() }
 
-// Broken is what happened that must never happen.
+// Broken returns the violated properties.
 func (r *Record) Broken() []string { return r.broken }
 
-// Break writes down what must never happen, so long after the beginning, with what happened last.
+// Break records a violated property at a time since the beginning, with the end of the trace.
 func (r *Record) Break(after time.Duration, format string, args ...any) {
 	r.broken = append(r.broken, fmt.Sprintf("at %s: ", after)+fmt.Sprintf(format, args...)+tail(r.Told()))
 }
 
-// last is how many lines are shown of what happened last.
+// last is the number of lines of the trace that are shown.
 const last = 25
 
-// tail is the end of what happened.
+// tail returns the end of the trace.
 func tail(told string) string {
 	lines := strings.Split(strings.TrimSpace(told), "\n")
 	return "\n" + strings.Join(lines[max(0, len(lines)-last):], "\n")

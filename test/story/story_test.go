@@ -33,7 +33,7 @@ func TestAStoryIsRead(t *testing.T) {
 	}
 }
 
-// world is one that writes down what it is asked.
+// world is a world that records its calls.
 type world struct{ said []string }
 
 func (w *world) SetUp(words []string) error { w.said = append(w.said, words[len(words)-1]); return nil }

@@ -9,25 +9,25 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// Telling is how the stories of a package are told.
+// Telling configures how the stories of a package are played.
 type Telling struct {
-	// Setup are the words with which lines begin that say what there is.
+	// Setup are the words with which lines of the setup begin.
 	Setup []string
-	// Least is how many stories there are at least.
+	// Least is the minimum number of stories.
 	Least int
-	// Update writes what happens behind the stories.
+	// Update writes the traces into the stories' files.
 	Update bool
-	// Play tells one, and returns the world at its end.
+	// Play plays a story, and returns the world at its end.
 	Play func(s *Story, v Variant) (w World, unmet []string, err error)
-	// Variants are the ways in which each is told after the first one, by what they are called.
+	// Variants are the further ways in which each story is played, by name.
 	Variants map[string]Variant
-	// ReorderRestarts has each restart told in an order of its own, in which expectations need not be
-	// met: they are about the first one.
+	// ReorderRestarts plays each restart in its own order, in which expectations need not be met: they are written for
+	// the first one.
 	ReorderRestarts bool
 }
 
-// Tell tells the stories in the directory stories: as they stand, in each variant, and with the hub
-// restarted after each of their lines.
+// Tell plays the stories in the directory stories: unmodified, in each variant, and with the hub restarted after each
+// of their lines.
 func (how Telling) Tell(t *testing.T) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -49,7 +49,7 @@ func (how Telling) Tell(t *testing.T) {
 	}
 }
 
-// first tells a story as it stands.
+// first plays a story unmodified.
 func (how Telling) first(t *testing.T, file, text string, s *Story) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -66,7 +66,7 @@ func (how Telling) first(t *testing.T, file, text string, s *Story) {
 	g.Expect(w.Told()).To(gomega.Equal(s.Golden), "see whether this is better, then run the test with -update")
 }
 
-// again tells it in other ways.
+// again plays it in the other ways.
 func (how Telling) again(t *testing.T, s *Story) {
 	t.Helper()
 	g := gomega.NewWithT(t)

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Names of the API server's own.
+// Prefixes of the API server's own names.
 const (
 	systemPrefix = "system:"
 	nodeUser     = "system:node:"
@@ -20,11 +20,11 @@ const (
 	rbacGroup    = "rbac.authorization.k8s.io"
 )
 
-// maxName bounds the name of an operator in bytes, so that it has room in the record of what they do.
+// maxName bounds the name of an operator, in bytes, so that it fits into the record of operators' actions.
 const maxName = 1024
 
-// isName says whether somebody's name reaches the member's API as it is. What is before and after it in a header is lost on the
-// way: a name that begins with a space could become one of the API server's own.
+// isName returns whether a name reaches the member's API unchanged. HTTP drops white space around a header value: a
+// name that begins with a space could become one of the API server's own.
 func isName(name string) bool {
 	return name != "" && len(name) <= maxName && name == strings.TrimSpace(name) && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
@@ -35,26 +35,26 @@ type Operator struct {
 	Groups []string
 }
 
-// Input holds everything that a decision depends on: the rules, the operator and the request.
+// Input holds everything that a decision depends on.
 type Input struct {
-	// Cluster is the name of the member at the hub, for sentences.
+	// Cluster is the name of the member on the hub, for messages.
 	Cluster  string
 	Rules    Rules
 	Operator Operator
 	Request  Request
 }
 
-// Decision says whether a request goes through, and as whom.
+// Decision tells whether a request is allowed, and under which identity.
 type Decision struct {
 	Allowed bool
-	// As is the identity with which the request is sent to the member's API server. The groups of a ServiceAccount are left out: that API
-	// server adds them.
+	// As is the identity with which the request is sent to the member's API server. The groups of a ServiceAccount
+	// are left out, since that API server adds them.
 	As Operator
-	// Reason is a sentence why not.
+	// Reason is a sentence that says why a request is refused.
 	Reason string
 }
 
-// Decide says whether the owner of a member allows a request of an operator.
+// Decide returns whether the rules of the member's owner allow a request of an operator.
 func Decide(in Input) Decision {
 	if in.Rules.Overwritten {
 		return refuse(in, "its owner lets no operators in for now, since what they may do was changed by something else than `agent operators`, such as an upgrade or a rollback with Helm, or an older version of it; "+
@@ -91,10 +91,11 @@ func refuse(in Input, sentence string) Decision {
 	return Decision{Reason: in.Cluster + ": " + sentence}
 }
 
-// as returns who an operator is in the member, and whether the owner lets them in at all. What the API server calls
-// its own (system:) comes through only where it is listed by its whole name, and groups that are not listed are left
-// out: less, never more. Names are the same (Same) only if the owner has listed them: who is let in by a group alone could otherwise be
-// anybody in the member whom a hub, or who took it over, calls one of that group.
+// as returns an operator's identity in the member, and whether the owner admits the operator at all. Names of the API
+// server's own (system:) pass only if they are listed in full, and groups that are not listed are dropped, which can
+// only take rights away. With Same, only names that the owner listed are kept: an operator who is admitted by a group
+// alone could otherwise become any user of the member whose name the hub, or somebody who took it over, puts into
+// that group.
 func (r Rules) as(operator Operator) (Operator, bool) {
 	prefix := contract.ConnectUserPrefix
 	if r.Identity == Same {
@@ -119,7 +120,7 @@ func (r Rules) as(operator Operator) (Operator, bool) {
 	return out, true
 }
 
-// outOfBounds says why a request is beyond the namespaces that the owner names, or reaches for what lets the agent in.
+// outOfBounds returns why a request leaves the namespaces that the owner allows, or touches the agent's own access.
 func (r Rules) outOfBounds(request Request) string {
 	if request.Path != "" || request.IsSelfReview() {
 		return ""
@@ -133,7 +134,7 @@ func (r Rules) outOfBounds(request Request) string {
 	if request.Reads() && request.Resource != "secrets" && !strings.HasSuffix(request.Subresource, "proxy") {
 		return ""
 	}
-	// By a selector, too, nobody comes to what has a name that is not in the request.
+	// A request by selector must not reach names that it does not contain either.
 	switch {
 	case request.Group == "" && request.Resource == "secrets" && request.Namespace == "":
 		return "Secrets of all namespaces at once, since the agent's own are among them; name a namespace"
@@ -156,11 +157,12 @@ func (r Rules) outOfBounds(request Request) string {
 	return ""
 }
 
-// couldBecome says whether a name that the API server makes up behind a prefix could be another, or begin with it and a dash. What
-// is shorter than the first word of both could become nearly anything, but for what the API server appends: it has no dash.
+// couldBecome returns whether a name that the API server generates from a prefix could be other, or begin with other
+// and a dash. A prefix without a dash is harmless unless it begins with other, since the generated suffix contains no
+// dash.
 func couldBecome(prefix, other string) bool {
 	return strings.HasPrefix(prefix, other) || strings.Contains(prefix, "-") && strings.HasPrefix(other, prefix)
 }
 
-// hasName says whether a name is another or begins with it and a dash.
+// hasName returns whether a name is other, or begins with other and a dash.
 func hasName(name, other string) bool { return name == other || strings.HasPrefix(name, other+"-") }

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// CoreResources are the resources of the core API group that operators may see. Secrets are missing: they need a permission of their own.
+// CoreResources are the resources of the core API group that operators may read. Secrets are missing: they need a
+// permission of their own.
 var CoreResources = []string{ //nolint:gochecknoglobals // A constant list.
 	"componentstatuses", "configmaps", "endpoints", "events", "limitranges", "namespaces", "nodes", "persistentvolumeclaims",
 	"persistentvolumes", "pods", "podtemplates", "replicationcontrollers", "resourcequotas", "serviceaccounts", "services",
 }
 
-// Groups are the API groups of Kubernetes of which operators may see objects.
+// Groups are the API groups of Kubernetes whose objects operators may read.
 var Groups = []string{ //nolint:gochecknoglobals // A constant list.
 	"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "autoscaling", "batch",
 	"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io",
@@ -19,28 +20,29 @@ var Groups = []string{ //nolint:gochecknoglobals // A constant list.
 	"resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io",
 }
 
-// Paths are the paths outside of resources that operators may read, to discover the API. A path that ends with a star stands for every path
+// Paths are the non-resource paths that operators may read, to discover the API. A trailing star matches every path
 // with that prefix.
 var Paths = []string{ //nolint:gochecknoglobals // A constant list.
 	"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/healthz/*", "/livez", "/livez/*", "/openapi/v2", "/openapi/v3", "/openapi/v3/*",
 	"/readyz", "/readyz/*", "/version",
 }
 
-// selfReviews are the reviews by which anybody may ask about their own identity and rights, by API group.
+// selfReviews are the reviews, by API group, with which anybody may ask about their own identity and rights.
 var selfReviews = map[string][]string{ //nolint:gochecknoglobals // A constant list.
 	"authorization.k8s.io":  {"selfsubjectaccessreviews", "selfsubjectrulesreviews"},
 	"authentication.k8s.io": {"selfsubjectreviews"},
 }
 
-// streams are the subresources that upgrade.
+// streams are the subresources that upgrade the connection.
 var streams = []string{"exec", "attach", "portforward", "proxy"} //nolint:gochecknoglobals // A constant list.
 
-// IsSelfReview says whether a request asks the API who somebody is, or what they may do, about themselves. It changes nothing.
+// IsSelfReview returns whether a request only asks who the operator is or what the operator may do. It changes
+// nothing.
 func (r Request) IsSelfReview() bool {
 	return r.Verb == verbCreate && !r.Upgrade && r.Name == "" && r.Namespace == "" && slices.Contains(selfReviews[r.Group], r.Resource)
 }
 
-// needs returns what the owner must allow beside reading for a request, or names what cannot be allowed at all.
+// needs returns the permissions beyond reading that a request needs, or names what can never be allowed.
 func needs(r Request, groups []string) (needed []Permission, never string) {
 	switch {
 	case r.Path != "":
@@ -67,7 +69,7 @@ func needs(r Request, groups []string) (needed []Permission, never string) {
 	return needed, never
 }
 
-// isReadable says whether a path about no object is among Paths.
+// isReadable returns whether a non-resource path is among Paths.
 func isReadable(path string) bool {
 	return slices.ContainsFunc(Paths, func(known string) bool {
 		prefix, isPrefix := strings.CutSuffix(known, "*")
@@ -75,7 +77,7 @@ func isReadable(path string) bool {
 	})
 }
 
-// needsOfCore is needs for the group "".
+// needsOfCore is needs for the core API group.
 func needsOfCore(r Request) (needed []Permission, never string) {
 	switch r.Resource + "/" + r.Subresource {
 	case "pods/exec", "pods/attach":
@@ -93,7 +95,7 @@ func needsOfCore(r Request) (needed []Permission, never string) {
 			return nil, r.Verb + " of " + r.String()
 		}
 		return nil, ""
-	case "pods/ephemeralcontainers": // another program in a pod that runs
+	case "pods/ephemeralcontainers": // it adds a program to a running pod
 		return append(changing(r), Exec), ""
 	case "pods/eviction", "pods/resize":
 		return changing(r), ""

@@ -25,22 +25,22 @@ const (
 
 // Request is a request in the terms in which an API server authorizes it: verb, resource, namespace and name.
 type Request struct {
-	// Verb is that of RBAC. A request that upgrades has the verb of its method and Upgrade beside it.
+	// Verb is the RBAC verb. A request that upgrades has the verb of its method, and Upgrade set.
 	Verb string
-	// Upgrade says that the connection becomes one of another protocol.
+	// Upgrade says that the connection switches to another protocol.
 	Upgrade bool
-	// Path is the decoded path of a request that is about no object; empty otherwise.
+	// Path is the decoded path of a non-resource request; empty otherwise.
 	Path string
-	// Group, Version, Namespace, Resource, Name and Subresource name what is asked for.
+	// Group, Version, Namespace, Resource, Name and Subresource identify the object.
 	Group, Version, Namespace, Resource, Name, Subresource string
-	// BodyName and BodyPrefix are how an object is to be called that a request creates (see NamedInBody): metadata.name and
-	// metadata.generateName of what comes with it. They are not known from the path.
+	// BodyName and BodyPrefix are metadata.name and metadata.generateName in the body of a request that creates an
+	// object (see NamedInBody). They cannot be parsed from the path.
 	BodyName, BodyPrefix string
-	// more says that the path goes on behind the subresource.
+	// more says that the path continues after the subresource.
 	more bool
 }
 
-// String names what a request is about, for records and for people: pods/exec shop/web-0.
+// String describes what a request is about, for records and for people: pods/exec shop/web-0.
 func (r Request) String() string {
 	if r.Path != "" {
 		return r.Path
@@ -65,23 +65,23 @@ func (r Request) String() string {
 	}
 }
 
-// Reads says whether a request changes nothing.
+// Reads returns whether a request changes nothing.
 func (r Request) Reads() bool {
 	return !r.Upgrade && (r.Verb == verbGet || r.Verb == verbList || r.Verb == verbWatch)
 }
 
-// Follows says whether the answer to a request may begin late and last: a log that is followed sends its headers with
+// Follows returns whether the answer to a request may begin late and last long: a followed log sends its headers with
 // its first line.
 func (r Request) Follows() bool { return r.Resource == "pods" && r.Subresource == "log" }
 
-// NamedInBody says whether the name of what a request creates is in what comes with it, and nowhere else. Of other requests the API server
-// refuses those with another name there than in the path.
+// NamedInBody returns whether only the body of a request names the object that it creates. For other requests the API
+// server refuses a body whose name differs from that in the path.
 func (r Request) NamedInBody() bool {
 	return r.Verb == verbCreate && !r.Upgrade && r.Path == "" && r.Name == "" && !r.IsSelfReview()
 }
 
-// Parse understands a request by its method, its path as it came (encoded) and its query. What an API server could
-// understand in another way is refused.
+// Parse interprets a request by its method, its path as received (encoded) and its query. It refuses whatever an API
+// server could interpret differently.
 func Parse(method, escapedPath, rawQuery string, upgrade bool) (Request, error) {
 	path, err := decoded(escapedPath)
 	if err != nil {
@@ -126,7 +126,7 @@ func Parse(method, escapedPath, rawQuery string, upgrade bool) (Request, error) 
 	return r, nil
 }
 
-// special handles the paths of old that begin with a verb.
+// special handles the legacy paths that begin with a verb.
 func (r *Request) special(parts []string) ([]string, error) {
 	switch {
 	case parts[0] == "proxy":
@@ -141,7 +141,7 @@ func (r *Request) special(parts []string) ([]string, error) {
 	}
 }
 
-// collection sets the verb of a request about all objects of a resource.
+// collection sets the verb of a request about a whole collection.
 func (r *Request) collection(query url.Values) {
 	if r.Name != "" {
 		return
@@ -174,10 +174,10 @@ func verbOf(method string) (string, error) {
 	}
 }
 
-// maxPath bounds the length of a path in bytes; no API has one of a quarter of this.
+// maxPath bounds the length of a path, in bytes. No path of the API has a quarter of that.
 const maxPath = 8 << 10
 
-// decoded decodes a path, which must mean the same however often it is decoded or cleaned.
+// decoded decodes a path. It refuses paths that change their meaning when they are decoded again or cleaned.
 func decoded(escaped string) (string, error) {
 	if len(escaped) > maxPath || !strings.HasPrefix(escaped, "/") {
 		return "", errors.New("the path of the request is too long, or does not begin with a slash")

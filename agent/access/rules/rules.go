@@ -11,75 +11,80 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Off is the word for letting no operators in.
+// Off is the value that admits no operators.
 const Off = "off"
 
-// Permission is something that operators may do beside reading, if the owner names it.
+// Permission is something beyond reading that the owner may allow operators.
 type Permission string
 
 // Values of Permission.
 const (
-	// Exec is to run programs in containers, and to attach to them.
+	// Exec allows running programs in containers and attaching to them.
 	Exec Permission = "exec"
-	// PortForward is to connect to ports of pods.
+	// PortForward allows connections to ports of pods.
 	PortForward Permission = "port-forward"
-	// Write is to create, change and delete objects.
+	// Write allows creating, changing and deleting objects.
 	Write Permission = "write"
-	// Secrets is to read Secrets and, with Write, to change them; and to ask for tokens of ServiceAccounts.
+	// Secrets allows reading Secrets and, together with Write, changing them; and requesting tokens of
+	// ServiceAccounts.
 	Secrets Permission = "secrets"
-	// PodsProxy is to send HTTP requests to pods through the API server.
+	// PodsProxy allows HTTP requests to pods through the API server.
 	PodsProxy Permission = "pods/proxy"
-	// ServicesProxy is the same to Services.
+	// ServicesProxy allows HTTP requests to Services through the API server.
 	ServicesProxy Permission = "services/proxy"
-	// NodesProxy is the same to kubelets, which run programs in any container for whoever asks so.
+	// NodesProxy allows HTTP requests to kubelets, which run programs in any container on request.
 	NodesProxy Permission = "nodes/proxy"
 )
 
-// permissions are all, in the order in which people read them.
+// permissions lists all permissions in the order in which they are displayed.
 var permissions = []Permission{Exec, PortForward, Write, Secrets, PodsProxy, ServicesProxy, NodesProxy} //nolint:gochecknoglobals // A constant list.
 
-// Identity says who operators are in the member.
+// Identity is how operators are named in the member.
 type Identity string
 
 // Values of Identity.
 const (
-	// Prefixed has alice of the hub be fairlead:alice in the member: she need not be the alice there.
+	// Prefixed maps alice of the hub to fairlead:alice in the member, since she need not be the member's alice.
 	Prefixed Identity = "prefixed"
-	// Same has those whom the owner lists be the same in the member, for hubs and members that know people by the same provider: alice
-	// if user:alice is listed, and ops if group:ops is. Who is let in by a group alone is fairlead:NAME, of that group.
+	// Same keeps the names that the owner lists, for hubs and members with the same identity provider: alice if
+	// user:alice is listed, and ops if group:ops is. An operator who is admitted by a group alone is fairlead:NAME in
+	// that group.
 	Same Identity = "same"
 )
 
-// Rules are the permissions that the owner of a member gives to operators of the hub. Without Users and Groups nobody is let in.
+// Rules are what the owner of a member allows operators of the hub to do. Without Users and Groups nobody is
+// admitted.
 type Rules struct {
-	// Users and Groups are names at the hub.
+	// Users and Groups are names on the hub.
 	Users, Groups []string
 	// May lists the permissions beyond reading.
 	May []Permission
-	// Namespaces are where; none is everywhere, and what is in no namespace.
+	// Namespaces bound the access; none means all namespaces and cluster-scoped objects.
 	Namespaces []string
-	// Identity says as whom operators act in the member.
+	// Identity is how operators are named in the member.
 	Identity Identity
-	// APIGroups are API groups of custom resources whose objects operators may see, beside the groups of Kubernetes itself.
+	// APIGroups are API groups of custom resources that operators may read, in addition to those of Kubernetes
+	// itself.
 	APIGroups []string
-	// Overwritten says of rules that let nobody in that others are kept, which are not what the owner said last.
+	// Overwritten says that these rules admit nobody because the stored ones differ from the owner's last word.
 	Overwritten bool
 }
 
-// Lists are rules as they are typed and kept.
+// Lists are rules as they are typed and stored.
 type Lists struct {
-	// Operators are each user:NAME or group:NAME, or Off alone.
+	// Operators are entries user:NAME or group:NAME, or Off alone.
 	Operators []string
 	// May, In and APIGroups are lists of permissions, namespaces and API groups.
 	May, In, APIGroups []string
-	// Identity is one of its values; empty is Prefixed.
+	// Identity is Prefixed or Same; empty is Prefixed.
 	Identity string
 }
 
-// IsOff says whether nobody is let in.
+// IsOff returns whether nobody is admitted.
 func (r Rules) IsOff() bool { return len(r.Users)+len(r.Groups) == 0 }
 
-// Confirmed returns what holds of rules that are kept as data, by the owner's last word: nobody is let in by what something else wrote.
+// Confirmed returns the rules if the owner's last word confirms the data that they were read from. Otherwise the
+// result admits nobody, since somebody else wrote the data.
 func (r Rules) Confirmed(data map[string]string, word string) Rules {
 	if r.IsOff() || contract.IsLastWord(word, data) {
 		return r
@@ -87,7 +92,7 @@ func (r Rules) Confirmed(data map[string]string, word string) Rules {
 	return Rules{Overwritten: true}
 }
 
-// Of understands data of the ConfigMap in which rules are kept.
+// Of parses the data of the ConfigMap that stores the rules.
 func Of(data map[string]string) (Rules, error) {
 	return New(Lists{
 		Operators: split(data[contract.ConnectOperatorsKey]),
@@ -105,7 +110,7 @@ func split(list string) []string {
 	return strings.Split(list, ",")
 }
 
-// New understands rules, or says what is wrong with them.
+// New parses rules, or returns what is wrong with them.
 func New(l Lists) (Rules, error) {
 	r := Rules{Identity: Identity(l.Identity)}
 	if r.Identity == "" {
@@ -148,7 +153,7 @@ func New(l Lists) (Rules, error) {
 	return r, nil
 }
 
-// admit takes the operators apart.
+// admit sorts the operators into users and groups.
 func (r *Rules) admit(operators []string) error {
 	if len(operators) == 1 && operators[0] == Off {
 		return nil
@@ -177,14 +182,14 @@ func (r *Rules) admit(operators []string) error {
 	return nil
 }
 
-// sorted returns a list in order, each element once.
+// sorted returns a sorted copy without duplicates.
 func sorted(list []string) []string {
 	out := slices.Clone(list)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// Lists returns rules as they are typed.
+// Lists returns the rules as they are typed.
 func (r Rules) Lists() Lists {
 	out := Lists{In: r.Namespaces, APIGroups: r.APIGroups, Identity: string(r.Identity)}
 	for _, group := range r.Groups {
@@ -208,7 +213,7 @@ func (r Rules) Summary() string {
 	return may + r.where() + " for " + strings.Join(r.Lists().Operators, ", ")
 }
 
-// where is " in shop, web"; empty if everywhere.
+// where returns " in shop, web"; empty if the rules hold everywhere.
 func (r Rules) where() string {
 	if len(r.Namespaces) == 0 {
 		return ""

@@ -8,27 +8,26 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// statusOK is the answer of a server that is ready. (What only thinks does not import
-// net/http.)
+// statusOK is http.StatusOK. Pure packages do not import net/http.
 const statusOK = 200
 
-// statusUnauthorized is the answer of a server that does not know who asks.
+// statusUnauthorized is http.StatusUnauthorized: the server does not accept the credentials.
 const statusUnauthorized = 401
 
-// refusedMessage says that nothing is known of a member whose API server is there, and what to do.
+// refusedMessage explains a member whose API server answers but rejects the agent, and what to do.
 const refusedMessage = "the member's API server is there, but refuses the credentials that the agent has for its own cluster (401 Unauthorized), so that nothing can be applied " +
 	"or seen there. If the agent runs in the member, see that its ServiceAccount is there and have its pod made anew (kubectl rollout restart deployment); " +
 	"otherwise give it a kubeconfig that is valid, and start it again"
 
-// Probe is what the member's API server answered when it was asked whether it is ready.
+// Probe is the answer of the member's API server to the readiness check.
 type Probe struct {
-	// Answered says whether it answered with success at all.
+	// Answered says whether there was an answer.
 	Answered bool
 	// Code is the status of the answer.
 	Code int
 }
 
-// Ready returns the condition Ready that a probe suggests.
+// Ready returns the condition Ready for a probe.
 func Ready(probe Probe) metav1.Condition {
 	c := metav1.Condition{Type: clusterv1alpha1.ClusterReady}
 	switch {
@@ -38,7 +37,7 @@ func Ready(probe Probe) metav1.Condition {
 	case probe.Answered:
 		c.Status, c.Reason = metav1.ConditionFalse, clusterv1alpha1.ReasonClusterNotReady
 		c.Message = "cluster is reachable but health endpoint responded without ok"
-	case probe.Code == statusUnauthorized: // of what is in the member, no more is known than if it did not answer
+	case probe.Code == statusUnauthorized: // no more is known of the member than if it did not answer
 		c.Status, c.Reason = metav1.ConditionFalse, clusterv1alpha1.ReasonClusterNotReachable
 		c.Message = refusedMessage
 	default:
@@ -48,24 +47,24 @@ func Ready(probe Probe) metav1.Condition {
 	return c
 }
 
-// Debouncer keeps a member that comes and goes from doing so on the hub: a change of Ready
-// counts once it has held for a while.
+// Debouncer keeps a flapping member from flapping on the hub: a change of Ready counts once it has lasted for a
+// while.
 type Debouncer struct {
-	// SuccessThreshold is for how long a member must be ready before it is called so.
+	// SuccessThreshold is how long a member must be ready before it is reported Ready.
 	SuccessThreshold time.Duration
-	// FailureThreshold is the same for a member that is not.
+	// FailureThreshold is the same for a member that is not ready.
 	FailureThreshold time.Duration
 
 	status metav1.ConditionStatus
 	since  time.Time
 }
 
-// Next takes over an observation and says whether it counts. Otherwise the current
-// condition, which may be nil, stays. The first observation of a Debouncer counts.
+// Next records an observation and returns whether it counts; if not, the current condition, which may be nil, stays.
+// The first observation always counts.
 func (d Debouncer) Next(observed metav1.Condition, current *metav1.Condition, now time.Time) (next Debouncer, counts bool) {
 	next = d
 	if d.status == "" {
-		next.status = observed.Status // and the zero time: it has held for ever
+		next.status = observed.Status // with the zero time, as if it had lasted for ever
 		return next, true
 	}
 	if d.status != observed.Status {

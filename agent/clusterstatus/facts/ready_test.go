@@ -39,7 +39,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// Who looks for a broken network, where there is an API server that answers, looks in the wrong place.
+// TestAMemberThatRefusesTheCredentialsOfItsAgentIsNotCalledUnreachable checks the reason: "unreachable" would send
+// people looking for a network problem, while an API server answers.
 func TestAMemberThatRefusesTheCredentialsOfItsAgentIsNotCalledUnreachable(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

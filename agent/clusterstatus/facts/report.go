@@ -10,27 +10,26 @@ import (
 )
 
 const (
-	// roundsPerReport is how many times the member is asked how it is until what an agent counts
-	// of itself may cost a request: by default that is five minutes.
+	// roundsPerReport is the number of rounds after which the agent's own counters may cost a write: by default five
+	// minutes.
 	roundsPerReport = 30
-	// reportsPerTraffic is after how many times as long bytes alone are worth one. The answer to
-	// a write is the whole Cluster, which costs more bytes than most agents send in minutes.
+	// reportsPerTraffic is how many times as long changed byte counts alone must wait. The answer to a write is the
+	// whole Cluster, which costs more bytes than most agents send in minutes.
 	reportsPerTraffic = 12
 )
 
-// ReportEvery is how often an agent may write to the hub for what it counts of itself alone, given
-// how often it asks the member how it is.
+// ReportEvery returns how often the agent's own counters alone may cause a write, given the interval of the rounds.
 func ReportEvery(frequency time.Duration) time.Duration { return roundsPerReport * frequency }
 
-// Report completes what an agent counts of itself: with the time, and with how often it was started.
-// Reported is what this start has told, nil if that is nothing yet, and found is what the hub has.
+// Report completes the agent's own counters with the time and the number of restarts. reported is what this process
+// has reported, nil if nothing yet, and found is what the hub has.
 func Report(reported, found *clusterv1alpha1.AgentReport, counted clusterv1alpha1.AgentReport, now time.Time) clusterv1alpha1.AgentReport {
 	counted.Time, counted.Started = metav1.NewTime(now).Rfc3339Copy(), counted.Started.Rfc3339Copy()
 	switch {
 	case reported != nil:
 		counted.Restarts = reported.Restarts
 	case found == nil:
-	case found.Started.Equal(&counted.Started): // our own, of which the answer was lost
+	case found.Started.Equal(&counted.Started): // our own report, whose answer was lost
 		counted.Restarts = found.Restarts
 	default:
 		counted.Restarts = found.Restarts + 1
@@ -38,17 +37,17 @@ func Report(reported, found *clusterv1alpha1.AgentReport, counted clusterv1alpha
 	return counted
 }
 
-// ReportDue says whether what an agent counts of itself is worth a write. That of a start that has
-// told nothing yet is; afterwards only what changed, and bytes alone seldom.
+// ReportDue returns whether the agent's own counters justify a write: always for the first report of a process;
+// afterwards only if they changed, and rarely if only byte counts did.
 func ReportDue(reported, next *clusterv1alpha1.AgentReport, every time.Duration) bool {
 	if reported == nil {
 		return true
 	}
 	since := next.Time.Sub(reported.Time.Time)
 	switch {
-	case since < 0: // the clock was put back
+	case since < 0: // the clock was set back
 		return true
-	case reported.NoLine != "" && next.NoLine == "": // people would look for a fault that is gone
+	case reported.NoLine != "" && next.NoLine == "": // people would look for a problem that is solved
 		return true
 	case since < every:
 		return false
@@ -59,7 +58,7 @@ func ReportDue(reported, next *clusterv1alpha1.AgentReport, every time.Duration)
 	}
 }
 
-// withoutBytes returns what a report says apart from its time and the amounts of bytes.
+// withoutBytes returns a report without its time and its byte counts.
 func withoutBytes(r *clusterv1alpha1.AgentReport) *clusterv1alpha1.AgentReport {
 	out := r.DeepCopy()
 	out.Time, out.SentBytes, out.ReceivedBytes = metav1.Time{}, 0, 0

@@ -13,9 +13,8 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// amounts are sums of resources: cpu in thousandths, all else in units. What is too much for a number is the
-// largest: anybody may ask for so much in two pods that are never placed, and a sum that wraps around would be
-// room in the cluster.
+// amounts are sums of resources: CPU in millicores, everything else in units. Sums saturate: anybody may request huge
+// amounts in two pods that are never scheduled, and a sum that wrapped around would look like room in the cluster.
 type amounts map[corev1.ResourceName]int64
 
 func (a amounts) add(list corev1.ResourceList) {
@@ -36,16 +35,16 @@ func (a amounts) sub(less amounts) {
 	}
 }
 
-// What one list of a report holds of resources at most. A pod may ask for any number of names that no node has heard of, and the hub takes all
-// of a report or nothing.
+// Bounds on the resource names in one list of a report. A pod may request any number of names that no node offers,
+// and the hub accepts all of a report or nothing.
 const (
 	mostNames = 96
 	// mostOfNames is in characters.
 	mostOfNames = 6 << 10
 )
 
-// list returns the amounts as quantities, without zeros; nil if nothing is left. Each
-// resource has one notation, so that equal sums are equal texts. If there are too many names, those of Kubernetes itself come first.
+// list returns the amounts as quantities, without zeros; nil if none are left. Each resource has one notation, so
+// that equal sums are equal texts. If there are too many names, those of Kubernetes itself come first.
 func (a amounts) list() corev1.ResourceList {
 	var out corev1.ResourceList
 	names := slices.SortedFunc(maps.Keys(a), func(a, b corev1.ResourceName) int {
@@ -65,7 +64,7 @@ func (a amounts) list() corev1.ResourceList {
 	return out
 }
 
-// of returns the amounts of the resources that others have, and of those that every node has.
+// of returns the amounts of those resources that others has as well, and of those that every node has.
 func (a amounts) of(others amounts) amounts {
 	out := amounts{}
 	for name, value := range a {
@@ -94,8 +93,8 @@ func quantityOf(name corev1.ResourceName, value int64) resource.Quantity {
 	}
 }
 
-// request returns what a pod asks for: of each resource the sum over its containers or
-// what the greediest init container asks for, whichever is more, and the overhead.
+// request returns what a pod requests: for each resource the sum over its containers or the largest init container,
+// whichever is more, plus the overhead.
 func request(spec *corev1.PodSpec) amounts {
 	sum := amounts{}
 	for i := range spec.Containers {
@@ -110,8 +109,8 @@ func request(spec *corev1.PodSpec) amounts {
 	return sum
 }
 
-// Resources adds up what the nodes offer and the pods ask for, of what nodes offer, and sorts the nodes into
-// the grades of the models.
+// Resources adds up what the nodes offer, and what pods request of the resources that nodes offer, and counts the
+// nodes per grade of the models.
 func Resources(nodes *Nodes, pods *Pods, models []clusterv1alpha1.ResourceModel) *clusterv1alpha1.ResourceSummary {
 	allocatable, allocating, allocated := amounts{}, amounts{}, amounts{}
 	free := make(map[string]amounts, len(nodes.nodes))
@@ -144,8 +143,8 @@ func Resources(nodes *Nodes, pods *Pods, models []clusterv1alpha1.ResourceModel)
 	}
 }
 
-// grades counts the nodes of each model, in the order of the models. A node without room
-// for a pod is of no grade, and neither is one that falls short of the first.
+// grades counts the nodes per model, in the order of the models. A node without room for a pod has no grade, nor has
+// one below the first model.
 func grades(free map[string]amounts, models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.AllocatableModeling {
 	if len(models) == 0 {
 		return nil
@@ -165,8 +164,8 @@ func grades(free map[string]amounts, models []clusterv1alpha1.ResourceModel) []c
 	return out
 }
 
-// gradeOf returns the index of a node's model: the lowest over all resources of the last
-// model whose minimum the node has free, or -1.
+// gradeOf returns the index of a node's model, or -1: for each resource it takes the last model whose minimum the
+// node has free, and returns the lowest of them.
 func gradeOf(node amounts, models []clusterv1alpha1.ResourceModel) int {
 	last := map[corev1.ResourceName]int{}
 	for i, model := range models {

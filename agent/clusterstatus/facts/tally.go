@@ -12,8 +12,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Nodes is what is kept of the nodes of a member: what they offer, and whether they are
-// ready.
+// Nodes keeps what the member's nodes offer, and whether they are ready.
 type Nodes struct {
 	nodes map[string]node
 }
@@ -23,10 +22,10 @@ type node struct {
 	ready       bool
 }
 
-// NewNodes returns that of no nodes.
+// NewNodes returns empty Nodes.
 func NewNodes() *Nodes { return &Nodes{nodes: map[string]node{}} }
 
-// Put takes over a node as it is now, and says whether that makes a difference.
+// Put adds or updates a node, and returns whether anything changed.
 func (n *Nodes) Put(of *corev1.Node) bool {
 	fresh := node{allocatable: amounts{}}
 	fresh.allocatable.add(of.Status.Allocatable)
@@ -40,10 +39,10 @@ func (n *Nodes) Put(of *corev1.Node) bool {
 	return !ok || old.ready != fresh.ready || !maps.Equal(old.allocatable, fresh.allocatable)
 }
 
-// Drop forgets a node.
+// Drop removes a node.
 func (n *Nodes) Drop(name string) { delete(n.nodes, name) }
 
-// Summary counts them.
+// Summary counts the nodes.
 func (n *Nodes) Summary() *clusterv1alpha1.NodeSummary {
 	out := &clusterv1alpha1.NodeSummary{TotalNum: int32(len(n.nodes))}
 	for _, one := range n.nodes {
@@ -54,17 +53,16 @@ func (n *Nodes) Summary() *clusterv1alpha1.NodeSummary {
 	return out
 }
 
-// Pods is what is kept of the pods of a member, so that they can be added up as they come
-// and go: of each a few dozen bytes. What pods ask for is much the same for most of them,
-// and is kept once.
+// Pods keeps a few dozen bytes of each pod of the member, so that they can be added up as they come and go. Most pods
+// request the same few combinations of resources, which are stored once.
 type Pods struct {
 	pods map[podKey]pod
 	asks map[string]*ask
-	// nodes has each name of a node once.
+	// nodes interns the names of nodes.
 	nodes map[string]string
 }
 
-// podKey stands for namespace and name of a pod.
+// podKey stands for the namespace and name of a pod.
 type podKey [16]byte
 
 type pod struct {
@@ -73,19 +71,19 @@ type pod struct {
 	ask  *ask
 }
 
-// ask is what pods ask for, and how many do.
+// ask is a combination of requested resources, and the number of pods that request it.
 type ask struct {
 	text    string
 	amounts amounts
 	pods    int
 }
 
-// NewPods returns that of no pods.
+// NewPods returns empty Pods.
 func NewPods() *Pods {
 	return &Pods{pods: map[podKey]pod{}, asks: map[string]*ask{}, nodes: map[string]string{}}
 }
 
-// Put takes over a pod as it is now, and says whether that makes a difference.
+// Put adds or updates a pod, and returns whether anything changed.
 func (p *Pods) Put(of *corev1.Pod) bool {
 	key := keyOf(of)
 	old, ok := p.pods[key]
@@ -103,7 +101,7 @@ func (p *Pods) Put(of *corev1.Pod) bool {
 	return true
 }
 
-// Drop forgets a pod.
+// Drop removes a pod.
 func (p *Pods) Drop(of *corev1.Pod) {
 	key := keyOf(of)
 	p.release(p.pods[key])
@@ -137,13 +135,13 @@ func (p *Pods) askOf(wants amounts) *ask {
 	return known
 }
 
-// keyOf returns the key of a pod. Two pods have one with a chance that is none.
+// keyOf returns the key of a pod. The hash is long enough that collisions can be ignored.
 func keyOf(of *corev1.Pod) podKey {
 	sum := sha256.Sum256([]byte(of.Namespace + "/" + of.Name))
 	return podKey(sum[:16])
 }
 
-// text is the same for equal amounts.
+// text returns the same text for equal amounts.
 func (a amounts) text() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a)) {

@@ -13,7 +13,8 @@ import (
 	"fairlead.dev/agent/clusterstatus/facts"
 )
 
-// However pods come, change and go, the sums are those of the pods that are there.
+// TestSumsOfWhatComesAndGoesAreThoseOfWhatIsThere checks that the incremental sums equal those of the pods that
+// remain, whatever is added, changed or removed.
 func TestSumsOfWhatComesAndGoesAreThoseOfWhatIsThere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -63,7 +64,7 @@ func TestANodeThatIsAsItWasMakesNoDifference(t *testing.T) {
 	g.Expect(nodes.Summary().TotalNum).To(BeZero())
 }
 
-// BenchmarkPods says what is kept of a pod.
+// BenchmarkPods measures the memory kept for each pod.
 func BenchmarkPods(b *testing.B) {
 	const n = 5000
 	before, after := runtime.MemStats{}, runtime.MemStats{}

@@ -1,4 +1,4 @@
-// Package pods keeps why pods of the member are not ready, for whoever tells the hub of a workload
-// that is not healthy. It is pure: pods in, reasons out. Of pods that are ready nothing is kept,
-// and never anything that a container wrote, be it to its log or as its termination message.
+// Package pods keeps why pods of the member are not ready, for reports about unhealthy workloads. It is pure: pods
+// in, reasons out. It keeps nothing of pods that are ready, and never anything that a container wrote, be it to its
+// log or as its termination message.
 package pods

@@ -18,42 +18,42 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// maxPods is how many pods that are not ready are kept, of a few hundred bytes each. Of a
-// member in which more are not ready some workloads lack reasons.
+// maxPods bounds how many pods that are not ready are kept, at a few hundred bytes each. If more are not ready, some
+// workloads lack reasons.
 const maxPods = 5000
 
-// Store has why pods of the member are not ready. It is safe for use by many goroutines.
+// Store keeps why pods of the member are not ready. It is safe for concurrent use.
 type Store struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// known says that all pods of the member were read.
+	// known says that all pods of the member were listed.
 	known bool
 	list  List
 }
 
-// List is the pods of a member that are not ready, by namespace and name.
+// List holds the pods that are not ready, by namespace and name.
 type List struct {
 	pods map[string]map[string]*pod
 	kept int
 }
 
-// pod is what is kept of one.
+// pod is what is kept of one pod.
 type pod struct {
-	// owner is the UID of its controller, ownerName the name.
+	// owner is the UID of the pod's controller, ownerName its name.
 	owner     types.UID
 	ownerName string
 	labels    labels.Set
 	reasons   []reason
 }
 
-// New returns one that knows of no pod yet.
+// New returns a Store that knows no pods yet.
 func New(c clock.PassiveClock) *Store { return &Store{clock: c, list: NewList()} }
 
-// NewList returns one without pods.
+// NewList returns an empty List.
 func NewList() List { return List{pods: map[string]map[string]*pod{}} }
 
-// Put takes over a pod as it is now.
+// Put adds or updates a pod.
 func (l *List) Put(of *corev1.Pod) {
 	l.Drop(of)
 	reasons := reasonsOf(of)
@@ -71,7 +71,7 @@ func (l *List) Put(of *corev1.Pod) {
 	l.kept++
 }
 
-// Drop forgets a pod.
+// Drop removes a pod.
 func (l *List) Drop(of *corev1.Pod) {
 	pods := l.pods[of.Namespace]
 	if _, ok := pods[of.Name]; !ok {
@@ -84,30 +84,29 @@ func (l *List) Drop(of *corev1.Pod) {
 	}
 }
 
-// Put takes over a pod as it is now.
+// Put adds or updates a pod.
 func (s *Store) Put(of *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list.Put(of)
 }
 
-// Drop forgets a pod.
+// Drop removes a pod.
 func (s *Store) Drop(of *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list.Drop(of)
 }
 
-// Replace takes over all pods of the member, as they were listed anew.
+// Replace replaces all pods by those of a new list.
 func (s *Store) Replace(all List) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list, s.known = all, true
 }
 
-// Of says why pods of a workload are not ready; not known before all pods were read. It is
-// for every kind that has pods of its own or through one more object, as a Deployment has by
-// its ReplicaSets.
+// Of returns why pods of a workload are not ready; known is false before all pods were listed. It works for every
+// kind that owns pods directly or through one intermediate object, as a Deployment does through ReplicaSets.
 func (s *Store) Of(workload *unstructured.Unstructured) (reasons []workv1alpha1.PodReason, known bool) {
 	selector := selectorOf(workload)
 	s.mu.Lock()
@@ -149,9 +148,9 @@ func (s *Store) Of(workload *unstructured.Unstructured) (reasons []workv1alpha1.
 	return reasons[:min(len(reasons), workv1alpha1.MaxPodReasons)], true
 }
 
-// belongs says whether a pod is one of a workload: its controller is the workload, or is named
-// after it as ReplicaSets are after their Deployment, and then the workload selects it, too. A
-// selector alone does not count: the hub chooses it, and could ask about the pods of others.
+// belongs returns whether a pod belongs to a workload: its controller is the workload, or is named after it as
+// ReplicaSets are after their Deployment, and then the workload's selector must match too. A selector alone does not
+// count: the hub chooses it, and could ask about other pods.
 func (p *pod) belongs(name string, workload *unstructured.Unstructured, selector labels.Selector) bool {
 	if workload.GetKind() == "Pod" && workload.GroupVersionKind().Group == "" {
 		return name == workload.GetName()
@@ -166,8 +165,7 @@ func (p *pod) belongs(name string, workload *unstructured.Unstructured, selector
 	return cut > 0 && p.ownerName[:cut] == workload.GetName() && selector != nil && selector.Matches(p.labels)
 }
 
-// selectorOf returns which pods a workload selects; nil if it has no selector of pods, or one
-// that selects all.
+// selectorOf returns the pod selector of a workload; nil if it has none, or one that selects everything.
 func selectorOf(workload *unstructured.Unstructured) labels.Selector {
 	raw, ok, err := unstructured.NestedMap(workload.Object, "spec", "selector")
 	if !ok || err != nil {

@@ -39,7 +39,7 @@ func deployment(name string) *unstructured.Unstructured {
 	}}
 }
 
-// reasonsFor are the reasons, where it is known that pods were read.
+// reasonsFor returns the reasons, without whether the pods were read.
 func reasonsFor(store *Store, workload *unstructured.Unstructured) []workv1alpha1.PodReason {
 	reasons, _ := store.Of(workload)
 	return reasons
@@ -166,7 +166,7 @@ func TestManyPodsAreOneReason(t *testing.T) {
 	g.Expect(store.list.kept).To(BeZero())
 }
 
-// TestAWorkloadTellsOfItsOwnPodsOnly has a hub that writes a selector of everything.
+// TestAWorkloadTellsOfItsOwnPodsOnly covers a hub that writes a selector that matches everything.
 func TestAWorkloadTellsOfItsOwnPodsOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

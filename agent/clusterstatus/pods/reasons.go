@@ -10,20 +10,20 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// settling is for how long a pod may be about to start before that is a reason.
+// settling is how long a pod may be starting before that counts as a reason.
 const settling = time.Minute
 
-// reasonNotReady is ours: Kubernetes says so of the pod, not of the container.
+// reasonNotReady is a reason of Fairlead: Kubernetes reports it for the pod, not for the container.
 const reasonNotReady = "ContainerNotReady"
 
 // reason is why one pod is not ready.
 type reason struct {
 	workv1alpha1.PodReason
-	// from is when it becomes one; zero is at once.
+	// from is when it starts to count; zero means at once.
 	from time.Time
 }
 
-// reasonsOf says why a pod is not ready; nothing if it is, or is over, or is going away.
+// reasonsOf returns why a pod is not ready; nothing if it is ready, has completed, or is being deleted.
 func reasonsOf(pod *corev1.Pod) []reason {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
 		return nil
@@ -45,7 +45,7 @@ func reasonsOf(pod *corev1.Pod) []reason {
 		}
 	}
 	for i := range pod.Status.InitContainerStatuses {
-		if s := &pod.Status.InitContainerStatuses[i]; s.State.Running == nil { // one that runs does what it is to do
+		if s := &pod.Status.InitContainerStatuses[i]; s.State.Running == nil { // a running init container does what it should
 			addContainer(pod, s, add)
 		}
 	}
@@ -58,7 +58,7 @@ func reasonsOf(pod *corev1.Pod) []reason {
 // maxReason bounds a reason, in bytes. Those of Kubernetes are single words.
 const maxReason = 128
 
-// addContainer says why a container is not ready. What it wrote itself as it ended is left out.
+// addContainer adds why a container is not ready. Its termination message, which it wrote itself, is left out.
 func addContainer(pod *corev1.Pod, s *corev1.ContainerStatus, add func(from time.Time, r workv1alpha1.PodReason)) {
 	r := workv1alpha1.PodReason{Container: s.Name, Restarts: s.RestartCount}
 	if last := s.LastTerminationState.Terminated; last != nil {
@@ -70,7 +70,7 @@ func addContainer(pod *corev1.Pod, s *corev1.ContainerStatus, add func(from time
 		r.Reason, r.Message = now.Waiting.Reason, now.Waiting.Message
 		switch r.Reason {
 		case "CrashLoopBackOff":
-			r.Message = "" // for how long is news every time
+			r.Message = "" // the back-off time in the message changes each time
 		case "ContainerCreating", "PodInitializing", "":
 			r.Reason, from = cmp.Or(r.Reason, "ContainerCreating"), startOf(pod).Add(settling)
 		}
@@ -85,7 +85,7 @@ func addContainer(pod *corev1.Pod, s *corev1.ContainerStatus, add func(from time
 	add(from, r)
 }
 
-// startOf is since when a pod is about to start.
+// startOf returns since when a pod has been starting.
 func startOf(pod *corev1.Pod) time.Time {
 	if pod.Status.StartTime != nil {
 		return pod.Status.StartTime.Time

@@ -12,30 +12,29 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Presence is what is known of a live object.
+// Presence is what is known about a live object.
 type Presence int
 
 // Values of Presence.
 const (
-	// Unknown : the member has to be asked.
+	// Unknown means that the member has to be asked.
 	Unknown Presence = iota
-	// Absent : the member was asked and has no such object.
+	// Absent means that the member was asked and has no such object.
 	Absent
-	// Present : the object is at hand.
+	// Present means that the object has been read.
 	Present
-	// Held : the object itself is not at hand, but nothing says that it is not as our
-	// last apply left it.
+	// Held means that the object has not been read, but nothing indicates that it differs from our last apply.
 	Held
 )
 
-// Live is a live object, or that there is none.
+// Live is a live object or its absence.
 type Live struct {
 	Presence Presence
 	// Object is set if and only if Presence is Present.
 	Object *unstructured.Unstructured
 }
 
-// Found returns the Live of an object that was asked for; nil says that there is none.
+// Found returns the Live for the result of a read; nil means that there is no object.
 func Found(obj *unstructured.Unstructured) Live {
 	if obj == nil {
 		return Live{Presence: Absent}
@@ -43,16 +42,16 @@ func Found(obj *unstructured.Unstructured) Live {
 	return Live{Presence: Present, Object: obj}
 }
 
-// recordTrust is for how long a record outweighs an informer that does not have the
-// object: after that the informer is not behind, it missed something, or may not list at all.
+// recordTrust is how long a record outweighs an informer that lacks the object. After that, the informer is not
+// lagging: it missed something, or may not list at all.
 const recordTrust = time.Minute
 
-// Vouches returns for how long a record still outweighs an informer that does not have the object.
+// Vouches returns for how much longer a record outweighs an informer that lacks the object.
 func (r *Record) Vouches(now time.Time) time.Duration { return max(recordTrust-now.Sub(r.At), 0) }
 
-// See weighs what the informer of managed objects says against what we remember.
-// The informer may be behind our own writes, and it knows no objects without our label:
-// what it does not have may still exist. Before it has seen all objects it has none.
+// See weighs what the informer of managed objects shows against the record of our last apply. The informer may lag
+// behind our own writes, and it does not show objects without our label: an object that it lacks may still exist.
+// Before its first sync it shows none.
 func See(seen *unstructured.Unstructured, record *Record, now time.Time) Live {
 	switch {
 	case seen == nil && record != nil && record.Vouches(now) > 0:
@@ -71,31 +70,30 @@ type Action int
 
 // Values of Action.
 const (
-	// Read : ask the member for the object and decide again.
+	// Read means that the object is to be read from the member, and the decision made again.
 	Read Action = iota
-	// Apply : send the object.
+	// Apply means that the object is to be sent.
 	Apply
-	// Skip : the object is as it should be.
+	// Skip means that the object is already as desired.
 	Skip
-	// Wait : the object is being deleted and will be made anew, or is newer than the manifest.
+	// Wait means that the object is being deleted and will be created again, or is newer than the manifest.
 	Wait
-	// Refuse : the object is not ours to change.
+	// Refuse means that the object is not ours to change.
 	Refuse
 )
 
 // Decision is what to do about a manifest, and why.
 type Decision struct {
 	Action Action
-	// Drift says that the object was as it should be and somebody may have changed that.
+	// Drift says that the object was as desired before, and somebody may have changed it.
 	Drift bool
-	// Message is a sentence for Wait and Refuse.
+	// Message is a sentence, for Wait and Refuse.
 	Message string
-	// Older says that what waits is older than what the member has: it tells nobody anything.
+	// Older says that a manifest waits because it is older than the member's object; this is not reported.
 	Older bool
 }
 
-// Decide says what to do about a manifest that has no Problem. The record is nil if the
-// object was not applied by this process.
+// Decide decides about a manifest without a Problem. The record is nil if this process has not applied the object.
 func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) Decision {
 	unchanged := record != nil && record.Manifest == m.Digest
 	switch live.Presence {
@@ -116,7 +114,7 @@ func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) De
 	switch ownerOf(live.Object, work) {
 	case another:
 		if unchanged && record.UID == live.Object.GetUID() {
-			break // it is the one that we applied, and somebody wrote another name on it
+			break // it is the object that we applied, with another Work's name written on it
 		}
 		return Decision{Action: Refuse, Message: anotherMessage(live.Object, work)}
 	case nobody:
@@ -140,7 +138,7 @@ func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) De
 	return Decision{Action: Apply, Drift: unchanged}
 }
 
-// anotherMessage says whose an object is, and what to do.
+// anotherMessage explains whose an object is, and what to do.
 func anotherMessage(live *unstructured.Unstructured, work types.NamespacedName) string {
 	named, _ := WorkOf(live)
 	message := fmt.Sprintf("the object in the member belongs to Work %s; remove it there, or take this one out of the policy that placed it", named)
@@ -151,10 +149,11 @@ func anotherMessage(live *unstructured.Unstructured, work types.NamespacedName) 
 		"remove the annotations %s and %s from the object, and it is taken over", contract.WorkNamespaceAnnotation, contract.WorkNameAnnotation)
 }
 
-// laterMessage says that the journal, which could not be written for a while, is not to undo what the hub said since.
+// laterMessage says that an outdated journal must not undo what the hub has sent since.
 const laterMessage = "the object in the member is of a later generation of its template than the journal has; it is left as it is until the hub was heard"
 
-// isOfLaterTemplate says whether an object was made of a later generation of the template of which another one is.
+// isOfLaterTemplate returns whether a live object was rendered from a later generation of the same template than the
+// desired one.
 func isOfLaterTemplate(live, desired *unstructured.Unstructured) bool {
 	has, wants := live.GetAnnotations(), desired.GetAnnotations()
 	if uid := wants[contract.TemplateUIDAnnotation]; uid == "" || has[contract.TemplateUIDAnnotation] != uid {
@@ -168,7 +167,7 @@ func isOfLaterTemplate(live, desired *unstructured.Unstructured) bool {
 	return err == nil && later > of
 }
 
-// leavingMessage says that an object has to go first, and what holds it.
+// leavingMessage says that an object has to be deleted first, and what holds it.
 func leavingMessage(live *unstructured.Unstructured) string {
 	const message = "the object is being deleted in the member; it is made anew once it is gone"
 	finalizers := live.GetFinalizers()
@@ -178,7 +177,7 @@ func leavingMessage(live *unstructured.Unstructured) string {
 	return message + " (its finalizers hold it: " + strings.Join(finalizers, ", ") + ")"
 }
 
-// bears says whether an object has every label and annotation of another.
+// bears returns whether an object has every label and annotation of another.
 func bears(live, desired *unstructured.Unstructured) bool {
 	return covers(live.GetLabels(), desired.GetLabels()) && covers(live.GetAnnotations(), desired.GetAnnotations())
 }

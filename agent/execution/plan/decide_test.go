@@ -89,7 +89,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The journal could not be written for a while, and the agent starts without the hub: it does not put an older template back.
+// TestTheJournalPutsNoOlderTemplateBack covers a journal that could not be written for a while: an agent that starts
+// on it without the hub must not apply the older template.
 func TestTheJournalPutsNoOlderTemplateBack(t *testing.T) {
 	t.Parallel()
 	m := parse(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","annotations":{"`+
@@ -124,7 +125,7 @@ func TestTheJournalPutsNoOlderTemplateBack(t *testing.T) {
 	}
 }
 
-// What was read is decided on: no second question.
+// TestDecideNeverAsksTwice checks that once the object was read, a decision is made.
 func TestDecideNeverAsksTwice(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -169,7 +170,8 @@ func TestSee(t *testing.T) {
 	}
 }
 
-// An object with the marks of a Work of another cluster says how it is taken over: this member may have had that name before.
+// TestAnObjectOfAnotherClusterSaysHowItIsTakenOver covers an object with the marks of another cluster's Work. The
+// message says how to take it over, since this member may have been registered under that name before.
 func TestAnObjectOfAnotherClusterSaysHowItIsTakenOver(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -1,12 +1,13 @@
-// Package plan decides what to do about one manifest of a Work, and what to tell about
-// all of them. It is pure: objects in, a decision with its reason out.
+// Package plan decides what to do about each manifest of a Work, and what to report about all of them. It is pure:
+// objects in, a decision with its reason out.
 //
 // The life of one manifest:
 //
-//	Parse -> Desired -> See -> Decide --Read---> (look at the member) -> Decide
-//	                                  --Skip---> nothing to ask of the member
+//	Parse -> Desired -> See -> Decide --Read---> (read the object from the member) -> Decide
+//	                                  --Skip---> no request to the member
 //	                                  --Apply--> server-side apply -> NewRecord
-//	                                  --Wait---> the live object is on its way out
+//	                                  --Wait---> the live object is being deleted
 //	                                  --Refuse-> the live object is not ours
-//	Condition sums up the outcomes of all manifests of the Work.
+//
+// Condition aggregates the outcomes of all manifests of the Work.
 package plan

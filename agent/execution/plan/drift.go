@@ -16,20 +16,19 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// Drift is what was put back of an object.
+// Drift is what was corrected in an object.
 type Drift struct {
-	// Fields are the paths that were not as we had set them, sorted and bounded.
+	// Fields are the paths whose values differed from ours, sorted and bounded.
 	Fields []string
-	// ChangedBy are the managers that own them now, sorted.
+	// ChangedBy are the field managers that owned them, sorted.
 	ChangedBy []string
-	// Time is when these changed the object last; zero if that is not known.
+	// Time is when they last changed the object; zero if it is not known.
 	Time time.Time
 }
 
-// Undone compares an object as it was found with what the member returned when it was
-// applied again, both with their managed fields. It says which of the fields that we set
-// had another value, and who had changed them. There is no drift if there are no such
-// fields: what others set beside ours, and what was taken over from them, is theirs.
+// Undone compares an object before and after it was applied again, both with their managed fields. It returns which
+// of the fields that we own had another value, and who had changed them. If there are none there is no drift: fields
+// that others set in addition, and values taken over from the member, are theirs.
 func Undone(found, applied *unstructured.Unstructured) Drift {
 	ours := ownSet(applied)
 	if ours == nil {
@@ -56,9 +55,8 @@ func Undone(found, applied *unstructured.Unstructured) Drift {
 	return drift
 }
 
-// managersOf returns the managers that own some of these fields of an object, and when they
-// changed it last. Who only removed fields owns none; then it is whoever changed the
-// object after us.
+// managersOf returns the managers that own any of these fields of an object, and when they last changed it. A manager
+// that only removed fields owns none; then it is the manager that changed the object most recently after us.
 func managersOf(found *unstructured.Unstructured, changed []fieldpath.Path) ([]string, time.Time) {
 	var names []string
 	var last, ourTime time.Time
@@ -97,7 +95,7 @@ func managersOf(found *unstructured.Unstructured, changed []fieldpath.Path) ([]s
 	return slices.Compact(names), last
 }
 
-// touches says whether a set has a path, or one that it is part of.
+// touches returns whether a set contains a path or a prefix of it.
 func touches(set *fieldpath.Set, path fieldpath.Path) bool {
 	for n := len(path); n > 0; n-- {
 		if set.Has(path[:n]) {
@@ -107,7 +105,7 @@ func touches(set *fieldpath.Set, path fieldpath.Path) bool {
 	return false
 }
 
-// ownSet returns the fields that our applies own; nil if the member does not say.
+// ownSet returns the fields that our applies own; nil if the object has no managed fields of ours.
 func ownSet(obj *unstructured.Unstructured) *fieldpath.Set {
 	var all *fieldpath.Set
 	for _, entry := range managers(obj) {
@@ -130,7 +128,7 @@ func ownSet(obj *unstructured.Unstructured) *fieldpath.Set {
 	return all
 }
 
-// resolve returns what an object has at a path, and whether it has anything there.
+// resolve returns the value of an object at a path, and whether there is one.
 func resolve(at any, path fieldpath.Path) (any, bool) {
 	for _, element := range path {
 		var ok bool
@@ -161,7 +159,7 @@ func step(at any, element fieldpath.PathElement) (any, bool) {
 	return items[i], true
 }
 
-// matches says whether an item of a list is the one that an element of a path means.
+// matches returns whether an item of a list is the one that a path element selects.
 func matches(item any, element fieldpath.PathElement) bool {
 	if element.Value != nil {
 		return value.Equals(value.NewValueInterface(item), *element.Value)

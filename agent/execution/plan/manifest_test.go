@@ -48,7 +48,8 @@ func TestParseRefusesTheSecondOfTwoManifestsAboutOneObject(t *testing.T) {
 	g.Expect(parsed[2].Problem).To(MatchError(ContainSubstring("manifest 0 of the Work is about the same object")))
 }
 
-// What is remembered of an object for one Work must not speak for another.
+// TestTheSameTextInAnotherWorkIsAnotherManifest checks that the record of an object for one Work does not count for
+// another.
 func TestTheSameTextInAnotherWorkIsAnotherManifest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -91,7 +92,8 @@ func TestStrippedLeavesItsArgumentAsItIs(t *testing.T) {
 	g.Expect(obj).To(Equal(before))
 }
 
-// What others add to the list is told later from what the manifest had by these names, also if it had none.
+// TestAServiceAccountSaysWhichSecretsItsManifestHad checks that the annotation records the manifest's names, even if
+// there are none: Retain later tells by it which entries others added.
 func TestAServiceAccountSaysWhichSecretsItsManifestHad(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]any{

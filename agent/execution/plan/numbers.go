@@ -2,7 +2,7 @@ package plan
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// OtherNumbers returns an object of which each number is one more, but for those of its metadata.
+// OtherNumbers returns a copy of an object with each number increased by one, except in its metadata.
 func OtherNumbers(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	for key, value := range out.Object {

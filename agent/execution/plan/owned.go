@@ -11,13 +11,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// brief begins the name of the one manager that an object has after Slim.
+// brief is the prefix of the only field manager that an object has after Slim.
 const brief = "owned:"
 
-// Owned is the digest of what the member says that our applies own of an object; zero if
-// it does not say. It is another one as soon as anybody changes or removes a field that we
-// set, and stays the same whatever others do to the rest: that tells drift from the
-// business of the member, whatever counts as its generation.
+// Owned is the digest of the fields that our applies own; zero if the object does not tell. It changes as soon as
+// anybody changes or removes a field that we set, and not with anything else: that tells drift from the member's own
+// changes, whatever counts towards its generation.
 func Owned(obj *unstructured.Unstructured) Digest {
 	var ours []any
 	for _, entry := range managers(obj) {
@@ -28,8 +27,8 @@ func Owned(obj *unstructured.Unstructured) Digest {
 				return digest
 			}
 		}
-		if isOurApply(entry) { // more than one, if the template came in more than one version
-			// The time is that of our last change, so that who applies in our name is known.
+		if isOurApply(entry) { // more than one, if the template was sent in several API versions
+			// The time is that of our last change, which reveals an apply by somebody else under our name.
 			ours = append(ours, entry["time"], entry["fieldsV1"])
 		}
 	}
@@ -39,8 +38,8 @@ func Owned(obj *unstructured.Unstructured) Digest {
 	return digestOfJSON(ours)
 }
 
-// Slim strips from an object of the member, in place, what nobody reads, and keeps of who
-// set which field only what Owned needs. It may be called again.
+// Slim removes, in place, parts of a member's object that are not used, and reduces its managed fields to what Owned
+// needs. It may be called repeatedly.
 func Slim(obj *unstructured.Unstructured) {
 	owned := Owned(obj)
 	metadata, ok := obj.Object["metadata"].(map[string]any)
@@ -56,7 +55,7 @@ func Slim(obj *unstructured.Unstructured) {
 	}
 }
 
-// managers returns the entries of who set which field, as they are.
+// managers returns the entries of managedFields.
 func managers(obj *unstructured.Unstructured) []map[string]any {
 	metadata, _ := obj.Object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
@@ -69,7 +68,7 @@ func managers(obj *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// isOurApply says whether an entry is that of our applies.
+// isOurApply returns whether an entry is that of our applies.
 func isOurApply(entry map[string]any) bool {
 	subresource, _ := entry["subresource"].(string)
 	return entry["manager"] == contract.FieldManagerAgent &&

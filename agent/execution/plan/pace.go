@@ -3,26 +3,25 @@ package plan
 import "time"
 
 const (
-	// freely is how often an object is put back at once.
+	// freely is how many times an object is corrected immediately.
 	freely = 5
-	// firstPause is the pause after that; it doubles up to lastPause.
+	// firstPause is the delay after that; it doubles up to lastPause.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 30 * time.Second
-	// calm is how long an object must be left alone to be put back at once again. It is
-	// more than the longest pause.
+	// calm is how long an object must be left alone before it is corrected immediately again. It exceeds the longest
+	// delay.
 	calm = 2 * lastPause
 )
 
-// Pace slows down what is sent again and again although nothing new is asked for: somebody
-// in the member changes it back, and would do so for ever, as fast as we are. Its zero
-// value is that of an object that was not sent yet.
+// Pace throttles repeated applies of the same manifest: somebody in the member reverts them, and would do so for
+// ever, as fast as we apply. Its zero value is that of an object that was not sent yet.
 type Pace struct {
 	manifest Digest
 	times    int
 	last     time.Time
 }
 
-// Due returns how long to wait before a manifest is sent; 0 is not at all.
+// Due returns how long to wait before a manifest is sent; 0 means not at all.
 func (p Pace) Due(manifest Digest, now time.Time) time.Duration {
 	if manifest != p.manifest || p.times < freely {
 		return 0
@@ -34,7 +33,7 @@ func (p Pace) Due(manifest Digest, now time.Time) time.Duration {
 	return max(0, p.last.Add(min(pause, lastPause)).Sub(now))
 }
 
-// Sent notes that a manifest was sent and changed the object.
+// Sent records that a manifest was sent and changed the object.
 func (p Pace) Sent(manifest Digest, now time.Time) Pace {
 	if manifest != p.manifest || now.Sub(p.last) > calm {
 		return Pace{manifest: manifest, times: 1, last: now}

@@ -18,24 +18,24 @@ type Digest [sha256.Size]byte
 // DigestOf returns the digest of a text.
 func DigestOf(text []byte) Digest { return sha256.Sum256(text) }
 
-// Record is what is remembered of one object after it was applied, or found to be as
-// it should be. While it still describes the member, nothing is asked of it.
+// Record is what is remembered of an object after it was applied, or found to be as desired. While it still describes
+// the member's object, no request is needed.
 type Record struct {
-	// Manifest is the digest of the manifest that was applied.
+	// Manifest is the digest of the applied manifest.
 	Manifest Digest
 	// UID and ResourceVersion are those of the object.
 	UID             types.UID
 	ResourceVersion string
-	// Content is the object's Content, Marks its Marks.
+	// Content and Marks are the object's digests of that name.
 	Content Digest
 	Marks   Digest
-	// Owned is what the member says that we own of it; zero if it does not say.
+	// Owned is the digest of the fields that we own; zero if the object does not tell.
 	Owned Digest
 	// At is when the record was made.
 	At time.Time
 }
 
-// NewRecord describes an object as the member returned it.
+// NewRecord returns the record of an object as the member returned it.
 func NewRecord(manifest Digest, live *unstructured.Unstructured, now time.Time) Record {
 	return Record{
 		Manifest:        manifest,
@@ -48,22 +48,21 @@ func NewRecord(manifest Digest, live *unstructured.Unstructured, now time.Time) 
 	}
 }
 
-// Describes says whether what we set on an object is as it was when the record was made,
-// and the object is there to stay.
+// Describes returns whether what we set on an object is unchanged since the record was made, and the object is not
+// being deleted.
 func (r Record) Describes(live *unstructured.Unstructured) bool {
 	return r.UID == live.GetUID() && live.GetDeletionTimestamp() == nil &&
 		(r.keeps(live) || r.Content == Content(live) && r.Marks == Marks(live))
 }
 
-// keeps says whether the member says that nobody changed what we own of an object.
+// keeps returns whether the managed fields prove that nobody changed what we own.
 func (r Record) keeps(live *unstructured.Unstructured) bool {
 	return r.Owned != (Digest{}) && r.Owned == Owned(live)
 }
 
-// Content is the digest of what of an object is neither metadata nor status. The
-// generation counts just that, where a kind has one; ConfigMaps, Services and some
-// others have none, and of those the content itself is taken. Where a custom kind has no
-// subresource for its status, the generation counts that too: then Owned tells.
+// Content is the digest of an object without metadata and status. Where a kind has a generation, that stands for it;
+// ConfigMaps, Services and some others have none, so their content is hashed. Where a custom kind has no status
+// subresource, status changes count towards the generation too; then Owned tells them apart.
 func Content(obj *unstructured.Unstructured) Digest {
 	if generation := obj.GetGeneration(); generation != 0 {
 		return DigestOf(binary.BigEndian.AppendUint64(nil, uint64(generation)))
@@ -79,8 +78,8 @@ func Content(obj *unstructured.Unstructured) Digest {
 	return digestOfJSON(content)
 }
 
-// Marks is the digest of an object's labels and annotations. What kubectl notes for itself
-// does not count: an answer of the member has it, the cache has not.
+// Marks is the digest of an object's labels and annotations. kubectl's annotation is ignored: the member's answers
+// contain it, the cache does not.
 func Marks(obj *unstructured.Unstructured) Digest {
 	metadata, _ := obj.Object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -91,10 +90,10 @@ func Marks(obj *unstructured.Unstructured) Digest {
 	return digestOfJSON([]any{metadata["labels"], annotations})
 }
 
-// digestOfJSON returns the digest of a value made of what JSON knows.
+// digestOfJSON returns the digest of a JSON value.
 func digestOfJSON(value any) Digest {
 	text, err := json.Marshal(value)
-	if err != nil { // not JSON: nothing is equal to it, so nothing is skipped
+	if err != nil { // not JSON: nothing equals the zero digest, so nothing is skipped
 		return Digest{}
 	}
 	return DigestOf(text)

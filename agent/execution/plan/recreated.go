@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// MarkRecreated has an object that is to be sent say for which manifest it is made anew.
+// MarkRecreated records on an object that is to be sent for which manifest it is created again.
 func MarkRecreated(desired *unstructured.Unstructured, manifest Digest) {
 	annotations := desired.GetAnnotations()
 	if annotations == nil {
@@ -18,7 +18,7 @@ func MarkRecreated(desired *unstructured.Unstructured, manifest Digest) {
 	desired.SetAnnotations(annotations)
 }
 
-// IsRecreated says whether an object of the member was made anew for a manifest.
+// IsRecreated returns whether a live object was created again for a manifest.
 func IsRecreated(live *unstructured.Unstructured, manifest Digest) bool {
 	return live.GetAnnotations()[contract.RecreatedForAnnotation] == hex.EncodeToString(manifest[:])
 }

@@ -12,13 +12,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// TakeOver returns the managed fields of an object after what another system's agent owns was
-// given to this one; nothing if there is nothing to give. Without it a field that the other
-// agent set would stay for ever once the template drops it: the API server would keep it for an
-// owner that is gone.
+// TakeOver returns the managed fields of an object after the fields of another system's agent were transferred to
+// this one; nil if there are none. Without the transfer, a field that the other agent set would stay for ever once
+// the template drops it: the API server would keep it for an owner that is gone.
 //
-// It is for an object that this agent has applied. What is handed over goes with the next
-// apply that does not set it.
+// It is for an object that this agent has applied. Transferred fields disappear with the next apply that does not set
+// them.
 func TakeOver(obj *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, error) {
 	entries := obj.GetManagedFields()
 	kubeFed := obj.GetLabels()[kubeFedLabel] != ""
@@ -51,12 +50,11 @@ func TakeOver(obj *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, erro
 	return slices.DeleteFunc(entries, former), nil
 }
 
-// kubeFedLabel is on what KubeFed sends.
+// kubeFedLabel is on objects that KubeFed manages.
 const kubeFedLabel = "kubefed.io/managed"
 
-// isFormer says whether a field manager is of another system that a member can come from: of
-// Karmada its agent, or its hub, which writes into members in push mode; of KubeFed its only
-// program, one of whose names others have too.
+// isFormer returns whether a field manager belongs to another system that a member may come from: Karmada's agent, or
+// its hub, which writes to members in push mode; or KubeFed's only program, one of whose names is not unique.
 func isFormer(manager string, kubeFed bool) bool {
 	switch manager {
 	case "karmada-agent", "karmada-controller-manager", "hyperfed":

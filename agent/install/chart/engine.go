@@ -9,17 +9,17 @@ import (
 	"text/template/parse"
 )
 
-// maxDepth is how deep templates may include one another.
+// maxDepth bounds how deep templates may include one another.
 const maxDepth = 20
 
 // engine executes parsed templates.
 type engine struct {
 	trees     map[string]*parse.Tree
-	functions map[string]any // names that the parser knows
+	functions map[string]any // by the names that the parser knows
 	depth     int
 }
 
-// variable is one of a template, such as $name.
+// variable is a template variable, such as $name.
 type variable struct {
 	name  string
 	value any
@@ -32,7 +32,7 @@ type frame struct {
 	out       strings.Builder
 }
 
-// execute renders the template of a name.
+// execute renders the template with this name.
 func (e *engine) execute(name string, dot any) (string, error) {
 	tree := e.trees[name]
 	if tree == nil || tree.Root == nil {
@@ -49,7 +49,7 @@ func (e *engine) execute(name string, dot any) (string, error) {
 	return f.out.String(), nil
 }
 
-// walk executes a node. Variables that it declares are gone afterwards where it is a block.
+// walk executes a node. Variables that a block declares are dropped at its end.
 func (f *frame) walk(dot any, node parse.Node) error {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -81,7 +81,7 @@ func (f *frame) walk(dot any, node parse.Node) error {
 	}
 }
 
-// branch executes one of the lists of an if or a with.
+// branch executes one of the two lists of an if or a with.
 func (f *frame) branch(dot any, n *parse.BranchNode, moves bool) error {
 	defer f.forget(len(f.variables))
 	value, err := f.pipe(dot, n.Pipe)
@@ -141,7 +141,7 @@ func (f *frame) loop(dot any, n *parse.RangeNode) error {
 	return nil
 }
 
-// forget drops the variables that were declared since there were so many.
+// forget drops the variables declared since there were count of them.
 func (f *frame) forget(count int) { f.variables = f.variables[:count] }
 
 // pipe evaluates a pipeline, and declares or sets its variable.
@@ -160,7 +160,7 @@ func (f *frame) pipe(dot any, pipe *parse.PipeNode) (any, error) {
 	return value, nil
 }
 
-// find returns the variable of a name that was declared last.
+// find returns the innermost variable with this name.
 func (f *frame) find(name string) *variable {
 	for i := range slices.Backward(f.variables) {
 		if f.variables[i].name == name {
@@ -170,7 +170,7 @@ func (f *frame) find(name string) *variable {
 	return nil
 }
 
-// commands evaluates the commands of a pipeline; each gets what the one before it returned as its last argument.
+// commands evaluates the commands of a pipeline; each gets the previous result as its last argument.
 func (f *frame) commands(dot any, pipe *parse.PipeNode) (any, error) {
 	var value any
 	for i, command := range pipe.Cmds {
@@ -186,7 +186,7 @@ func (f *frame) commands(dot any, pipe *parse.PipeNode) (any, error) {
 	return value, nil
 }
 
-// command calls a function, or evaluates what is none.
+// command calls a function, or evaluates an operand.
 func (f *frame) command(dot any, args []parse.Node, last []any) (any, error) {
 	name, isCall := args[0].(*parse.IdentifierNode)
 	if !isCall {
@@ -202,7 +202,7 @@ func (f *frame) command(dot any, args []parse.Node, last []any) (any, error) {
 			return nil, err
 		}
 		values = append(values, value)
-		// The rest of these two is not evaluated once they are decided.
+		// `and` and `or` evaluate no more arguments once the result is known.
 		if len(last) == 0 && (name.Ident == "and" && !isTrue(value) || name.Ident == "or" && isTrue(value)) {
 			return value, nil
 		}
@@ -257,7 +257,7 @@ func (f *frame) value(dot any, node parse.Node) (any, error) {
 	}
 }
 
-// field follows names through maps.
+// field looks names up through nested maps.
 func field(value any, names []string, node parse.Node) (any, error) {
 	for _, name := range names {
 		m, isMap := value.(map[string]any)

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// RefusedError says what values the chart refuses, in its words.
+// RefusedError reports values that the chart refuses, in the chart's words.
 type RefusedError struct{ message string }
 
 // Error implements error.
 func (e *RefusedError) Error() string { return e.message }
 
-// function is one that templates may call, with so many arguments; without a number any.
+// function is a template function with a fixed number of arguments; 0 accepts any number.
 type function struct {
 	arguments int
 	of        func(args []any) (any, error)
@@ -30,14 +30,14 @@ func (f function) call(name string, args []any) (any, error) {
 	return f.of(args)
 }
 
-// functions are those that templates may call, beside include, as Helm has them.
+// functions returns the functions that templates may call, besides include, as Helm defines them.
 func functions() map[string]function {
 	pure := func(arguments int, of func(a []any) any) function {
 		return function{arguments: arguments, of: func(a []any) (any, error) { return of(a), nil }}
 	}
 	return map[string]function{
-		"and":       pure(0, func(a []any) any { return a[len(a)-1] }), // the others were true
-		"or":        pure(0, func(a []any) any { return a[len(a)-1] }), // the others were not
+		"and":       pure(0, func(a []any) any { return a[len(a)-1] }), // all others were true
+		"or":        pure(0, func(a []any) any { return a[len(a)-1] }), // all others were false
 		"not":       pure(1, func(a []any) any { return !isTrue(a[0]) }),
 		"eq":        pure(2, func(a []any) any { return reflect.DeepEqual(a[0], a[1]) }),
 		"ne":        pure(2, func(a []any) any { return !reflect.DeepEqual(a[0], a[1]) }),
@@ -88,7 +88,7 @@ func nindent(a []any) (any, error) {
 	return "\n" + before + strings.ReplaceAll(text(a[1]), "\n", "\n"+before), nil
 }
 
-// splitn splits a text and calls the parts _0, _1 and so on.
+// splitn splits a text into the parts _0, _1 and so on.
 func splitn(a []any) (any, error) {
 	count, isInt := a[1].(int)
 	if !isInt {
@@ -109,7 +109,7 @@ func toYAML(a []any) (any, error) {
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
-// text is how a value looks in what is rendered.
+// text formats a value for the rendered output.
 func text(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -121,7 +121,7 @@ func text(value any) string {
 	}
 }
 
-// isTrue says whether a value is one that an if takes.
+// isTrue returns whether a value counts as true in a condition.
 func isTrue(value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -1,3 +1,3 @@
-// Package manifest says what an agent consists of that runs in its member: what the Helm chart in manifests/charts/agent
-// makes of the options of `agent join`. It only thinks.
+// Package manifest renders the objects of an agent that runs in its member: what the Helm chart in
+// manifests/charts/agent makes of the options of `agent join`. It is pure.
 package manifest

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/common/version"
 )
 
-// objectsOf returns what options make.
+// objectsOf returns the objects that Options produce.
 func objectsOf(t *testing.T, o Options) []*unstructured.Unstructured {
 	t.Helper()
 	out, err := Objects(o)
@@ -153,7 +153,7 @@ func TestTheRightsOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatIsConfinedCannotChangeItsOwnDeployment has namespaces among which is that of the agent.
+// TestAnAgentThatIsConfinedCannotChangeItsOwnDeployment confines the agent to namespaces that include its own.
 func TestAnAgentThatIsConfinedCannotChangeItsOwnDeployment(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -263,7 +263,8 @@ func TestAnAgentThatHasJoinedHasItsStateAndNoToken(t *testing.T) {
 	g.Expect(pod.Containers[0].Args).NotTo(ContainElement("--token-file"))
 }
 
-// Whoever configures webhooks on the hub must not have a confined agent call addresses.
+// TestAnAgentOfSomeKindsCallsNoWebhooks checks that those who configure interpreter webhooks on the hub cannot make a
+// confined agent call addresses.
 func TestAnAgentOfSomeKindsCallsNoWebhooks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -318,8 +319,8 @@ func TestThePriorityOfThePod(t *testing.T) {
 	g.Expect(deployment(t, Options{PriorityClass: new("")}).Spec.Template.Spec.PriorityClassName).To(BeEmpty())
 }
 
-// An agent that acts as accounts may act as no others, and one that has no other business in the
-// member writes nothing by itself.
+// TestAnAgentMayActAsTheAccountsOfOneName checks that an agent that impersonates accounts may impersonate only those
+// of that name, and that one without other rights in the member writes nothing as itself.
 func TestAnAgentMayActAsTheAccountsOfOneName(t *testing.T) {
 	t.Parallel()
 	impersonate := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"tenant"}, Verbs: []string{"impersonate"}}

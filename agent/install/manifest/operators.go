@@ -8,22 +8,23 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Operators say what operators of the hub may do in the member. They were checked before.
+// Operators say what operators of the hub may do in the member. They have been validated.
 type Operators struct {
-	// Who are each user:NAME or group:NAME of the hub; none is nobody.
+	// Who are entries user:NAME or group:NAME of the hub; empty admits nobody.
 	Who []string
-	// May is what they may do beside reading, In the namespaces where, APIGroups those of which they may see objects
-	// beside the groups of Kubernetes.
+	// May are the permissions beyond reading, In the namespaces, and APIGroups the API groups that operators may read
+	// besides those of Kubernetes.
 	May, In, APIGroups []string
-	// Identity says who they are in the member; empty is the chart's default.
+	// Identity is how operators are named in the member; empty is the chart's default.
 	Identity string
-	// Legacy is for a member whose API server has no constrained impersonation.
+	// Legacy is for a member whose API server does not support constrained impersonation.
 	Legacy bool
-	// Said says that the owner says so now. What only stays as it was found may be what somebody else put there.
+	// Said says that the owner has just said so. Rules that were merely found in the member may have been put there
+	// by somebody else.
 	Said bool
 }
 
-// values are those of the chart.
+// values returns the chart's values.
 func (o Operators) values() map[string]any {
 	out := map[string]any{
 		"who": list(o.Who), "may": list(o.May), "in": list(o.In), "apiGroups": list(o.APIGroups), "legacyImpersonation": o.Legacy,
@@ -34,8 +35,9 @@ func (o Operators) values() map[string]any {
 	return out
 }
 
-// OperatorObjects returns what lets operators into a member, in the order in which to apply it, and the namespace of the
-// agent, which an agent that runs as a process may have no other need of. Nothing else of an agent is among it.
+// OperatorObjects returns the objects that admit operators to a member, in the order in which to apply them, and the
+// agent's namespace, which may not exist yet if the agent runs as a process. No other objects of an agent are
+// included.
 func OperatorObjects(o Operators) ([]*unstructured.Unstructured, error) {
 	all, err := Objects(Options{Operators: o})
 	if err != nil {
@@ -50,7 +52,7 @@ func OperatorObjects(o Operators) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// IsOfOperators says whether an object of an agent, by its name, is there to let operators in.
+// IsOfOperators returns whether a name is that of an object of the agent that admits operators.
 func IsOfOperators(name string) bool {
 	return name == contract.ConnectName || strings.HasPrefix(name, contract.ConnectName+"-")
 }

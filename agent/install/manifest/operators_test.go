@@ -30,7 +30,7 @@ func operatorRules(t *testing.T, o manifest.Operators) map[string][]rbacv1.Polic
 	return out
 }
 
-// allows says whether rules allow a verb on a resource.
+// allows returns whether rules allow a verb on a resource.
 func allows(rules []rbacv1.PolicyRule, verb, group, resource, name string) bool {
 	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
 		return slices.Contains(r.Verbs, verb) && slices.Contains(r.APIGroups, group) && (slices.Contains(r.Resources, resource) || slices.Contains(r.Resources, "*")) &&

@@ -15,36 +15,37 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// Version of the format. A file of another version is not read.
+// Version is the version of the file format. Files of any other version are not read.
 const Version = 1
 
 const (
 	magic  = "fairlead-journal"
 	plain  = "plain"
 	sealed = "aes-256-gcm"
-	// keyWord stands before the fingerprint of the key, at the end of the first line of what is sealed. Versions that do not know it read over it.
+	// keyWord precedes the key's fingerprint at the end of the header of a sealed file. Agents that do not know it
+	// ignore it.
 	keyWord = " key="
-	// fingerprintBytes is how long that is.
+	// fingerprintBytes is the length of the fingerprint in bytes.
 	fingerprintBytes = 4
 )
 
 // Reasons why a file cannot be used.
 var (
-	// ErrForeign : the file is none of ours, or of a version that this agent does not know.
+	// ErrForeign means that the file is not the journal's, or has a version that this agent does not know.
 	ErrForeign = errors.New("it is no journal of this version")
-	// ErrTorn : the file was not written to its end, or was changed since.
+	// ErrTorn means that the file was not written completely, or was changed since.
 	ErrTorn = errors.New("it is torn: its checksum does not match")
-	// ErrKey : the file is sealed with a key that we do not have.
+	// ErrKey means that the file is sealed with another key than the agent's.
 	ErrKey = errors.New("it is sealed with another key")
-	// ErrUnsealed : the file is not sealed although there is a key, so anybody who can write
-	// to the disk may have made it.
+	// ErrUnsealed means that the file is not sealed although the agent has a key, so anybody who can write to the
+	// disk may have made it.
 	ErrUnsealed = errors.New("it is not sealed, and this agent has a key: whoever can write to the disk may have made it")
 )
 
-// Key seals what is kept; nil seals nothing.
+// Key seals the files; a nil Key leaves them in plain text.
 type Key []byte
 
-// KeyOf makes a key of a secret; an empty secret is no key.
+// KeyOf derives a key from a secret; it is nil for an empty secret.
 func KeyOf(secret []byte) Key {
 	if len(bytes.TrimSpace(secret)) == 0 {
 		return nil
@@ -52,19 +53,20 @@ func KeyOf(secret []byte) Key {
 	return NewKey(secret)
 }
 
-// NewKey makes a key of a secret of any length.
+// NewKey derives a key from a secret of any length.
 func NewKey(secret []byte) Key {
 	sum := sha256.Sum256(append([]byte(magic+"\n"), bytes.TrimSpace(secret)...))
 	return sum[:]
 }
 
-// Fingerprint tells keys apart for people: it is in the first line of what is sealed, and says nothing of the secret.
+// Fingerprint tells keys apart for people. It is in the header of sealed files, and reveals nothing about the secret.
 func (k Key) Fingerprint() string {
 	sum := sha256.Sum256(append([]byte(magic+" fingerprint\n"), k...))
 	return hex.EncodeToString(sum[:fingerprintBytes])
 }
 
-// otherKey is an ErrKey that says which key the file asks for, as far as its first line does: versions before wrote no fingerprint.
+// otherKey returns an ErrKey that names the fingerprint of the key that the file needs, if its header has one: older
+// agents wrote none.
 func otherKey(line string, key Key) error {
 	given := "there is none"
 	if key != nil {
@@ -81,20 +83,20 @@ func otherKey(line string, key Key) error {
 type Member struct {
 	// Cluster is the name of the member on the hub.
 	Cluster string `json:"cluster"`
-	// Namespace is where its Works are.
+	// Namespace is the execution namespace, where its Works are.
 	Namespace string `json:"namespace"`
 }
 
-// Record is the journal's entry for one Work.
+// Record is the journal's content for one Work.
 type Record struct {
-	// Work is the Work as it was last seen.
+	// Work is the Work as last seen.
 	Work *workv1alpha1.Work `json:"work"`
-	// Absent says that the hub did not have it any more when it was last heard, and that
-	// it never said to delete it.
+	// Absent says that the hub had no such Work when it was last read, although it never asked for the Work's
+	// deletion.
 	Absent bool `json:"absent,omitempty"`
 }
 
-// Encode returns the text of the file of a name.
+// Encode returns the content of the file with this name.
 func Encode(name string, value any, key Key) ([]byte, error) {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -112,7 +114,7 @@ func Encode(name string, value any, key Key) ([]byte, error) {
 	return append([]byte(line), content...), nil
 }
 
-// Decode reads the text of the file of a name. With a key it reads only what is sealed with it.
+// Decode decodes the content of the file with this name. With a key it accepts only files sealed with that key.
 func Decode(name string, text []byte, key Key, value any) error {
 	line, content, ok := bytes.Cut(text, []byte("\n"))
 	if !ok {

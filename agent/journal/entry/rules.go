@@ -6,19 +6,19 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// Rules are the customizations of the interpreter that the hub sent last.
+// Rules are the interpreter customizations that the hub last sent.
 type Rules struct {
 	// Customizations and Webhooks are sorted by name.
 	Customizations []configv1alpha1.ResourceInterpreterCustomization        `json:"customizations,omitempty"`
 	Webhooks       []configv1alpha1.ResourceInterpreterWebhookConfiguration `json:"webhooks,omitempty"`
-	// Unasked says that the hub was not asked for webhooks.
+	// Unasked says that the agent did not ask the hub for webhooks.
 	Unasked bool `json:"unasked,omitempty"`
-	// Refused says that the hub did not let the agent read some of them, or has no such kind.
+	// Refused says that the hub did not let the agent read some of them, or does not serve the kind.
 	Refused bool `json:"refused,omitempty"`
 }
 
-// SlimRules returns what the journal keeps of rules: what they say, and of which object and generation they are. The hub's own word on them,
-// which changes more often, is not kept.
+// SlimRules returns what the journal stores of customizations: their specs, names, UIDs and generations. Their status
+// is left out, since it changes more often and the agent does not use it.
 func SlimRules(r Rules) Rules {
 	out := Rules{Unasked: r.Unasked, Refused: r.Refused}
 	for _, c := range r.Customizations {

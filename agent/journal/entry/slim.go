@@ -7,8 +7,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Slim returns what the journal keeps of a Work: what it asks for, and which of it was
-// told. How its objects fared is for the member to say anew.
+// Slim returns what the journal stores of a Work: its spec, and the conditions that record what was reported. The
+// status of its objects is left out, since the agent reads that from the member again.
 func Slim(work *workv1alpha1.Work) *workv1alpha1.Work {
 	return &workv1alpha1.Work{
 		ObjectMeta: metav1.ObjectMeta{
@@ -27,8 +27,8 @@ func Slim(work *workv1alpha1.Work) *workv1alpha1.Work {
 	}
 }
 
-// Annotations returns those by which the agent judges a Work: of which binding it is, and
-// what the hub and its operators said of its deletion.
+// Annotations returns the annotations that the agent evaluates: which binding the Work belongs to, and what the hub
+// and its operators said about its deletion.
 func Annotations(work *workv1alpha1.Work) map[string]string {
 	out := map[string]string{}
 	for _, key := range []string{

@@ -10,11 +10,11 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// NoConnectionError is why a request was not sent: the host did not accept the connection in time, or closed it before TLS was agreed on, as one
-// does that is too busy.
+// NoConnectionError says that a request was not sent: the host did not accept the connection in time, or closed it
+// before the TLS handshake, as a host does that is too busy.
 //
-// It is neither a timeout nor the end of a connection to those who ask: clients of Kubernetes take these, in a watch, for one that has ended well,
-// and list everything anew though the watch could go on.
+// It satisfies neither timeout nor connection-closed checks: clients of Kubernetes take those, in a watch, for a
+// regular end, and list everything again although the watch could resume.
 type NoConnectionError struct {
 	// Host is the host that could not be connected to.
 	Host string
@@ -30,8 +30,9 @@ func (e *NoConnectionError) Error() string {
 	return fmt.Sprintf("connecting to %s: %v", e.Host, e.Err)
 }
 
-// Unconnected says whether a request certainly was not sent: it had no connection, for whatever reason. Where a proxy stands between, that is
-// all there is to see: net/http gives what a proxy answers to CONNECT as a text without a type.
+// Unconnected returns whether a request was certainly not sent, because it had no connection, for whatever reason.
+// With a proxy in between there is no other way to tell: net/http reports the proxy's answer to CONNECT as an untyped
+// error.
 func Unconnected(err error) bool {
 	_, isNoConnection := errors.AsType[*NoConnectionError](err)
 	_, isUnsent := errors.AsType[*unsentError](err)
@@ -47,14 +48,14 @@ type unsentError struct {
 // Error implements error.
 func (e *unsentError) Error() string {
 	if _, ok := errors.AsType[*net.OpError](e.err); ok {
-		return e.err.Error() // it names the host
+		return e.err.Error() // the error names the host
 	}
 	return fmt.Sprintf("connecting to %s: %v", e.host, e.err)
 }
 
 func (e *unsentError) Unwrap() error { return e.err }
 
-// unconnected returns an error of a request that had no connection as it is to be told.
+// unconnected wraps the error of a request that had no connection.
 func unconnected(host string, err error) error {
 	if hasClosed(err) || utilnet.IsTimeout(err) {
 		return &NoConnectionError{Host: host, Err: err}

@@ -15,7 +15,8 @@ import (
 	"fairlead.dev/agent/registration/dial"
 )
 
-// A client of Kubernetes whose watch meets the end of a connection, or a timeout, takes it for a watch that has ended, and lists anew.
+// TestAHostThatDoesNotGreetIsNoEndOfAWatch checks that a failed handshake is not reported as EOF or a timeout:
+// client-go takes these for the regular end of a watch, and lists anew.
 func TestAHostThatDoesNotGreetIsNoEndOfAWatch(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

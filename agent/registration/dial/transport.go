@@ -10,9 +10,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// InTurn returns a transport, on top of one of net/http, whose requests to one host get their connections one after the other. Where a connection
-// cannot be opened, all requests that have waited for it fail with it, rather than that each tries for itself and as long. It may be used
-// concurrently.
+// InTurn returns a transport, on top of one of net/http, that opens connections to the same host one at a time. If a
+// connection cannot be opened, all requests that waited for it fail with it, rather than each trying again for just
+// as long. It is safe for concurrent use.
 func InTurn(next http.RoundTripper) http.RoundTripper {
 	return &transport{next: next, opening: map[string]*opening{}}
 }
@@ -22,14 +22,14 @@ type transport struct {
 	next http.RoundTripper
 
 	mu sync.Mutex
-	// opening has, by host, the request that gets its connection.
+	// opening maps a host to the request that is opening a connection.
 	opening map[string]*opening
 }
 
-// opening is a request from when it asks for a connection until it has one.
+// opening is a request that is opening a connection.
 type opening struct {
 	done chan struct{}
-	// err is why there is no connection, for everybody who waits for one. It is read after done was closed.
+	// err is why there is no connection, for all requests that wait. It may be read after done is closed.
 	err error
 }
 
@@ -39,7 +39,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	own, err := t.turn(ctx, host)
 	if err != nil {
 		if request.Body != nil {
-			_ = request.Body.Close() // as who makes requests may expect of every transport
+			_ = request.Body.Close() // the contract of RoundTripper
 		}
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			if own != nil {
 				return
 			}
-			// The transport tries again, since the connection that it got was ending. If another request fails to open one, this one
-			// tries for itself: nobody waits twice for a host that is silent.
+			// The transport retries, since the connection that it got was closing. If another request fails to
+			// connect meanwhile, this one tries by itself: nobody waits twice for a silent host.
 			own, _ = t.turn(ctx, host)
 		},
 		GotConn: func(httptrace.GotConnInfo) {
@@ -70,12 +70,12 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		err = unconnected(host, err)
 	}
 	if err != nil && asked && ctx.Err() == nil {
-		end(err) // of no meaning to others once there was a connection
+		end(err) // meaningless for others once there was a connection
 	}
 	return response, err //nolint:wrapcheck // It stands for the transport.
 }
 
-// turn returns when the request may ask for its connection; an error says that there is none.
+// turn blocks until the request may open its connection; an error says that there is none.
 func (t *transport) turn(ctx context.Context, host string) (*opening, error) {
 	for {
 		t.mu.Lock()
@@ -98,7 +98,7 @@ func (t *transport) turn(ctx context.Context, host string) (*opening, error) {
 	}
 }
 
-// end lets the next request have its turn.
+// end lets the next request connect.
 func (t *transport) end(host string, own *opening, err error) {
 	t.mu.Lock()
 	delete(t.opening, host)
@@ -107,5 +107,5 @@ func (t *transport) end(host string, own *opening, err error) {
 	close(own.done)
 }
 
-// CloseIdleConnections closes what no request uses.
+// CloseIdleConnections closes the idle connections of the transport below.
 func (t *transport) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(t.next) }

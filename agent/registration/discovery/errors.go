@@ -2,23 +2,23 @@ package discovery
 
 import "errors"
 
-// What can be wrong with the flags and with a hub. The errors of this package are one
-// of them with what to do added, for errors.Is.
+// Kinds of errors about the flags and the hub, for errors.Is. The errors of this package wrap one of them and add
+// what to do.
 var (
-	// ErrAddress : the address is not HOST:PORT.
+	// ErrAddress means that the address is not HOST:PORT.
 	ErrAddress = errors.New("the address of the hub is malformed")
-	// ErrToken : the token is not one.
+	// ErrToken means that the token is malformed.
 	ErrToken = errors.New("the join token is malformed")
-	// ErrCAHash : a hash is not one, or there is none.
+	// ErrCAHash means that a hash is malformed, or there is none.
 	ErrCAHash = errors.New("the hash of the hub's certificate authority is missing or malformed")
-	// ErrClusterName : no cluster can have that name.
+	// ErrClusterName means that the name is not valid for a cluster.
 	ErrClusterName = errors.New("the name of the cluster is not valid")
-	// ErrNotAHub : what answers is no hub.
+	// ErrNotAHub means that the server is not a hub.
 	ErrNotAHub = errors.New("this is not a hub")
-	// ErrCAMismatch : the hub is another one than that of the hash.
+	// ErrCAMismatch means that the hub is not the one that the hash belongs to.
 	ErrCAMismatch = errors.New("the hub is not the one that the join command came from")
-	// ErrTokenUnknown : the hub does not know the token, or no longer.
+	// ErrTokenUnknown means that the hub does not know the token, or no longer.
 	ErrTokenUnknown = errors.New("the hub does not know the join token, or no longer")
-	// ErrTokenSecret : the id of the token is known, but its secret is another one.
+	// ErrTokenSecret means that the token's id is known, but its secret is wrong.
 	ErrTokenSecret = errors.New("the join token is wrong after its dot")
 )

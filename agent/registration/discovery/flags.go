@@ -11,40 +11,39 @@ import (
 	"fairlead.dev/common/bootstrap"
 )
 
-// Flags are the parameters of a join as somebody typed them.
+// Flags are the parameters of a join as they were typed.
 type Flags struct {
-	// Hub is HOST:PORT; of several hubs of one API, all of them with commas between.
+	// Hub is HOST:PORT; for several hubs of one API, all of them separated by commas.
 	Hub string
 	// Token is ID.SECRET.
 	Token string
 	// CACertHashes pin the hub's certificate authority, each as sha256:HEX.
 	CACertHashes []string
-	// SkipCAVerification does without a pin: whoever knows the token can then speak for
-	// the hub.
+	// SkipCAVerification allows a join without a pin: whoever knows the token can then impersonate the hub.
 	SkipCAVerification bool
 	// Cluster is the name under which to join.
 	Cluster string
 }
 
-// Parameters are the parameters of a join, checked.
+// Parameters are the validated parameters of a join.
 type Parameters struct {
-	// Server is https://HOST:PORT, and Servers those of all hubs of the API, with that among them.
+	// Server is https://HOST:PORT, and Servers are the addresses of all hubs of the API, including Server.
 	Server  string
 	Servers []string
 	// Host is the host alone.
 	Host string
 	// TokenID and TokenSecret are the two parts of the token.
 	TokenID, TokenSecret string
-	// Pins are the hashes; none when verification is skipped.
+	// Pins are the hashes; empty if verification is skipped.
 	Pins []string
 	// Cluster is the name under which to join.
 	Cluster string
 }
 
-// Token is the token as the hub takes it.
+// Token returns the token in the form ID.SECRET.
 func (p Parameters) Token() string { return p.TokenID + "." + p.TokenSecret }
 
-// Parse checks the parameters of a join.
+// Parse validates the parameters of a join.
 func Parse(f Flags) (Parameters, error) {
 	p, err := ParseHub(f)
 	if err != nil {
@@ -58,7 +57,7 @@ func Parse(f Flags) (Parameters, error) {
 	return p, nil
 }
 
-// ParseHub checks which hub the parameters name, and as whom to join: all but the token.
+// ParseHub validates the parameters of a join except the token.
 func ParseHub(f Flags) (Parameters, error) {
 	var all []string
 	for address := range strings.SplitSeq(f.Hub, ",") {
@@ -85,7 +84,7 @@ func ParseHub(f Flags) (Parameters, error) {
 	return p.At(all[0]), nil
 }
 
-// At returns the parameters for one of the hubs.
+// At returns the parameters with another one of the hubs as Server.
 func (p Parameters) At(server string) Parameters {
 	p.Server, p.Host = server, server
 	if u, err := url.Parse(server); err == nil {
@@ -94,7 +93,7 @@ func (p Parameters) At(server string) Parameters {
 	return p
 }
 
-// Others lists all hubs if there are several; else it is empty.
+// Others lists all hubs if there is more than one; otherwise it is empty.
 func (p Parameters) Others() string {
 	if len(p.Servers) < 2 {
 		return ""
@@ -102,8 +101,7 @@ func (p Parameters) Others() string {
 	return strings.Join(p.Servers, ",")
 }
 
-// parseAddress reads HOST:PORT. A scheme in front of it and a slash behind are
-// forgiven.
+// parseAddress parses HOST:PORT. It tolerates a scheme and a trailing slash.
 func parseAddress(address string) (server string, err error) {
 	fail := func(why string) (string, error) {
 		return "", fmt.Errorf("%w: %q %s; give HOST:PORT, such as hub.example.com:6443", ErrAddress, address, why)

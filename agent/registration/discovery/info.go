@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/common/bootstrap"
 )
 
-// kubeconfig is as much of a kubeconfig as cluster-info has.
+// kubeconfig is the part of a kubeconfig that cluster-info has.
 type kubeconfig struct {
 	Clusters []struct {
 		Cluster struct {
@@ -22,8 +22,8 @@ type kubeconfig struct {
 	} `json:"clusters"`
 }
 
-// Verify returns the hub's certificate authority as cluster-info gives it, if what
-// cluster-info says is signed with the token and pinned. Data is that of the ConfigMap.
+// Verify returns the hub's certificate authority from the data of cluster-info, if cluster-info is signed with the
+// token and the authority is pinned.
 func Verify(p Parameters, data map[string]string) ([]byte, error) {
 	signed, ok := data[bootstrapapi.KubeConfigKey]
 	if !ok || strings.TrimSpace(signed) == "" {
@@ -48,8 +48,8 @@ func Verify(p Parameters, data map[string]string) ([]byte, error) {
 	return ca, nil
 }
 
-// Authorities reads the certificate authorities from the data of cluster-info, which must
-// be believed already. They may be several: then the hub is exchanging one for another.
+// Authorities reads the certificate authorities from the data of cluster-info, which must be trusted already. There
+// are several while the hub exchanges its authority.
 func Authorities(server string, data map[string]string) ([]byte, error) {
 	var config kubeconfig
 	if err := yaml.Unmarshal([]byte(data[bootstrapapi.KubeConfigKey]), &config); err != nil {
@@ -61,8 +61,8 @@ func Authorities(server string, data map[string]string) ([]byte, error) {
 	return config.Clusters[0].Cluster.CAData, nil
 }
 
-// Servers reads where the hubs of the API are from the data of cluster-info, which must have come over a verified connection. What is no
-// address is left out.
+// Servers reads the addresses of the API's hubs from the data of cluster-info, which must have come over a verified
+// connection. Malformed addresses are skipped.
 func Servers(data map[string]string) []string {
 	var out []string
 	for line := range strings.FieldsSeq(data[bootstrap.ServersKey]) {
@@ -89,8 +89,8 @@ func verifyPins(p Parameters, ca []byte) error {
 	return nil
 }
 
-// Same says whether the hub gave the same answer over the connection that was verified
-// as before. If not, the first answer was not the hub's.
+// Same checks that the hub gave the same answer over the verified connection as before. If it did not, the first
+// answer was not the hub's.
 func Same(p Parameters, first, second map[string]string) error {
 	if first[bootstrapapi.KubeConfigKey] != second[bootstrapapi.KubeConfigKey] {
 		return fmt.Errorf("%w: %s gave two different answers, so somebody may stand between; try again, and if it stays so, do not join from here",

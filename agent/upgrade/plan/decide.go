@@ -11,11 +11,11 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// runsFor is how long a new agent runs before it has proved itself; half of spec.agent.reportWithin where that is less.
+// runsFor is how long a new agent has to run before it has proved itself; if half of spec.agent.reportWithin is less,
+// that counts.
 const runsFor = 30 * time.Second
 
-// Decide says what the guard does next. What is under way is brought to an end before anything
-// else is begun.
+// Decide returns the guard's next step. An upgrade in progress is finished before another one begins.
 func Decide(in Input) Step {
 	switch {
 	case in.Record != nil && in.Record.Phase == clusterv1alpha1.AgentUpgrading:
@@ -27,7 +27,7 @@ func Decide(in Input) Step {
 	}
 }
 
-// underWay decides about an upgrade that has begun.
+// underWay decides about an upgrade in progress.
 func underWay(in Input) Step {
 	next := *in.Record
 	switch {
@@ -50,7 +50,7 @@ func underWay(in Input) Step {
 	return Step{Record: &next, Image: next.Previous, Start: next.Start + "-back"}
 }
 
-// begin decides about what was not tried yet.
+// begin decides about a request that has not been tried.
 func begin(in Input) Step {
 	next := &Record{Image: in.Request.Image, Attempt: in.Request.Attempt}
 	switch {
@@ -68,10 +68,11 @@ func begin(in Input) Step {
 	return Step{Record: next, Image: next.Image, Start: next.Start}
 }
 
-// ProvesAfter is how long an agent is to have run before it names its start: one that dies of what it does first is not one that works.
+// ProvesAfter returns how long a new agent runs before it reports its start, which counts as the proof that it works:
+// an agent may well reach the hub once and crash on its first Work.
 func ProvesAfter(record *Record, start string) time.Duration {
 	if record == nil || record.Phase != clusterv1alpha1.AgentUpgrading || record.Start != start {
-		return 0 // nobody waits for it
+		return 0 // no guard waits for it
 	}
 	return min(runsFor, record.Within/2)
 }
@@ -85,8 +86,8 @@ func Repository(image string) string {
 	return image
 }
 
-// Allows says whether an image is of one of some repositories: of one of that very name, or, if it
-// ends with a slash, of any below it.
+// Allows returns whether an image is from one of the repositories: from one of exactly that name or, if the entry
+// ends with a slash, from any below it.
 func Allows(repositories []string, image string) bool {
 	of := Repository(image)
 	return slices.ContainsFunc(repositories, func(allowed string) bool {

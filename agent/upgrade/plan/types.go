@@ -13,55 +13,55 @@ type Request struct {
 	ReportWithin time.Duration `json:"reportWithin"`
 }
 
-// Record is the guard's memory of the last upgrade.
+// Record is the guard's record of the last upgrade.
 type Record struct {
 	Image   string                            `json:"image"`
 	Attempt int64                             `json:"attempt,omitempty"`
 	Phase   clusterv1alpha1.AgentUpgradePhase `json:"phase"`
 	Message string                            `json:"message,omitempty"`
-	// Previous is the image before.
+	// Previous is the image before the upgrade.
 	Previous string `json:"previous,omitempty"`
 	// Start identifies the first start of the new image. The new agent reports it once it has reached the hub.
 	Start string `json:"start,omitempty"`
-	// Deadline is until when it may.
+	// Deadline is until when the new agent may report.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Within is how long that was.
+	// Within is the time that it had for that.
 	Within time.Duration `json:"within,omitempty"`
 }
 
-// About says whether a record is about what is wanted.
+// About returns whether the record is about this image and attempt.
 func (r *Record) About(image string, attempt int64) bool {
 	return r != nil && r.Image == image && r.Attempt == attempt
 }
 
-// After says whether a record is of a later attempt than what is wanted: the hub was restored from a backup of before that, and wants what it
-// wanted then.
+// After returns whether the record has a later attempt than the request: the hub was then restored from an older
+// backup and repeats what it wanted at that time.
 func (r *Record) After(attempt int64) bool { return r != nil && r.Attempt > attempt }
 
 // Input holds everything that a guard's decision depends on.
 type Input struct {
 	// Request is the agent's request; nil if there is none.
 	Request *Request
-	// Record is the memory of the last upgrade; nil if there was none.
+	// Record is the record of the last upgrade; nil if there was none.
 	Record *Record
 	// Image is that of the agent's Deployment.
 	Image string
 	// Reported is the last start of the agent that the hub has heard.
 	Reported string
-	// Allowed are the repositories from which images may come, see Allows.
+	// Allowed are the repositories that images may come from, see Allows.
 	Allowed []string
-	// Trouble says, for people, why the agent's pod does not start; empty if it does.
+	// Trouble is why the agent's pod does not start, for people; empty if it does.
 	Trouble string
 	// Now is the current time.
 	Now time.Time
 }
 
-// Step is the next action of a guard.
+// Step is the guard's next action.
 type Step struct {
-	// Record is to be written; nil if it stays.
+	// Record is the new record; nil if it does not change.
 	Record *Record
-	// Image and Start are to be written along with it; empty if they stay.
+	// Image and Start are written together with the record; empty if they do not change.
 	Image, Start string
-	// Done says that there is nothing to watch.
+	// Done says that nothing is in progress.
 	Done bool
 }

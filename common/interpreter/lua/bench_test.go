@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// web is a Deployment as a member has it.
+// web is a Deployment as read from a member.
 const web = `
 apiVersion: apps/v1
 kind: Deployment
@@ -158,8 +158,7 @@ func compileAll(tb testing.TB, customizations ...configv1alpha1.ResourceInterpre
 	return c.Compile(customizations)
 }
 
-// BenchmarkSixteen asks from sixteen goroutines; with -cpu 1,2,4 it shows how the states of
-// a script are shared.
+// BenchmarkSixteen calls from sixteen goroutines; with -cpu 1,2,4 it shows how they share the states of a script.
 func BenchmarkSixteen(b *testing.B) {
 	i, obj := compileAll(b, customization("a", everyRule())), deployed(b)
 	for _, op := range []interpreter.Operation{interpreter.InterpretHealth, interpreter.ReviseReplica} {
@@ -178,7 +177,7 @@ func BenchmarkSixteen(b *testing.B) {
 	}
 }
 
-// BenchmarkOperations asks each question once per turn.
+// BenchmarkOperations calls each operation once per iteration.
 func BenchmarkOperations(b *testing.B) {
 	i, obj := compileAll(b, customization("a", everyRule())), deployed(b)
 	for _, op := range interpreter.Operations() {
@@ -204,8 +203,8 @@ func questionTo(op interpreter.Operation, obj *unstructured.Unstructured) interp
 	return q
 }
 
-// BenchmarkReviseReplicasCompilingEachTime is what an answer costs that compiles its
-// script and opens its libraries for every call.
+// BenchmarkReviseReplicasCompilingEachTime measures a call that compiles its script and opens the libraries each
+// time.
 func BenchmarkReviseReplicasCompilingEachTime(b *testing.B) {
 	obj := deployed(b)
 	b.ReportAllocs()
@@ -217,7 +216,7 @@ func BenchmarkReviseReplicasCompilingEachTime(b *testing.B) {
 	}
 }
 
-// BenchmarkCompileOnly is what gopher-lua alone takes for such a script.
+// BenchmarkCompileOnly measures gopher-lua's compilation of such a script alone.
 func BenchmarkCompileOnly(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -14,9 +14,8 @@ import (
 	"fairlead.dev/common/interpreter/lua/vm"
 )
 
-// Compiler makes interpreters of customizations. It keeps the scripts of the last
-// interpreter that it made, so that only what changed is compiled again. It is safe for
-// use by many goroutines.
+// Compiler builds interpreters from customizations. It reuses the compiled scripts of the previous interpreter, so
+// that only changed ones are compiled. It is safe for concurrent use.
 type Compiler struct {
 	engine *vm.Engine
 	failed func(Failure)
@@ -25,33 +24,33 @@ type Compiler struct {
 	last map[source]compiled
 }
 
-// source is the text of a script, and where it comes from.
+// source is the text of a script and the function it must define.
 type source struct {
 	text, function string
 }
 
-// compiled is a script, or what is wrong with it.
+// compiled is a compiled script, or the error.
 type compiled struct {
 	script *vm.Script
 	err    error
 }
 
-// Options say how a compiler's scripts run, and who is told when they fail.
+// Options configure how scripts run, and who is told when they fail.
 type Options struct {
 	vm.Options
-	// Failed is told of every script that fails when it is asked; nil tells nobody. It is
-	// called by the goroutine that asked, and must not wait.
+	// Failed is called for every script that fails when asked; it may be nil. It is called by the asking goroutine
+	// and must not block.
 	Failed func(Failure)
 }
 
-// Failure is a script that failed when it was asked.
+// Failure is the failure of a script when asked.
 type Failure struct {
-	// Customization is its name, and UID and Generation those of its metadata: of one that was
-	// made anew the generations begin anew.
+	// Customization is its name; UID and Generation are those of its metadata: recreated customizations restart their
+	// generations.
 	Customization string
 	UID           types.UID
 	Generation    int64
-	// Err says which rule failed, asked about what, and why.
+	// Err says which rule failed, for which object, and why.
 	Err error
 }
 
@@ -79,7 +78,7 @@ type answer struct {
 	failed func(Failure)
 }
 
-// Compile returns what the customizations say, in the order of their names.
+// Compile builds the interpreter for customizations; on conflicts the first by name wins.
 func (c *Compiler) Compile(customizations []configv1alpha1.ResourceInterpreterCustomization) *Interpreter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +93,7 @@ func (c *Compiler) Compile(customizations []configv1alpha1.ResourceInterpreterCu
 			}
 			at := target{kind: kind, op: rule.Operation}
 			if len(out.answers[at]) > 0 && rule.Operation != interpreter.InterpretDependency {
-				continue // another comes first; see Check
+				continue // another customization takes precedence; see Check
 			}
 			out.answers[at] = append(out.answers[at], answer{
 				customization.Name, customization.UID, customization.Generation, c.compile(source{text, rule.Function}, used), c.failed,
@@ -117,7 +116,7 @@ func (c *Compiler) compile(from source, used map[source]compiled) compiled {
 	return out
 }
 
-// byName returns the customizations in the order in which they count.
+// byName returns the customizations in order of precedence.
 func byName(list []configv1alpha1.ResourceInterpreterCustomization) []*configv1alpha1.ResourceInterpreterCustomization {
 	out := make([]*configv1alpha1.ResourceInterpreterCustomization, len(list))
 	for i := range list {
@@ -130,16 +129,16 @@ func byName(list []configv1alpha1.ResourceInterpreterCustomization) []*configv1a
 // Problem is a script that is not used.
 type Problem struct {
 	Rule Rule
-	// Line of the script, from 1; 0 if it is not known, or not of a line.
+	// Line is the line of the script, from 1; 0 if it is not known or does not apply.
 	Line int
-	// Message describes the error in the script; empty if the script is only shadowed by another.
+	// Message is the error in the script; empty if the script is only shadowed by another.
 	Message string
-	// ShadowedBy is the customization that answers in its place.
+	// ShadowedBy is the customization that answers instead.
 	ShadowedBy string
 }
 
-// Check returns the scripts of one customization that are not used, beside the others;
-// itself may be among them.
+// Check returns the scripts of one customization that are not used, given the others, which may include the
+// customization itself.
 func (c *Compiler) Check(one *configv1alpha1.ResourceInterpreterCustomization, others []configv1alpha1.ResourceInterpreterCustomization) []Problem {
 	var out []Problem
 	for _, rule := range Rules() {
@@ -156,7 +155,7 @@ func (c *Compiler) Check(one *configv1alpha1.ResourceInterpreterCustomization, o
 			continue
 		}
 		if rule.Operation == interpreter.InterpretDependency {
-			continue // those add up
+			continue // dependencies are combined
 		}
 		for _, other := range byName(others) {
 			if other.Name < one.Name && other.Spec.Target == one.Spec.Target && rule.Script(other) != "" {

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// listOf returns the items as scripts know them; nil if there are none.
+// listOf converts items for scripts; nil if there are none.
 func listOf(items []workv1alpha2.AggregatedStatusItem) (any, error) {
 	if items == nil {
 		return nil, nil
@@ -40,7 +40,7 @@ func listOf(items []workv1alpha2.AggregatedStatusItem) (any, error) {
 	return out, nil
 }
 
-// converted reads a list of objects of the API.
+// converted decodes a list of API objects.
 func converted[T any](list []any) ([]T, error) {
 	out := make([]T, len(list))
 	for n, entry := range list {
@@ -55,8 +55,7 @@ func converted[T any](list []any) ([]T, error) {
 	return out, nil
 }
 
-// convert reads an object of the API. Fields that it does not have are passed over: other
-// versions of the API may have them.
+// convert decodes an API object. Unknown fields are ignored: other versions of the API may have them.
 func convert(table map[string]any, into any) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(table, into); err != nil {
 		return fmt.Errorf("reading the table that the function returned: %w", err)
@@ -64,8 +63,8 @@ func convert(table map[string]any, into any) error {
 	return nil
 }
 
-// checkRequests says which amount of requirements is too much to be calculated with, or less
-// than nothing; to convert the former would take minutes already.
+// checkRequests returns an error for an amount that is negative or too large to compute with; already converting the
+// latter would take minutes.
 func checkRequests(requirements map[string]any) error {
 	requests, _ := requirements["resourceRequest"].(map[string]any)
 	for name, amount := range requests {
@@ -73,7 +72,7 @@ func checkRequests(requirements map[string]any) error {
 		switch v := amount.(type) {
 		case string:
 			text = v
-		case int64, float64: // are read as quantities too
+		case int64, float64: // these are decoded as quantities too
 			text = fmt.Sprint(v)
 		}
 		if err := quantity.CheckAmount(text); err != nil {

@@ -1,9 +1,7 @@
-// Package lua answers by scripts: those of ResourceInterpreterCustomizations, and those
-// that are built in.
+// Package lua interprets objects with Lua scripts: those of ResourceInterpreterCustomizations, and built-in ones.
 //
-// For each kind and operation the first script answers, in the order of the names of the
-// customizations; only the dependencies that several scripts name add up. Scripts are
-// compiled when customizations change, never per question. One that cannot be compiled
-// still has its place: whoever asks is told what is wrong with it, as no other layer
-// would answer what its author meant.
+// For each kind and operation the first script answers, in the order of the customizations' names; only the
+// dependencies returned by several scripts are combined. Scripts are compiled when customizations change, never per
+// question. A script that does not compile keeps its place: questions to it return the error, since no other layer
+// would answer as its author intended.
 package lua

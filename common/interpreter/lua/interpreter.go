@@ -20,19 +20,20 @@ import (
 	"fairlead.dev/common/interpreter/lua/vm"
 )
 
-// Interpreter answers by scripts. A Compiler makes it.
+// Interpreter answers with scripts. It is built by a Compiler.
 type Interpreter struct {
 	answers map[target][]answer
 }
 
 var _ interpreter.Interpreter = &Interpreter{}
 
-// Has says whether there is a script, be it a bad one.
+// Has returns whether there is a script, even a broken one.
 func (i *Interpreter) Has(kind schema.GroupVersionKind, op interpreter.Operation) bool {
 	return len(i.answers[target{kind, op}]) > 0
 }
 
-// Customizations returns the names of those whose scripts answer an operation: of one that adds up, all.
+// Customizations returns the names of the customizations whose scripts answer an operation: all of them if answers
+// are combined.
 func (i *Interpreter) Customizations(kind schema.GroupVersionKind, op interpreter.Operation) []string {
 	var out []string
 	for _, a := range i.answers[target{kind, op}] {
@@ -41,7 +42,7 @@ func (i *Interpreter) Customizations(kind schema.GroupVersionKind, op interprete
 	return out
 }
 
-// ask has the script of an operation answer about an object.
+// ask runs the script for an operation on an object.
 func (i *Interpreter) ask(ctx context.Context, op interpreter.Operation, obj *unstructured.Unstructured, read func(*vm.Results) error, args ...any) error {
 	answers := i.answers[target{obj.GroupVersionKind(), op}]
 	if len(answers) == 0 {
@@ -136,7 +137,7 @@ func (i *Interpreter) Components(ctx context.Context, template *unstructured.Uns
 	return out, err
 }
 
-// Dependencies implements interpreter.Interpreter: what all scripts name.
+// Dependencies implements interpreter.Interpreter: the union of what all scripts return.
 func (i *Interpreter) Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	answers := i.answers[target{template.GroupVersionKind(), interpreter.InterpretDependency}]
 	if len(answers) == 0 {
@@ -173,7 +174,7 @@ func (i *Interpreter) Retain(ctx context.Context, desired, live *unstructured.Un
 	return i.object(ctx, interpreter.Retain, desired, live.Object)
 }
 
-// object asks for what becomes of an object.
+// object runs an operation that returns the changed object.
 func (i *Interpreter) object(ctx context.Context, op interpreter.Operation, obj *unstructured.Unstructured, more any) (*unstructured.Unstructured, error) {
 	var out *unstructured.Unstructured
 	err := i.ask(ctx, op, obj, func(r *vm.Results) error {
@@ -200,12 +201,12 @@ func same(given, returned *unstructured.Unstructured) error {
 	return nil
 }
 
-// ReflectStatus implements interpreter.Interpreter. Nil and an empty table are no status.
+// ReflectStatus implements interpreter.Interpreter. Nil and an empty table mean no status.
 func (i *Interpreter) ReflectStatus(ctx context.Context, live *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	var out *runtime.RawExtension
 	err := i.ask(ctx, interpreter.InterpretStatus, live, func(r *vm.Results) error {
 		if r.Nothing(0) {
-			return nil // the object has none yet
+			return nil // the object has no status yet
 		}
 		status, err := r.Object(0)
 		if err != nil || len(status) == 0 {
@@ -221,8 +222,7 @@ func (i *Interpreter) ReflectStatus(ctx context.Context, live *unstructured.Unst
 	return out, err
 }
 
-// AggregateStatus implements interpreter.Interpreter. Only the status of what a script
-// returns is taken over.
+// AggregateStatus implements interpreter.Interpreter. Only the status of the returned object is used.
 func (i *Interpreter) AggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	list, err := listOf(items)
 	if err != nil {
@@ -239,7 +239,7 @@ func (i *Interpreter) AggregateStatus(ctx context.Context, template *unstructure
 		}
 		status := content["status"]
 		if status == nil && template.Object["status"] != nil {
-			status = map[string]any{} // what was there is to go
+			status = map[string]any{} // the existing status is to be removed
 		}
 		if equality.Semantic.DeepEqual(template.Object["status"], status) {
 			return nil

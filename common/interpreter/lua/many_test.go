@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// TestManyAskAtOnce has sixteen ask everything about the same object, while the rules are
-// compiled again and again.
+// TestManyAskAtOnce has sixteen goroutines call every operation on the same object while the rules are compiled again
+// and again.
 func TestManyAskAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

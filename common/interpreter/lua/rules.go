@@ -5,12 +5,12 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// Rule is where the script of an operation stands, and what it defines.
+// Rule describes where the script of an operation is, and what it defines.
 type Rule struct {
 	Operation interpreter.Operation
-	// Field of spec.customizations.
+	// Field is the field of spec.customizations.
 	Field string
-	// Function that the script defines.
+	// Function is the function that the script defines.
 	Function string
 
 	of func(*configv1alpha1.CustomizationRules) *configv1alpha1.LuaRule
@@ -24,7 +24,7 @@ func (r Rule) Script(c *configv1alpha1.ResourceInterpreterCustomization) string 
 	return ""
 }
 
-// Rules returns all of them, in the order in which the operations occur in the flow.
+// Rules returns all rules, in the order in which the operations occur in the flow.
 func Rules() []Rule {
 	type customizations = configv1alpha1.CustomizationRules
 	type script = configv1alpha1.LuaRule

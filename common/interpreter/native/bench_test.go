@@ -11,8 +11,7 @@ import (
 	"fairlead.dev/common/interpreter/native"
 )
 
-// usualPod is the spec of a pod of which little is left to chance, as an API server
-// returns it.
+// usualPod is the spec of a pod with most fields set, as an API server returns it.
 const usualPod = `{
 	"serviceAccountName": "web", "serviceAccount": "web", "dnsPolicy": "ClusterFirst", "restartPolicy": "Always",
 	"schedulerName": "default-scheduler", "terminationGracePeriodSeconds": 30, "imagePullSecrets": [{"name": "registry"}],
@@ -65,7 +64,7 @@ func usual(apiVersion, kind, spec, status string) string {
 	}, "spec": ` + spec + `, "status": ` + status + `}`
 }
 
-// ofAll is what the objects of one kind look like, and what one cluster reports of them.
+// ofAll is a sample of one kind: its spec, and the status that a cluster reports.
 type ofAll struct{ apiVersion, kind, spec, status string }
 
 func ofKinds() []ofAll {
@@ -99,7 +98,7 @@ func ofKinds() []ofAll {
 	}
 }
 
-// BenchmarkOperations is what each rule costs on an object of usual size.
+// BenchmarkOperations measures each rule on an object of usual size.
 func BenchmarkOperations(b *testing.B) {
 	kinds := native.New()
 	for _, k := range ofKinds() {

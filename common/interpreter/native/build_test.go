@@ -45,9 +45,8 @@ func item(cluster, status string) workv1alpha2.AggregatedStatusItem {
 	return out
 }
 
-// aggregate adds up the items, and holds what holds for every kind: the order of the
-// items does not matter, the template is not changed, and doing it again changes
-// nothing and says so.
+// aggregate aggregates the items, and checks what holds for every kind: the order of the items does not matter, the
+// template is not modified, and a second aggregation changes nothing and reports so.
 func aggregate(g *WithT, template *unstructured.Unstructured, items ...workv1alpha2.AggregatedStatusItem) *unstructured.Unstructured {
 	before := template.DeepCopy()
 	out, err := native.New().AggregateStatus(context.Background(), template, items)

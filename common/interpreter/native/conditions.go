@@ -2,7 +2,7 @@ package native
 
 import corev1 "k8s.io/api/core/v1"
 
-// conditionOf returns the condition of a status that is of this type; nil if there is none.
+// conditionOf returns a status's condition of this type; nil if there is none.
 func conditionOf[T ~string](status content, conditionType T) content {
 	conditions, _ := status["conditions"].([]any)
 	for _, entry := range conditions {
@@ -13,7 +13,7 @@ func conditionOf[T ~string](status content, conditionType T) content {
 	return nil
 }
 
-// holding returns the condition of this type if it is True; nil otherwise.
+// holding returns the condition of this type if it is True; otherwise nil.
 func holding[T ~string](status content, conditionType T) content {
 	if c := conditionOf(status, conditionType); text(c, "status") == string(corev1.ConditionTrue) {
 		return c
@@ -21,7 +21,7 @@ func holding[T ~string](status content, conditionType T) content {
 	return nil
 }
 
-// holds says whether the condition of this type is True.
+// holds returns whether the condition of this type is True.
 func holds[T ~string](status content, conditionType T) bool {
 	return holding(status, conditionType) != nil
 }

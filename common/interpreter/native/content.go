@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// content is a JSON object, as unstructured objects have it.
+// content is a JSON object, as in unstructured objects.
 type content = map[string]any
 
 // contentAt returns the object at a path; nil if there is none.
@@ -24,9 +24,8 @@ func contentAt(c content, path ...string) content {
 	return c
 }
 
-// own returns the object at a path after it put copies in the place of what is on the way,
-// and empty objects where nothing is: a change of what it returns changes c alone, and not
-// what c is a copy of.
+// own returns the object at a path after replacing the objects on the way by copies, or by empty objects where there
+// are none: changes of the result affect c only, not the object that c is a shallow copy of.
 func own(c content, path ...string) content {
 	for _, field := range path {
 		next, _ := c[field].(content)
@@ -45,13 +44,13 @@ func text(c content, field string) string {
 	return s
 }
 
-// number returns the whole number of a field; 0 if there is none.
+// number returns the integer in a field; 0 if there is none.
 func number(c content, field string) int64 {
 	n, _ := lookupNumber(c, field)
 	return n
 }
 
-// lookupNumber also says whether the field holds a number.
+// lookupNumber also returns whether the field holds a number.
 func lookupNumber(c content, field string) (int64, bool) {
 	switch n := c[field].(type) {
 	case int64:
@@ -67,7 +66,7 @@ func lookupNumber(c content, field string) (int64, bool) {
 	}
 }
 
-// list returns the objects of a list; what is no object is left out.
+// list returns the objects of a list, without other entries.
 func list(c content, field string) []content {
 	entries, _ := c[field].([]any)
 	out := make([]content, 0, len(entries))
@@ -92,14 +91,14 @@ func setList(c content, field string, entries []content) {
 	c[field] = out
 }
 
-// take puts a field of live into desired if live has it; from then on both share it.
+// take copies a field of live to desired if it exists; both then share the value.
 func take(desired, live content, field string) {
 	if value, ok := live[field]; ok {
 		desired[field] = value
 	}
 }
 
-// named returns the object of a list that has this name; nil if there is none.
+// named returns the entry of a list with this name; nil if there is none.
 func named(entries []content, name string) content {
 	for _, entry := range entries {
 		if text(entry, "name") == name {
@@ -109,12 +108,12 @@ func named(entries []content, name string) content {
 	return nil
 }
 
-// labelOf returns a label of an object; empty if it has not got it.
+// labelOf returns a label of an object; empty if it does not exist.
 func labelOf(obj content, key string) string {
 	return text(contentAt(obj, "metadata", "labels"), key)
 }
 
-// into reads an object into a typed one.
+// into converts an object to a typed one.
 func into(c content, typed any) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c, typed); err != nil {
 		return fmt.Errorf("reading %T: %w", typed, err)
@@ -122,7 +121,7 @@ func into(c content, typed any) error {
 	return nil
 }
 
-// equal says whether two statuses say the same. An absent one and an empty one do.
+// equal returns whether two statuses are equal. An absent and an empty one are.
 func equal(a, b content) bool {
 	if len(a) == 0 && len(b) == 0 {
 		return true
@@ -130,7 +129,7 @@ func equal(a, b content) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// annotationOf returns an annotation of an object; empty if it has not got it.
+// annotationOf returns an annotation of an object; empty if it does not exist.
 func annotationOf(obj content, key string) string {
 	return (&unstructured.Unstructured{Object: obj}).GetAnnotations()[key]
 }

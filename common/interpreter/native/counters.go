@@ -7,24 +7,24 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Fields that say of which generation a status speaks.
+// Fields about the generation of a status.
 const (
-	// observedGeneration is the member's generation that the status is about.
+	// observedGeneration is the generation of the member's object that the status is about.
 	observedGeneration = "observedGeneration"
-	// generation, in a reflected status, is the member's generation.
+	// generation, in a reflected status, is the generation of the member's object.
 	generation = "generation"
-	// templateGeneration, in a reflected status, is the template's generation that
-	// the member's object was made of.
+	// templateGeneration, in a reflected status, is the generation of the template from which the member's object was
+	// rendered.
 	templateGeneration = "resourceTemplateGeneration"
 )
 
-// counters are fields of a status that hold whole numbers.
+// counters are integer fields of a status.
 type counters struct {
-	// always are there even when they are 0, as their kind has it.
+	// always are set even if they are 0, as their kind does.
 	always []string
-	// nonzero are left out when they are 0.
+	// nonzero are omitted if they are 0.
 	nonzero []string
-	// generations says that the status tells of which generation it speaks.
+	// generations says that the status includes generations.
 	generations bool
 }
 
@@ -41,8 +41,7 @@ func (k counters) reflect(live content) content {
 	if k.generations {
 		setNonzero(out, observedGeneration, number(status, observedGeneration))
 		setNonzero(out, generation, number(contentAt(live, "metadata"), generation))
-		// An object that was adopted and not applied yet has no such annotation; what it
-		// reports is worth having all the same.
+		// An object that was adopted but not applied yet lacks this annotation; its status is useful all the same.
 		if n, err := strconv.ParseInt(annotationOf(live, contract.TemplateGenerationAnnotation), 10, 64); err == nil {
 			setNonzero(out, templateGeneration, n)
 		}
@@ -50,9 +49,8 @@ func (k counters) reflect(live content) content {
 	return out
 }
 
-// aggregate adds the counters of all clusters up. The other fields of the status are
-// left as they are. The template's generation counts as observed once every cluster,
-// also one that has not reported yet, has observed it.
+// aggregate adds up the counters of all clusters, and leaves the other fields of the status unchanged. The template's
+// generation counts as observed once every cluster has observed it, including those that have not reported yet.
 func (k counters) aggregate(template content, items []item) error {
 	status := contentAt(template, "status")
 	for _, fields := range [][]string{k.always, k.nonzero} {
@@ -75,8 +73,8 @@ func (k counters) aggregate(template content, items []item) error {
 	return nil
 }
 
-// sumOf adds a counter of all clusters up. One that no API has is returned as it is, so that the status is refused for it: added to
-// others it could make a sum that looks well.
+// sumOf adds up a counter over all clusters. A negative value is returned as it is, so that the API refuses the
+// status: added to others, it could make a plausible sum.
 func sumOf(items []item, field string) int64 {
 	var sum int64
 	for _, it := range items {
@@ -96,7 +94,7 @@ func setNonzero(c content, field string, n int64) {
 	}
 }
 
-// setCounter sets a field unless it says so already: no field is a 0.
+// setCounter sets a field unless it has that value already; a missing field counts as 0.
 func setCounter(c content, field string, n int64) {
 	if number(c, field) != n {
 		c[field] = n

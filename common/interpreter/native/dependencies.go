@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/common/interpreter/podtemplate"
 )
 
-// podDependencies returns a rule about the pod template of objects of a kind.
+// podDependencies returns a rule for the pod template of a kind's objects.
 func podDependencies(kind string) func(content) ([]configv1alpha1.DependentObjectReference, error) {
 	path := podtemplate.Path(kind)
 	return func(template content) ([]configv1alpha1.DependentObjectReference, error) {
@@ -26,8 +26,7 @@ func podDependencies(kind string) func(content) ([]configv1alpha1.DependentObjec
 	}
 }
 
-// statefulSetDependencies leaves out the claims that the StatefulSet makes itself, and
-// adds the Service that gives its pods their names.
+// statefulSetDependencies leaves out the claims that the StatefulSet creates itself, and adds its governing Service.
 func statefulSetDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
 	refs, err := podDependencies("StatefulSet")(template)
 	if err != nil {
@@ -49,13 +48,13 @@ func statefulSetDependencies(template content) ([]configv1alpha1.DependentObject
 	return refs, nil
 }
 
-// secrets are the Secrets that a template names, each once.
+// secrets are the Secrets that a template names, without duplicates.
 type secrets struct {
 	refs  []configv1alpha1.DependentObjectReference
 	known map[types.NamespacedName]bool
 }
 
-// add takes one in; a reference without a name is none.
+// add adds a reference; one without a name is ignored.
 func (s *secrets) add(namespace, name string) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	if name == "" || s.known[key] {
@@ -68,8 +67,7 @@ func (s *secrets) add(namespace, name string) {
 	s.refs = append(s.refs, configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name})
 }
 
-// ingressDependencies are the Secrets with the certificates. An entry without one asks
-// the controller for its default.
+// ingressDependencies returns the Secrets with certificates. An entry without one uses the controller's default.
 func ingressDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
 	var named secrets
 	for _, tls := range list(contentAt(template, "spec"), "tls") {
@@ -78,8 +76,8 @@ func ingressDependencies(template content) ([]configv1alpha1.DependentObjectRefe
 	return named.refs, nil
 }
 
-// serviceAccountDependencies are the Secrets by which its pods pull images and that they
-// may mount, but for tokens that were generated on the hub: each member has its own.
+// serviceAccountDependencies returns the imagePullSecrets and the mountable Secrets, without tokens generated on the
+// hub: each member has its own.
 func serviceAccountDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
 	metadata := contentAt(template, "metadata")
 	var named secrets
@@ -93,8 +91,8 @@ func serviceAccountDependencies(template content) ([]configv1alpha1.DependentObj
 	return named.refs, nil
 }
 
-// volumeDependencies are the Secrets by which nodes and controllers reach the storage. Where
-// a volume does not say in which namespace they are, it means that of its claim.
+// volumeDependencies returns the Secrets with which nodes and controllers access the storage. Without a namespace,
+// they are in that of the claim.
 func volumeDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
 	spec := contentAt(template, "spec")
 	var named secrets
@@ -116,8 +114,7 @@ func volumeDependencies(template content) ([]configv1alpha1.DependentObjectRefer
 	return named.refs, nil
 }
 
-// serviceImportDependencies are the Service that stands for the imported one, and its
-// endpoints.
+// serviceImportDependencies returns the Service derived from the imported one, and its endpoints.
 func serviceImportDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
 	metadata := contentAt(template, "metadata")
 	derived := "derived-" + text(metadata, "name")

@@ -2,7 +2,7 @@ package native
 
 import autoscalingv2 "k8s.io/api/autoscaling/v2"
 
-// reasonScalingDisabled is the reason in the condition of an autoscaler whose target has 0 replicas.
+// reasonScalingDisabled is the condition reason of an autoscaler whose target has 0 replicas.
 const reasonScalingDisabled = "ScalingDisabled"
 
 func podDisruptionBudget() rules {
@@ -39,8 +39,8 @@ func horizontalPodAutoscaler() rules {
 	return rules{reflect: status.reflect, aggregate: status.aggregate, healthy: scales}
 }
 
-// scales says whether an autoscaler finds what it is to scale and what to scale it by. One
-// whose target somebody has scaled to 0 is switched off, as that one wants it.
+// scales returns whether an autoscaler finds its target and its metrics. An autoscaler whose target was scaled to 0
+// is disabled on purpose.
 func scales(live content) bool {
 	status := contentAt(live, "status")
 	return holds(status, autoscalingv2.AbleToScale) &&

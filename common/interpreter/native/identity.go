@@ -9,9 +9,10 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// serviceAccount keeps the imagePullSecrets that others in the member gave it. The list is applied as a whole, so what is theirs
-// has to be sent along. What the manifest had when the object was last applied, which an annotation says, is not theirs: what the
-// template drops goes. Of secrets nothing is kept: there each entry has an owner of its own, and what others own stays by itself.
+// serviceAccount retains the imagePullSecrets that others in the member added. The list is applied as a whole, so
+// theirs have to be included. Entries that the manifest had when it was last applied, recorded in an annotation, are
+// not theirs: what the template drops is removed. The field secrets needs no rule: there, each entry has an owner of
+// its own, and entries of others stay by themselves.
 func serviceAccount() rules {
 	return rules{dependencies: serviceAccountDependencies, retain: func(desired, live content) error {
 		const field = "imagePullSecrets"

@@ -10,7 +10,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Reasons and messages of the conditions of a Job on the hub.
+// Reasons and messages of a Job's conditions on the hub.
 const (
 	reasonJobFailed          = "JobFailed"
 	messageJobFailed         = "Job executed failed in member clusters "
@@ -20,7 +20,7 @@ const (
 	messageSuccessCriteria   = "All member clusters have met success criteria"
 )
 
-// timeLater and timeEarlier pick one of two points in time.
+// timeLater and timeEarlier pick one of two times.
 const (
 	timeLater   = true
 	timeEarlier = false
@@ -53,7 +53,7 @@ func cronJob() rules {
 	}
 }
 
-// jobReplicas is how many pods a Job runs at once.
+// jobReplicas returns how many pods a Job runs concurrently.
 func jobReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	spec := contentAt(template, "spec")
 	requirements, err := podTemplateRequirements(spec)
@@ -68,8 +68,8 @@ func jobReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, er
 	return replicas, requirements, err
 }
 
-// jobHealthy says whether a Job goes its way: it has not failed and is not about to, and
-// it has been started or is not to be. That it is still at work is no illness.
+// jobHealthy returns whether a Job makes progress: it has not failed and is not about to, and it has been started
+// unless it is suspended. A running Job is healthy.
 func jobHealthy(live content) bool {
 	status := contentAt(live, "status")
 	if holds(status, batchv1.JobFailed) || holds(status, batchv1.JobFailureTarget) {
@@ -78,15 +78,15 @@ func jobHealthy(live content) bool {
 	return text(status, "startTime") != "" || holds(status, batchv1.JobComplete) || holds(status, batchv1.JobSuspended)
 }
 
-// lastRunHealthy says whether the newest run of a CronJob is at work or has succeeded. One
-// that has not run yet has nothing to be ill of.
+// lastRunHealthy returns whether the latest run of a CronJob is active or has succeeded. A CronJob that has not run
+// yet is healthy.
 func lastRunHealthy(live content) bool {
 	status := contentAt(live, "status")
 	scheduled, succeeded := text(status, "lastScheduleTime"), text(status, "lastSuccessfulTime")
 	return scheduled == "" || len(list(status, "active")) > 0 || succeeded != "" && chooseTime(scheduled, succeeded, timeLater) == succeeded
 }
 
-// retainJob keeps what the member's Job controller has generated and nobody may change.
+// retainJob retains generated, immutable fields of the member's Job.
 func retainJob(desired, live content) error {
 	if labels := contentAt(live, "spec", "selector", "matchLabels"); labels != nil {
 		take(own(desired, "spec", "selector"), contentAt(live, "spec", "selector"), "matchLabels")
@@ -97,12 +97,11 @@ func retainJob(desired, live content) error {
 	return nil
 }
 
-// aggregateJob adds the counters up and concludes whether the whole is finished.
+// aggregateJob adds up the counters and determines whether the whole Job is finished.
 //
-// What the API server refuses is not asked of it: a Job that is finished has no active
-// pods, a start time, and FailureTarget before it is Failed or SuccessCriteriaMet before
-// it is Complete; only a Complete one has a completion time; and the numbers of pods
-// that failed and succeeded do not go back, not even when a cluster is left.
+// It complies with the API server's validation: a finished Job has no active pods, has a start time, and has
+// FailureTarget before it is Failed or SuccessCriteriaMet before it is Complete; only a Complete one has a completion
+// time; and the counts of failed and succeeded pods never decrease, not even when a cluster is removed.
 func aggregateJob(template content, items []item) error {
 	status := contentAt(template, "status")
 	if holds(status, batchv1.JobComplete) || holds(status, batchv1.JobFailed) {
@@ -143,7 +142,7 @@ func aggregateJob(template content, items []item) error {
 	case complete && active == 0:
 		completed := pick(items, "completionTime", timeLater)
 		if completed.time == "" || text(status, "startTime") == "" {
-			return nil // the members have yet to say when
+			return nil // the members have not reported the times yet
 		}
 		status["completionTime"] = completed.time
 		setConditions(status, []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet}, reasonCompletionsReached, messageSuccessCriteria, items, batchv1.JobComplete)
@@ -156,7 +155,7 @@ func aggregateJob(template content, items []item) error {
 	return nil
 }
 
-// notBack returns a sum, or what it was before if that is more. A sum that no API takes stays as it is, to be refused.
+// notBack returns a sum, or the previous value if that is larger. An invalid sum is returned as it is, to be refused.
 func notBack(sum, before int64) int64 {
 	if sum < 0 {
 		return sum
@@ -164,8 +163,8 @@ func notBack(sum, before int64) int64 {
 	return max(sum, before)
 }
 
-// setConditions makes these the conditions of a status. One that says the same already
-// stays as it is; a new one dates from the latest condition like it in a member.
+// setConditions sets the conditions of a status. An equal condition is left unchanged; a new one gets the latest
+// transition time of the condition like in the members.
 func setConditions(status content, types []batchv1.JobConditionType, reason, message string, items []item, like batchv1.JobConditionType) {
 	var since string
 	for _, it := range items {
@@ -188,11 +187,11 @@ func setConditions(status content, types []batchv1.JobConditionType, reason, mes
 	setList(status, "conditions", out)
 }
 
-// picked is the earliest or latest of the times that the clusters report.
+// picked is the earliest or latest of the times that clusters report.
 type picked struct {
 	// time is empty if no cluster reports one.
 	time string
-	// all says that there are clusters and every one of them reports one.
+	// all says that there are clusters and each of them reports a time.
 	all bool
 }
 
@@ -209,7 +208,7 @@ func pick(items []item, field string, later bool) picked {
 	return out
 }
 
-// chooseTime returns the earlier or later of two times; one that cannot be read loses.
+// chooseTime returns the earlier or later of two times; an invalid one loses.
 func chooseTime(a, b string, later bool) string {
 	timeA, errA := time.Parse(time.RFC3339, a)
 	timeB, errB := time.Parse(time.RFC3339, b)

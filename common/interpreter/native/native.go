@@ -18,26 +18,25 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// rules are the operations of one kind; nil for an operation without a rule. They get the content of objects, and change only what their
-// comments say.
+// rules are the operations for one kind; an operation without a rule is nil. Each operation gets the content of
+// objects and modifies only what its comment says.
 type rules struct {
-	// replicas returns how many replicas a template asks for, and what one needs.
+	// replicas returns how many replicas a template requests, and what each requires.
 	replicas func(template content) (int32, *workv1alpha2.ReplicaRequirements, error)
-	// revise changes obj to ask for this many replicas. Of obj it may change the top level;
-	// what is below that it makes its own first.
+	// revise sets the number of replicas in obj. It may modify only the top level of obj; it has to copy nested
+	// objects first (see own).
 	revise func(obj content, replicas int32) error
-	// retain changes desired, of which the same holds, to have what live has and the
-	// member owns.
+	// retain sets in desired, with the same restriction, the fields of live that the member owns.
 	retain func(desired, live content) error
-	// reflect returns what the hub is told of the status of live; nil means nothing.
-	// Kinds without this rule have their whole status reflected.
+	// reflect returns the part of live's status that is reported to the hub; nil means nothing. For kinds without
+	// this rule the whole status is reported.
 	reflect func(live content) content
-	// aggregate changes template, whose status it may count on to exist, to have the
-	// status that the items add up to. The items are sorted by cluster.
+	// aggregate sets the status of template, which exists, to the aggregation of the items. The items are sorted by
+	// cluster.
 	aggregate func(template content, items []item) error
-	// dependencies returns what a template needs beside it, each object once.
+	// dependencies returns the objects that a template needs, without duplicates.
 	dependencies func(template content) ([]configv1alpha1.DependentObjectReference, error)
-	// healthy says whether a live object fares well.
+	// healthy returns whether a live object is healthy.
 	healthy func(live content) bool
 }
 
@@ -48,12 +47,12 @@ type item struct {
 	status content
 }
 
-// native is the interpreter made of a table of rules.
+// native is an interpreter made of a table of rules.
 type native struct {
 	kinds map[schema.GroupVersionKind]rules
 }
 
-// New returns the interpreter of the kinds of Kubernetes.
+// New returns the interpreter for the kinds of Kubernetes.
 func New() interpreter.Interpreter {
 	return &native{kinds: map[schema.GroupVersionKind]rules{
 		kind("", "v1", "ReplicationController"):                        replicaSet(),
@@ -83,7 +82,7 @@ func kind(group, version, name string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
 }
 
-// Has says whether there is a rule. There is one for the status of every kind.
+// Has returns whether there is a rule. There is one for the status of every kind.
 func (n *native) Has(kind schema.GroupVersionKind, op interpreter.Operation) bool {
 	r := n.kinds[kind]
 	switch op {
@@ -106,7 +105,7 @@ func (n *native) Has(kind schema.GroupVersionKind, op interpreter.Operation) boo
 	}
 }
 
-// Replicas returns how many replicas a template asks for and what one needs.
+// Replicas returns how many replicas a template requests and what each requires.
 func (n *native) Replicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	rule := n.kinds[template.GroupVersionKind()].replicas
 	if rule == nil {
@@ -124,7 +123,7 @@ func (n *native) Components(_ context.Context, template *unstructured.Unstructur
 	return nil, noRule(template, interpreter.InterpretComponent)
 }
 
-// Dependencies returns what a template needs beside it.
+// Dependencies returns the objects that a template needs.
 func (n *native) Dependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	rule := n.kinds[template.GroupVersionKind()].dependencies
 	if rule == nil {
@@ -151,7 +150,7 @@ func (n *native) ReviseReplicas(_ context.Context, obj *unstructured.Unstructure
 	return out, nil
 }
 
-// Retain returns desired with what belongs to the member taken over from live.
+// Retain returns desired with the fields that belong to the member taken from live.
 func (n *native) Retain(_ context.Context, desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	rule := n.kinds[desired.GroupVersionKind()].retain
 	if rule == nil {
@@ -164,7 +163,7 @@ func (n *native) Retain(_ context.Context, desired, live *unstructured.Unstructu
 	return out, nil
 }
 
-// ReflectStatus returns the part of a live object's status that the hub is told.
+// ReflectStatus returns the part of a live object's status that is reported to the hub.
 func (n *native) ReflectStatus(_ context.Context, live *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	status := contentAt(live.Object, "status")
 	if status == nil {
@@ -182,8 +181,8 @@ func (n *native) ReflectStatus(_ context.Context, live *unstructured.Unstructure
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
-// AggregateStatus returns the template with the status that the members' items add up
-// to, and the template itself when nothing changes.
+// AggregateStatus returns the template with the status aggregated from the members' items, or the template itself if
+// nothing changes.
 func (n *native) AggregateStatus(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	rule := n.kinds[template.GroupVersionKind()].aggregate
 	if rule == nil {
@@ -208,7 +207,7 @@ func (n *native) AggregateStatus(_ context.Context, template *unstructured.Unstr
 	return &unstructured.Unstructured{Object: draft}, nil
 }
 
-// Health says how a live object fares.
+// Health returns the health of a live object.
 func (n *native) Health(_ context.Context, live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
 	rule := n.kinds[live.GroupVersionKind()].healthy
 	switch {
@@ -225,7 +224,7 @@ func noRule(obj *unstructured.Unstructured, op interpreter.Operation) error {
 	return fmt.Errorf("no rule %s for %s of %s", op, obj.GetKind(), obj.GetAPIVersion())
 }
 
-// decode reads the statuses of the items and sorts them by cluster.
+// decode decodes the statuses of the items and sorts them by cluster.
 func decode(items []workv1alpha2.AggregatedStatusItem) ([]item, error) {
 	out := make([]item, 0, len(items))
 	for i := range items {

@@ -11,11 +11,13 @@ func service() rules {
 	return rules{
 		retain: func(desired, live content) error {
 			liveSpec, spec := contentAt(live, "spec"), contentAt(desired, "spec")
-			// The API of the hub gives a template a port as well, which cannot be told from one that its author asked for.
+			// The hub's API allocates a port for the template as well, which cannot be told from one that its author
+			// requested.
 			if number(liveSpec, "healthCheckNodePort") > 0 {
 				take(own(desired, "spec"), liveSpec, "healthCheckNodePort")
 			}
-			// What a template asks for is not hidden: that a Service is to have no address cannot be changed, and the member says so.
+			// A request of the template is passed on: a Service cannot be made headless afterwards, and the member
+			// reports that.
 			if text(liveSpec, "clusterIP") != "" && text(spec, "clusterIP") == "" && spec["clusterIPs"] == nil {
 				take(own(desired, "spec"), liveSpec, "clusterIP")
 			}
@@ -30,7 +32,7 @@ func service() rules {
 		},
 		aggregate: func(template content, items []item) error {
 			if isLoadBalancer(template) {
-				// The API server wants a mode with an address; older members report none.
+				// The API server requires an ipMode with an IP; older members report none.
 				aggregateLoadBalancer(template, items, string(corev1.LoadBalancerIPModeVIP))
 			}
 			return nil
@@ -54,7 +56,7 @@ func isLoadBalancer(obj content) bool {
 	return text(contentAt(obj, "spec"), "type") == string(corev1.ServiceTypeLoadBalancer)
 }
 
-// hasAddress says whether there is a host name or an address to be reached at.
+// hasAddress returns whether the object has a host name or an IP.
 func hasAddress(live content) bool {
 	for _, entry := range list(contentAt(live, "status", "loadBalancer"), "ingress") {
 		if text(entry, "hostname") != "" || text(entry, "ip") != "" {
@@ -67,8 +69,8 @@ func hasAddress(live content) bool {
 // address identifies an entry in the status of a load balancer.
 type address struct{ hostname, ip, mode string }
 
-// aggregateLoadBalancer lists the addresses of all clusters, each once, those with a
-// host name first. The mode is that of an address which has none.
+// aggregateLoadBalancer lists the addresses of all clusters without duplicates, host names first. mode is the default
+// ipMode.
 func aggregateLoadBalancer(template content, items []item, mode string) {
 	ports := map[address][]content{}
 	for _, it := range items {
@@ -86,7 +88,7 @@ func aggregateLoadBalancer(template content, items []item, mode string) {
 	}
 	slices.SortFunc(addresses, func(a, b address) int {
 		if (a.hostname == "") != (b.hostname == "") {
-			return cmp.Compare(b.hostname, a.hostname) // a name before none
+			return cmp.Compare(b.hostname, a.hostname) // host names first
 		}
 		return cmp.Or(cmp.Compare(a.hostname, b.hostname), cmp.Compare(a.ip, b.ip), cmp.Compare(a.mode, b.mode))
 	})

@@ -41,8 +41,8 @@ func podReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, er
 	return 1, podtemplate.Requirements(spec), nil
 }
 
-// retainPod keeps what the member's scheduler and admission have added. What the template asks for stays as it asks: if it cannot
-// be changed, the member says so.
+// retainPod retains what the member's scheduler and admission added. Fields that the template sets are kept: if they
+// are immutable, the member reports that.
 func retainPod(desired, live content) error {
 	liveSpec := contentAt(live, "spec")
 	spec := own(desired, "spec")
@@ -60,7 +60,8 @@ func retainPod(desired, live content) error {
 	return nil
 }
 
-// takeEntries adds to a list the entries that only live has. It has the order of live, since the API takes another one for a change.
+// takeEntries adds the entries that only live has to a list, in the order of live, since the API treats another order
+// as a change.
 func takeEntries(desired, live content, field, key string) {
 	theirs, ours := list(live, field), list(desired, field)
 	if len(theirs) == 0 {
@@ -76,7 +77,7 @@ func takeEntries(desired, live content, field, key string) {
 	out := make([]content, 0, len(theirs)+len(ours))
 	for _, one := range theirs {
 		if entry(out, text(one, key)) != nil {
-			continue // no API server has two of one key
+			continue // no API server has two entries with the same key
 		}
 		if same := entry(ours, text(one, key)); same != nil {
 			one = same
@@ -91,7 +92,7 @@ func takeEntries(desired, live content, field, key string) {
 	setList(desired, field, out)
 }
 
-// mountedAs returns containers with the mounts of those among live of the same name, besides their own.
+// mountedAs returns containers with the additional mounts of the live containers of the same name.
 func mountedAs(containers []any, live []content) []any {
 	out := slices.Clone(containers)
 	for i := range out {
@@ -108,8 +109,7 @@ func mountedAs(containers []any, live []content) []any {
 	return out
 }
 
-// aggregatePod lists the containers of all clusters, and concludes the phase of the
-// whole from which phases there are.
+// aggregatePod lists the containers of all clusters, and derives the overall phase from their phases.
 func aggregatePod(template content, items []item) error {
 	if len(items) == 0 {
 		return nil
@@ -136,15 +136,15 @@ func aggregatePod(template content, items []item) error {
 				all = append(all, brief)
 			}
 		}
-		// The API server lets a container that has ended not start again, unless the
-		// pod's policy says so, and looks at the first container of the name.
+		// The API server does not let a terminated container run again, unless the restart policy says so, and
+		// compares the first container of a name.
 		slices.SortStableFunc(all, func(a, b content) int { return cmp.Compare(rank(a), rank(b)) })
 		setList(status, field, all)
 	}
 	return nil
 }
 
-// rank puts containers that have ended before those that have not.
+// rank puts terminated containers first.
 func rank(containerStatus content) int {
 	if contentAt(containerStatus, "state", "terminated") != nil {
 		return 0
@@ -159,9 +159,8 @@ func phaseOf(it item) corev1.PodPhase {
 	return corev1.PodPhase(text(it.status, "phase"))
 }
 
-// briefly returns a container's status with its name, readiness and state only, in the
-// form in which the API server returns it, so that a comparison with that finds no
-// difference. Of the state alone that form is not obvious.
+// briefly returns a container's status with only its name, readiness and state, in the form that the API server
+// returns, so that a comparison finds no difference. Only the form of the state is not obvious.
 func briefly(c content) (content, error) {
 	var typed corev1.ContainerState
 	if err := into(contentAt(c, "state"), &typed); err != nil {

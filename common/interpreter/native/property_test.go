@@ -16,12 +16,12 @@ import (
 	"fairlead.dev/common/interpreter/native"
 )
 
-// chance makes values that are almost as they should be.
+// chance generates almost valid values.
 type chance struct{ *rand.Rand }
 
 func (c chance) one(of ...any) any { return of[c.IntN(len(of))] }
 
-// almost returns a value with some of it replaced, left out or said twice.
+// almost returns a value with parts of it replaced, omitted or duplicated.
 func (c chance) almost(value any) any {
 	if c.IntN(12) == 0 {
 		return c.one(nil, "", "x", int64(0), int64(-1), int64(3), 1.5, true, []any{}, []any{"x", nil, object{}}, object{}, object{"name": "x"})
@@ -61,7 +61,7 @@ func (c chance) almost(value any) any {
 	}
 }
 
-// object returns an object of a kind that is almost as usual.
+// object returns an almost valid object of a kind.
 func (c chance) object(k ofAll) *unstructured.Unstructured {
 	obj := parsed(usual(k.apiVersion, k.kind, k.spec, k.status))
 	for _, field := range []string{"spec", "status", "metadata"} {
@@ -75,7 +75,7 @@ func (c chance) object(k ofAll) *unstructured.Unstructured {
 	return obj
 }
 
-// reports returns what some clusters say of objects that are almost as usual.
+// reports returns the status items of some clusters, for randomly varied objects.
 func (c chance) reports(g *WithT, k ofAll) []workv1alpha2.AggregatedStatusItem {
 	var items []workv1alpha2.AggregatedStatusItem
 	for i := range c.IntN(4) {
@@ -91,8 +91,7 @@ func (c chance) reports(g *WithT, k ofAll) []workv1alpha2.AggregatedStatusItem {
 	return items
 }
 
-// TestPropertiesHold asks about objects that are almost as usual. Each has a seed to be
-// made again by.
+// TestPropertiesHold runs the operations on almost valid objects. Each has a seed to reproduce it.
 func TestPropertiesHold(t *testing.T) {
 	t.Parallel()
 	for _, k := range ofKinds() {

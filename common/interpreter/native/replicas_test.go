@@ -108,7 +108,7 @@ func TestRequirements(t *testing.T) {
 			},
 			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "2", "memory", "1Gi")},
 		},
-		"what is too much for a number is the largest": { // and not less than nothing, as the library has it
+		"what is too much for a number is the largest": { // the library overflows to a negative number
 			object{"containers": []any{resources(object{"cpu": "9300000000000000.0001", "memory": "5E"}, nil), resources(object{"memory": "5E"}, nil)}},
 			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "9223372036854775807m", "memory", "9223372036854775807")},
 		},

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/common/interpreter/native"
 )
 
-// pulling is the metadata of an object that says which imagePullSecrets its template had.
+// pulling returns metadata that records the imagePullSecrets of an object's template.
 func pulling(names string) object {
 	return object{"name": "x", "annotations": object{contract.ImagePullSecretsAnnotation: names}}
 }

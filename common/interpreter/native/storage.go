@@ -26,8 +26,8 @@ func persistentVolumeClaim() rules {
 	}
 }
 
-// claimPhase is Bound if every claim is, Lost if one is, and else the phase of the last
-// one that is not Bound. A cluster that has not reported is Pending.
+// claimPhase is Bound if every claim is, Lost if one is, and otherwise the phase of the last one that is not Bound. A
+// cluster that has not reported counts as Pending.
 func claimPhase(items []item) corev1.PersistentVolumeClaimPhase {
 	out := corev1.ClaimBound
 	for _, it := range items {
@@ -65,8 +65,8 @@ func persistentVolume() rules {
 	}
 }
 
-// volumeUsable says whether a volume has a claim or waits for one. One that was released
-// waits for somebody to decide what becomes of its content.
+// volumeUsable returns whether a volume has a claim or is available for one. A released volume waits for somebody to
+// decide about its content.
 func volumeUsable(live content) bool {
 	switch corev1.PersistentVolumePhase(text(contentAt(live, "status"), "phase")) {
 	case corev1.VolumeAvailable, corev1.VolumeBound:
@@ -76,7 +76,7 @@ func volumeUsable(live content) bool {
 	}
 }
 
-// volumePhase is the phase of a volume; one that was not reported is pending.
+// volumePhase returns the phase of a volume; Pending if it was not reported.
 func volumePhase(it item) corev1.PersistentVolumePhase {
 	if phase := text(it.status, "phase"); phase != "" {
 		return corev1.PersistentVolumePhase(phase)

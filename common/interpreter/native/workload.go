@@ -27,7 +27,7 @@ func deployment() rules {
 	}
 }
 
-// replicaSet is also what a ReplicationController means, which it came after.
+// replicaSet holds also for a ReplicationController, its predecessor.
 func replicaSet() rules {
 	status := counters{always: []string{"replicas"}, nonzero: []string{"readyReplicas", "availableReplicas"}, generations: true}
 	return rules{
@@ -81,7 +81,7 @@ func daemonSet() rules {
 	}
 }
 
-// podTemplateReplicas reads spec.replicas, and spec.template for what one needs.
+// podTemplateReplicas reads spec.replicas, and the requirements from spec.template.
 func podTemplateReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	spec := contentAt(template, "spec")
 	requirements, err := podTemplateRequirements(spec)
@@ -100,7 +100,7 @@ func podTemplateRequirements(spec content) (*workv1alpha2.ReplicaRequirements, e
 	return podtemplate.Requirements(pod), nil
 }
 
-// replicaCount refuses a number that no binding can carry.
+// replicaCount refuses a number that a binding cannot hold.
 func replicaCount(n int64) (int32, error) {
 	if n < 0 || n > 1<<31-1 {
 		return 0, fmt.Errorf("%d is not a number of replicas", n)
@@ -108,8 +108,8 @@ func replicaCount(n int64) (int32, error) {
 	return int32(n), nil
 }
 
-// reviseField returns a rule that sets a field of the spec, if it is there: a template
-// that leaves the number to somebody else keeps doing so.
+// reviseField returns a rule that sets a field of the spec if it exists: a template that leaves the number to
+// somebody else continues to.
 func reviseField(field string) func(content, int32) error {
 	return func(obj content, replicas int32) error {
 		if _, ok := lookupNumber(contentAt(obj, "spec"), field); ok {
@@ -119,8 +119,8 @@ func reviseField(field string) func(content, int32) error {
 	}
 }
 
-// retainReplicas keeps the member's number of replicas for a template that says so: in the
-// member an autoscaler has the say.
+// retainReplicas retains the member's number of replicas if the template is labelled so: an autoscaler in the member
+// controls it.
 func retainReplicas(desired, live content) error {
 	if labelOf(desired, contract.RetainReplicasLabel) != contract.LabelTrue {
 		return nil
@@ -133,9 +133,8 @@ func retainReplicas(desired, live content) error {
 	return nil
 }
 
-// rolledOut says whether as many replicas as are asked for run the newest revision and
-// are available, and none of an older revision is left: as long as one is, it may be the only
-// one that is available.
+// rolledOut returns whether the desired number of replicas run the latest revision and are available, and none of an
+// older revision is left: that one might be the only available replica.
 func rolledOut(live content) bool {
 	status := contentAt(live, "status")
 	updated := number(status, "updatedReplicas")
@@ -145,9 +144,8 @@ func rolledOut(live content) bool {
 		number(status, "availableReplicas") >= updated
 }
 
-// statefulSetRolledOut is rolledOut, but for replicas that are to keep their revision: those
-// below the partition, and all that nobody has deleted if that is what updates them. They
-// must be available none the less.
+// statefulSetRolledOut is rolledOut, except for replicas that keep their revision: those below the partition, and
+// with OnDelete all that nobody has deleted. They must be available all the same.
 func statefulSetRolledOut(live content) bool {
 	spec, status := contentAt(live, "spec"), contentAt(live, "status")
 	replicas, updated := number(spec, "replicas"), number(status, "updatedReplicas")
@@ -158,12 +156,12 @@ func statefulSetRolledOut(live content) bool {
 	return observed(live) && updated >= toUpdate && number(status, "availableReplicas") >= max(replicas, updated)
 }
 
-// updatedOnDelete says whether pods keep their revision until somebody deletes them.
+// updatedOnDelete returns whether pods keep their revision until somebody deletes them.
 func updatedOnDelete(live content) bool {
 	return text(contentAt(live, "spec", "updateStrategy"), "type") == string(appsv1.OnDeleteStatefulSetStrategyType)
 }
 
-// observed says whether the status is about the newest generation.
+// observed returns whether the status is about the latest generation.
 func observed(live content) bool {
 	return number(contentAt(live, "status"), observedGeneration) == number(contentAt(live, "metadata"), generation)
 }

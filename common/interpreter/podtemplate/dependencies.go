@@ -8,12 +8,12 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// defaultServiceAccount is in every namespace of every cluster.
+// defaultServiceAccount exists in every namespace of every cluster.
 const defaultServiceAccount = "default"
 
-// Dependencies returns the objects of its own namespace that a pod refers to, each once
-// and sorted by kind and name: ConfigMaps, Secrets, PersistentVolumeClaims and its
-// ServiceAccount. Optional references count: where the object exists, the pod wants it.
+// Dependencies returns the objects of its own namespace that a pod refers to, deduplicated and sorted by kind and
+// name: ConfigMaps, Secrets, PersistentVolumeClaims and its ServiceAccount. Optional references count: where the
+// object exists, the pod uses it.
 func Dependencies(pod *corev1.PodSpec, namespace string) []configv1alpha1.DependentObjectReference {
 	r := references{}
 	r.pod(pod)

@@ -1,4 +1,3 @@
-// Package podtemplate says what a pod template asks for: what one pod needs of its
-// node, and which objects must be beside it. Rules of kinds that have pod templates,
-// in Go and in Lua, share it. It is pure.
+// Package podtemplate reads what a pod template requests: what one pod requires of its node, and which objects it
+// depends on. It is shared by the rules, in Go and in Lua, of kinds that have pod templates. It is pure.
 package podtemplate

@@ -1,7 +1,7 @@
 package podtemplate
 
-// Path returns where the spec of the pod template stands in objects of a kind, whatever its group. Kinds that are not
-// named here, those of others among them, have it where a Deployment has it, if they have one.
+// Path returns the path of the pod template's spec in objects of a kind, whatever its group. For kinds that are not
+// listed, including custom ones, it is the path in a Deployment.
 func Path(kind string) []string {
 	switch kind {
 	case "Pod":

@@ -7,12 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// content is a JSON object, as unstructured objects have it.
+// content is a JSON object, as in unstructured objects.
 type content = map[string]any
 
-// Read returns of a pod's spec, given as JSON, what Requirements and Dependencies look at.
-// That is a small part of it, and to convert the whole by reflection is what these would
-// take most of their time for.
+// Read converts the parts of a pod's spec, given as JSON, that Requirements and Dependencies use. They are a small
+// part of it, and converting everything by reflection would dominate their cost.
 func Read(spec map[string]any) (*corev1.PodSpec, error) {
 	r := &reader{}
 	pod := &corev1.PodSpec{
@@ -42,7 +41,7 @@ func Read(spec map[string]any) (*corev1.PodSpec, error) {
 	return pod, r.problem
 }
 
-// reader reads fields and remembers the first that is of another type than it should be.
+// reader reads fields and records the first that has the wrong type.
 type reader struct{ problem error }
 
 func (r *reader) refuse(field, want string) {
@@ -51,7 +50,7 @@ func (r *reader) refuse(field, want string) {
 	}
 }
 
-// read returns the value of a field; the zero value if there is none.
+// read returns the value of a field; the zero value if it is missing.
 func read[T any](r *reader, c content, field, want string) T {
 	value, ok := c[field].(T)
 	if !ok && c[field] != nil {

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/common/interpreter/podtemplate"
 )
 
-// large is a pod that has something of all that is read.
+// large is a pod with every field that is read.
 const large = `{
 	"serviceAccountName": "web", "priorityClassName": "high", "nodeSelector": {"disk": "ssd"}, "overhead": {"cpu": "10m"},
 	"resources": {"requests": {"memory": "1Gi"}},
@@ -37,8 +37,7 @@ const large = `{
 	]
 }`
 
-// FuzzRead holds that what is read is all that matters: a pod that is converted as a whole
-// asks for the same.
+// FuzzRead checks that Read misses nothing that matters: a fully converted pod has the same requirements.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{}`))
 	f.Add([]byte(large))

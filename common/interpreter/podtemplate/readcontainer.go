@@ -21,7 +21,7 @@ func (r *reader) quantities(c content, field string) corev1.ResourceList {
 	return out
 }
 
-// quantity reads an amount, which may be written as a number.
+// quantity reads an amount, which may be a number.
 func (r *reader) quantity(name string, value any) resource.Quantity {
 	var text string
 	switch v := value.(type) {
@@ -63,7 +63,7 @@ func (r *reader) containers(spec content, field string) []corev1.Container {
 	return out
 }
 
-// ephemeral reads the containers that somebody added for a while; they have no resources.
+// ephemeral reads the ephemeral containers, which have no resources.
 func (r *reader) ephemeral(spec content) []corev1.EphemeralContainer {
 	var out []corev1.EphemeralContainer
 	for c := range r.objects(spec, "ephemeralContainers") {
@@ -74,7 +74,7 @@ func (r *reader) ephemeral(spec content) []corev1.EphemeralContainer {
 	return out
 }
 
-// env reads the variables that have their value from elsewhere.
+// env reads the variables with a valueFrom.
 func (r *reader) env(container content) []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for c := range r.objects(container, "env") {

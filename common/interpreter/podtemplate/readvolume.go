@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// volume reads the names of objects in a volume.
+// volume reads the names of the objects that a volume refers to.
 func (r *reader) volume(c content) corev1.Volume {
 	var v corev1.Volume
 	if source := r.object(c, "configMap"); source != nil {
@@ -64,7 +64,7 @@ func (r *reader) projected(source content) *corev1.ProjectedVolumeSource {
 	return out
 }
 
-// reference returns the reference of a volume's source to a Secret; nil if there is none.
+// reference returns the Secret that a volume's source refers to; nil if there is none.
 func (r *reader) reference(volume content, source, field string) *corev1.LocalObjectReference {
 	ref := r.object(r.object(volume, source), field)
 	if ref == nil {

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// Requirements returns what one pod needs; nil if it asks for nothing.
+// Requirements returns what one pod requires; nil if it requests nothing.
 func Requirements(pod *corev1.PodSpec) *workv1alpha2.ReplicaRequirements {
 	claim := nodeClaim(pod)
 	requests := podRequests(pod)
@@ -36,10 +36,9 @@ func nodeClaim(pod *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	return claim
 }
 
-// podRequests returns what must be free on a node for each resource: while the pod starts,
-// the init container that asks for most; and once it has started, all containers together.
-// Sidecars, which are init containers that keep running, count for all that comes after
-// them. What the pod says as a whole stands in for that. The overhead comes on top.
+// podRequests returns what must be free on a node for each resource: the maximum of what the init containers need
+// while the pod starts, and the sum of all containers afterwards. Sidecars, which are init containers that keep
+// running, count for everything that starts after them. Pod-level requests replace these. The overhead is added.
 func podRequests(pod *corev1.PodSpec) corev1.ResourceList {
 	starting, running := corev1.ResourceList{}, corev1.ResourceList{}
 	for i := range pod.InitContainers {
@@ -49,7 +48,7 @@ func podRequests(pod *corev1.PodSpec) corev1.ResourceList {
 			add(running, requests)
 			continue
 		}
-		add(requests, running) // the sidecars before it
+		add(requests, running) // the sidecars started before it
 		atLeast(starting, requests)
 	}
 	for i := range pod.Containers {
@@ -67,8 +66,7 @@ func podRequests(pod *corev1.PodSpec) corev1.ResourceList {
 	return normalized(running)
 }
 
-// containerRequests returns the requests of a container, and its limits for what it
-// does not request.
+// containerRequests returns the requests of a container, and its limits for resources that it does not request.
 func containerRequests(c *corev1.Container) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	maps.Copy(out, c.Resources.Limits)
@@ -76,8 +74,8 @@ func containerRequests(c *corev1.Container) corev1.ResourceList {
 	return out
 }
 
-// add adds what is not less than nothing. Nothing checks the pods of a kind of somebody else before
-// its controller makes them: an amount below 0 would hide what the other containers ask for.
+// add adds non-negative amounts. Pods of custom kinds are not validated before their controller creates them, and a
+// negative amount would hide what the other containers request.
 func add(total, more corev1.ResourceList) {
 	for name, q := range more {
 		if q.Sign() < 0 {
@@ -89,7 +87,7 @@ func add(total, more corev1.ResourceList) {
 	}
 }
 
-// atLeast raises what is less than the other.
+// atLeast raises amounts to those of another list.
 func atLeast(list, other corev1.ResourceList) {
 	for name, q := range other {
 		if have := list[name]; have.Cmp(q) < 0 {
@@ -98,9 +96,9 @@ func atLeast(list, other corev1.ResourceList) {
 	}
 }
 
-// normalized writes equal amounts in equal ways and drops what is 0, so that a binding
-// changes only when the amounts do, and what is less, which no quota may count. What is too much
-// for a number is the largest one. It returns nil if nothing is left.
+// normalized gives equal amounts the same notation and drops zero amounts, so that a binding changes only when the
+// amounts do. It also drops negative amounts, which must not count against a quota, and caps excessive ones at the
+// largest number. It returns nil if nothing is left.
 func normalized(list corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name, q := range list {

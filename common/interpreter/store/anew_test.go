@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/common/interpreter/store"
 )
 
-// listed are the customizations that there are.
+// listed are all existing customizations.
 type listed []configv1alpha1.ResourceInterpreterCustomization
 
 func (listed) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -32,7 +32,8 @@ func (l listed) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return nil
 }
 
-// Who deletes a customization and makes it anew from the same file is told what fails of the new one.
+// TestAFailureIsOfTheCustomizationAsItIsNow covers a customization that is deleted and recreated from the same file:
+// failures of the new one must be reported again.
 func TestAFailureIsOfTheCustomizationAsItIsNow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -9,15 +9,14 @@ import (
 	"fairlead.dev/common/interpreter/thirdparty"
 )
 
-// Layer is a set of rules, with its name for people.
+// Layer is a set of rules with a name for people.
 type Layer struct {
 	Name string
 	interpreter.Interpreter
 }
 
-// Layers returns the layers that are built in: the rules for widely used custom resources, which
-// are asked first, and those for the kinds of Kubernetes. The options are for the scripts
-// among their rules.
+// Layers returns the built-in layers: the rules for widely used custom resources, which take precedence, and those
+// for the kinds of Kubernetes. The options are for the scripts among them.
 func Layers(o vm.Options) ([]Layer, error) {
 	shipped, err := thirdparty.New(o)
 	if err != nil {
@@ -26,7 +25,7 @@ func Layers(o vm.Options) ([]Layer, error) {
 	return []Layer{{"the rules shipped for custom resources", shipped}, {"the native rules", native.New()}}, nil
 }
 
-// BuiltIn returns the layers as one interpreter.
+// BuiltIn returns the built-in layers as one interpreter.
 func BuiltIn(o vm.Options) (interpreter.Interpreter, error) {
 	layers, err := Layers(o)
 	if err != nil {

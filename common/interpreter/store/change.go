@@ -9,12 +9,12 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// change says which kinds may mean something else now.
+// change identifies the kinds whose rules may have changed.
 type change struct {
 	rules []configv1alpha1.Rule
 }
 
-// affects says whether a kind does.
+// affects returns whether a kind is among them.
 func (c change) affects(kind schema.GroupVersionKind) bool { return concern(c.rules, kind) }
 
 func concern(rules []configv1alpha1.Rule, kind schema.GroupVersionKind) bool {
@@ -29,7 +29,7 @@ func among(list []string, value string) bool {
 
 func (c change) empty() bool { return len(c.rules) == 0 }
 
-// differences returns the kinds of what is only before, only after, or different.
+// differences returns the kinds of all rules that were added, removed or changed.
 func differences(before, after Sources) change {
 	var c change
 	for _, r := range [][2][]configv1alpha1.ResourceInterpreterCustomization{
@@ -57,7 +57,7 @@ func differences(before, after Sources) change {
 	return c
 }
 
-// rulesOf returns the kinds that a configuration has webhooks for.
+// rulesOf returns the kinds for which a configuration has webhooks.
 func rulesOf(c configv1alpha1.ResourceInterpreterWebhookConfiguration) []configv1alpha1.Rule {
 	var out []configv1alpha1.Rule
 	for _, w := range c.Webhooks {

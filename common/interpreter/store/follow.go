@@ -15,23 +15,24 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// retry is after how long a cache that could not be read is read again.
+// retry is the delay before a cache that could not be read is read again.
 const retry = time.Second
 
-// Follow takes over changes that a cache shows until the context ends. A kind that the API does not let this process read holds up no other: of it
-// stays what is known, until the cache has read it, for which that asks again and again by itself.
+// Follow applies the changes that a cache shows until the context ends. A kind that the API does not let this process
+// read does not block the other: its last known rules stay in use until the cache has read it; the cache keeps trying
+// by itself.
 func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 	changed := make(chan struct{}, 1)
 	wake := func() {
 		select {
 		case changed <- struct{}{}:
-		default: // what woke it will be read then
+		default: // a read that covers this change is pending
 		}
 	}
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // before that waits, also where it is an error that ends it
+	defer stop() // before waiting, also after an error
 	follow := func(kind client.Object) (isSynced func() bool, err error) {
 		informer, err := from.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
@@ -46,7 +47,7 @@ func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 		waiting.Go(func() {
 			select {
 			case <-registration.HasSyncedChecker().Done():
-				wake() // what was deleted before the watch began is no event
+				wake() // deletions before the watch began are not events
 			case <-ctx.Done():
 			}
 		})
@@ -59,7 +60,7 @@ func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // told to stop before the API could be read
+			return nil // the context ended before the API could be read
 		}
 		return err
 	}
@@ -76,7 +77,7 @@ func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 	}
 }
 
-// loadSynced takes over what a cache has read: all, or of which kinds it says so.
+// loadSynced applies what a cache has read: both kinds, or those whose informers have synced.
 func (s *Store) loadSynced(ctx context.Context, from client.Reader, scripts, hooks bool) error {
 	if scripts && hooks {
 		return s.Load(ctx, from)
@@ -99,7 +100,7 @@ func (s *Store) loadSynced(ctx context.Context, from client.Reader, scripts, hoo
 		}
 		read.Webhooks = sortedHooks(list.Items)
 	}
-	if s.options.Keep != nil && (s.options.Kept != nil || s.isLoaded()) { // otherwise it would be kept that there are none of what was never read
+	if s.options.Keep != nil && (s.options.Kept != nil || s.isLoaded()) { // otherwise a kind that was never read would be stored as empty
 		s.options.Keep(read)
 	}
 	s.take(read)

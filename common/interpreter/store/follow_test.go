@@ -24,7 +24,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// A hub that does not let an agent read one of the two kinds says what the other one has, and goes on to say it.
+// TestAKindThatIsRefusedHoldsUpNoOther covers a hub that forbids the agent to read one of the two kinds: the other
+// one must be read and followed nevertheless.
 func TestAKindThatIsRefusedHoldsUpNoOther(t *testing.T) { //nolint:paralleltest // the other test counts what changes in the same hub
 	g := NewWithT(t)
 	hub := cluster.Shared(t, cluster.Options{})
@@ -107,7 +108,7 @@ func TestAKindThatIsRefusedHoldsUpNoOther(t *testing.T) { //nolint:paralleltest 
 	g.Eventually(kinds.Loaded()).WithTimeout(soon).Should(BeClosed())
 }
 
-// halfCache reads the one kind never, and has no informer of the other.
+// halfCache never syncs one of the kinds, and has no informer of the other.
 type halfCache struct{ cache.Cache }
 
 func (halfCache) GetInformer(_ context.Context, kind client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {

@@ -16,19 +16,22 @@ import (
 )
 
 const (
-	// refusedFor is for how long an API must have refused a kind before that is logged: one that starts refuses for a moment what it gives afterwards.
+	// refusedFor is how long an API must have refused a kind before that is logged: an API that is starting may
+	// briefly refuse what it allows afterwards.
 	refusedFor = 10 * time.Second
-	// refusedAgain is after how long another refusal has nothing to do with the last. A cache that is refused asks again after a minute at most.
+	// refusedAgain is the time after which another refusal is unrelated to the last one. A cache that is refused
+	// retries within a minute.
 	refusedAgain = 2 * time.Minute
 )
 
-// Refusals logs, for each kind once until it can be read, that the API does not let a cache list and watch what Follow follows. It is safe for use by many goroutines.
+// Refusals logs, once per kind until it can be read, that the API does not let a cache list and watch what Follow
+// needs. It is safe for concurrent use.
 type Refusals struct {
 	log   logr.Logger
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// of are the refusals of a resource.
+	// of are the refusals by resource.
 	of map[string]*refusal
 }
 
@@ -37,12 +40,13 @@ type refusal struct {
 	told        bool
 }
 
-// NewRefusals returns one that has logged nothing.
+// NewRefusals returns Refusals that have logged nothing.
 func NewRefusals(log logr.Logger, c clock.PassiveClock) *Refusals {
 	return &Refusals{log: log, clock: c, of: map[string]*refusal{}}
 }
 
-// WatchFailed is the watch error handler of that cache. What is about other kinds, or no refusal, is logged as without it.
+// WatchFailed is the watch error handler of that cache. Errors about other kinds, and other errors, are logged as by
+// default.
 func (r *Refusals) WatchFailed(ctx context.Context, from *toolscache.Reflector, err error) {
 	resource, ok := refusedRules(err)
 	switch {
@@ -58,7 +62,7 @@ func (r *Refusals) WatchFailed(ctx context.Context, from *toolscache.Reflector, 
 	}
 }
 
-// refusedRules returns the resource of what kinds mean that an API refused, if an error is that.
+// refusedRules returns the resource of interpreter rules that an API refused, if that is what an error says.
 func refusedRules(err error) (resource string, ok bool) {
 	var status apierrors.APIStatus
 	if !IsRefused(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -68,7 +72,7 @@ func refusedRules(err error) (resource string, ok bool) {
 	return details.Kind + "." + details.Group, details.Group == configv1alpha1.GroupVersion.Group
 }
 
-// note says whether a refusal is to be logged.
+// note returns whether to log a refusal.
 func (r *Refusals) note(resource string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +81,7 @@ func (r *Refusals) note(resource string) bool {
 		one = &refusal{first: now}
 		r.of[resource] = one
 	}
-	if now.Sub(one.last) > refusedAgain { // it was read in the meantime, or the API was away
+	if now.Sub(one.last) > refusedAgain { // it was read meanwhile, or the API was unavailable
 		one.first, one.told = now, false
 	}
 	one.last = now

@@ -20,59 +20,60 @@ import (
 	"fairlead.dev/common/interpreter/webhook"
 )
 
-// Options say what a store is made of.
+// Options configure a Store.
 type Options struct {
-	// Compiler makes the declarative layer.
+	// Compiler builds the declarative layer.
 	Compiler *lua.Compiler
-	// Services finds the Services of webhooks.
+	// Services reads the Services of webhooks.
 	Services client.Reader
-	// NoWebhooks leaves the webhooks out: whoever may configure them on the hub says which
-	// addresses this process calls.
+	// NoWebhooks leaves webhooks out: whoever configures them on the hub determines which addresses this process
+	// calls.
 	NoWebhooks bool
 	// BuiltIn are the layers below, which do not change.
 	BuiltIn []interpreter.Interpreter
-	// Kept are the sources that an earlier process read, which are used until the first read succeeds; nil if there are none.
+	// Kept are the sources that an earlier process read; they are used until the first successful read; nil if there
+	// are none.
 	Kept *Sources
-	// Keep is told what was read before that is used; nil tells nobody. It is called by one at a time.
+	// Keep is called with the sources that were read, before they are used, never concurrently; it may be nil.
 	Keep func(Sources)
 }
 
-// Store is an interpreter whose rules change. It is safe for use by many goroutines.
+// Store is an interpreter whose rules change at runtime. It is safe for concurrent use.
 type Store struct {
 	options Options
 	table   atomic.Pointer[table]
 
-	// loaded is closed when the table is as the API said once.
+	// loaded is closed once the table reflects what the API said.
 	loaded chan struct{}
 
-	mu sync.Mutex // held while the table is made
-	// refused is Sources.Refused of what was read or kept last.
+	mu sync.Mutex // held while the table is built
+	// refused is Sources.Refused of the last sources.
 	refused     bool
 	subscribers []func(affects func(schema.GroupVersionKind) bool)
 }
 
-// table has the sources, and the layers that were made of them.
+// table holds the sources and the layers built from them.
 type table struct {
 	sources Sources
 	hooks   *webhook.Interpreter
 	declare *lua.Interpreter
-	// versions has the parts from which the version of a kind is computed.
+	// versions are the parts from which a kind's version is computed.
 	versions []version
 	kinds    interpreter.Interpreter
 }
 
-// Sources are the objects that the layers are made of, by name.
+// Sources are the objects that the layers are built from, sorted by name.
 type Sources struct {
 	Customizations []configv1alpha1.ResourceInterpreterCustomization
 	Webhooks       []configv1alpha1.ResourceInterpreterWebhookConfiguration
-	// Refused says that the API does not let this process read some of them, or has no such kind.
+	// Refused says that the API does not let this process read some of them, or does not serve the kind.
 	Refused bool
 }
 
-// Empty says that there are none.
+// Empty returns whether there are none.
 func (s Sources) Empty() bool { return len(s.Customizations) == 0 && len(s.Webhooks) == 0 }
 
-// New returns a store that knows only what is built in and what was kept.
+// New returns a Store with the built-in layers and the kept sources.
 func New(o Options) *Store {
 	s := &Store{options: o, loaded: make(chan struct{})}
 	var kept Sources
@@ -87,7 +88,7 @@ func New(o Options) *Store {
 	return s
 }
 
-// Loaded returns a channel that is closed once the API was read, and the layers are what it said.
+// Loaded returns a channel that is closed once the API was read and the layers reflect it.
 func (s *Store) Loaded() <-chan struct{} { return s.loaded }
 
 // Subscribe implements interpreter.Changing.
@@ -97,17 +98,18 @@ func (s *Store) Subscribe(f func(affects func(schema.GroupVersionKind) bool)) {
 	s.subscribers = append(s.subscribers, f)
 }
 
-// Load reads everything and takes over what changed.
+// Load reads all sources and applies the changes.
 func (s *Store) Load(ctx context.Context, reader client.Reader) error {
 	return s.load(ctx, reader, func(error) bool { return false })
 }
 
-// LoadAllowed is Load from an API that may forbid this process to read one of the kinds, or not have the kind: then no object of that kind counts.
+// LoadAllowed is Load for an API that may refuse to let this process read one of the kinds, or not serve it: that
+// kind then counts as empty.
 func (s *Store) LoadAllowed(ctx context.Context, reader client.Reader) error {
 	return s.load(ctx, reader, IsRefused)
 }
 
-// IsRefused says whether an API answered that it does not let this process read a kind, or that it does not have it.
+// IsRefused returns whether an API answered that this process may not read a kind, or that it does not serve it.
 func IsRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
 func (s *Store) load(ctx context.Context, reader client.Reader, ignore func(error) bool) error {
@@ -137,7 +139,7 @@ func (s *Store) isLoaded() bool {
 	}
 }
 
-// take makes the layers anew if something changed, and tells the subscribers.
+// take rebuilds the layers if anything changed, and notifies the subscribers.
 func (s *Store) take(read Sources) {
 	before := s.table.Load()
 	change := differences(before.sources, read)
@@ -146,14 +148,14 @@ func (s *Store) take(read Sources) {
 	}
 	s.table.Store(s.build(read, before))
 	if change.empty() {
-		return // the same answers, from customizations that were made anew
+		return // the customizations were recreated with the same rules
 	}
 	for _, tell := range s.subscribers {
 		tell(change.affects)
 	}
 }
 
-// read lists everything. An error that is to be ignored is an empty list.
+// read lists all sources. An error that ignore accepts counts as an empty list.
 func (s *Store) read(ctx context.Context, reader client.Reader, ignore func(error) bool) (Sources, error) {
 	var out Sources
 	list := func(of client.ObjectList) error {
@@ -191,7 +193,7 @@ func sortedHooks(all []configv1alpha1.ResourceInterpreterWebhookConfiguration) [
 	return all
 }
 
-// build makes the layers, and takes those over from before whose sources are the same.
+// build builds the layers, and reuses those of before whose sources are unchanged.
 func (s *Store) build(from Sources, before *table) *table {
 	t := &table{sources: from, versions: versions(from)}
 	if before != nil && equality.Semantic.DeepEqual(before.sources.Webhooks, from.Webhooks) {
@@ -211,8 +213,8 @@ func (s *Store) build(from Sources, before *table) *table {
 	return t
 }
 
-// sameRules says whether nothing changed but, perhaps, what the hub writes. Who is told that a script fails
-// is told of which object and generation it is.
+// sameRules returns whether nothing changed, except possibly the status, which the hub writes. UID and generation
+// count, since reports about failing scripts name them.
 func sameRules(a, b []configv1alpha1.ResourceInterpreterCustomization) bool {
 	return slices.EqualFunc(a, b, func(x, y configv1alpha1.ResourceInterpreterCustomization) bool {
 		return x.Name == y.Name && x.UID == y.UID && x.Generation == y.Generation && equality.Semantic.DeepEqual(x.Spec, y.Spec)

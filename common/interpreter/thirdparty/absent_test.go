@@ -20,9 +20,8 @@ import (
 	"fairlead.dev/common/interpreter/lua/vm"
 )
 
-// TestRulesSurviveWhatIsAbsent asks every rule about the objects of its cases with one
-// field less, for each field: whoever wrote an object may have left it out, and nobody
-// may have written its status yet.
+// TestRulesSurviveWhatIsAbsent runs every rule on the objects of its cases with one field removed, for each field:
+// the object's author may have omitted it, and the status may not have been written yet.
 func TestRulesSurviveWhatIsAbsent(t *testing.T) {
 	t.Parallel()
 	rules, err := New(vm.Options{})
@@ -41,8 +40,7 @@ func TestRulesSurviveWhatIsAbsent(t *testing.T) {
 	})
 }
 
-// TestAggregationsSettle aggregates what was aggregated: a template whose status changes
-// again would be written for ever.
+// TestAggregationsSettle aggregates twice: a template whose status changed again would be written for ever.
 func TestAggregationsSettle(t *testing.T) {
 	t.Parallel()
 	rules, err := New(vm.Options{})
@@ -64,7 +62,7 @@ func TestAggregationsSettle(t *testing.T) {
 	})
 }
 
-// forCases calls check with every case that wants an answer.
+// forCases calls check with every case that expects a result.
 func forCases(t *testing.T, check func(*testing.T, schema.GroupVersionKind, interpreter.Operation, map[string]any)) {
 	t.Helper()
 	paths, err := filepath.Glob("rules/*/*/*/cases/*.yaml")
@@ -92,8 +90,7 @@ func forCases(t *testing.T, check func(*testing.T, schema.GroupVersionKind, inte
 	}
 }
 
-// without calls check for every field below v, while the field is not there. All objects
-// have metadata.
+// without calls check for every field below v, with that field removed. All objects keep their metadata.
 func without(path string, v any, check func(path string)) {
 	switch v := v.(type) {
 	case map[string]any:

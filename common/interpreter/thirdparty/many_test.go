@@ -20,7 +20,7 @@ import (
 // clusters is how many report in these tests.
 const clusters = 5000
 
-// many returns what so many clusters report: conditions that differ in all that they can.
+// many returns the reports of many clusters, with conditions that differ in everything that can differ.
 func many(tb testing.TB, message string, reasons int) []workv1alpha2.AggregatedStatusItem {
 	tb.Helper()
 	out := make([]workv1alpha2.AggregatedStatusItem, clusters)
@@ -47,8 +47,8 @@ func merging() []schema.GroupVersionKind {
 	}
 }
 
-// TestManyClustersFitIntoAStatus has 5,000 clusters say long things: what they make together is
-// what the API takes, of every kind, for a message of which 32 KiB are allowed.
+// TestManyClustersFitIntoAStatus has 5,000 clusters report long messages: for every kind the aggregated status must
+// be one that the API accepts, with messages of up to 32 KiB.
 func TestManyClustersFitIntoAStatus(t *testing.T) {
 	t.Parallel()
 	rules, err := New(vm.Options{})
@@ -80,8 +80,8 @@ func TestManyClustersFitIntoAStatus(t *testing.T) {
 	}
 }
 
-// BenchmarkManyClusters adds up what 5,000 clusters report: what they sent is read, the rule
-// runs, and the status is made.
+// BenchmarkManyClusters measures the aggregation of 5,000 clusters' reports: decoding them, running the rule and
+// building the status.
 func BenchmarkManyClusters(b *testing.B) {
 	rules, err := New(vm.Options{})
 	if err != nil {

@@ -30,16 +30,15 @@ var folders embed.FS
 //go:embed rules.lua
 var shared string
 
-// Interpreter answers for the kinds that have rules here. It is safe for use by many
-// goroutines.
+// Interpreter answers for the kinds that have rules here. It is safe for concurrent use.
 type Interpreter struct {
 	kinds map[schema.GroupVersionKind]func() (*lua.Interpreter, error)
 }
 
 var _ interpreter.Interpreter = &Interpreter{}
 
-// New returns the interpreter; the options are given to the engine of its scripts, but
-// for the modules. It returns an error only if what is built in is broken.
+// New returns the interpreter; the options, except the modules, are passed to the engine of its scripts. It returns
+// an error only if the embedded rules are broken.
 func New(o vm.Options) (*Interpreter, error) {
 	o.Modules = map[string]string{"rules": shared}
 	compiler, err := lua.NewCompiler(lua.Options{Options: o})
@@ -70,12 +69,12 @@ func kindsOf(path string) []schema.GroupVersionKind {
 	return out
 }
 
-// Kinds returns the kinds that have rules, in no order.
+// Kinds returns the kinds that have rules, in no particular order.
 func (i *Interpreter) Kinds() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(i.kinds))
 }
 
-// compile reads the rules of a kind.
+// compile reads and compiles the rules of a kind.
 func compile(compiler *lua.Compiler, path string, kind schema.GroupVersionKind) (*lua.Interpreter, error) {
 	text, err := folders.ReadFile(path)
 	if err != nil {
@@ -90,7 +89,7 @@ func compile(compiler *lua.Compiler, path string, kind schema.GroupVersionKind) 
 	return compiler.Compile([]configv1alpha1.ResourceInterpreterCustomization{customization}), nil
 }
 
-// of returns what answers for a kind; nothing answers if it has no rules.
+// of returns the interpreter for a kind; an empty one if it has no rules.
 func (i *Interpreter) of(kind schema.GroupVersionKind) (*lua.Interpreter, error) {
 	if rules, ok := i.kinds[kind]; ok {
 		return rules()
@@ -98,14 +97,14 @@ func (i *Interpreter) of(kind schema.GroupVersionKind) (*lua.Interpreter, error)
 	return &lua.Interpreter{}, nil
 }
 
-// Has says whether there is a rule. A kind whose rules cannot be read has all of them:
-// asking tells what is wrong.
+// Has returns whether there is a rule. It returns true for a kind whose rules cannot be compiled, so that asking
+// returns the error.
 func (i *Interpreter) Has(kind schema.GroupVersionKind, op interpreter.Operation) bool {
 	rules, err := i.of(kind)
 	return err != nil || rules.Has(kind, op)
 }
 
-// ask has the rules of an object's kind answer.
+// ask asks the rules of an object's kind.
 func ask[T any](i *Interpreter, obj *unstructured.Unstructured, question func(*lua.Interpreter) (T, error)) (T, error) {
 	rules, err := i.of(obj.GroupVersionKind())
 	if err != nil {

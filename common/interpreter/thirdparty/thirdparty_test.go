@@ -22,20 +22,20 @@ import (
 
 // example is one case of a rule. Objects need no apiVersion and kind.
 type example struct {
-	// Case is a sentence.
+	// Case describes the case in a sentence.
 	Case string `json:"case"`
 	// Object is the template, the desired object (Retain), or the live one (InterpretStatus
 	// and InterpretHealth).
 	Object map[string]any `json:"object"`
-	// Live is what the member has (Retain).
+	// Live is the member's object (Retain).
 	Live map[string]any `json:"live,omitempty"`
 	// Replicas are those to set (ReviseReplica).
 	Replicas int32 `json:"replicas,omitempty"`
-	// Items are what the clusters reported (AggregateStatus).
+	// Items are the clusters' reports (AggregateStatus).
 	Items []workv1alpha2.AggregatedStatusItem `json:"items,omitempty"`
-	// Want is the answer; where that is an object, the JSON merge patch from the given one.
+	// Want is the result; if that is an object, the JSON merge patch from Object.
 	Want any `json:"want,omitempty"`
-	// Error is a part of the error that is wanted in its place.
+	// Error is a part of the expected error, if there is to be one.
 	Error string `json:"error,omitempty"`
 }
 
@@ -65,7 +65,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// examine runs the cases of one operation. A rule has cases, and who has cases has a rule.
+// examine runs the cases of one operation, and checks that the rule has cases and the cases have a rule.
 func examine(t *testing.T, rules *Interpreter, folder string, kind schema.GroupVersionKind, op interpreter.Operation) {
 	t.Helper()
 	var examples []example
@@ -95,7 +95,7 @@ func examine(t *testing.T, rules *Interpreter, folder string, kind schema.GroupV
 	}
 }
 
-// answer asks the rule of a case.
+// answer runs the rule of a case.
 func answer(rules *Interpreter, kind schema.GroupVersionKind, op interpreter.Operation, ex example) (any, error) {
 	obj := object(kind, ex.Object)
 	got, err := interpreter.Question{
@@ -116,7 +116,7 @@ func object(kind schema.GroupVersionKind, content map[string]any) *unstructured.
 	return obj
 }
 
-// whole returns numbers without a fraction as what they are in objects of the API.
+// whole converts numbers without a fraction to integers, as in objects of the API.
 func whole(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -141,7 +141,7 @@ func whole(v any) any {
 	}
 }
 
-// change returns what a rule changed, as a merge patch.
+// change returns a rule's changes as a merge patch.
 func change(from, to *unstructured.Unstructured) (any, error) {
 	before, err := json.Marshal(from)
 	if err != nil {
@@ -155,7 +155,7 @@ func change(from, to *unstructured.Unstructured) (any, error) {
 	return json.RawMessage(patch), err
 }
 
-// plain returns any value as JSON knows it; an empty list is nothing.
+// plain converts a value to JSON types; an empty list or null becomes "nothing".
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	text, err := json.Marshal(v)

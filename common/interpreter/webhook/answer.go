@@ -17,16 +17,15 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// answer is a response that was checked.
+// answer is a validated response.
 type answer struct {
 	configv1alpha1.ResourceInterpreterResponse
 
-	// patched is the object with the patch of the response; nil if there is none.
+	// patched is the object with the response's patch applied; nil without a patch.
 	patched *unstructured.Unstructured
 }
 
-// amounts are the quantities of an answer, which are looked at before they are read: that
-// takes minutes for some.
+// amounts are the quantities of an answer, which are checked before they are parsed: parsing some takes minutes.
 type amounts struct {
 	Response struct {
 		requests
@@ -40,7 +39,7 @@ type requests struct {
 	} `json:"replicaRequirements"`
 }
 
-// decode reads and checks the answer to a question about an object, given as it was sent.
+// decode decodes and validates the answer to a question about an object, given as it was sent.
 func decode(body []byte, uid types.UID, op interpreter.Operation, object []byte) (answer, error) {
 	if err := json.Unmarshal(body, &amounts{}); err != nil {
 		return answer{}, fmt.Errorf("the answer is no ResourceInterpreterContext: %w", err)
@@ -49,7 +48,7 @@ func decode(body []byte, uid types.UID, op interpreter.Operation, object []byte)
 	if err := json.Unmarshal(body, &reply); err != nil {
 		return answer{}, fmt.Errorf("the answer is no ResourceInterpreterContext: %w", err)
 	}
-	// Servers that were written with the usual helper send no apiVersion and no kind.
+	// Servers written with the usual helper library send neither apiVersion nor kind.
 	if got := reply.APIVersion; got != "" && got != configv1alpha1.GroupVersion.String() {
 		return answer{}, fmt.Errorf("the answer has apiVersion %q instead of %q", got, configv1alpha1.GroupVersion)
 	}
@@ -71,7 +70,7 @@ func decode(body []byte, uid types.UID, op interpreter.Operation, object []byte)
 	return a, a.check(op, object)
 }
 
-// check says what the answer to an operation lacks, and applies its patch.
+// check validates the answer to an operation, and applies its patch.
 func (a *answer) check(op interpreter.Operation, object []byte) error {
 	var err error
 	switch op {
@@ -82,14 +81,14 @@ func (a *answer) check(op interpreter.Operation, object []byte) error {
 		if *a.Replicas < 0 {
 			return fmt.Errorf("response.replicas is %d; it must not be negative", *a.Replicas)
 		}
-	case interpreter.InterpretComponent: // none is an answer
+	case interpreter.InterpretComponent: // no components is a valid answer
 		for _, c := range a.Components {
 			if c.Name == "" || c.Replicas < 0 {
 				return fmt.Errorf("response.components has %q with %d replicas; each needs a name, and not less than 0 replicas", c.Name, c.Replicas)
 			}
 		}
 	case interpreter.InterpretStatus:
-		// A Work in which one status is no object is refused as a whole.
+		// The API refuses a whole Work if one status is not an object.
 		if a.RawStatus == nil || !bytes.HasPrefix(bytes.TrimSpace(a.RawStatus.Raw), []byte("{")) {
 			return errors.New("response.rawStatus is required, and must be an object")
 		}
@@ -109,7 +108,7 @@ func (a *answer) check(op interpreter.Operation, object []byte) error {
 	return nil
 }
 
-// patch returns the object with a patch; nil if there is no patch.
+// patch returns the object with a patch applied; nil if there is no patch.
 func patch(object, patch []byte, patchType *configv1alpha1.PatchType) (*unstructured.Unstructured, error) {
 	switch {
 	case len(patch) == 0 && patchType == nil:
@@ -126,7 +125,7 @@ func patch(object, patch []byte, patchType *configv1alpha1.PatchType) (*unstruct
 		return nil, fmt.Errorf("it is no JSON patch: %w", err)
 	}
 	options := jsonpatch.NewApplyOptions()
-	options.AccumulatedCopySizeLimit = maxAnswer // small operations that copy could fill the memory
+	options.AccumulatedCopySizeLimit = maxAnswer // small copy operations could exhaust the memory
 	changed, err := decoded.ApplyWithOptions(object, options)
 	if err != nil {
 		return nil, fmt.Errorf("applying it: %w", err)

@@ -38,7 +38,7 @@ func mill() *unstructured.Unstructured {
 	}}
 }
 
-// server answers with a response, whose uid it fills in, and remembers the last question.
+// server is a webhook that returns a response, whose uid it fills in, and records the last request.
 type server struct {
 	*httptest.Server
 
@@ -79,7 +79,7 @@ func serveOver(t *testing.T, http2 bool, reply func(w http.ResponseWriter, uid s
 	return s
 }
 
-// certificate returns one that is for a Service and for the address of a server.
+// certificate returns a certificate for a Service and for the address of a server.
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	g := NewWithT(t)
@@ -104,7 +104,7 @@ func (s *server) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// hook is about every operation of Mills.
+// hook registers the server for all operations of Mills.
 func (s *server) hook() configv1alpha1.ResourceInterpreterWebhook {
 	return configv1alpha1.ResourceInterpreterWebhook{
 		Name:         "mills.example.com",

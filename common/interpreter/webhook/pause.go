@@ -13,26 +13,27 @@ import (
 )
 
 const (
-	// firstPause is for how long a webhook is not asked that let a question time out; the pause doubles up to lastPause.
+	// firstPause is how long a webhook is not asked after a timeout; it doubles up to lastPause.
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
-	// mostQuestions is how many may wait for the answer of one webhook at a time.
+	// mostQuestions bounds the concurrent questions to one webhook.
 	mostQuestions = idleConnections
 )
 
-// pauses keep who asks from waiting, one after the other, for a webhook that hangs: after a question that timed out all others fail
-// at once until a pause is over, and then one is asked, upon whose answer all are. It is safe for use by many goroutines.
+// pauses keep callers from waiting, one after the other, for a webhook that hangs: after a timeout all questions fail
+// immediately until a pause is over; then one question probes the webhook, and the others follow if it is answered.
+// It is safe for concurrent use.
 type pauses struct {
 	clock clock.PassiveClock
 	slots chan struct{}
 
-	// mu guards what is below.
+	// mu guards the fields below.
 	mu     sync.Mutex
 	length *backoff.ExponentialBackOff
-	// why is how the last question failed, if it timed out.
+	// why is the error of the last question if it timed out.
 	why   error
 	until time.Time
-	// probing says that the one question after a pause is under way.
+	// probing says that the probe after a pause is in progress.
 	probing bool
 }
 
@@ -44,11 +45,11 @@ func newPauses(c clock.PassiveClock) *pauses {
 	}
 }
 
-// ask puts a question, if it may be put now, and waits for those that are under way if they are too many. The error is that of
-// the question, or, during a pause, that of the one which timed out.
+// ask makes a request, if that is allowed now, and waits for others in progress if there are too many. The error is
+// that of the question or, during a pause, that of the timeout.
 func (p *pauses) ask(ctx context.Context, question func() (reply []byte, timedOut bool, err error)) ([]byte, error) {
 	if err := p.paused(); err != nil {
-		return nil, err // before those are waited for that wait
+		return nil, err // checked before waiting for a slot
 	}
 	select {
 	case p.slots <- struct{}{}:
@@ -65,14 +66,14 @@ func (p *pauses) ask(ctx context.Context, question func() (reply []byte, timedOu
 	return reply, err
 }
 
-// paused returns how the last question failed, if none is to be put now.
+// paused returns the error of the last question if none may be asked now.
 func (p *pauses) paused() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refusal()
 }
 
-// refusal is the same for who holds mu.
+// refusal is paused for callers that hold mu.
 func (p *pauses) refusal() error {
 	if p.why != nil && (p.probing || p.clock.Now().Before(p.until)) {
 		return p.why
@@ -80,7 +81,7 @@ func (p *pauses) refusal() error {
 	return nil
 }
 
-// begin says whether a question is the one that tells whether a pause is over.
+// begin returns whether a question is the probe after a pause.
 func (p *pauses) begin() (probe bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,11 +99,11 @@ func (p *pauses) end(probe, timedOut bool, err error, canceled bool) {
 		p.probing = false
 	}
 	switch {
-	case canceled: // it says nothing of the webhook
+	case canceled: // says nothing about the webhook
 	case !timedOut:
 		p.why = nil
 		p.length.Reset()
-	case p.clock.Now().Before(p.until): // of those that were asked together, one begins the pause
+	case p.clock.Now().Before(p.until): // of concurrent timeouts, only the first begins a pause
 	default:
 		p.why = err
 		p.until = p.clock.Now().Add(p.length.NextBackOff())

@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// TestAWebhookThatHangsIsAskedSeldom holds that few questions wait for a webhook that does not answer, however many there are, and
-// that all are put again once it does.
+// TestAWebhookThatHangsIsAskedSeldom checks that only a few of many requests wait for a webhook that does not answer,
+// and that all are made again once it does.
 func TestAWebhookThatHangsIsAskedSeldom(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -78,8 +78,8 @@ func TestAWebhookThatHangsIsAskedSeldom(t *testing.T) {
 	g.Expect(asked.Load()).To(BeEquivalentTo(12))
 }
 
-// TestOneQuestionAtATimeFollowsAPause holds that nobody else waits while the first one after a pause is under way, and that questions
-// which time out together begin one pause.
+// TestOneQuestionAtATimeFollowsAPause checks that only one request is made after a pause and others fail at once
+// while it is in flight, and that requests that time out together start one pause.
 func TestOneQuestionAtATimeFollowsAPause(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -96,7 +96,7 @@ func TestOneQuestionAtATimeFollowsAPause(t *testing.T) {
 	_, err = p.begin()
 	g.Expect(err).To(Equal(why))
 
-	p.end(true, false, nil, true) // whoever asked has ended
+	p.end(true, false, nil, true) // the caller's context has ended
 	g.Expect(p.begin()).To(BeTrue())
 	p.end(true, false, nil, false)
 	g.Expect(p.begin()).To(BeFalse())

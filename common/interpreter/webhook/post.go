@@ -12,14 +12,13 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// post sends a question and returns the answer, all within the time-out; it says whether that was over. What an answer that
-// is none says is in no error: it may be about a Secret, or from an address that only this
-// process reaches.
+// post sends a question and returns the answer, within the timeout; timedOut says whether that expired. Errors do not
+// quote an invalid answer: it may contain a Secret, or come from an address that only this process can reach.
 func (h *hook) post(ctx context.Context, body []byte) (reply []byte, timedOut bool, err error) {
 	asking, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	target := *h.url
-	query := target.Query() // which a url may have of its own
+	query := target.Query() // a URL may have a query of its own
 	query.Set("timeout", fmt.Sprintf("%ds", int(h.timeout.Seconds())))
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(asking, http.MethodPost, target.String(), bytes.NewReader(body))
@@ -33,7 +32,7 @@ func (h *hook) post(ctx context.Context, body []byte) (reply []byte, timedOut bo
 		timedOut, err = h.unanswered(ctx, asking, err)
 		return nil, timedOut, err
 	}
-	defer func() { _ = response.Body.Close() }() // all that matters was read
+	defer func() { _ = response.Body.Close() }() // everything relevant was read
 	reply, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case response.StatusCode >= 300 && response.StatusCode < 400:
@@ -49,8 +48,8 @@ func (h *hook) post(ctx context.Context, body []byte) (reply []byte, timedOut bo
 	return reply, false, nil
 }
 
-// unanswered says why there is no answer: it took too long, or there is no connection. It
-// does not say the address, which may have a secret in its query.
+// unanswered explains a missing answer: a timeout or a failed connection. It does not contain the address, whose
+// query may contain a secret.
 func (h *hook) unanswered(ctx, asking context.Context, err error) (timedOut bool, why error) {
 	if of := (*url.Error)(nil); errors.As(err, &of) {
 		err = of.Err

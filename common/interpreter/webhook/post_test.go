@@ -20,7 +20,7 @@ func TestAConnectionServesManyQuestions(t *testing.T) {
 			g := NewWithT(t)
 			calls := 0
 			s := serveOver(t, http2, func(w http.ResponseWriter, uid string) {
-				if calls++; calls == 2 { // an answer that is not wanted does not cost the connection
+				if calls++; calls == 2 { // an unexpected response must not cost the connection
 					http.Error(w, "out of grain", http.StatusInternalServerError)
 					return
 				}

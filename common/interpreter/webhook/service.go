@@ -17,11 +17,11 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// defaultPort is the port of a Service if the webhook names none.
+// defaultPort is the default port of a Service.
 const defaultPort = 443
 
-// service is a Service that serves a webhook. Its certificate is for <name>.<namespace>.svc,
-// wherever the connection goes.
+// service is a Service that serves a webhook. Its certificate is for <name>.<namespace>.svc, whatever the address of
+// the connection.
 type service struct {
 	configv1alpha1.ServiceReference
 
@@ -49,7 +49,7 @@ func (s service) url() *url.URL {
 	return u
 }
 
-// dial connects to where the Service is now.
+// dial connects to the present address of the Service.
 func (s service) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	address, err := s.resolve(ctx)
 	if err != nil {
@@ -59,8 +59,7 @@ func (s service) dial(ctx context.Context, network, _ string) (net.Conn, error) 
 	return dialer.DialContext(ctx, network, address)
 }
 
-// resolve returns the address of the Service. One that is not there may still be known
-// to DNS.
+// resolve returns the address of the Service. A Service that does not exist may still resolve through DNS.
 func (s service) resolve(ctx context.Context) (string, error) {
 	live := &corev1.Service{}
 	err := s.reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, live)

@@ -27,8 +27,8 @@ type Interpreter struct {
 
 var _ interpreter.Interpreter = &Interpreter{}
 
-// New returns the interpreter that asks the webhooks of these configurations. Services
-// are read by the reader when a connection is made.
+// New returns an Interpreter for the webhooks of these configurations. Services are read with the reader when a
+// connection is made.
 func New(configurations []configv1alpha1.ResourceInterpreterWebhookConfiguration, services client.Reader) *Interpreter {
 	i := &Interpreter{}
 	for _, c := range configurations {
@@ -40,15 +40,15 @@ func New(configurations []configv1alpha1.ResourceInterpreterWebhookConfiguration
 	return i
 }
 
-// Close drops the connections that are not in use. Questions under way go on.
+// Close closes idle connections. Questions in progress continue.
 func (i *Interpreter) Close() {
 	for _, h := range i.hooks {
 		h.close()
 	}
 }
 
-// hook returns the webhook that is asked; nil if there is none. Of several it is the one
-// whose name, <configuration>/<webhook>, comes first.
+// hook returns the webhook to ask; nil if there is none. Of several it is the first by name,
+// <configuration>/<webhook>.
 func (i *Interpreter) hook(kind schema.GroupVersionKind, op interpreter.Operation) *hook {
 	for _, h := range i.hooks {
 		if slices.ContainsFunc(h.rules, func(r configv1alpha1.RuleWithOperations) bool { return matches(r, kind, op) }) {
@@ -67,12 +67,12 @@ func among[T ~string](list []T, value T) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
 }
 
-// Has says whether a webhook is to be asked.
+// Has returns whether a webhook has to be asked.
 func (i *Interpreter) Has(kind schema.GroupVersionKind, op interpreter.Operation) bool {
 	return i.hook(kind, op) != nil
 }
 
-// Configuration returns the name of the configuration whose webhook is asked; empty if none is.
+// Configuration returns the name of the configuration whose webhook is asked; empty if there is none.
 func (i *Interpreter) Configuration(kind schema.GroupVersionKind, op interpreter.Operation) string {
 	h := i.hook(kind, op)
 	if h == nil {
@@ -127,8 +127,7 @@ func (i *Interpreter) ReflectStatus(ctx context.Context, live *unstructured.Unst
 	return a.RawStatus, err
 }
 
-// AggregateStatus implements interpreter.Interpreter. Of what a webhook changes only the
-// status is taken over.
+// AggregateStatus implements interpreter.Interpreter. Only changes of the status are used.
 func (i *Interpreter) AggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	a, err := i.ask(ctx, question{op: interpreter.AggregateStatus, object: template, items: items})
 	if err != nil {

@@ -4,8 +4,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// ToMember takes off a request what operators must not send, and sets as whom it is made. Hop-by-hop headers are the
-// business of whoever forwards it.
+// ToMember removes the headers that operators must not send from a request, and sets the impersonation. Hop-by-hop
+// headers are left to the proxy.
 func ToMember(h Headers, user string, groups []string) {
 	clean(h)
 	h[authenticationv1.ImpersonateUserHeader] = []string{user}
@@ -14,7 +14,7 @@ func ToMember(h Headers, user string, groups []string) {
 	}
 }
 
-// FromMember takes off an answer what only the hub or the agent says.
+// FromMember removes headers from an answer that only the hub or the agent may set.
 func FromMember(h Headers) {
 	for name := range h {
 		if isForeign(name) {

@@ -8,37 +8,39 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Headers are the headers of a request or an answer. It is http.Header.
+// Headers are the headers of a request or an answer; the type is http.Header.
 type Headers = map[string][]string
 
-// AuditID is the header by which both API servers log a request under one id, in the canonical form. Callers may choose it.
+// AuditID is the header, in canonical form, with the ID under which both API servers log a request. Callers may
+// choose it.
 const AuditID = "Audit-Id"
 
 // auditID matches what API servers accept as the id of an audit event.
 var auditID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
 
-// webSocketProtocols lists the subprotocols that a client would speak, and bearerProtocol begins the one in which browsers send
-// tokens.
+// webSocketProtocols lists the subprotocols that a client offers, and bearerProtocol is the prefix of the one in
+// which browsers send tokens.
 const (
 	webSocketProtocols = "Sec-Websocket-Protocol"
 	bearerProtocol     = "base64url.bearer.authorization."
 )
 
-// foreign are headers that say who somebody is, whence a request comes or where it was to go, or that it may be made twice (which
-// Go's client then does), and the beginnings of such, in lower case and with dashes.
+// foreign are headers that identify a user, the origin or target of a request, or mark it as repeatable (Go's client
+// would then repeat it), and prefixes of such headers, in lower case and with dashes.
 var foreign = []string{ //nolint:gochecknoglobals // A constant list.
 	"authorization", "cookie", "cookie2", "set-cookie", "idempotency-key", "x-idempotency-key",
 	"forwarded", "via", "x-real-ip", "x-client-ip", "x-original-url", "x-rewrite-url", "origin", "referer",
 	"impersonate-", "x-remote-", "x-forwarded-", "proxy-", strings.ToLower(contract.ConnectHeaderPrefix),
 }
 
-// isForeign says whether a header passes neither way, in whatever case: some programs take underscores for dashes.
+// isForeign returns whether a header passes in neither direction, in any case: some programs treat underscores as
+// dashes.
 func isForeign(name string) bool {
 	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	return slices.ContainsFunc(foreign, func(f string) bool { return plain == f || strings.HasSuffix(f, "-") && strings.HasPrefix(plain, f) })
 }
 
-// clean takes off a request what operators must not send.
+// clean removes the headers that operators must not send from a request.
 func clean(h Headers) {
 	for name, values := range h {
 		switch {
@@ -54,7 +56,7 @@ func clean(h Headers) {
 	}
 }
 
-// withoutTokens are the subprotocols that are no tokens.
+// withoutTokens returns the subprotocols that are not tokens.
 func withoutTokens(lists []string) string {
 	var out []string
 	for _, list := range lists {
@@ -67,7 +69,8 @@ func withoutTokens(lists []string) string {
 	return strings.Join(out, ", ")
 }
 
-// Upgrade is the protocol that a request or an answer upgrades to, by headers with canonical names; empty if it does not.
+// Upgrade returns the protocol that a request or an answer upgrades to, given headers with canonical names; empty if
+// it does not upgrade.
 func Upgrade(h Headers) string {
 	for _, list := range h["Connection"] {
 		for token := range strings.SplitSeq(list, ",") {

@@ -7,16 +7,16 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Caller is the operator who sends a request, as the agent is told.
+// Caller is the operator who sends a request, for the agent.
 type Caller struct {
 	User   string
 	Groups []string
-	// Request is the hub's own name of the request.
+	// Request is the hub's ID of the request.
 	Request string
 }
 
-// ToAgent leaves of the headers of a request what may pass, and adds who sends it. Upgrade is the protocol to which it
-// upgrades; empty is none.
+// ToAgent reduces the headers of a request to those that may pass, and adds the caller. Upgrade is the protocol to
+// which it upgrades; empty if it does not.
 func ToAgent(h Headers, caller Caller, upgrade string) {
 	clean(h)
 	for name := range h {
@@ -34,7 +34,7 @@ func ToAgent(h Headers, caller Caller, upgrade string) {
 	}
 }
 
-// isOfConnection says whether a header is about the connection on which it came, by its canonical name.
+// isOfConnection returns whether a header, by its canonical name, is hop-by-hop.
 func isOfConnection(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Http2-Settings":
@@ -43,8 +43,8 @@ func isOfConnection(name string) bool {
 	return false
 }
 
-// ToOperator leaves of the headers of an answer what may pass, and keeps browsers from taking it for a page of the hub.
-// Upgraded says that it begins another protocol.
+// ToOperator reduces the headers of an answer to those that may pass, and keeps browsers from taking it for a page of
+// the hub. upgraded says that the protocol switches.
 func ToOperator(h Headers, upgraded bool) {
 	for name := range h {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -61,7 +61,7 @@ func ToOperator(h Headers, upgraded bool) {
 	}
 }
 
-// isForOperators says whether a header of an answer passes, by its canonical name.
+// isForOperators returns whether a header of an answer passes, by its canonical name.
 func isForOperators(name string) bool {
 	switch name {
 	case "Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Range", "Accept-Ranges",

@@ -1,15 +1,14 @@
-// Package cronscaling does what CronFederatedHPAs say: it sets the replicas of templates at the times that
-// their rules name.
+// Package cronscaling executes CronFederatedHPAs: it sets the replicas of templates at the times that their rules name.
 //
 //	Reads:     CronFederatedHPAs; the scale and the metadata of their targets (live).
-//	Writes:    spec.replicas of targets, through their subresource scale, which others write
-//	           as well: authors, and stage replicas what autoscalers in members say; the
-//	           status of CronFederatedHPAs. Events on them.
+//	Writes:    spec.replicas of targets, through the scale subresource, which others write as well: authors,
+//	           and the replicas stage on behalf of autoscalers in members; the status of
+//	           CronFederatedHPAs. Events on them.
 //	Owns:      that status.
-//	Invariant: a rule is followed once for each of its times, within half a minute of it or not
-//	           at all: what a hub that was away has missed is said and not made up for.
-//	Next:      the detector and the scheduler, which see that the template wants other replicas.
+//	Invariant: a rule is executed once for each of its times, at most half a minute late or not at all. Times
+//	           that went by while no hub worked are reported, and not made up for.
+//	Next:      the detector and the scheduler, which see the template's new replicas.
 //
-// What is due is decided in package schedule, of the time and of the status alone. So a hub that is killed
-// between the two writes sets the same replicas again, if that is still within the half minute.
+// Package schedule decides what is due, from the time and the status alone. A hub that is killed between the two writes
+// therefore sets the same replicas again, if that is still within the half minute.
 package cronscaling

@@ -19,21 +19,21 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// subresource by which replicas are read and set.
+// subresource is the subresource through which replicas are read and set.
 const subresource = "scale"
 
-// refusedError is of what another try would not mend. Its text is a sentence for people.
+// refusedError is a failure that a retry would not fix. Its text is a sentence for people.
 type refusedError string
 
 // Error implements error.
 func (e refusedError) Error() string { return string(e) }
 
-// isTemporary says whether it may go well in a moment.
+// isTemporary says whether a retry may succeed.
 func isTemporary(err error) bool {
 	return err != nil && !errors.As(err, new(refusedError))
 }
 
-// scale sets the replicas of the target of a rule, if it has others, and returns them.
+// scale sets the replicas of a rule's target if they differ, and returns them.
 func (r *Reconciler) scale(ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, rule *autoscalingv1alpha1.CronFederatedHPARule) (int32, error) {
 	if rule.TargetReplicas == nil {
 		return 0, refusedError("The rule has no targetReplicas: set them.")
@@ -63,8 +63,8 @@ func (r *Reconciler) scale(ctx context.Context, scaler *autoscalingv1alpha1.Cron
 	return *rule.TargetReplicas, nil
 }
 
-// target returns the target of a CronFederatedHPA by name. It is in the same namespace: a kind without namespaces
-// is not for those who may write in this one.
+// target returns the name and kind of a CronFederatedHPA's target. It is in the same namespace: who may write in a
+// namespace must not scale cluster-scoped objects.
 func (r *Reconciler) target(scaler *autoscalingv1alpha1.CronFederatedHPA) (*unstructured.Unstructured, error) {
 	ref := scaler.Spec.ScaleTargetRef
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
@@ -85,8 +85,7 @@ func (r *Reconciler) target(scaler *autoscalingv1alpha1.CronFederatedHPA) (*unst
 	return target, nil
 }
 
-// explain returns the error of a request about the scale of a target as people can use it, where another try
-// would not mend it.
+// explain turns an error about the scale of a target into one that people can act on, if a retry would not fix it.
 func (r *Reconciler) explain(ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, target *unstructured.Unstructured, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):

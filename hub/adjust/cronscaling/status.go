@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/hub/adjust/cronscaling/schedule"
 )
 
-// setRulesValid says whether all rules can be followed, and what is wrong with those that cannot.
+// setRulesValid sets the condition that says whether all rules are valid, and what is wrong with those that are not.
 func setRulesValid(scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan) {
 	c := metav1.Condition{
 		Type: autoscalingv1alpha1.CronRulesValid, Status: metav1.ConditionTrue, Reason: autoscalingv1alpha1.ReasonRulesValid,
@@ -30,7 +30,7 @@ func setRulesValid(scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedul
 	meta.SetStatusCondition(&scaler.Status.Conditions, c)
 }
 
-// problemOf returns what the status says is wrong with the rules; nothing if all can be followed.
+// problemOf returns what the status reports as wrong with the rules; empty if nothing is.
 func problemOf(scaler *autoscalingv1alpha1.CronFederatedHPA) string {
 	c := meta.FindStatusCondition(scaler.Status.Conditions, autoscalingv1alpha1.CronRulesValid)
 	if c == nil || c.Status == metav1.ConditionTrue {

@@ -17,20 +17,21 @@ import (
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
-// readSingly is up to how many Clusters are read one by one. More are listed.
+// readSingly is the largest number of Clusters that are read one by one rather than listed.
 const readSingly = 20
 
-// confirm reads the clusters live that an application is about to leave. The cache of a hub that has just begun to work may be
-// older than what the hub before it did: a taint that is gone since drives nobody out, and neither does a cluster that was
-// removed and has joined again. So are those by whose state an eviction ends, since a copy goes then: the one that was left, and
-// those that have what takes its place, or lose it again. Nothing else costs that. Many may leave a cluster that is being removed
-// at once, but a deletion is never taken back: there it is enough that the Cluster is the same, which its metadata says.
+// confirm reads the clusters live that an application is about to leave. The cache of a hub that just became leader may
+// be older than what the previous leader did: a taint that has since been removed evicts nobody, and neither does a
+// cluster that was removed and has joined again. The clusters whose state ends an eviction are confirmed too, since a
+// copy is then deleted: the cluster that was left, and those with the replacements. No other decision needs live reads.
+// Many applications may leave a cluster that is being removed at once, but a deletion is never undone: there the
+// metadata is enough to see that it is the same Cluster.
 func (r *reconciler) confirm(ctx context.Context, in *scope, d *evict.Decision) error {
 	for _, e := range d.Evictions {
 		removed := e.Task.Producer == workv1alpha2.ProducerClusterRemoval
 		live, err := r.clusterNow(ctx, e.Cluster, removed)
 		if apierrors.IsNotFound(err) {
-			continue // it is left all the more
+			continue // all the more reason to leave it
 		}
 		if err != nil {
 			return fmt.Errorf("reading cluster %q before an application leaves it: %w", e.Cluster, err)
@@ -43,7 +44,7 @@ func (r *reconciler) confirm(ctx context.Context, in *scope, d *evict.Decision) 
 	return r.confirmEnds(ctx, in, d.RestsOn)
 }
 
-// confirmEnds reads the clusters live by whose state evictions end.
+// confirmEnds confirms the clusters whose state ends evictions.
 func (r *reconciler) confirmEnds(ctx context.Context, in *scope, names sets.Set[string]) error {
 	if len(names) > readSingly {
 		return r.confirmMany(ctx, in, names)
@@ -64,7 +65,7 @@ func (r *reconciler) confirmEnds(ctx context.Context, in *scope, names sets.Set[
 	return nil
 }
 
-// confirmMany does the same by a list of all clusters.
+// confirmMany does the same with one list of all clusters.
 func (r *reconciler) confirmMany(ctx context.Context, in *scope, names sets.Set[string]) error {
 	live, err := r.live.get(ctx)
 	if err != nil {
@@ -79,8 +80,8 @@ func (r *reconciler) confirmMany(ctx context.Context, in *scope, names sets.Set[
 	return nil
 }
 
-// asSeen says whether a cluster is as the cache shows it, as far as the end of an eviction depends on that. Of one that is being
-// removed it is enough that it is the same, or no more.
+// asSeen says whether the cache agrees with the live cluster in everything that the end of an eviction depends on. If
+// the cluster is being removed, it only has to be the same one, or gone.
 func asSeen(cached, live *clusterv1alpha1.Cluster) bool {
 	switch {
 	case cached == nil:
@@ -96,7 +97,7 @@ func asSeen(cached, live *clusterv1alpha1.Cluster) bool {
 	return ready(live) == ready(cached) && equality.Semantic.DeepEqual(live.Spec.Taints, cached.Spec.Taints)
 }
 
-// behind is the answer to a cache that shows something else than there is: it is looked at again.
+// behind returns the error for a stale cache, which requeues the binding.
 func behind(cluster string) error {
 	return kube.CacheBehind(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), cluster)
 }

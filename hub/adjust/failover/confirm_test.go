@@ -27,7 +27,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestConfirmEnds holds what of the clusters by whose state an eviction ends is read live before, be they few or many.
+// TestConfirmEnds checks what is read live of the clusters whose state ends an eviction, whether they are few or many.
 func TestConfirmEnds(t *testing.T) {
 	t.Parallel()
 	scheme, err := kube.NewScheme()
@@ -89,8 +89,8 @@ func TestConfirmEnds(t *testing.T) {
 	}
 }
 
-// TestManyShareAList holds that applications that leave a cluster together list the others once, and anew as soon as that is older
-// than a moment or shows something else than the cache.
+// TestManyShareAList checks that applications leaving a cluster together share one list of the other clusters, which is
+// read again as soon as it is older than a moment or differs from the cache.
 func TestManyShareAList(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -129,7 +129,8 @@ func TestManyShareAList(t *testing.T) {
 	g.Expect(lists).To(Equal(3))
 }
 
-// TestConfirm holds what of a cluster is read live before an application leaves it, and when it stays after all.
+// TestConfirm checks what is read live of a cluster before an application leaves it, and when the application stays
+// after all.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	scheme, err := kube.NewScheme()

@@ -1,23 +1,22 @@
-// Package failover moves applications away from clusters that are tainted NoExecute and
-// from clusters in which they are not healthy.
+// Package failover evicts applications from clusters that have a NoExecute taint, that are being removed, or in which
+// the application is unhealthy.
 //
-//	Reads:     bindings, their Works, Clusters, ClusterTaintPolicies.
-//	Writes:    spec.clusters of bindings, of which it takes out what leaves and to which
-//	           it gives back what returns. Events on bindings, templates and Clusters.
-//	Owns:      spec.gracefulEvictionTasks of bindings, their condition Evicting and the
-//	           annotations fairlead.dev/evictions and fairlead.dev/evictions-packed, to
-//	           all of which the scheduler adds what it leaves for a better place, and of which it ends what it chooses
-//	           again; the condition EvictionSuspended of
-//	           Clusters.
-//	Invariant: an old copy that is left gracefully goes only while its cluster is heard
-//	           from, after every target that took its place is healthy, or its grace
-//	           period is over and there is another place for it to which dispatching is
-//	           not suspended.
-//	           One that is left directly holds new ones back until it is gone. A cluster
-//	           is read live before it is left, and so are those by whose state that ends.
-//	Next:      the scheduler, which finds another place, and the binding stage, which
-//	           deletes the Works of clusters that were left.
+//	Reads:     bindings, their Works, Clusters and the leases of their agents, ClusterTaintPolicies.
+//	Writes:    spec.clusters of bindings: it removes clusters that are left, and restores those that the
+//	           application returns to. Events on bindings, templates and Clusters.
+//	Owns:      spec.gracefulEvictionTasks of bindings, their condition Evicting, and the annotations
+//	           fairlead.dev/evictions and fairlead.dev/evictions-packed. To all of these the scheduler adds
+//	           its own evictions in favour of a preferred cluster, and it ends those from clusters that it
+//	           chooses again. Also the condition EvictionSuspended of Clusters.
+//	Invariant: under a graceful eviction the old copy is deleted only while its cluster is heard from, and
+//	           only once every replacement is healthy, or once the grace period is over and the application
+//	           has another place to which dispatching is not suspended. Under a direct eviction no
+//	           replacement is created until the old copy is gone. A cluster is read live before it is
+//	           evicted from, and so are those whose state ends the eviction. A report from before the hub
+//	           started does not count as a healthy replacement until it is known which members are silent now.
+//	Next:      the scheduler, which finds another place, and the binding stage, which deletes the Works of
+//	           clusters that were left.
 //
-// Before anything is moved because members are silent, the hub asks whether it is
-// itself that is cut off: see package disruption.
+// Before anything is moved because members are silent, the hub checks whether it is cut off itself: see package
+// disruption.
 package failover

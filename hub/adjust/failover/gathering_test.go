@@ -20,20 +20,20 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// played is a queue with a clock of its own, which has what is asked for looked at as soon as it is due.
+// played is a queue with its own clock, which handles each request as soon as it is due.
 type played struct {
 	requests
 
 	now time.Duration
 	due map[reconcile.Request]time.Duration
-	// looks are when each was looked at.
+	// looks are the times at which each request was handled.
 	looks map[reconcile.Request][]time.Duration
 }
 
-// Add implements a queue.
+// Add implements a workqueue.
 func (p *played) Add(req reconcile.Request) { p.AddAfter(req, 0) }
 
-// AddAfter implements a queue: a request that is there already waits no longer for it.
+// AddAfter implements a workqueue: a request already in it keeps the earlier of the two times.
 func (p *played) AddAfter(req reconcile.Request, after time.Duration) {
 	if due, waits := p.due[req]; !waits || p.now+after < due {
 		p.due[req] = p.now + after
@@ -41,7 +41,7 @@ func (p *played) AddAfter(req reconcile.Request, after time.Duration) {
 	p.pass(0)
 }
 
-// pass lets time pass.
+// pass advances the clock.
 func (p *played) pass(d time.Duration) {
 	p.now += d
 	for req, due := range p.due {
@@ -52,8 +52,8 @@ func (p *played) pass(d time.Duration) {
 	}
 }
 
-// TestARegionThatIsLostIsDecidedOnTogether has 500 clusters change, and go, within five seconds each, under an application in all of them and
-// one in one.
+// TestARegionThatIsLostIsDecidedOnTogether taints 500 clusters, or deletes them, within five seconds, under an
+// application in all of them and an application in one.
 func TestARegionThatIsLostIsDecidedOnTogether(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 500, Bindings: 2}
@@ -91,7 +91,7 @@ func TestARegionThatIsLostIsDecidedOnTogether(t *testing.T) {
 	}
 }
 
-// TestAnApplicationInFewClustersIsDecidedOnAtOnce has its cluster change.
+// TestAnApplicationInFewClustersIsDecidedOnAtOnce checks that few clusters and tasks cause a delay of less than 50 ms.
 func TestAnApplicationInFewClustersIsDecidedOnAtOnce(t *testing.T) {
 	t.Parallel()
 	b := &workv1alpha2.ResourceBinding{}

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// listFor is for how long a live list of the Clusters serves once it is read. Whoever lists them himself sees the first page no
-	// later, and a hub that has just begun to work has not listed anything yet.
+	// listFor is how long a live list of the Clusters is reused. It is then no older than the first page of a list of
+	// one's own would be, and a hub that just became leader has no list yet.
 	listFor = time.Second
-	// perPage is how many Clusters a page of that list has.
+	// perPage is the page size of that list.
 	perPage = 200
 )
 
-// liveList is all Clusters as the API showed them last. When a cluster goes, all applications that were everywhere leave it at
-// once, and ask for the others: they share a list.
+// liveList is the latest live list of all Clusters. When a cluster goes, all applications that were everywhere leave it
+// at once, and need the state of the others: they share one list.
 type liveList struct {
 	hubReader client.Reader
 	clock     clock.PassiveClock
@@ -33,7 +33,7 @@ type liveList struct {
 	clusters map[string]*clusterv1alpha1.Cluster
 }
 
-// get returns what asSeen compares of every Cluster, no older than listFor; whoever asks at the same time waits for one list.
+// get returns what asSeen compares of every Cluster, at most listFor old. Concurrent callers share one list.
 func (l *liveList) get(ctx context.Context) (map[string]*clusterv1alpha1.Cluster, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,14 +55,15 @@ func (l *liveList) get(ctx context.Context) (map[string]*clusterv1alpha1.Cluster
 	return clusters, nil
 }
 
-// forget has the next one who asks list anew: the cache shows something else than this list.
+// forget drops the list, because the cache disagrees with it.
 func (l *liveList) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clusters = nil
 }
 
-// compared returns of a Cluster what asSeen compares: a report of thousands of them is large.
+// compared returns the parts of a Cluster that asSeen compares, since the full reports of thousands of clusters are
+// large.
 func compared(live *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	out := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: live.Name, UID: live.UID, DeletionTimestamp: live.DeletionTimestamp},

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// preserved reads from what a cluster reported of an application what its successor is
-// to know, by the keys of the labels that will carry it.
+// preserved reads, from what a cluster reported about an application, the state that its replacement gets, by the keys
+// of the labels that carry it.
 func preserved(status *workv1alpha2.ResourceBindingStatus, cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
 	var reported any
 	for i := range status.AggregatedStatus {
@@ -41,7 +41,7 @@ func preserved(status *workv1alpha2.ResourceBindingStatus, cluster string, rules
 	return out, nil
 }
 
-// find reads one value that can be that of a label.
+// find reads one value that is valid as a label value.
 func find(from any, path string) (string, error) {
 	value, err := walk(from, path)
 	if err != nil {
@@ -57,12 +57,12 @@ func find(from any, path string) (string, error) {
 	return out, nil
 }
 
-// shown is the beginning of a jsonPath, for people.
+// shown returns the beginning of a jsonPath for messages.
 func shown(path string) string {
 	return strconv.Quote(prose.Cut(path, longestPath))
 }
 
-// decode reads a status. Numbers stay as the cluster wrote them: one of seven digits has none of an exponent.
+// decode decodes a status. Numbers stay as the cluster wrote them: a float would print larger ones with an exponent.
 func decode(raw []byte, into *any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

@@ -8,11 +8,11 @@ import (
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
-// rateLimiter is an evict.RateLimiter for many goroutines, which knows who waits.
+// rateLimiter makes an evict.RateLimiter safe for concurrent use, and records who waits.
 type rateLimiter struct {
 	mu    sync.Mutex
 	limit *evict.RateLimiter
-	// waiting are the zones whose rate limit a binding waits for, by cluster.
+	// waiting has, by binding and cluster, the zone whose rate limit the binding waits for.
 	waiting map[string]map[string]string
 }
 
@@ -20,8 +20,8 @@ func newRateLimiter(perSecond float64) *rateLimiter {
 	return &rateLimiter{limit: evict.NewRateLimiter(perSecond), waiting: map[string]map[string]string{}}
 }
 
-// ask returns how long the rate limit of a zone makes a binding of a namespace wait before it leaves a
-// cluster there; 0 is not at all.
+// ask returns how long the rate limit of a zone makes a binding of a namespace wait before it leaves a cluster there; 0
+// means not at all.
 func (l *rateLimiter) ask(zone, namespace, binding, cluster string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,8 +37,7 @@ func (l *rateLimiter) ask(zone, namespace, binding, cluster string, now time.Tim
 	return wait
 }
 
-// keep gives up the slots of a binding but those for these clusters: others need not wait
-// for one that stays where it is.
+// keep gives up the slots of a binding except for these clusters: others need not wait for an application that stays.
 func (l *rateLimiter) keep(binding string, clusters map[string]string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +52,7 @@ func (l *rateLimiter) keep(binding string, clusters map[string]string) {
 	}
 }
 
-// zoneOf is what fails together: the region of a cluster.
+// zoneOf returns the failure zone of a cluster: its provider and region.
 func zoneOf(c *clusterv1alpha1.Cluster) string {
 	if c == nil {
 		return ""

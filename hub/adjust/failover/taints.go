@@ -18,31 +18,31 @@ import (
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
-// taints are what ClusterTaintPolicies make of taints, for all bindings: when a region is lost thousands of bindings are looked at, and
-// the answer is the same for each. It is safe for use by many goroutines.
+// taints evaluates ClusterTaintPolicies for all bindings: when a region is lost, thousands of bindings are reconciled,
+// and the answer is the same for each. It is safe for concurrent use.
 type taints struct {
 	hubClient client.Reader
 
 	mu       sync.Mutex
 	policies evict.TaintPolicies
-	// versions are the versions of the ClusterTaintPolicies that were compiled.
+	// versions identifies the ClusterTaintPolicies that were compiled.
 	versions string
-	// expiring are the keys of taints that are about to go, by cluster.
+	// expiring has the keys of taints that are about to be removed, by cluster.
 	expiring map[string]expiring
-	// seen are the taints that came to clusters since this process follows them, by cluster and key.
+	// seen are the taints that were added to clusters since this process started, by cluster and key.
 	seen map[string]map[string]seenTaint
 }
 
-// seenTaint is a taint by when it says that it was added, and when it was seen first by the clock of this process.
+// seenTaint is the timeAdded of a taint, and when this process first saw it by its own clock.
 type seenTaint struct{ added, at time.Time }
 
-// expiring are keys that were found of a version of a cluster, by versions of policies.
+// expiring are the keys computed for one version of a cluster and of the policies.
 type expiring struct {
 	cluster, policies string
 	keys              sets.Set[string]
 }
 
-// gone says that a cluster is no more.
+// gone drops a cluster that no longer exists.
 func (t *taints) gone(c client.Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +50,8 @@ func (t *taints) gone(c client.Object) {
 	delete(t.seen, c.GetName())
 }
 
-// see takes over which NoExecute taints came to a cluster. The controllers of both kinds of bindings tell of each change, which is one.
+// see records NoExecute taints that were added to a cluster. It may be called twice for a change, by the controllers of
+// both kinds of bindings.
 func (t *taints) see(before, after *clusterv1alpha1.Cluster, now time.Time) {
 	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
 		return
@@ -74,7 +75,8 @@ func (t *taints) see(before, after *clusterv1alpha1.Cluster, now time.Time) {
 	t.seen[after.Name] = next
 }
 
-// seenFor says for how long the taints of a cluster have been seen that came since this process follows it, by key.
+// seenFor returns, by key, for how long the taints of a cluster that were added since the start of this process have
+// been seen.
 func (t *taints) seenFor(c *clusterv1alpha1.Cluster, now time.Time) map[string]time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +92,7 @@ func (t *taints) seenFor(c *clusterv1alpha1.Cluster, now time.Time) map[string]t
 	return out
 }
 
-// noExecute are the NoExecute taints of a cluster that say when they were added, by key.
+// noExecute returns the timeAdded of a cluster's NoExecute taints that have one, by key.
 func noExecute(c *clusterv1alpha1.Cluster) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, taint := range c.Spec.Taints {
@@ -101,8 +103,8 @@ func noExecute(c *clusterv1alpha1.Cluster) map[string]time.Time {
 	return out
 }
 
-// expiringOn returns the keys of the taints that are about to go from a cluster, by the policies that were compiled last. They
-// are not to be changed.
+// expiringOn returns the keys of the taints that are about to be removed from a cluster, by the policies that were
+// compiled last. Callers must not change the set.
 func (t *taints) expiringOn(c *clusterv1alpha1.Cluster) sets.Set[string] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +120,7 @@ func (t *taints) expiringOn(c *clusterv1alpha1.Cluster) sets.Set[string] {
 	return keys
 }
 
-// compiled returns the ClusterTaintPolicies as they are now, compiled once for each change of one.
+// compiled returns the present ClusterTaintPolicies, compiled once for each change.
 func (t *taints) compiled(ctx context.Context) (evict.TaintPolicies, error) {
 	var list policyv1alpha1.ClusterTaintPolicyList
 	if err := t.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

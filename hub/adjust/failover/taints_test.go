@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestTaintPoliciesAreSeenAtOnce holds that what was compiled of them is compiled anew when there is another.
+// TestTaintPoliciesAreSeenAtOnce checks that the compiled policies are recompiled when a policy is added.
 func TestTaintPoliciesAreSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
@@ -43,8 +43,8 @@ func TestTaintPoliciesAreSeenAtOnce(t *testing.T) {
 	g.Expect(policies.Keys().UnsortedList()).To(ConsistOf("lost"))
 }
 
-// TestTaintPoliciesAreCompiledOnceInWhateverOrderTheyAreListed holds that the order in which a cache lists them, which is another each
-// time, is no change of them.
+// TestTaintPoliciesAreCompiledOnceInWhateverOrderTheyAreListed checks that a different order, which varies with each
+// list from the cache, does not count as a change.
 func TestTaintPoliciesAreCompiledOnceInWhateverOrderTheyAreListed(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
@@ -73,7 +73,8 @@ func TestTaintPoliciesAreCompiledOnceInWhateverOrderTheyAreListed(t *testing.T) 
 	g.Expect(reflect.ValueOf(again.Keys()).Pointer()).To(Equal(reflect.ValueOf(first.Keys()).Pointer()), "the same set")
 }
 
-// TestWhichTaintsAreAboutToGoIsFoundOnce holds that it is found anew when the cluster changes, or a policy.
+// TestWhichTaintsAreAboutToGoIsFoundOnce checks that the result is computed again only when the cluster or a policy
+// changes.
 func TestWhichTaintsAreAboutToGoIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -104,8 +105,8 @@ func TestWhichTaintsAreAboutToGoIsFoundOnce(t *testing.T) {
 	g.Expect(known.expiring).To(BeEmpty())
 }
 
-// TestTaintsThatComeAreSeenByTheClockOfTheProcess holds that it is known for how long, whatever the taints say, but for those that were
-// there before.
+// TestTaintsThatComeAreSeenByTheClockOfTheProcess checks that the age of a taint is measured by this process's clock,
+// whatever timestamp the taint carries, except for taints that were there before.
 func TestTaintsThatComeAreSeenByTheClockOfTheProcess(t *testing.T) {
 	t.Parallel()
 	g, noon := NewWithT(t), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -121,7 +122,7 @@ func TestTaintsThatComeAreSeenByTheClockOfTheProcess(t *testing.T) {
 	old, lost, again := taint("old", 0), taint("lost", -1), taint("lost", 3)
 	g.Expect(known.seenFor(with(old), noon)).To(BeEmpty(), "it was there")
 	known.see(with(old), with(old, lost), noon)
-	known.see(with(old), with(old, lost), noon.Add(time.Second)) // the other controller is told, too
+	known.see(with(old), with(old, lost), noon.Add(time.Second)) // the other controller is notified as well
 	g.Expect(known.seenFor(with(old, lost), noon.Add(time.Minute))).To(Equal(map[string]time.Duration{"lost": time.Minute}))
 	g.Expect(known.seenFor(with(old, again), noon.Add(time.Minute))).To(BeEmpty(), "it is another one, of which nobody told yet")
 	known.see(with(old, lost), with(old, again), noon.Add(time.Minute))

@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// after returns the time some seconds after noon, when the WorkloadRebalancer was made.
+// after returns the time this many seconds after noon, when the WorkloadRebalancer was created.
 func after(seconds float64) *metav1.Time {
 	return &metav1.Time{Time: noon.Add(time.Duration(seconds * float64(time.Second)))}
 }

@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// binding returns the binding of a workload, to be changed, or nil if no policy places
-// it. As that is never asked again, the API server itself is asked before it is said.
+// binding returns a copy of a workload's binding; nil if no policy places it. That result is final, so it is confirmed
+// by a live read.
 func (r *Reconciler) binding(ctx context.Context, workload appsv1alpha1.ObjectReference) (kube.Binding, error) {
 	kind := kube.ResourceBindings()
 	if workload.Namespace == "" {

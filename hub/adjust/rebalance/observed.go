@@ -10,9 +10,8 @@ import (
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 )
 
-// observe returns the workloads that a WorkloadRebalancer is about, sorted: those that it
-// names, each once, with what is known of them, and those that it named before and that
-// something came of.
+// observe returns the observed workloads of a WorkloadRebalancer, sorted: each workload in its spec, once, with its
+// result so far, and each workload that was in its spec before and has a result.
 func observe(named []appsv1alpha1.ObjectReference, before []appsv1alpha1.ObservedWorkload) []appsv1alpha1.ObservedWorkload {
 	known := make(map[appsv1alpha1.ObjectReference]appsv1alpha1.ObservedWorkload, len(before))
 	for _, o := range before {
@@ -38,8 +37,8 @@ func compare(a, b appsv1alpha1.ObjectReference) int {
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// conclude brings a status up to date with what came of the workloads. It is finished
-// when something came of every one of them, at the time of the last.
+// conclude updates a status with the results. It is finished when every workload has a result, at the time of the last
+// one.
 func conclude(status *appsv1alpha1.WorkloadRebalancerStatus, generation int64, observed []appsv1alpha1.ObservedWorkload, now time.Time) {
 	open, news := false, false
 	for _, o := range observed {
@@ -55,8 +54,7 @@ func conclude(status *appsv1alpha1.WorkloadRebalancerStatus, generation int64, o
 	status.ObservedWorkloads, status.ObservedGeneration = observed, generation
 }
 
-// expiry returns after how long a WorkloadRebalancer is to be deleted, which may be past,
-// and whether it is to be.
+// expiry returns the delay until a WorkloadRebalancer is to be deleted, which may be negative; false if it is not.
 func expiry(r *appsv1alpha1.WorkloadRebalancer, now time.Time) (time.Duration, bool) {
 	if r.Spec.TTLSecondsAfterFinished == nil || r.Status.FinishTime == nil || r.Status.ObservedGeneration != r.Generation {
 		return 0, false

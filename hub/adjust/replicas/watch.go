@@ -49,8 +49,8 @@ func registerWriteback(mgr manager.Manager, w *writeback) error {
 	return nil
 }
 
-// onBinding asks for the binding of an autoscaler that changed, and for those of the
-// autoscalers that scale a template which came or changed.
+// onBinding enqueues the binding of an autoscaler that changed, and the bindings of those autoscalers that scale a
+// template whose binding was created or changed.
 func (m *marker) onBinding() handler.EventHandler {
 	ask := func(q requests, b *workv1alpha2.ResourceBinding) {
 		if scale.IsAutoscaler(b.Spec.Resource) {
@@ -82,18 +82,18 @@ func (m *marker) onBinding() handler.EventHandler {
 	}
 }
 
-// onRules asks for the autoscalers that scale something of which the rules changed: there may be one now about what is kept.
+// onRules enqueues the autoscalers of targets whose interpreter rules changed: there may now be a rule for retaining
+// replicas.
 func (m *marker) onRules(ctx context.Context, affects func(schema.GroupVersionKind) bool, q requests) {
 	for key, t := range m.wants.all() {
 		kinds, err := m.kindsOf(ctx, key.Namespace, t)
-		if err != nil || slices.ContainsFunc(kinds, affects) { // what is wrong the reconciler finds too, and says
+		if err != nil || slices.ContainsFunc(kinds, affects) { // the reconcile meets the same error, and reports it
 			q.Add(reconcile.Request{NamespacedName: key})
 		}
 	}
 }
 
-// reported lets through the bindings of divided Deployments about which something was
-// reported or decided.
+// reported passes the bindings of divided Deployments when their status or spec changed.
 func reported() predicate.Predicate {
 	concerned := func(b *workv1alpha2.ResourceBinding) bool {
 		return isDeployment(b.Spec.Resource) && bindings.Divided(&b.Spec)
@@ -114,16 +114,15 @@ func reported() predicate.Predicate {
 	}
 }
 
-// wants is what autoscalers scale, by the key of their binding. It is safe for use by many
-// goroutines.
+// wants has the targets of autoscalers, by the key of their binding. It is safe for concurrent use.
 type wants struct {
 	mu      sync.Mutex
 	targets map[types.NamespacedName]scale.Target
-	// by has who scales what: every template that changes is looked for.
+	// by indexes the autoscalers by target, since every template that changes is looked up.
 	by map[scaled]sets.Set[types.NamespacedName]
 }
 
-// scaled is what an autoscaler scales. Versions do not matter.
+// scaled identifies a target, whatever its API version.
 type scaled struct {
 	namespace, name string
 	kind            schema.GroupKind
@@ -158,7 +157,7 @@ func (w *wants) set(key types.NamespacedName, t scale.Target) {
 	w.by[now].Insert(key)
 }
 
-// of returns the keys of those who scale the template of a binding.
+// of returns the keys of the autoscalers of a binding's template.
 func (w *wants) of(b *workv1alpha2.ResourceBinding) []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,7 +166,7 @@ func (w *wants) of(b *workv1alpha2.ResourceBinding) []types.NamespacedName {
 	return w.by[scaled{namespace: b.Namespace, name: ref.Name, kind: kind}].UnsortedList()
 }
 
-// all returns what autoscalers scale now.
+// all returns the present targets of all autoscalers.
 func (w *wants) all() map[types.NamespacedName]scale.Target {
 	w.mu.Lock()
 	defer w.mu.Unlock()

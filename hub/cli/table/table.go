@@ -11,7 +11,7 @@ import (
 // Tone is the meaning of a cell, which is shown by its colour.
 type Tone int
 
-// Tones.
+// The tones.
 const (
 	Plain Tone = iota
 	Good
@@ -20,7 +20,7 @@ const (
 	Faint
 )
 
-// codes are the escape sequences of tones.
+// code returns the escape sequence of a tone.
 func (t Tone) code() string {
 	switch t {
 	case Good:
@@ -38,7 +38,7 @@ func (t Tone) code() string {
 
 const reset = "\x1b[0m"
 
-// Codes are the escape sequences that Paint writes.
+// Codes returns the escape sequences that Paint writes.
 func Codes() []string {
 	return []string{Good.code(), Warn.code(), Bad.code(), Faint.code(), reset}
 }
@@ -51,37 +51,37 @@ func (t Tone) Paint(text string) string {
 	return text
 }
 
-// Cell is one value. An empty one is shown as a dash.
+// Cell is a value. An empty one is shown as a dash.
 type Cell struct {
 	Text string
 	Tone Tone
 }
 
-// Column is the head of a column.
+// Column is the heading of a column.
 type Column struct {
 	Name string
-	// Wide says that it is shown with `-o wide` only.
+	// Wide says that it is only shown with `-o wide`.
 	Wide bool
-	// Cut is how many characters are shown of a longer value, but with `-o wide`; 0 is all.
+	// Cut truncates longer values to that many characters, except with `-o wide`; 0 means no limit.
 	Cut int
 }
 
-// Table is rows under columns.
+// Table is a table.
 type Table struct {
 	Columns []Column
 	Rows    [][]Cell
 }
 
-// Options say how a table is shown.
+// Options are the options of formatting.
 type Options struct {
-	// Wide shows every column and whole values, Color paints tones.
+	// Wide shows all columns and complete values, and Color colours tones.
 	Wide, Color bool
 }
 
-// gap is how many spaces are between columns.
+// gap is the number of spaces between columns.
 const gap = 2
 
-// Write writes a table, its last column without spaces behind it.
+// Write writes a table, without spaces after the last column.
 func (t *Table) Write(w io.Writer, o Options) error {
 	var shown []int
 	for i, c := range t.Columns {
@@ -124,7 +124,7 @@ func (t *Table) Write(w io.Writer, o Options) error {
 	return err
 }
 
-// shown returns the cell of a row as it is shown.
+// shown returns a cell as it is shown.
 func (t *Table) shown(row []Cell, i int, o Options) Cell {
 	if i >= len(row) || row[i].Text == "" {
 		return Cell{Text: "-", Tone: Faint}

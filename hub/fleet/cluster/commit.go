@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/fleet/cluster/taint"
 )
 
-// record writes the result of the decision to the Cluster, unless it is there already.
+// record writes the decision to the Cluster if the Cluster differs from it.
 func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) error {
 	edit, err := kube.Begin(cluster)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
 	if ready != nil {
-		ready = ready.DeepCopy() // the write returns the object as a whole
+		ready = ready.DeepCopy() // the write overwrites cluster with the server's response
 	}
 	versions, err := r.policyVersions(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 			r.states.startOver(cluster, r.clock.Now())
 		}
 		switch {
-		case wrote: // the next try finds the taints there
+		case wrote: // the taints are written, so the retry will not report them
 			r.report(ctx, cluster, health.Decision{}, ready, taintsBefore, taints)
 		case !sameTaints(taintsBefore, taints) && !apierrors.IsConflict(err):
 			r.events(taintFailed(cluster, err))

@@ -14,9 +14,10 @@ import (
 	"fairlead.dev/hub/fleet/cluster/health"
 )
 
-// Lines has the state of the lines that agents keep open to the hub. Its methods may be called from many goroutines, and answer from memory.
+// Lines reports on the lines that agents keep open to the hub. Its methods are safe for concurrent use, and answer from
+// memory.
 type Lines interface {
-	// Line returns the present report on the lines of a cluster; false if the cluster has had none.
+	// Line returns the latest report on the lines of a cluster; false if the cluster has had none.
 	Line(cluster string) (health.LineReport, bool)
 	// OnChange registers a function that is called with the name of a cluster whenever its Line changes, until stop is called. The function
 	// must not block.

@@ -22,7 +22,7 @@ import (
 	"fairlead.dev/hub/fleet/cluster/health"
 )
 
-// someLines are lines that a test opens and cuts.
+// someLines are lines that a test opens and closes.
 type someLines struct {
 	mu      sync.Mutex
 	lines   map[string]health.LineReport

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// runShowing runs the stage for one Cluster alone, which its cache has as shows changes it.
+// runShowing runs the stage for one Cluster, which its cache shows as changed by shows.
 func runShowing(t *testing.T, cfg *rest.Config, name string, shows func(*clusterv1alpha1.Cluster)) (stop func()) {
 	t.Helper()
 	return stagetest.Start(t, cfg, func(mgr manager.Manager) error {
@@ -43,8 +43,8 @@ func runShowing(t *testing.T, cfg *rest.Config, name string, shows func(*cluster
 	})
 }
 
-// TestAHubThatSeesTheClusterOfBeforeDrainsNothing has a member that was forgotten and has joined again by the same name, and a hub whose cache
-// shows the Cluster that was forgotten.
+// TestAHubThatSeesTheClusterOfBeforeDrainsNothing has a member that was forgotten and has rejoined under the same name,
+// and a hub whose cache still shows the forgotten Cluster.
 func TestAHubThatSeesTheClusterOfBeforeDrainsNothing(t *testing.T) {
 	t.Parallel()
 	const name = "again"

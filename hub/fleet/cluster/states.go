@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/hub/fleet/cluster/health"
 )
 
-// clusterStates holds the state of each Cluster that this process keeps in memory, beyond the Cluster's own status.
+// clusterStates holds what this process remembers of each Cluster in addition to its status.
 type clusterStates struct {
 	sync.Mutex
 	clusters map[string]clusterState

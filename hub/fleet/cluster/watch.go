@@ -43,11 +43,11 @@ func clusterOfLease(_ context.Context, lease client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: lease.GetName()}}}
 }
 
-// allClusters returns every Cluster, also those that a changed policy does not select any more.
+// allClusters returns requests for all Clusters, including those that a changed policy no longer selects.
 func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []ctrl.Request {
 	clusters, err := kube.Clusters(ctx, r.hubClient)
 	if err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// The cache has synced before handlers run, so this does not happen.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for clusters after a ClusterTaintPolicy changed")
 		return nil
 	}

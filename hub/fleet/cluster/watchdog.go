@@ -54,7 +54,7 @@ func (w *watchdog) runningSince() time.Time {
 	return w.state.Awake
 }
 
-// answered notes that the API answered a request that was sent at some time.
+// answered records that the API answered a request, and when that was sent.
 func (w *watchdog) answered(asked time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// partingLine is a line that says goodbye, or not.
+// partingLine is a line whose agent says goodbye, or does not.
 type partingLine struct {
 	lines.Client
 	leaving chan struct{}

@@ -18,7 +18,7 @@ const (
 	remoteExtraPrefix = "X-Remote-Extra-"
 )
 
-// caller is the operator who makes a request.
+// caller is the user who makes a request: an operator or an agent.
 type caller struct {
 	name, uid string
 	groups    []string
@@ -53,7 +53,7 @@ func (c caller) credential() string {
 	return ""
 }
 
-// may returns the access review of a verb on a subresource of the group.
+// may returns the access review for a verb on a subresource of the API of lines.
 func (c caller) may(verb, resource, subresource, name string) authorizationv1.SubjectAccessReviewSpec {
 	return authorizationv1.SubjectAccessReviewSpec{
 		User: c.name, UID: c.uid, Groups: c.groups, Extra: c.extra,

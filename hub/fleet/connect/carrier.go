@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/common/line/headers"
 )
 
-// Reasons for which a request was cut, or its answer withheld.
+// Causes for which a request was ended, or its response withheld.
 var (
 	errSlow      = errors.New("the answer did not begin in time")
 	errRightGone = errors.New("the right was taken away")
@@ -24,8 +24,8 @@ var (
 	errUnknownTo = errors.New("the member does not know its agent")
 )
 
-// requestTransport carries one request to a member. It ends a request whose body does not arrive or that is not answered in time, and
-// passes on only the head and the body of an answer.
+// requestTransport carries one request to a member. It ends the request if the body does not arrive or the response
+// does not start in time, and passes on only the head and the body of the response.
 type requestTransport struct {
 	server  *Server
 	passage proxyRequest
@@ -61,7 +61,7 @@ func (c *requestTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return out, nil
 }
 
-// timeoutOf is how long the answer to a request may take to begin.
+// timeoutOf returns how long the response to a request may take to start.
 func timeoutOf(r *http.Request, p proxyRequest) time.Duration {
 	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/log") {
 		return logTimeout
@@ -72,13 +72,14 @@ func timeoutOf(r *http.Request, p proxyRequest) time.Duration {
 	return readTimeout
 }
 
-// valuelessContext is a context without values: a trace in them would pass on informational answers (1xx) of the member, with their headers.
-type valuelessContext struct{ context.Context } //nolint:containedctx // It is a context.
+// valuelessContext is a context without values: an httptrace in them would pass on informational responses (1xx) of the
+// member, with their headers.
+type valuelessContext struct{ context.Context } //nolint:containedctx // It is itself a context.
 
 // Value implements context.Context.
 func (valuelessContext) Value(any) any { return nil }
 
-// notifyingBody is a body that reports when it was read to its end or closed.
+// notifyingBody is a body that calls end when it was read to its end or closed.
 type notifyingBody struct {
 	io.ReadCloser
 	end func()
@@ -99,7 +100,7 @@ func (e *notifyingBody) Close() error {
 	return e.ReadCloser.Close()
 }
 
-// checkAnswer refuses answers that the agent means for the hub, and removes unsafe headers from the others.
+// checkAnswer rejects responses that are meant for the hub itself, and removes unsafe headers from the others.
 func (s *Server) checkAnswer(resp *http.Response, p proxyRequest) error {
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
@@ -107,13 +108,13 @@ func (s *Server) checkAnswer(resp *http.Response, p proxyRequest) error {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified:
 		return errRedirect
 	}
-	// Another replica has cleaned the answer already, and its Retry-After counts.
+	// Another replica has already cleaned the response, and its Retry-After is genuine.
 	headers.ToOperator(resp.Header, p.upgrade != "" && resp.StatusCode == http.StatusSwitchingProtocols)
 	return nil
 }
 
-// failed answers in place of a member that did not. Once something was sent, the answer has no Retry-After: clients obey it even for
-// requests that write.
+// failed responds in place of a member that did not. Once the request has been sent, the response has no Retry-After:
+// clients would obey it even for requests that write.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, p proxyRequest, err error) {
 	cluster := p.target.Cluster
 	if cause := context.Cause(r.Context()); cause != nil && (errors.Is(cause, errSlow) || errors.Is(cause, errRightGone) || errors.Is(cause, errUnsent)) {

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// joined has any Cluster that is asked for, as one whose member has joined.
+// joined is a reader that returns a joined Cluster for any name.
 type joined struct{ client.Reader }
 
 func (joined) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -47,7 +47,7 @@ func withoutAPI(t *testing.T, c clock.WithTicker, presence func() string) (*Serv
 	return s, front
 }
 
-// ask101 sends a request that upgrades.
+// ask101 sends an upgrade request.
 func ask101(t *testing.T, front *httptest.Server, method, path string, header http.Header) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	g := NewWithT(t)
@@ -82,7 +82,8 @@ func agentOf(t *testing.T, front *httptest.Server, cluster string, handler http.
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// TestALineThatOpensWhileTheReplicaDrainsIsRenewed has the replica drain when it has let an agent in, and has no line of it yet.
+// TestALineThatOpensWhileTheReplicaDrainsIsRenewed starts draining after an agent was admitted and before its line is
+// registered.
 func TestALineThatOpensWhileTheReplicaDrainsIsRenewed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -113,7 +114,7 @@ func TestALineThatOpensWhileTheReplicaDrainsIsRenewed(t *testing.T) {
 	g.Expect(state.Up).To(BeFalse())
 }
 
-// TestAStreamThatIsStalledGivesItsPlaceBack has a command that reads nothing and says nothing, and an operator who hangs up.
+// TestAStreamThatIsStalledGivesItsPlaceBack has a command that neither reads nor writes, and an operator who hangs up.
 func TestAStreamThatIsStalledGivesItsPlaceBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -148,7 +149,7 @@ func TestAStreamThatIsStalledGivesItsPlaceBack(t *testing.T) {
 		c.Step(time.Minute)
 		return s.uploads.Open()
 	}
-	// Each of the two waits is ten hours of that clock at most; the line itself ends after a day.
+	// Each of the two waits takes at most ten hours of that clock; the line itself ends after a day.
 	g.Eventually(aMinuteLater).WithTimeout(waitTimeout).WithPolling(100 * time.Millisecond).Should(Equal(1))
 	g.Eventually(s.streams.Open).WithTimeout(waitTimeout).Should(Equal(1), "the one that is silent stays")
 	_ = silent.Close()

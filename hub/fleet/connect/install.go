@@ -24,16 +24,17 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// The APIService of the group, and its certificate.
+// Settings of the group's APIService and its certificate.
 const (
-	// EmbeddedService is the Service behind the group if the API is the embedded one.
+	// EmbeddedService is the Service behind the group if the hub runs the embedded API.
 	EmbeddedService = "fairlead-connect"
 	// certificateSecret is the Secret of the certificate that all replicas share.
 	certificateSecret = "fairlead-connect-serving"
 	// The priority of the group is low, so that `kubectl get lines` means another API's lines if there is one.
 	groupPriority   = 100
 	versionPriority = 10
-	// The certificate is self-signed, and the APIService names it as its authority. A new one is made when less than certificateRest is left.
+	// The certificate is self-signed, and is the CA bundle of the APIService. It is replaced when less than
+	// certificateRest of its validity is left. certificateSkew is by how much it is backdated.
 	certificateValidity = 10 * 365 * 24 * time.Hour
 	certificateRest     = 365 * 24 * time.Hour
 	certificateSkew     = 5 * time.Minute
@@ -49,11 +50,11 @@ type Place struct {
 	Loopback bool
 }
 
-// host is the name that the hub's certificate must have for the API server.
+// host is the host name that the API server expects in the hub's certificate.
 func (p Place) host() string { return p.Name + "." + p.Namespace + ".svc" }
 
-// Install makes an API server forward requests for the group to the hub, and returns the certificate for the hub to serve with. Objects
-// that are up to date are not written.
+// Install makes the API server forward requests for the group to the hub, and returns the hub's serving certificate.
+// Objects that are up to date are not written.
 func Install(ctx context.Context, hub client.Client, p Place, now time.Time) (tls.Certificate, error) {
 	certPEM, keyPEM, err := ensureCertificate(ctx, hub, p, now)
 	if err != nil {
@@ -127,11 +128,11 @@ func ensureCertificate(ctx context.Context, hub client.Client, p Place, now time
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return nil, nil, fmt.Errorf("writing Secret %s: %w", key, err)
 		}
-		// Another replica was faster: its certificate is the one.
+		// Another replica created it first; use that one.
 	}
 }
 
-// isFor says whether a certificate is for a host and valid for some time to come.
+// isFor says whether a certificate is for a host, and will be valid for long enough.
 func isFor(certPEM []byte, host string, now time.Time) bool {
 	block, _ := pem.Decode(certPEM)
 	if block == nil {

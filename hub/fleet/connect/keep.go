@@ -14,14 +14,15 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// superviseLine supervises a line until it has ended: it checks the agent's health, its rights, its Cluster, and the age of the line.
+// superviseLine supervises a line until it ends: it checks the agent's health and rights, its Cluster, and the age of
+// the line.
 func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, until time.Time) {
 	log := s.Log.WithValues("Cluster", l.Cluster)
 	changed, stop := s.open.watch(l.Cluster)
 	defer stop()
-	s.endUnlessAdmitted(ctx, l, who) // it may have been forgotten while it was let in
+	s.endUnlessAdmitted(ctx, l, who) // the cluster may have been forgotten during the handshake
 	if s.Peers != nil {
-		go s.keepBesideOthers(ctx, l) // it ends with the line
+		go s.keepBesideOthers(ctx, l) // returns when the line ends
 	}
 	ticker := s.Clock.NewTicker(selfEvery)
 	defer ticker.Stop()
@@ -31,26 +32,26 @@ func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, u
 	defer cancel()
 	draining := s.draining
 	var replaced time.Time
-	var asking chan bool // answers whether the agent is well; nil while nobody asks
+	var asking chan bool // receives whether the agent is healthy; nil unless a check is running
 	misses, ticks := 0, 0
 	for {
 		select {
 		case <-l.Client.Done():
-			// One that went to another replica is no more lost than one that said goodbye.
+			// A line that moved to another replica was not lost, like one that said goodbye.
 			goodbye := errors.Is(l.Client.Err(), line.ErrGoodbye) || errors.Is(l.Client.Err(), line.ErrReplaced)
 			s.Lines.Ended(l, goodbye, s.Clock.Now())
 			log.Info("The line of an agent has ended", "reason", reasonOf(l.Client.Err()))
 			return
 		case <-draining:
 			draining = nil
-			go replaceLine(ctx, l) // it ends with the line
+			go replaceLine(ctx, l) // returns when the line ends
 		case <-s.ending:
-			_ = l.Client.Close() // then it is done
+			_ = l.Client.Close() // an error only means that the line has ended
 		case <-changed:
 			s.endUnlessAdmitted(ctx, l, who)
 		case <-expiry.C():
 			log.Info("Ending a line, the certificate of the agent or the line itself is too old")
-			_ = l.Client.Close() // as above
+			_ = l.Client.Close()
 		case <-ticker.C():
 			ticks++
 			now := s.Clock.Now()
@@ -60,7 +61,7 @@ func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, u
 				replaced = now
 			}
 			if !replaced.IsZero() && (l.Client.Streams() == 0 || now.Sub(replaced) > replacedMost) {
-				_ = l.Client.Close() // as above
+				_ = l.Client.Close()
 				continue
 			}
 			if asking == nil && !isLeaving(l.Client) {
@@ -77,14 +78,14 @@ func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, u
 			}
 			if misses >= selfMisses {
 				log.Info("Ending a line, the agent answers pings, but is not well")
-				_ = l.Client.Close() // as above
+				_ = l.Client.Close()
 			}
 		}
 	}
 }
 
-// isWell asks an agent whether it is healthy: whether it responds, and reaches the hub's API. A line that accepts no more requests cannot
-// be asked, and counts as healthy.
+// isWell checks whether an agent is healthy: it responds, and reaches the hub's API. A line that accepts no more
+// requests cannot be checked, and counts as healthy.
 func (s *Server) isWell(ctx context.Context, l *lines.Line) bool {
 	ctx, cancel := context.WithTimeout(ctx, selfTimeout)
 	defer cancel()
@@ -92,18 +93,18 @@ func (s *Server) isWell(ctx context.Context, l *lines.Line) bool {
 	return err == nil || errors.Is(err, line.ErrLeaving) || errors.Is(err, line.ErrFull)
 }
 
-// endUnlessAdmitted ends a line whose cluster does not exist any more, or whose agent has joined anew.
+// endUnlessAdmitted ends a line whose cluster no longer exists, or whose agent has been superseded by a new join.
 func (s *Server) endUnlessAdmitted(ctx context.Context, l *lines.Line, who caller) {
 	cluster, err := s.cluster(ctx, l.Cluster)
 	if client.IgnoreNotFound(err) != nil {
-		return // the next look tells
+		return // the next check decides
 	}
 	no := admit.Open(l.Cluster, admit.Agent{User: who.name, Groups: who.groups}, admissionFacts(cluster))
 	if no == nil {
 		return
 	}
 	s.Log.Info("Ending a line", "Cluster", l.Cluster, "reason", no.Message)
-	_ = l.Client.Close() // then it is done
+	_ = l.Client.Close()
 }
 
 // endWithoutRight ends a line whose agent has lost the right to open one.
@@ -113,10 +114,10 @@ func (s *Server) endWithoutRight(ctx context.Context, l *lines.Line, who caller)
 	defer cancel()
 	may, err := s.Review(ctx, who.may("create", contract.LinesResource, contract.AttachSubresource, l.Cluster))
 	if err != nil || may {
-		return // an API server that does not answer takes no rights away
+		return // if the API server does not respond, the agent keeps its rights
 	}
 	s.Log.Info("Ending a line, its agent has no right to one any more", "Cluster", l.Cluster)
-	_ = l.Client.Close() // then it is done
+	_ = l.Client.Close()
 }
 
 func reasonOf(err error) string {

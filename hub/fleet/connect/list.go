@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/show"
 )
 
-// list answers a list of the lines of this and the other replicas.
+// list responds with the lines of this and the other replicas.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, target route.Target) {
 	query := r.URL.Query()
 	if (r.Method != http.MethodGet && r.Method != http.MethodHead) || query.Get("watch") == "true" || query.Get("watch") == "1" {

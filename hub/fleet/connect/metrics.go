@@ -17,8 +17,7 @@ type metrics struct {
 	bytes   *prometheus.CounterVec
 }
 
-// newMetrics registers the metrics. Those of another hub of this process, if there is one, give way to none: each test has
-// a registry of its own.
+// newMetrics registers the metrics.
 func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
 	m := &metrics{
 		opened:  prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_hub_lines_opened_total", Help: "Lines that agents have opened."}),
@@ -44,7 +43,8 @@ func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-// lossCollector reports how often the line of each cluster was lost, from the registry of lines, which forgets deleted clusters.
+// lossCollector collects how often each cluster lost its line. It reads the registry of lines, which drops deleted
+// clusters.
 type lossCollector struct {
 	lines *lines.Registry
 	desc  *prometheus.Desc
@@ -116,7 +116,7 @@ func (c *countedStream) Close() error {
 	return c.counted.Close()
 }
 
-// CloseWrite closes the sending direction.
+// CloseWrite closes the direction to the member.
 func (c *countedStream) CloseWrite() error {
 	c.stall.operatorLeft()
 	if half, ok := c.stream.(interface{ CloseWrite() error }); ok {

@@ -26,7 +26,8 @@ type openRequest struct {
 	cut     context.CancelCauseFunc
 }
 
-// openRequests has the open requests, and channels that wait for changes of Clusters. It is safe for use by many goroutines.
+// openRequests holds the open requests, and the channels that wait for changes of Clusters. It is safe for concurrent
+// use.
 type openRequests struct {
 	mu       sync.Mutex
 	all      map[*openRequest]struct{}
@@ -44,7 +45,7 @@ func (o *openRequests) add(r *openRequest) (remove func()) {
 	}
 }
 
-// watch returns a channel that gets a value when a Cluster, or a line of it at another replica, has changed.
+// watch returns a channel that receives when a Cluster, or one of its lines at another replica, changes.
 func (o *openRequests) watch(cluster string) (changed chan struct{}, stop func()) {
 	changed = make(chan struct{}, 1)
 	o.mu.Lock()
@@ -97,7 +98,7 @@ func (s *Server) FollowClusters() cache.ResourceEventHandler {
 			return
 		}
 		same := func(key string) bool { return old.Annotations[key] == cluster.Annotations[key] }
-		// Statuses change all the time.
+		// Changes of the status are frequent and do not matter.
 		if old.UID != cluster.UID || old.DeletionTimestamp.IsZero() != cluster.DeletionTimestamp.IsZero() ||
 			!same(contract.RetiredAnnotation) || !same(contract.JoinedAnnotation) {
 			s.open.changed(cluster.Name)
@@ -108,14 +109,14 @@ func (s *Server) FollowClusters() cache.ResourceEventHandler {
 		DeleteFunc: func(obj any) {
 			if name, ok := nameOf(obj); ok {
 				for _, l := range s.Lines.Forget(name) {
-					_ = l.Client.Close() // what it could say is that the line has ended
+					_ = l.Client.Close() // an error only means that the line has ended
 				}
 			}
 		},
 	}
 }
 
-// reviewRights cuts open requests whose operator has lost the right to send them, at each interval until the context ends.
+// reviewRights periodically ends open requests whose operator has lost the right to make them, until the context ends.
 func (s *Server) reviewRights(ctx context.Context) {
 	ticker := s.Clock.NewTicker(reviewEvery)
 	defer ticker.Stop()
@@ -129,7 +130,7 @@ func (s *Server) reviewRights(ctx context.Context) {
 	}
 }
 
-// reviewOnce reviews the requests that have been open for a while: once for each user, cluster and verb.
+// reviewOnce reviews the requests that have been open for that long: one access review for each user, cluster and verb.
 func (s *Server) reviewOnce(ctx context.Context, open time.Duration) {
 	now := s.Clock.Now()
 	s.open.mu.Lock()
@@ -148,7 +149,7 @@ func (s *Server) reviewOnce(ctx context.Context, open time.Duration) {
 			if !asked {
 				var err error
 				may, err = s.Review(ctx, r.who.may(verb, contract.ConnectClustersResource, contract.ProxySubresource, r.cluster))
-				may = may || err != nil // an API server that does not answer takes no rights away
+				may = may || err != nil // if the API server does not respond, the request goes on
 				known[key] = may
 			}
 			if !may {

@@ -23,12 +23,13 @@ import (
 	"fairlead.dev/hub/fleet/connect/route"
 )
 
-// How long an answer of a member may take to begin, after the whole request was sent: reads are answered at once, writes may wait
-// for what admits them, for as long as an API server gives them itself.
+// How long the response of a member may take to start after the whole request was sent. Reads are answered at once;
+// writes may wait for admission webhooks, for as long as an API server allows them.
 const (
 	readTimeout  = 10 * time.Second
 	writeTimeout = 60 * time.Second
-	// logTimeout is the same for logs: one that is followed begins with its first line, and agents notice an API that is gone.
+	// logTimeout is the same for logs: a followed log starts with its first line. Agents notice by themselves if the
+	// API is gone.
 	logTimeout = 24 * time.Hour
 )
 
@@ -71,7 +72,7 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, target route.Targ
 	}
 	verbs := []string{verbOf(r.Method)}
 	if p.upgrade != "" && verbs[0] != "create" {
-		// To read is not to run commands, which clients ask for by a GET as well.
+		// The right to read does not include running commands, which clients also start with a GET.
 		verbs = append(verbs, "create")
 		may, err := s.Review(r.Context(), who.may("create", contract.ConnectClustersResource, contract.ProxySubresource, target.Cluster))
 		if err != nil {
@@ -122,7 +123,7 @@ func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
 	s.pass(w, r.WithContext(ctx), p)
 }
 
-// pass sends a request into the line of its cluster, at this or another replica.
+// pass sends a request through the line of its cluster, at this or another replica.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, p proxyRequest) {
 	if no := s.findLine(&p); no != nil {
 		s.refuse(w, r, *no)
@@ -190,7 +191,8 @@ func isLeaving(c lines.Client) bool {
 	return false
 }
 
-// notConnected says why nothing can be sent to a cluster. Its agent knows best; what it says it takes back soon after it has a line again.
+// notConnected explains why nothing can be sent to a cluster. The agent's own explanation comes first; the agent
+// withdraws it soon after it has a line again.
 func (s *Server) notConnected(p proxyRequest) string {
 	cluster := p.target.Cluster
 	state, known := s.Lines.State(cluster)
@@ -208,7 +210,7 @@ func (s *Server) notConnected(p proxyRequest) string {
 	}
 }
 
-// rewrite makes of a request what goes into a line, or to the replica that has it.
+// rewrite turns an operator's request into the one for the line, or for the replica that holds the line.
 func rewrite(pr *httputil.ProxyRequest, p proxyRequest) {
 	prefix := contract.LineProxyPrefix
 	if p.line == nil {
@@ -216,7 +218,7 @@ func rewrite(pr *httputil.ProxyRequest, p proxyRequest) {
 	}
 	raw := prefix + p.target.Rest
 	plain, err := url.PathUnescape(raw)
-	if err != nil { // route.Split has unescaped it before
+	if err != nil { // cannot happen: route.Split unescaped it before
 		plain = raw
 	}
 	pr.Out.URL = &url.URL{Scheme: "http", Host: "line", Path: plain, RawPath: raw, RawQuery: pr.Out.URL.RawQuery}
@@ -228,7 +230,7 @@ func rewrite(pr *httputil.ProxyRequest, p proxyRequest) {
 	}
 }
 
-// staysOpen says whether a request is answered until somebody ends it.
+// staysOpen says whether the response to a request goes on until somebody ends it.
 func staysOpen(r *http.Request) bool {
 	query := r.URL.Query()
 	is := func(name string) bool {

@@ -13,17 +13,17 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// refusal is an answer that says why there is no other.
+// refusal is an error response.
 type refusal struct {
 	reason  metav1.StatusReason
 	message string
 	// cluster is the name of the requested cluster; it may be empty.
 	cluster string
-	// retry is after how long it is worth another try; 0 is not said.
+	// retry is the delay for Retry-After; 0 omits the header.
 	retry time.Duration
 }
 
-// statusCode is the status of an answer with a reason.
+// statusCode returns the HTTP status for a reason.
 func statusCode(reason metav1.StatusReason) int {
 	switch reason {
 	case metav1.StatusReasonUnauthorized:
@@ -59,14 +59,14 @@ func statusCode(reason metav1.StatusReason) int {
 	}
 }
 
-// Reasons that Kubernetes has no names for.
+// Reasons that Kubernetes does not define.
 const (
 	reasonBadGateway metav1.StatusReason = "BadGateway"
 	reasonUnsent     metav1.StatusReason = "RequestTimeout"
 	reasonLoop       metav1.StatusReason = "LoopDetected"
 )
 
-// reasons are all reasons for which a request or a line is refused.
+// reasons returns all reasons for which a request or a line is refused.
 func reasons() []metav1.StatusReason {
 	return []metav1.StatusReason{
 		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonMethodNotAllowed,
@@ -76,7 +76,7 @@ func reasons() []metav1.StatusReason {
 	}
 }
 
-// refuse answers with a refusal.
+// refuse writes a refusal.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
@@ -101,7 +101,8 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
 	answer(w, int(status.Code), status)
 }
 
-// isDiscovery says whether a request is the first of kubectl. It shows the reason of a refusal there only if it is plain text.
+// isDiscovery says whether a request is the first one of kubectl, which shows the reason of a refusal only if it is
+// plain text.
 func isDiscovery(path string) bool {
 	return strings.HasSuffix(path, "/"+contract.ProxySubresource+"/api") || strings.HasSuffix(path, "/"+contract.ProxySubresource+"/apis")
 }
@@ -113,7 +114,7 @@ func answer(w http.ResponseWriter, status int, object any) {
 
 func answerAs(w http.ResponseWriter, status int, contentType string, object any) {
 	raw, err := json.Marshal(object)
-	if err != nil { // only types of this package and of Kubernetes are written
+	if err != nil { // cannot happen: only types of this package and of Kubernetes are written
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -122,8 +123,8 @@ func answerAs(w http.ResponseWriter, status int, contentType string, object any)
 	h.Set("Cache-Control", "no-cache, private")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(raw, '\n')) // whoever asked may have gone
+	_, _ = w.Write(append(raw, '\n')) // the client may be gone
 }
 
-// jitter is a random number from 0 to 1.
-func jitter() float64 { return rand.Float64() } //nolint:gosec // It spreads retries, and is no secret.
+// jitter returns a random number from 0 to 1.
+func jitter() float64 { return rand.Float64() } //nolint:gosec // Jitter for retries needs no secure randomness.

@@ -18,17 +18,18 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers"
 )
 
-// replicaPrefix begins the names of the Leases of replicas, which are in replicaNamespace: who may write there runs the hub.
+// replicaPrefix starts the names of the replicas' Leases. They are in replicaNamespace: whoever may write there
+// controls the hub.
 const (
 	replicaPrefix    = "fairlead-hub-"
 	replicaNamespace = metav1.NamespaceSystem
 )
 
-// Replicas are the Leases of the hub's replicas. They implement peers.Directory.
+// Replicas stores the Leases of the hub's replicas. It implements peers.Directory.
 type Replicas struct {
 	// HubClient reads and writes Leases live.
 	HubClient client.Client
-	// Clock says when a Lease was renewed, for people.
+	// Clock gives the renewTime, for people.
 	Clock clock.PassiveClock
 }
 

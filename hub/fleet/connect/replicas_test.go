@@ -15,7 +15,8 @@ import (
 	"fairlead.dev/hub/fleet/connect/show"
 )
 
-// TestReplicas has a line at one replica of a hub and a request at another, which find each other through Leases of a real API server.
+// TestReplicas has a line at one replica of a hub and a request at another; they find each other through Leases on a
+// real API server.
 func TestReplicas(t *testing.T) {
 	w := newWorld(t)
 	g := w.g

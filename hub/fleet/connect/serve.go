@@ -21,19 +21,19 @@ import (
 	"fairlead.dev/common/logging"
 )
 
-// Bounds of requests: an API server forwards them, so these are not for enemies.
+// Limits for connections. They come from API servers, so these limits are not a defence against attackers.
 const (
 	headerTimeout = 10 * time.Second
-	// idleTimeout is longer than that of API servers, so that it is they who close what is idle.
+	// idleTimeout is longer than that of API servers, so that they are the ones to close idle connections.
 	idleTimeout  = 3 * time.Minute
 	maxHeaders   = 256 << 10
 	drainTimeout = 5 * time.Second
-	// trustEvery is how often it is looked by which authority API servers are known.
+	// trustEvery is how often the certificate authority of API servers is read again.
 	trustEvery = time.Minute
 )
 
-// Serve serves on a listener, with a certificate, to API servers and nobody else, until the context ends. Then agents are asked
-// to open their lines elsewhere, and what is open may go on for a moment.
+// Serve serves API servers, and nobody else, on a listener with a certificate until the context ends. Then it asks
+// agents to open their lines elsewhere, and gives open requests a moment to finish.
 func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Certificate) error {
 	trusted := &frontProxy{reader: s.HubReader}
 	if err := trusted.load(ctx); err != nil {
@@ -51,7 +51,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 		ErrorLog:          logging.Standard(s.Log.V(1)),
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
-			// The authority may change, so it is looked up for each connection.
+			// The authority may change, so it is checked for each connection.
 			ClientAuth: tls.RequireAnyClientCert, VerifyConnection: func(state tls.ConnectionState) error { return trusted.verify(s.Clock.Now(), state) },
 		},
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // upgrades need HTTP/1.1
@@ -83,7 +83,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 	}
 }
 
-// frontProxy knows by which certificate an API server forwards requests. It may be used from many goroutines.
+// frontProxy knows which certificates API servers forward requests with. It is safe for concurrent use.
 type frontProxy struct {
 	reader client.Reader
 	trust  atomic.Pointer[trust]
@@ -94,7 +94,7 @@ type trust struct {
 	names []string
 }
 
-// load reads what an API server tells the servers behind it.
+// load reads the authentication settings that an API server publishes for extension servers.
 func (f *frontProxy) load(ctx context.Context) error {
 	told := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
@@ -114,7 +114,7 @@ func (f *frontProxy) load(ctx context.Context) error {
 	return nil
 }
 
-// verify checks that the other end is an API server.
+// verify returns an error unless the other end is an API server.
 func (f *frontProxy) verify(now time.Time, state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("who asks shows no certificate, and is no API server")

@@ -29,7 +29,7 @@ import (
 type Deps struct {
 	// Clusters reads Clusters from a cache, and HubReader live.
 	Clusters, HubReader client.Reader
-	// Review asks the API server whether somebody may do something.
+	// Review asks the API server whether a user has a right.
 	Review func(context.Context, authorizationv1.SubjectAccessReviewSpec) (bool, error)
 	// Lines has the open lines.
 	Lines *lines.Registry
@@ -37,30 +37,31 @@ type Deps struct {
 	Peers Peers
 	// Replica is the name of this replica, for agents and people.
 	Replica string
-	// Presence is by what the hub tells at the moment that members are there, contract.LineIsPresence or
+	// Presence returns what agents must use as their heartbeat now: contract.LineIsPresence or
 	// contract.LeaseIsPresence.
 	Presence func() string
-	// Clock is the hub's time.
+	// Clock is the hub's clock.
 	Clock clock.WithTicker
-	// Registry gets the metrics.
+	// Registry takes the metrics.
 	Registry prometheus.Registerer
-	// Log is told what happens to lines.
+	// Log logs what happens to lines.
 	Log logr.Logger
 }
 
 const (
-	// handshakesPerSecond is how many lines may be opened each second; after a start of the hub all agents come at once.
+	// handshakesPerSecond is how many lines may be opened each second, since all agents reconnect at once after a start
+	// of the hub.
 	handshakesPerSecond = 200
-	// More than usualPerSecond of them, and usualAtOnce besides, are a rush.
+	// More than usualPerSecond, with a burst of usualAtOnce, are a rush.
 	usualPerSecond = 5
 	usualAtOnce    = 100
 )
 
-// Server serves the API of lines. It may be used from many goroutines.
+// Server serves the API of lines. It is safe for concurrent use.
 type Server struct {
 	Deps
 	handshakes *rate.Limiter
-	// usual has no room for a line that is opened in a rush.
+	// usual is exhausted while lines are opened in a rush.
 	usual    *rate.Limiter
 	arrivals *limit.Arrivals
 	streams  *limit.Counter
@@ -69,14 +70,14 @@ type Server struct {
 	open     *openRequests
 	metrics  *metrics
 
-	// draining is closed when agents are to open other lines, and ending when no line may go on; keepers are the goroutines that look
-	// after lines, and the requests that are about to open one.
+	// draining is closed when agents must open their lines elsewhere, and ending when the remaining lines must end.
+	// keepers are the goroutines that supervise lines, and the requests that are about to open one.
 	draining, ending chan struct{}
-	mu               sync.Mutex // is held to close draining
+	mu               sync.Mutex // guards closing draining
 	keepers          sync.WaitGroup
 }
 
-// New returns a server that serves nothing yet.
+// New returns a server that does not serve yet.
 func New(d Deps) (*Server, error) {
 	if d.Clusters == nil || d.HubReader == nil || d.Review == nil || d.Lines == nil || d.Clock == nil || d.Registry == nil || d.Presence == nil {
 		return nil, errors.New("serving lines: something that the server needs is missing")
@@ -93,12 +94,12 @@ func New(d Deps) (*Server, error) {
 		return nil, err
 	}
 	if d.Peers != nil {
-		d.Peers.OnChange(s.open.changed) // for as long as the process runs
+		d.Peers.OnChange(s.open.changed) // never stopped: the server lives as long as the process
 	}
 	return s, nil
 }
 
-// ServeHTTP answers a request that an API server has authenticated, authorized and forwarded: nobody else may reach it.
+// ServeHTTP serves a request that an API server has authenticated, authorized and forwarded. Nobody else may reach it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target, err := route.Split(r.URL.EscapedPath())
 	if errors.Is(err, route.ErrUnknown) {
@@ -126,7 +127,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cluster reads a Cluster; one that has only just been made may not be in the cache.
+// cluster reads a Cluster from the cache, or live if it was created so recently that the cache does not have it.
 func (s *Server) cluster(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	key := client.ObjectKey{Name: name}
@@ -137,8 +138,9 @@ func (s *Server) cluster(ctx context.Context, name string) (*clusterv1alpha1.Clu
 	return cluster, err
 }
 
-// drain ends all lines: each agent is asked to open another line first, elsewhere or at the next hub, and what is open
-// may go on until the context ends. superviseLine does that for each line, so that no line is forgotten which opens meanwhile.
+// drain ends all lines. Each agent is first asked to open another line, elsewhere or at the next hub; open requests may
+// go on until the context ends. superviseLine does this for each line, so that a line that opens meanwhile is not
+// missed.
 func (s *Server) drain(ctx context.Context) {
 	s.mu.Lock()
 	close(s.draining)
@@ -148,7 +150,7 @@ func (s *Server) drain(ctx context.Context) {
 	s.keepers.Wait()
 }
 
-// isDraining says whether agents are to open their lines elsewhere.
+// isDraining says whether agents must open their lines elsewhere.
 func (s *Server) isDraining() bool {
 	select {
 	case <-s.draining:
@@ -158,7 +160,7 @@ func (s *Server) isDraining() bool {
 	}
 }
 
-// beginOpening says whether a line may be opened still. If so, drain waits until done is called.
+// beginOpening says whether a line may still be opened. If so, drain waits until done is called.
 func (s *Server) beginOpening() (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,19 +171,19 @@ func (s *Server) beginOpening() (done func(), ok bool) {
 	return s.keepers.Done, true
 }
 
-// replaceLine asks the agent of a line for another one, and ends the line with its streams, or with the context.
+// replaceLine asks the agent to open another line, then ends this one once its streams or the context have ended.
 func replaceLine(ctx context.Context, l *lines.Line) {
 	if d, ok := l.Client.(interface{ Drain(context.Context) }); ok {
 		d.Drain(ctx)
 	}
-	_ = l.Client.Close() // what it could say is that the line has ended
+	_ = l.Client.Close() // an error only means that the line has ended
 }
 
-// newName returns a name for a request, which nobody can guess.
+// newName returns an unguessable id for a request.
 func newName() string { return rand.Text() }
 
-// TellPresence tells all agents by what to show that they are there: those that are connected renew their leases rarely, or as if there were no
-// line. It returns when each agent was told, or did not answer.
+// TellPresence tells all connected agents what to use as their heartbeat: whether to renew their leases rarely, or as
+// if they had no line. It returns when each agent has been told, or did not respond.
 func (s *Server) TellPresence(ctx context.Context, mode string) {
 	s.Lines.SetPresence(mode)
 	var all sync.WaitGroup
@@ -196,13 +198,13 @@ func (s *Server) tellPresence(ctx context.Context, l *lines.Line, mode string) {
 	defer cancel()
 	if err := askAgent(ctx, l.Client, http.MethodPut, contract.LinePresencePath, mode); err != nil {
 		if mode == contract.LeaseIsPresence {
-			_ = l.Client.Close() // one that was not told would rest: it opens another line, and is told then
+			_ = l.Client.Close() // without the message the agent would go on renewing rarely: with a new line it gets it
 		}
 		s.Log.V(1).Info("Could not tell an agent how to show that it is there, it is told when it opens its next line", "Cluster", l.Cluster, "reason", err.Error())
 	}
 }
 
-// retryAfter is how long somebody is to wait who is refused, at random, so that not all come back at once.
+// retryAfter returns a random delay for a client that is refused, so that not all come back at once.
 func retryAfter(most time.Duration) time.Duration {
 	return time.Second + time.Duration(jitter()*float64(most-time.Second))
 }

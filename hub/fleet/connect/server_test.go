@@ -27,7 +27,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// member is an agent that tells what it was asked, and answers what a hostile one would.
+// member is an agent that reports what it was asked, and also answers as a hostile one would.
 func member() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(contract.LineSelfPath, func(http.ResponseWriter, *http.Request) {})
@@ -56,7 +56,7 @@ func member() http.Handler {
 	return mux
 }
 
-// TestServer is one test, since what it needs takes long to start.
+// TestServer is one test, because its environment is slow to start.
 func TestServer(t *testing.T) {
 	w := newWorld(t)
 	g := w.g
@@ -80,18 +80,19 @@ func TestServer(t *testing.T) {
 	g.Expect(away.header.Get("Retry-After")).NotTo(BeEmpty())
 	g.Expect(message(away)).To(ContainSubstring("edge-1 is not connected"))
 
-	// Nobody reaches the server but the API server.
+	// Only the API server may reach the server.
 	_, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}).Get("https://" + w.addr + "/apis") //nolint:bodyclose // What upgrades ends with its connection.
 	g.Expect(err).To(HaveOccurred())
 
-	// An agent opens its own line, and no other.
+	// An agent may open its own line, and no other.
 	_, _, resp := w.agent("edge-2").upgrade(http.MethodPost, contract.LineAttachPath("edge-1"), contract.LineProtocol, nil) //nolint:bodyclose // What upgrades ends with its connection.
 	g.Expect(resp.StatusCode).To(Equal(http.StatusForbidden))
 	_, _, resp = admin.upgrade(http.MethodPost, contract.LineAttachPath("edge-1"), contract.LineProtocol, nil) //nolint:bodyclose // What upgrades ends with its connection.
 	g.Expect(resp.StatusCode).To(Equal(http.StatusForbidden), "nor does an administrator")
 	g.Expect(w.agent("edge-1").do(http.MethodPost, contract.LineAttachPath("edge-1"), nil).code).To(Equal(http.StatusBadRequest))
 	header, ended, _ := w.attach("edge-1", "s1", member())
-	// The audit log tells of it at once: the request ends when the line is open, and with it what the API server holds for one.
+	// The request appears in the audit log at once: it ends when the line is open, so the API server holds nothing for
+	// it any longer.
 	g.Eventually(func() ([]byte, error) { return os.ReadFile(filepath.Join(w.api.DataDir, "audit", "audit.log")) }, waitTimeout, "50ms").
 		Should(MatchRegexp(`"auditID":"line-of-edge-1-s1".*"subresource":"attach".*"code":101`))
 	g.Expect(ended).NotTo(Receive())
@@ -108,13 +109,13 @@ func TestServer(t *testing.T) {
 	g.Expect(table.body).To(And(ContainSubstring(`"kind":"Table"`), ContainSubstring(`"cells":["edge-1","up `)))
 	g.Expect(admin.do(http.MethodDelete, contract.ConnectAPIPath+"/lines/edge-1", nil).code).To(Equal(http.StatusMethodNotAllowed))
 
-	// A request goes through, without what is not the operator's to say.
+	// A request passes, without the headers that an operator may not set.
 	w.allow("alice-reads", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "alice"}, rbacv1.PolicyRule{
 		Verbs: []string{"get"}, APIGroups: []string{contract.ConnectGroup}, Resources: []string{"clusters/proxy"}, ResourceNames: []string{"edge-1"},
 	})
 	alice := w.as("alice", "ops")
 	var got reply
-	g.Eventually(func() int { // the API server learns of rights a moment later
+	g.Eventually(func() int { // RBAC takes a moment to take effect
 		got = alice.do(http.MethodGet, proxy+"/api/v1/pods?limit=5&labelSelector=a%3Db", http.Header{
 			"Fairlead-User": {"root"}, "Fairlead-Hop": {"1"}, "X-Remote-User": {"root"}, "Cookie": {"a=b"}, "Audit-Id": {"a-1"}, "X-Forwarded-For": {"6.6.6.6"},
 		})
@@ -141,7 +142,7 @@ func TestServer(t *testing.T) {
 	g.Expect(alice.do(http.MethodPost, proxy+"/api/v1/pods", nil).code).To(Equal(http.StatusForbidden))
 	g.Expect(alice.do(http.MethodGet, contract.ClusterProxyPath("edge-2"), nil).code).To(Equal(http.StatusForbidden))
 
-	// To read is not to run commands.
+	// The right to read does not include running commands.
 	_, _, resp = alice.upgrade(http.MethodGet, proxy+"/exec", "websocket", nil) //nolint:bodyclose // What upgrades ends with its connection.
 	g.Expect(resp.StatusCode).To(Equal(http.StatusForbidden))
 	w.allow("bob-runs", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "bob"}, rbacv1.PolicyRule{
@@ -149,7 +150,7 @@ func TestServer(t *testing.T) {
 	})
 	var conn net.Conn
 	var reader *bufio.Reader
-	g.Eventually(func() int { // and here
+	g.Eventually(func() int { // here too
 		conn, reader, resp = w.as("bob").upgrade(http.MethodGet, proxy+"/exec", "websocket", nil) //nolint:bodyclose // What upgrades ends with its connection.
 		return resp.StatusCode
 	}, waitTimeout, "50ms").Should(Equal(http.StatusSwitchingProtocols))
@@ -160,7 +161,7 @@ func TestServer(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(echo)).To(Equal("hello"))
 
-	// A stream ends with the right to it: the server asks by itself, for there are API servers that do not.
+	// A stream ends when the right to it does: the server checks by itself, because not every API server does.
 	w.server.reviewOnce(t.Context(), 0)
 	_, err = conn.Write([]byte("still"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -172,7 +173,7 @@ func TestServer(t *testing.T) {
 		return w.server.streams.Open()
 	}, waitTimeout, "50ms").Should(BeZero())
 	_, err = io.ReadAll(reader)
-	_ = err // how the end of the stream looks is the API server's
+	_ = err // how the stream ends depends on the API server
 
 	// A line ends with its Cluster.
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
@@ -182,7 +183,7 @@ func TestServer(t *testing.T) {
 	_, known := w.server.Lines.State("edge-1")
 	g.Expect(known).To(BeFalse())
 
-	// Why an agent has no line it says in what it reports.
+	// The agent's report says why it has no line.
 	silent := &clusterv1alpha1.Cluster{}
 	g.Expect(w.Get(t.Context(), client.ObjectKey{Name: "edge-2"}, silent)).To(Succeed())
 	silent.Status.Agent = &clusterv1alpha1.AgentReport{Time: metav1.Now(), Started: metav1.Now(), NoLine: "its agent runs with --line=false"}
@@ -194,7 +195,7 @@ func TestServer(t *testing.T) {
 	silent.Status.Agent.NoLine = ""
 	g.Expect(w.Status().Update(t.Context(), silent)).To(Succeed())
 
-	// An agent that stops says goodbye, and one that has joined anew takes the line of the former.
+	// An agent that stops says goodbye, and one that has rejoined takes over the line of its predecessor.
 	_, _, stop := w.attach("edge-2", "s1", member())
 	stop()
 	g.Eventually(func() bool { s, _ := w.server.Lines.State("edge-2"); return !s.Up && s.Goodbye }, waitTimeout, "20ms").Should(BeTrue())
@@ -209,7 +210,8 @@ func TestServer(t *testing.T) {
 	g.Eventually(ended, waitTimeout).Should(Receive())
 	g.Expect(w.Delete(t.Context(), anew)).To(Succeed())
 
-	// A hub that serves no lines takes away what had the API server forward requests, but nothing of somebody else's.
+	// A hub that serves no lines removes the APIService that made the API server forward requests, but none of somebody
+	// else's.
 	api := &unstructured.Unstructured{}
 	api.SetAPIVersion("apiregistration.k8s.io/v1")
 	api.SetKind("APIService")

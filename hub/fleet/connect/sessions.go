@@ -19,21 +19,22 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
-// Of several agents with one certificate, which sessions tell apart, the first has the line for as long as it answers. Their lines may
-// come to different replicas of the hub, so each asks the others that tell of another session before it opens a line. Two that come at
-// once, or while the replicas do not hear each other, get a line each; as soon as one replica hears of the other's, one of them ends.
+// Several agents may have the same certificate; sessions tell them apart. The first one keeps the line for as long as
+// it responds. Their lines may arrive at different replicas of the hub, so before a replica opens a line, it asks the
+// others that report another session. Two agents that connect at once, or while the replicas cannot reach each other,
+// get a line each; once one replica learns of the other's line, one of the two is ended.
 const (
-	// otherTimeout is how long another replica may take to say whether its line stays: it asks the agent.
+	// otherTimeout is how long another replica may take to say whether its line stays, which includes asking the agent.
 	otherTimeout = selfTimeout + 3*time.Second
-	// replacedTimeout bounds telling another replica that its line was replaced, and replacedMargin is by how much that line must be the
-	// older one: longer than the message takes, by which the ages that are compared differ.
+	// replacedTimeout bounds telling another replica that its line was replaced. replacedMargin is by how much that
+	// line must be older: more than the delay of the message, by which the compared ages may be off.
 	replacedTimeout = 5 * time.Second
 	replacedMargin  = 2 * replacedTimeout
-	// endTimeout is how long a line that broke may take to say so.
+	// endTimeout is how long the end of a broken line may take to be noticed.
 	endTimeout = time.Second
 )
 
-// sessionOf is the hash of the session that an agent says. One that says none is taken for another than all that are known.
+// sessionOf returns the hash of an agent's session. An agent that sends none counts as a new session.
 func sessionOf(h http.Header) string {
 	said := displayText(h.Get(contract.LineSessionHeader))
 	if said == "" {
@@ -43,20 +44,20 @@ func sessionOf(h http.Header) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isResponsive says whether an agent answers on its line, however it is: one that is not well is no less there, and only one that does not
-// answer gives way to another. Whoever wants to know may hang up meanwhile, which says nothing of the agent. (That the line of one that is
-// not well ends after a while is another matter: a line is the sign of life, see superviseLine.)
+// isResponsive says whether an agent responds on its line, healthy or not: only one that does not respond gives way to
+// another agent. The caller's context may end meanwhile, which says nothing about the agent. (The line of an unhealthy
+// agent is ended after a while for another reason: it counts as a heartbeat, see superviseLine.)
 func (s *Server) isResponsive(ctx context.Context, l *lines.Line) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), selfTimeout)
 	defer cancel()
 	err := askAgent(ctx, l.Client, http.MethodGet, contract.LineSelfPath, "")
-	if err == nil || errors.Is(err, errUnhealthy) || errors.Is(err, line.ErrFull) { // one that is busy is there
+	if err == nil || errors.Is(err, errUnhealthy) || errors.Is(err, line.ErrFull) { // a busy agent is responsive
 		return true
 	}
 	if errors.Is(err, line.ErrLeaving) {
 		return false
 	}
-	// What else fails at once was refused by the agent, unless the line has ended.
+	// Any other immediate failure is a refusal by the agent, unless the line has ended.
 	select {
 	case <-l.Client.Done():
 	case <-ctx.Done():
@@ -66,8 +67,8 @@ func (s *Server) isResponsive(ctx context.Context, l *lines.Line) bool {
 	return false
 }
 
-// isTaken says whether a line of another session stays, at whichever replica, so that none can be opened for this one. It fails if that
-// cannot be told now.
+// isTaken says whether a line of another session stays, at any replica, so that this session cannot open one. It
+// returns an error if that is unknown.
 func (s *Server) isTaken(ctx context.Context, cluster, session string) (bool, error) {
 	if s.isTakenHere(ctx, cluster, session, time.Time{}) {
 		return true, nil
@@ -75,8 +76,9 @@ func (s *Server) isTaken(ctx context.Context, cluster, session string) (bool, er
 	return s.isTakenElsewhere(ctx, cluster, session, time.Time{}, func(other string) bool { return other != session })
 }
 
-// isTakenHere says whether a line of this replica stays before that of another session, and ends those that do not. The other was opened
-// at a time, and is still to be opened if that is zero. Lines that take no more requests end with those that they have, whoever comes.
+// isTakenHere says whether a line of this replica takes precedence over that of another session, and ends those that do
+// not. Opened is when the other session's line was opened; zero if it is still to be opened. Lines that accept no more
+// requests are left to end with their streams.
 func (s *Server) isTakenHere(ctx context.Context, cluster, session string, opened time.Time) bool {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -96,19 +98,19 @@ func (s *Server) isTakenHere(ctx context.Context, cluster, session string, opene
 				taken = true
 				return
 			case isLeaving(l.Client):
-				return // since a moment ago
+				return // it has just started to
 			}
 			s.Log.Info("Ending a line", "Cluster", cluster, "reason", why)
-			_ = l.Client.Close() // then it is done
+			_ = l.Client.Close() // an error only means that the line has ended
 		})
 	}
 	all.Wait()
 	return taken
 }
 
-// isTakenElsewhere says whether a line of another replica stays before that of a session, which was opened at a time, or is still to be
-// opened if that is zero. Those replicas are asked whose session is in the way, and a line that does not stay is ended there. It fails if
-// one cannot be asked.
+// isTakenElsewhere says whether a line of another replica takes precedence over that of a session. Opened is when the
+// session's line was opened; zero if it is still to be opened. It asks the replicas whose session is in the way; these
+// end a line that does not stay. It returns an error if one cannot be asked.
 func (s *Server) isTakenElsewhere(ctx context.Context, cluster, session string, opened time.Time, inTheWay func(other string) bool) (bool, error) {
 	if s.Peers == nil {
 		return false, nil
@@ -140,14 +142,14 @@ func (s *Server) isTakenElsewhere(ctx context.Context, cluster, session string, 
 	return false, errors.Join(failed...)
 }
 
-// askReplica asks another replica whether its line of a cluster stays before that of a session.
+// askReplica asks another replica whether its line of a cluster takes precedence over that of a session.
 func (s *Server) askReplica(ctx context.Context, replica, cluster, session string, opened time.Time) (stays bool, err error) {
 	through := s.Peers.Transport(replica)
 	if through == nil {
-		return false, nil // it has gone, and its lines have ended
+		return false, nil // it is gone, and its lines have ended
 	}
 	path := contract.LineAttachPath(cluster)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://line"+path, http.NoBody) //nolint:gosec // It goes to the replica, whatever the name.
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://line"+path, http.NoBody) //nolint:gosec // The transport connects to the replica, whatever the host.
 	if err != nil {
 		return false, fmt.Errorf("asking replica %s of the hub: %w", replica, err)
 	}
@@ -159,7 +161,7 @@ func (s *Server) askReplica(ctx context.Context, replica, cluster, session strin
 	if err != nil {
 		return false, fmt.Errorf("asking replica %s of the hub: %w", replica, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the status is all that is needed
+	defer func() { _ = resp.Body.Close() }()
 	switch resp.StatusCode {
 	case http.StatusNoContent:
 		return false, nil
@@ -170,8 +172,8 @@ func (s *Server) askReplica(ctx context.Context, replica, cluster, session strin
 	}
 }
 
-// serveSession answers another replica that has a line of a cluster, or is about to open one: with a conflict if a line of another
-// session stays here. A line of the same session is older, and ends when it has no streams any more.
+// serveSession responds to another replica that has a line of a cluster or is about to open one: with a conflict if a
+// line of another session stays here. A line of the same session is the older one, and ends once it has no streams.
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, cluster string) {
 	session, age := r.Header.Get(contract.LineSessionHeader), r.Header.Get(contract.LineOpenedHeader)
 	var opened time.Time
@@ -206,30 +208,30 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, cluster st
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// retire has a line that was replaced at another replica end with its streams. Nothing is awaited.
+// retire lets a line that was replaced at another replica end with its streams. It does not wait.
 func (s *Server) retire(ctx context.Context, l *lines.Line) {
 	client, ok := l.Client.(interface{ Retire(context.Context) })
 	if !ok {
-		_ = l.Client.Close() // then it is done
+		_ = l.Client.Close() // an error only means that the line has ended
 		return
 	}
 	s.Log.Info("Ending a line with its streams, its agent has opened one at another replica of the hub", "Cluster", l.Cluster)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replacedMost)
-	go func() { // it ends with the line
+	go func() { // ends with the line
 		defer cancel()
 		client.Retire(ctx)
 	}()
 }
 
-// keepBesideOthers looks after a line beside those of other replicas, until it has ended.
+// keepBesideOthers resolves conflicts between a line and those at other replicas, until the line has ended.
 func (s *Server) keepBesideOthers(ctx context.Context, l *lines.Line) {
 	changed, stop := s.open.watch(l.Cluster)
 	defer stop()
 	ticker := s.Clock.NewTicker(selfEvery)
 	defer ticker.Stop()
 	s.replace(ctx, l)
-	// Of two replicas one asks, that whose session comes later in the order of their hashes, and the other decides, so that not both
-	// lines end, nor neither. After a while the other asks, too: it may be the only one that hears of both.
+	// Of two replicas only one asks, the one whose session has the greater hash, and the other decides, so that exactly
+	// one line ends. After a while the other asks, too: it may be the only one that knows of both lines.
 	later := func(other string) bool { return other < l.Session }
 	asks := later
 	for {
@@ -245,7 +247,7 @@ func (s *Server) keepBesideOthers(ctx context.Context, l *lines.Line) {
 	}
 }
 
-// replace tells the other replicas that have lines of the same session that these were replaced by one of this replica, once that works.
+// replace tells the other replicas with lines of the same session that this line replaces theirs, once it works.
 func (s *Server) replace(ctx context.Context, l *lines.Line) {
 	same := func(other string) bool { return other == l.Session }
 	if !anyOf(s.Peers.Sessions(l.Cluster), same) || !s.isResponsive(ctx, l) {
@@ -254,12 +256,13 @@ func (s *Server) replace(ctx context.Context, l *lines.Line) {
 	ctx, cancel := context.WithTimeout(ctx, replacedTimeout)
 	defer cancel()
 	if _, err := s.isTakenElsewhere(ctx, l.Cluster, l.Session, l.Opened, same); err != nil {
-		// The agent takes its leave of that line itself, or does not answer there.
+		// The agent closes that line itself, or does not respond on it.
 		s.Log.V(1).Info("Could not tell another replica that its line was replaced", "Cluster", l.Cluster, "reason", err.Error())
 	}
 }
 
-// resolveSessions ends a line if an agent of another session has one at another replica that stays. Replicas are asked whose session is in the way.
+// resolveSessions ends a line if an agent of another session has one at another replica that stays. It asks the
+// replicas whose session is in the way.
 func (s *Server) resolveSessions(ctx context.Context, l *lines.Line, inTheWay func(other string) bool) {
 	if isLeaving(l.Client) || !anyOf(s.Peers.Sessions(l.Cluster), inTheWay) {
 		return
@@ -267,7 +270,7 @@ func (s *Server) resolveSessions(ctx context.Context, l *lines.Line, inTheWay fu
 	if !s.isResponsive(ctx, l) {
 		if !isLeaving(l.Client) {
 			s.Log.Info("Ending a line", "Cluster", l.Cluster, "reason", "its agent does not answer, and another one of the cluster has a line at another replica of the hub")
-			_ = l.Client.Close() // then it is done
+			_ = l.Client.Close() // an error only means that the line has ended
 		}
 		return
 	}
@@ -275,7 +278,7 @@ func (s *Server) resolveSessions(ctx context.Context, l *lines.Line, inTheWay fu
 	switch {
 	case taken:
 		s.Log.Info("Ending a line", "Cluster", l.Cluster, "reason", "another agent of the cluster has one at another replica of the hub, and answers")
-		_ = l.Client.Close() // then it is done
+		_ = l.Client.Close()
 	case err != nil:
 		s.Log.V(1).Info("Could not ask whether another agent has a line at another replica of the hub", "Cluster", l.Cluster, "reason", err.Error())
 	}

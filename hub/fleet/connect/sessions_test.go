@@ -22,7 +22,7 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers"
 )
 
-// site is a replica of a hub, without an API server before it.
+// site is a replica of a hub, without an API server in front.
 type site struct {
 	*Server
 
@@ -31,7 +31,7 @@ type site struct {
 	front *httptest.Server
 }
 
-// leftBehind are Leases of replicas that nobody deletes in time.
+// leftBehind are Leases of replicas that are not deleted in time.
 type leftBehind struct{ peers.Directory }
 
 func (leftBehind) Remove(context.Context, peers.Record) error {
@@ -57,7 +57,7 @@ func newSite(w *world, name string, directory peers.Directory) *site {
 	return s
 }
 
-// meet has the replica find others, until stop is called.
+// meet lets the replica find others, until stop is called.
 func (s *site) meet() (stop func()) {
 	ctx, cancel := context.WithCancel(s.w.t.Context())
 	done := make(chan error, 1)
@@ -73,7 +73,7 @@ func (s *site) meet() (stop func()) {
 	return stop
 }
 
-// attach asks the replica for a line, and serves it with a handler if there is one.
+// attach requests a line from the replica, and serves it with a handler if there is one.
 func (s *site) attach(cluster, session string, handler http.Handler) (resp *http.Response, ended chan error) {
 	s.w.t.Helper()
 	g := s.w.g
@@ -111,18 +111,18 @@ func (s *site) isUp(cluster string) bool {
 	return state.Up
 }
 
-// knows waits until a replica has heard of the line that another has of a cluster.
+// knows waits until a replica has heard of another replica's line of a cluster.
 func (s *site) knows(other *site, cluster string) {
 	s.w.t.Helper()
 	s.w.g.Eventually(func() string { return s.peers.Sessions(cluster)[other.peers.ID()] }, waitTimeout, "20ms").ShouldNot(BeEmpty())
 }
 
-// answers is an agent that answers with a status when it is asked how it is.
+// answers is an agent that answers health checks with a status.
 func answers(status int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 }
 
-// hangs is an agent of which nothing is heard but answers to pings.
+// hangs is an agent that answers nothing but pings.
 func hangs(t *testing.T) http.Handler {
 	t.Helper()
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -139,7 +139,7 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	g := w.g
 	directory := w.directory()
 	one, two := newSite(w, "hub-1", leftBehind{directory}), newSite(w, "hub-2", directory)
-	early, late := "s1", "s2" // as their hashes are ordered
+	early, late := "s1", "s2" // in the order of their hashes
 	if sessionOf(http.Header{contract.LineSessionHeader: {early}}) > sessionOf(http.Header{contract.LineSessionHeader: {late}}) {
 		early, late = late, early
 	}
@@ -148,7 +148,8 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 		w.join(cluster)
 	}
 
-	// Each gets a line while the replicas do not know each other, and the first has it when they do, whichever replica asks.
+	// Each gets a line while the replicas do not know each other. Once they do, the first session keeps it, whichever
+	// replica asks.
 	for cluster, sessions := range map[string][2]string{"edge-first": {early, late}, "edge-second": {late, early}} {
 		_, _ = one.attach(cluster, sessions[0], well) //nolint:bodyclose // It has none.
 		one.Lines.Newest(cluster).Opened = time.Now().Add(-time.Minute)
@@ -161,7 +162,7 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 		g.Expect(one.isUp(cluster)).To(BeTrue())
 	}
 
-	// One that is not well is there.
+	// An agent that reports itself unhealthy is still present.
 	_, _ = one.attach("edge-well", "s1", answers(http.StatusServiceUnavailable)) //nolint:bodyclose // as above
 	two.knows(one, "edge-well")
 	for _, replica := range []*site{one, two} {
@@ -173,7 +174,7 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	g.Expect(one.isUp("edge-well")).To(BeTrue())
 	g.Expect(two.isUp("edge-well")).To(BeFalse())
 
-	// One that answers pings only is not.
+	// An agent that answers pings only is not.
 	_, ended := one.attach("edge-hangs", "s1", hangs(t)) //nolint:bodyclose // as above
 	two.knows(one, "edge-hangs")
 	resp, _ := two.attach("edge-hangs", "s2", well) //nolint:bodyclose // as above
@@ -181,7 +182,7 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	g.Eventually(ended, waitTimeout).Should(Receive())
 	g.Eventually(func() bool { return one.isUp("edge-hangs") }, waitTimeout, "20ms").Should(BeFalse())
 
-	// The agent itself may come to another replica; its line of before is not lost, but replaced.
+	// The same agent may reconnect to another replica; its old line is replaced, not lost.
 	_, ended = one.attach("edge-moves", "s1", well) //nolint:bodyclose // as above
 	one.Lines.Newest("edge-moves").Opened = time.Now().Add(-time.Minute)
 	two.knows(one, "edge-moves")
@@ -191,20 +192,20 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	g.Eventually(func() bool { state, _ := one.Lines.State("edge-moves"); return !state.Up && state.Goodbye }, waitTimeout, "20ms").Should(BeTrue())
 	g.Expect(two.isUp("edge-moves")).To(BeTrue())
 
-	// A replica that cannot be asked may have a line still, for a while.
+	// A replica that cannot be reached may still have the line, for a while.
 	_, _ = one.attach("edge-cut", "s1", well) //nolint:bodyclose // as above
 	two.knows(one, "edge-cut")
 	stop()
 	resp, _ = two.attach("edge-cut", "s2", well) //nolint:bodyclose // as above
 	g.Expect(resp.StatusCode).To(Equal(http.StatusServiceUnavailable))
 	g.Expect(resp.Header.Get("Retry-After")).NotTo(BeEmpty())
-	g.Eventually(func() int { // more often is too often
+	g.Eventually(func() int { // retries are rate limited
 		resp, _ := two.attach("edge-cut", "s2", well) //nolint:bodyclose // as above
 		return resp.StatusCode
 	}, waitTimeout, "2s").Should(Equal(http.StatusSwitchingProtocols))
 }
 
-// fakeLine is a line whose agent answers with a status, or with what failed.
+// fakeLine is a line whose agent answers with a status or an error.
 type fakeLine struct {
 	lines.Client
 	status int
@@ -238,7 +239,7 @@ func TestAnAnswerOfAnyKindMeansThatAnAgentIsThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hungUp, cancel := context.WithCancel(t.Context())
-			cancel() // whoever opens a line may have gone while the other agent is asked
+			cancel() // whoever opens a line may be gone while the other agent is asked
 			s := &Server{Deps: Deps{Clock: clock.RealClock{}}}
 			NewWithT(t).Expect(s.isResponsive(hungUp, &lines.Line{Client: test.line})).To(Equal(test.want))
 		})

@@ -9,32 +9,34 @@ import (
 )
 
 const (
-	// stallTimeout is how long a stream may be stalled in both directions: nothing comes from the member, and what was sent to it does
-	// not go on. The operator who hangs up behind that is not heard: the API server between waits to send more of what they sent
-	// before, and reads nothing of their end. A stream that is silent waits for nothing, and may be so for ever.
+	// stallTimeout is how long a stream may be stalled in both directions: nothing comes from the member, and what was
+	// sent to it makes no progress. In that state the hub cannot notice that the operator hung up: the API server in
+	// between is still waiting to write earlier data, and does not read the close. A stream that is merely idle may
+	// stay open forever.
 	stallTimeout = 10 * time.Minute
-	// goneTimeout is the same for a stream whose operator has hung up: the command may end by that, and say its last.
+	// goneTimeout is the same for a stream whose operator has hung up: the command may end because of that, and still
+	// write output.
 	goneTimeout = time.Minute
-	// stallEvery is how often that is looked at.
+	// stallEvery is the interval of the checks.
 	stallEvery = time.Minute
 )
 
-// stallDetector is how an upgraded stream goes on. Its methods may be called by several goroutines.
+// stallDetector tracks the progress of an upgraded stream. Its methods are safe for concurrent use.
 type stallDetector struct {
 	stopped chan struct{}
 	once    sync.Once
 
 	mu      sync.Mutex
 	writing bool
-	gone    bool // the operator
-	step    int  // changes whenever something goes on
+	gone    bool // the operator hung up
+	step    int  // changes with all progress
 }
 
 func (s *stallDetector) begin() { s.set(true) }
 func (s *stallDetector) end()   { s.set(false) }
 func (s *stallDetector) stop()  { s.once.Do(func() { close(s.stopped) }) }
 
-// progressed says that something came from the member.
+// progressed records that data came from the member.
 func (s *stallDetector) progressed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,14 +50,14 @@ func (s *stallDetector) set(writing bool) {
 	s.step++
 }
 
-// operatorLeft says that the operator has hung up.
+// operatorLeft records that the operator hung up.
 func (s *stallDetector) operatorLeft() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gone = true
 }
 
-// at is the step at which the stream is, and how long it may stay there; 0 is for ever.
+// at returns the current step of the stream, and how long it may stay there; 0 means forever.
 func (s *stallDetector) at() (step int, most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +71,7 @@ func (s *stallDetector) at() (step int, most time.Duration) {
 	}
 }
 
-// watch calls end once if the stream is stalled for too long, and returns when it is stopped.
+// watch calls end, once, if the stream is stalled for too long. It returns when the detector is stopped.
 func (s *stallDetector) watch(c clock.WithTicker, end func()) {
 	ticker := c.NewTicker(stallEvery)
 	defer ticker.Stop()
@@ -92,8 +94,8 @@ func (s *stallDetector) watch(c clock.WithTicker, end func()) {
 	}
 }
 
-// endStalled ends a stream that is stalled, so that its place in the limits is free.
+// endStalled ends a stalled stream, to free its place in the limits.
 func (s *Server) endStalled(p proxyRequest, stream io.Closer) {
 	s.Log.Info("Ending a stream, nothing comes from the member, and the operator has hung up or what they sent does not go on", "Cluster", p.target.Cluster, "user", p.caller.User, "request", p.caller.Request)
-	_ = stream.Close() // what it could say is that the stream has ended
+	_ = stream.Close() // an error only means that the stream has ended
 }

@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Uninstall removes what Install made, for a hub that serves no lines: a group that nobody answers fails discovery, and with it
-// every deletion of a namespace. What somebody else made stays, and so does what this hub may not see. It says whether
-// there was anything.
+// Uninstall removes what Install created, for a hub that serves no lines: a group without a server breaks discovery,
+// and with it every deletion of a namespace. It leaves objects that somebody else created, and those that this hub may
+// not see. It says whether there was anything to remove.
 func Uninstall(ctx context.Context, hub client.Client) (bool, error) {
 	api := &unstructured.Unstructured{}
 	api.SetAPIVersion("apiregistration.k8s.io/v1")
@@ -30,7 +30,7 @@ func Uninstall(ctx context.Context, hub client.Client) (bool, error) {
 	case api.GetLabels()[contract.SystemLabel] != contract.LabelTrue:
 		return false, nil
 	}
-	// First what clients see. What is left if this ends here is in nobody's way.
+	// First what clients see. If this is interrupted, the rest does no harm.
 	namespace, _, _ := unstructured.NestedString(api.Object, "spec", "service", "namespace")
 	if err := remove(ctx, hub, "APIService", api); err != nil {
 		return false, err
@@ -51,7 +51,7 @@ func Uninstall(ctx context.Context, hub client.Client) (bool, error) {
 	return true, nil
 }
 
-// remove deletes an object as it was seen, so that one that another hub made anew meanwhile stays.
+// remove deletes an object with the UID that was read, so that one that another hub has since created stays.
 func remove(ctx context.Context, hub client.Client, kind string, o client.Object) error {
 	uid := o.GetUID()
 	err := hub.Delete(ctx, o, client.Preconditions{UID: &uid})

@@ -10,14 +10,14 @@ import (
 	"fairlead.dev/hub/fleet/connect/limit"
 )
 
-// sendTimeout is how long the body of a request may take to come: until then it holds one of the few places that a line has
-// for what is sent to a member. Streams that were upgraded have none, and may be silent.
+// sendTimeout is how long the body of a request may take to arrive: until then it occupies one of the few places for
+// uploads that a line has. Upgraded streams have no such limit, and may be idle.
 const sendTimeout = 60 * time.Second
 
-// errUnsent is why a request was cut whose body did not come.
+// errUnsent is the cause for which a request was ended whose body did not arrive in time.
 var errUnsent = errors.New("the body of the request did not come in time")
 
-// acquire counts a request until release is called, or says which limit it would exceed.
+// acquire counts a request until release is called, or returns the limit that it would exceed.
 func (s *Server) acquire(r *http.Request, p proxyRequest) (release func(), exceeded *limit.ExceededError) {
 	counter := s.requests
 	if p.upgrade != "" || staysOpen(r) {
@@ -35,7 +35,7 @@ func (s *Server) acquire(r *http.Request, p proxyRequest) (release func(), excee
 	return func() { second(); first() }, nil
 }
 
-// requestBody is the body of a request as it comes from the API server, as long as that is served.
+// requestBody is the incoming body of a request while the request is being served.
 type requestBody struct {
 	control *http.ResponseController
 
@@ -43,24 +43,25 @@ type requestBody struct {
 	served bool
 }
 
-// cut ends a read of the body that waits: nothing else does, and whoever closes the body of a request of HTTP/1.1 waits for that read.
+// cut interrupts a pending read of the body. There is no other way: closing the body of an HTTP/1.1 request waits for
+// that read.
 func (i *requestBody) cut() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.served {
-		_ = i.control.SetReadDeadline(time.Unix(1, 0)) // long past; a connection that has ended needs none
+		_ = i.control.SetReadDeadline(time.Unix(1, 0)) // any time in the past; a closed connection needs no deadline
 	}
 }
 
-// end says that the request was served: by then its connection has the next one.
+// end records that the request was served: its connection may carry the next one by now.
 func (i *requestBody) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.served = true
 }
 
-// enforceDeadlines ends a request whose body does not come in time, also if it was answered already, and one that is not answered in time after
-// its body came.
+// enforceDeadlines ends a request whose body does not arrive in time, even if it was already answered, and one whose
+// response does not start in time after the body arrived.
 func (c *requestTransport) enforceDeadlines(ctx context.Context, sent, answered <-chan struct{}, timeout time.Duration) {
 	if !c.waitFor(ctx, sent, sendTimeout) {
 		c.passage.cut(errUnsent)
@@ -72,7 +73,7 @@ func (c *requestTransport) enforceDeadlines(ctx context.Context, sent, answered 
 	}
 }
 
-// waitFor waits for something, and says whether it came in time. To a request that has ended nothing comes late.
+// waitFor waits for an event, and says whether it came in time. If the request has ended, nothing counts as late.
 func (c *requestTransport) waitFor(ctx context.Context, what <-chan struct{}, most time.Duration) bool {
 	timer := c.server.Clock.NewTimer(most)
 	defer timer.Stop()
@@ -84,7 +85,7 @@ func (c *requestTransport) waitFor(ctx context.Context, what <-chan struct{}, mo
 	case <-timer.C():
 	}
 	select {
-	case <-what: // at the same moment
+	case <-what: // it came at the same moment
 		return true
 	default:
 		return false

@@ -30,7 +30,8 @@ func TestTheHubKeepsPlacesForItself(t *testing.T) {
 	g.Expect(limit.Uploads().Line).To(BeNumerically("<", line.MaxStreams))
 }
 
-// stalled is a member that takes over what upgrades and reads none of it, and reads other bodies to their end.
+// stalled is a member that hijacks upgraded connections and reads nothing from them, and reads other bodies to their
+// end.
 func stalled() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(contract.LineSelfPath, func(http.ResponseWriter, *http.Request) {})
@@ -50,7 +51,7 @@ func stalled() http.Handler {
 	return mux
 }
 
-// TestUploads has as many uploads as may be, none of which is read, and looks what still passes.
+// TestUploads opens as many uploads as allowed, none of which is read, and checks what still passes.
 func TestUploads(t *testing.T) {
 	w := newWorld(t)
 	g := w.g
@@ -94,7 +95,7 @@ func TestUploads(t *testing.T) {
 	}
 	g.Eventually(sent, waitTimeout, "20ms").Should(BeNumerically(">", limit.Uploads().Line*(96<<10)), "all their windows are full, but for a buffer that does not fit")
 
-	// Those who read are not held up, nor is the hub itself, and a body is an upload as well.
+	// Streams that are being read are not held up, nor is the hub itself; a body counts as an upload as well.
 	post := w.as("u9", "uploaders").request(http.MethodPost, proxy+"/api/v1/pods", nil)
 	g.Expect(w.as("u0", "uploaders").do(http.MethodGet, proxy+"/api/v1/pods", nil).code).To(Equal(http.StatusOK))
 	g.Expect(w.as("u9", "uploaders").do(http.MethodPost, proxy+"/api/v1/pods", nil).code).To(Equal(http.StatusOK), "it has no body")
@@ -112,12 +113,12 @@ func TestUploads(t *testing.T) {
 	g.Eventually(w.server.streams.Open, waitTimeout, "20ms").Should(BeZero())
 }
 
-// TestBodiesThatDoNotCome has a clock of its own, and the API server's place is taken by clients that speak for it.
+// TestBodiesThatDoNotCome uses a fake clock, and clients that stand in for the API server.
 func TestBodiesThatDoNotCome(t *testing.T) {
 	w := newWorld(t)
 	g := w.g
 	w.join("edge-slow")
-	got := make(chan error, 10) // how the bodies ended that the member read
+	got := make(chan error, 10) // how the bodies that the member read ended
 	reached, early := make(chan struct{}, 1), make(chan struct{}, 1)
 	mux := http.NewServeMux()
 	mux.HandleFunc(contract.LineSelfPath, func(http.ResponseWriter, *http.Request) {})
@@ -163,7 +164,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 		answered = make(chan result, 1)
 		req := post(path, body)
 		go func() {
-			resp, err := front.Client().Do(req) //nolint:bodyclose // Who receives it closes it.
+			resp, err := front.Client().Do(req) //nolint:bodyclose // The receiver closes it.
 			answered <- result{resp, err}
 		}()
 		_, err := in.Write([]byte("{"))
@@ -172,7 +173,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	}
 	var resp result
 
-	// One that takes long and comes whole is answered.
+	// A slow body that arrives completely is answered.
 	in, answered := begin("/reads")
 	g.Eventually(reached, waitTimeout).Should(Receive())
 	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeTrue())
@@ -184,7 +185,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	_ = resp.Body.Close()
 	g.Expect(<-got).NotTo(HaveOccurred())
 
-	// One that does not is cut, and whoever sent it told.
+	// One that does not is cut off, and its sender is told.
 	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeFalse())
 	_, answered = begin("/reads")
 	g.Eventually(reached, waitTimeout).Should(Receive(), "else the member might never hear of what is cut")
@@ -201,7 +202,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	g.Eventually(got, waitTimeout).Should(Receive(HaveOccurred()), "the member does not wait for the rest")
 	g.Eventually(server.uploads.Open, waitTimeout, "10ms").Should(BeZero())
 
-	// An answer that comes before the end of the body makes no difference, and one that was cut does not look whole.
+	// A response before the end of the body makes no difference, and a body that was cut off does not look complete.
 	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeFalse())
 	_, answered = begin("/answers")
 	g.Eventually(early, waitTimeout).Should(Receive())
@@ -216,11 +217,11 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	g.Eventually(got, waitTimeout).Should(Receive(HaveOccurred()))
 	g.Eventually(server.uploads.Open, waitTimeout, "10ms").Should(BeZero())
 
-	// A stream that was upgraded may be silent: what waits looks for stalls only, and finds none.
+	// An upgraded stream may be silent: the watchdog looks for stalls only, and finds none.
 	req := post("/exec", http.NoBody)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "websocket")
-	upgraded, err := front.Client().Do(req) //nolint:bodyclose // It is closed below, as what it is.
+	upgraded, err := front.Client().Do(req) //nolint:bodyclose // It is closed below, by its type.
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(upgraded.StatusCode).To(Equal(http.StatusSwitchingProtocols))
 	stream, ok := upgraded.Body.(io.ReadWriteCloser)

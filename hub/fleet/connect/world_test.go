@@ -40,7 +40,7 @@ import (
 
 func TestMain(m *testing.M) { testcluster.Main(m) }
 
-// waitTimeout is how long tests wait for what must come.
+// waitTimeout is how long tests wait for what must happen.
 const waitTimeout = time.Minute
 
 // world is a hub with the server, behind a real API server.
@@ -89,7 +89,7 @@ func newWorld(t *testing.T) *world {
 	_, err = fmt.Sscan(port, &place.Port)
 	g.Expect(err).NotTo(HaveOccurred())
 	var pair tls.Certificate
-	g.Eventually(func() error { // namespaces of the API server come a moment after it is ready
+	g.Eventually(func() error { // the API server creates its namespaces shortly after it is ready
 		pair, err = Install(t.Context(), hub, place, time.Now())
 		return err
 	}, waitTimeout, "50ms").Should(Succeed())
@@ -110,10 +110,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// directory has the Leases of replicas.
+// directory returns the Leases of replicas.
 func (w *world) directory() Replicas { return Replicas{HubClient: w.Client, Clock: clock.RealClock{}} }
 
-// join makes a Cluster as if a member had joined, whose agent has the rights of its join.
+// join creates a Cluster as if a member had joined, and grants its agent the rights of that join.
 func (w *world) join(name string) {
 	w.t.Helper()
 	cluster := builder.MakeCluster(name).Obj()
@@ -124,7 +124,7 @@ func (w *world) join(name string) {
 	})
 }
 
-// allow gives somebody a right.
+// allow grants rights.
 func (w *world) allow(name string, who rbacv1.Subject, rule rbacv1.PolicyRule) {
 	w.t.Helper()
 	who.APIGroup = rbacv1.GroupName
@@ -140,7 +140,7 @@ func (w *world) allow(name string, who rbacv1.Subject, rule rbacv1.PolicyRule) {
 	})
 }
 
-// person sends requests to the API server as somebody.
+// person sends requests to the API server as a user.
 type person struct {
 	w      *world
 	name   string
@@ -153,14 +153,14 @@ func (w *world) agent(cluster string) person {
 	return w.as(contract.AgentUser(cluster), contract.JoinGroup("join-of-"+cluster))
 }
 
-// reply is an answer that was read.
+// reply is a response whose body was read.
 type reply struct {
 	code   int
 	header http.Header
 	body   string
 }
 
-// request is one of the person's.
+// request returns a request of the user.
 func (p person) request(method, path string, header http.Header) *http.Request {
 	p.w.t.Helper()
 	u, err := url.Parse(p.w.api.Config.Host)
@@ -177,7 +177,7 @@ func (p person) request(method, path string, header http.Header) *http.Request {
 	return req
 }
 
-// do sends a request and reads the answer.
+// do sends a request and reads the response.
 func (p person) do(method, path string, header http.Header) reply {
 	p.w.t.Helper()
 	resp := p.w.send(p.request(method, path, header))
@@ -196,7 +196,7 @@ func (w *world) send(req *http.Request) *http.Response {
 	return resp
 }
 
-// upgrade sends a request that upgrades over a connection of its own.
+// upgrade sends an upgrade request over its own connection.
 func (p person) upgrade(method, path, protocol string, header http.Header) (net.Conn, *bufio.Reader, *http.Response) {
 	p.w.t.Helper()
 	config, err := rest.TLSConfigFor(p.w.api.Config)
@@ -218,7 +218,7 @@ func (p person) upgrade(method, path, protocol string, header http.Header) (net.
 	return conn, reader, resp
 }
 
-// attach opens the line of a cluster and serves it until the line ends; the error is on ended.
+// attach opens the line of a cluster and serves it until the line ends; ended receives the error.
 func (w *world) attach(cluster, session string, handler http.Handler) (header http.Header, ended chan error, stop func()) {
 	w.t.Helper()
 	var conn net.Conn

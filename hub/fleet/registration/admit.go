@@ -23,15 +23,13 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// admit takes the steps of a join that come before the approval, and reports whether
-// all of them are done.
+// admit does what must precede the approval of a join, and reports whether all of it is done.
 func (r *Reconciler) admit(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found) (bool, error) {
 	if err := r.useToken(ctx, csr, found); err != nil {
 		return false, err
 	}
 	if found.input.ReservedFor != "" {
-		// The member is back: what was kept for it is no longer needed, and would tell its
-		// agent to stop.
+		// The member is back: its reservation is no longer needed, and would tell its agent to stop.
 		if err := Release(ctx, r.hubClient, found.input.Request.Cluster); err != nil {
 			return false, err
 		}
@@ -43,8 +41,8 @@ func (r *Reconciler) admit(ctx context.Context, csr *certificatesv1.CertificateS
 	return out.All, err
 }
 
-// useToken marks the token as used for this request. Of two requests that are seen at
-// once only one gets it: the write holds for the token as it was read.
+// useToken marks the token as used for this request. The write is conditional on the version of the token that was
+// read, so of two concurrent requests only one gets it.
 func (r *Reconciler) useToken(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found) error {
 	token := found.input.Token
 	if token.UsedFor(string(csr.UID)) {
@@ -67,9 +65,8 @@ func (r *Reconciler) useToken(ctx context.Context, csr *certificatesv1.Certifica
 	return nil
 }
 
-// ensureCluster makes the Cluster, or gives one that was made beforehand its member. What
-// the token gives goes to a Cluster that had no member: afterwards it is up to the
-// operators.
+// ensureCluster creates the Cluster, or gives the member's id to one that was created beforehand. The defaults of the
+// token apply only to a Cluster that had no member: after that the operators decide.
 func (r *Reconciler) ensureCluster(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found) error {
 	name, id := found.input.Request.Cluster, found.input.MemberID
 	how, err := r.how(csr, found.input)
@@ -97,7 +94,7 @@ func (r *Reconciler) ensureCluster(ctx context.Context, csr *certificatesv1.Cert
 		setDefaults(found.cluster, found.input.Token.Gives)
 	}
 	found.cluster.Spec.ID = id
-	delete(found.cluster.Annotations, contract.CopiedAnnotation) // copies have no rights from here on
+	delete(found.cluster.Annotations, contract.CopiedAnnotation) // copied certificates have no rights from here on
 	metav1.SetMetaDataAnnotation(&found.cluster.ObjectMeta, contract.JoinedAnnotation, how)
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
 		return fmt.Errorf("giving cluster %q its member: %w", name, err)
@@ -105,7 +102,7 @@ func (r *Reconciler) ensureCluster(ctx context.Context, csr *certificatesv1.Cert
 	return nil
 }
 
-// how says how the member joins. It is the same at every try.
+// how returns the record of how the member joins. Retries yield the same record.
 func (r *Reconciler) how(csr *certificatesv1.CertificateSigningRequest, in approve.Input) (string, error) {
 	out := record.Joined{ID: in.Request.Join, Token: in.Token.ID, TokenBy: in.Token.CreatedBy}
 	for _, use := range in.Token.Uses {
@@ -119,7 +116,7 @@ func (r *Reconciler) how(csr *certificatesv1.CertificateSigningRequest, in appro
 	return record.Write(out)
 }
 
-// setDefaults gives a Cluster what its token has for it.
+// setDefaults applies the token's defaults to a Cluster.
 func setDefaults(cluster *clusterv1alpha1.Cluster, defaults bootstrap.ClusterDefaults) {
 	if len(defaults.Labels) > 0 && cluster.Labels == nil {
 		cluster.Labels = map[string]string{}
@@ -132,7 +129,7 @@ func setDefaults(cluster *clusterv1alpha1.Cluster, defaults bootstrap.ClusterDef
 	}
 }
 
-// recordIssued writes onto a Cluster which certificate its agent was given last.
+// recordIssued records on a Cluster the certificate that its agent was issued last.
 func (r *Reconciler) recordIssued(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request approve.Request) error {
 	issued, err := record.Of(csr.Status.Certificate)
 	if err != nil {
@@ -161,11 +158,11 @@ func (r *Reconciler) recordIssued(ctx context.Context, csr *certificatesv1.Certi
 	return nil
 }
 
-// recordCopied writes onto a Cluster that somebody else may have a copy of the certificate of its agent. The request that shows
-// it does not last: agents may delete theirs, and so does Kubernetes after an hour. It is written once.
+// recordCopied records on a Cluster, once, that somebody else may have a copy of its agent's certificate. The request
+// that shows it does not last: agents may delete theirs, and Kubernetes deletes all after an hour.
 //
-// An agent that was killed in a renewal asks again with the certificate before, and for the key of the one that it has not
-// fetched yet. Nobody else has that key, so such a request shows no copy.
+// An agent that was killed during a renewal asks again with its previous certificate, for the key of the new one that
+// it has not fetched. Nobody else has that key, so such a request is no sign of a copy.
 func (r *Reconciler) recordCopied(ctx context.Context, cluster *clusterv1alpha1.Cluster, request approve.Request) error {
 	if cluster.Annotations[contract.CopiedAnnotation] != "" {
 		return nil
@@ -184,8 +181,8 @@ func (r *Reconciler) recordCopied(ctx context.Context, cluster *clusterv1alpha1.
 	return nil
 }
 
-// adopt writes onto a Cluster whose member joined a hub that knew no joins the one of which its
-// agent has a certificate by now: older certificates have no rights any more.
+// adopt records the join of an agent on a Cluster whose member joined before joins had ids, once the agent has a
+// certificate of that join. Older certificates lose their rights.
 func (r *Reconciler) adopt(ctx context.Context, cluster *clusterv1alpha1.Cluster, id string) error {
 	joined := cmp.Or(record.Read[record.Joined](cluster.Annotations, contract.JoinedAnnotation), &record.Joined{})
 	joined.ID = id
@@ -200,7 +197,7 @@ func (r *Reconciler) adopt(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	return err
 }
 
-// annotate writes one annotation onto a Cluster, if it has another value there.
+// annotate sets one annotation of a Cluster if its value differs.
 func (r *Reconciler) annotate(ctx context.Context, cluster *clusterv1alpha1.Cluster, key, value string) error {
 	edit, err := kube.Begin(cluster)
 	if err != nil {
@@ -212,17 +209,17 @@ func (r *Reconciler) annotate(ctx context.Context, cluster *clusterv1alpha1.Clus
 }
 
 const (
-	// fetchTime is for how long whoever joined may fetch the certificate with the token.
+	// fetchTime is how long a member that joined may fetch its certificate with the token.
 	fetchTime = 5 * time.Minute
-	// backdated is by how much the signer of Kubernetes has certificates begin before it issues them.
+	// backdated is by how much the Kubernetes signer backdates certificates.
 	backdated = 5 * time.Minute
 )
 
-// closeToken has a token that is used up open nothing any more, once its last holder had the time
-// to fetch the certificate. It returns after how long to look again; 0 if it is done.
+// closeToken revokes the rights of a token that is used up, once its last holder has had time to fetch the certificate.
+// It returns the delay until the next check; 0 if it is done.
 //
-// The time begins when the certificate is there. Between that and the use of the token the hub, or the signer, may have been
-// away for as long as they like; who joins then waited for it all the time.
+// The time starts when the certificate is issued, not when the token is used: in between, the hub or the signer may
+// have been down for any time, while the joining member waited.
 func (r *Reconciler) closeToken(ctx context.Context, user string) (time.Duration, error) {
 	id, ok := bootstrap.IDOfUser(user)
 	if !ok {
@@ -238,7 +235,7 @@ func (r *Reconciler) closeToken(ctx context.Context, user string) (time.Duration
 	}
 	token, err := bootstrap.FromSecret(secret)
 	if err != nil || token.UsesLeft() > 0 || bootstrap.IsClosed(secret) {
-		return 0, nil //nolint:nilerr // a damaged token opens nothing
+		return 0, nil //nolint:nilerr // a damaged token admits nobody
 	}
 	left, err := r.timeToFetch(ctx, user, token)
 	if left > 0 || err != nil {
@@ -256,7 +253,7 @@ func (r *Reconciler) closeToken(ctx context.Context, user string) (time.Duration
 	return 0, nil
 }
 
-// timeToFetch returns how long those who joined with a token may still fetch their certificates with it.
+// timeToFetch returns how long the holders of a token may still fetch their certificates with it.
 func (r *Reconciler) timeToFetch(ctx context.Context, user string, token bootstrap.Token) (time.Duration, error) {
 	requests, err := r.requestsOf(ctx, user)
 	if err != nil {
@@ -267,7 +264,7 @@ func (r *Reconciler) timeToFetch(ctx context.Context, user string, token bootstr
 		switch {
 		case !token.UsedFor(string(csr.UID)) || refused(csr):
 		case len(csr.Status.Certificate) == 0:
-			return fetchTime, nil // it is looked at again when it is issued, too
+			return fetchTime, nil // issuing the certificate triggers a reconcile, too
 		default:
 			if issued, err := record.Of(csr.Status.Certificate); err == nil && issued.From.Add(backdated).After(last) {
 				last = issued.From.Add(backdated)
@@ -277,7 +274,7 @@ func (r *Reconciler) timeToFetch(ctx context.Context, user string, token bootstr
 	return last.Add(fetchTime).Sub(now), nil
 }
 
-// refused says whether no certificate comes of a request.
+// refused says whether a request was denied or failed.
 func refused(csr *certificatesv1.CertificateSigningRequest) bool {
 	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed

@@ -19,19 +19,17 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// How many requests of one token there may be at once: enough for members that try again, and not
-// enough to fill the hub's database.
+// The limit on requests per token: enough for members that retry, and too few to fill the hub's database.
 const (
 	spareRequests  = 20
 	requestsPerUse = 5
-	// floodTime is how young the oldest of too many requests is if somebody floods the hub, and
-	// not only tries again and again.
+	// floodTime tells a flood from retries: more requests than the limit within this time are a flood.
 	floodTime = time.Minute
 )
 
-// bound bounds the requests of the token that a request was made with, and says whether the
-// request went with that. Of a member that tries for hours the oldest are dropped; a token with
-// which somebody floods the hub is closed, and what is too much is deleted.
+// bound enforces the limit on requests of the token with which a request was made, and says whether it deleted the
+// request. If a member has retried for hours, its oldest requests are deleted. If the excess came within floodTime, or
+// is still undecided, somebody floods the hub: the token is closed, and the newest requests are deleted.
 func (r *Reconciler) bound(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (bool, error) {
 	id, ok := bootstrap.IDOfUser(csr.Spec.Username)
 	if !ok {
@@ -75,10 +73,10 @@ func (r *Reconciler) bound(ctx context.Context, csr *certificatesv1.CertificateS
 	return slices.ContainsFunc(excess, func(other *certificatesv1.CertificateSigningRequest) bool { return other.UID == csr.UID }), nil
 }
 
-// requestsByUser has requests by the user who made them. A fleet that joins has thousands of them.
+// requestsByUser is the index of requests by the user who made them, since thousands exist while a fleet joins.
 const requestsByUser = "user"
 
-// userOf is what requests are indexed by.
+// userOf is the index function of requestsByUser.
 func userOf(obj client.Object) []string {
 	if csr, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
 		return []string{csr.Spec.Username}
@@ -105,7 +103,7 @@ func (r *Reconciler) requestsOf(ctx context.Context, user string) ([]*certificat
 	return out, nil
 }
 
-// closeFlooding closes a token, if it is still there, and tells people why.
+// closeFlooding closes a token, if it still exists, and emits an event with the reason.
 func (r *Reconciler) closeFlooding(ctx context.Context, secret *corev1.Secret, id, why string) error {
 	if secret.UID == "" || bootstrap.IsClosed(secret) {
 		return nil

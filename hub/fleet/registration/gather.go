@@ -19,15 +19,15 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// found is all that the decision about a request needs, and the objects behind it.
+// found is the input of the decision about a request, and the objects that it was read from.
 type found struct {
 	input   approve.Input
 	secret  *corev1.Secret
 	cluster *clusterv1alpha1.Cluster
 }
 
-// gather reads live: joins are rare, Secrets are not cached at all, and a Cluster that
-// was made a moment ago decides who has its name.
+// gather reads live: joins are rare, Secrets are not cached at all, and a Cluster that was created a moment ago may
+// have taken the name.
 func (r *Reconciler) gather(
 	ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request approve.Request,
 ) (*found, error) {
@@ -43,7 +43,7 @@ func (r *Reconciler) gather(
 		return nil, err
 	}
 	if problem := bootstrap.ValidateClusterName(request.Cluster); problem != nil {
-		return out, nil //nolint:nilerr // no Cluster has that name, and the request is refused for it
+		return out, nil //nolint:nilerr // no Cluster can have that name, so the request is denied
 	}
 	if err := r.gatherReservation(ctx, out); err != nil {
 		return nil, err
@@ -51,9 +51,9 @@ func (r *Reconciler) gather(
 	return out, r.gatherClusters(ctx, out, csr.Annotations[contract.PresentedCertificateAnnotation])
 }
 
-// later says whether the certificate with which an agent asks was issued after the last one that the
-// hub knows: then the hub was restored from a backup of before. What the agent says of it counts only
-// if the API server saw that very certificate.
+// later says whether the certificate that the agent presents was issued after the last one that the hub recorded: then
+// the hub was restored from an older backup. What the agent presents counts only if it is the certificate that the API
+// server authenticated.
 func later(presented, credential string, last record.Certificate) bool {
 	cert, err := record.Of([]byte(presented))
 	return err == nil && credential != "" && cert.Fingerprint == credential && cert.From.After(last.From)
@@ -75,14 +75,14 @@ func (r *Reconciler) gatherToken(ctx context.Context, out *found) error {
 	token, err := bootstrap.FromSecret(secret)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Info("Ignoring a damaged token", "token", id, "reason", err.Error())
-		return nil // as good as none
+		return nil // as if there were none
 	}
 	out.secret = secret
 	out.input.Token = &token
 	return nil
 }
 
-// gatherReservation looks whether the name is kept for a member that was forgotten.
+// gatherReservation reads whether the name is reserved for a member that was forgotten.
 func (r *Reconciler) gatherReservation(ctx context.Context, out *found) error {
 	name := out.input.Request.Cluster
 	kept := &corev1.ConfigMap{}
@@ -91,7 +91,7 @@ func (r *Reconciler) gatherReservation(ctx context.Context, out *found) error {
 		return fmt.Errorf("looking whether the name %q is kept: %w", name, err)
 	}
 	if err == nil {
-		// A Cluster that nobody had joined as is kept for nobody.
+		// The name of a Cluster that no member had joined is reserved for nobody.
 		out.input.ReservedFor = cmp.Or(kept.Data[contract.RetiredMemberKey], "nobody")
 	}
 	return nil
@@ -110,7 +110,7 @@ func (r *Reconciler) gatherClusters(ctx context.Context, out *found, presented s
 			ID: cluster.Spec.ID, Leaving: !cluster.DeletionTimestamp.IsZero() || record.IsRetired(cluster.Annotations), Join: record.JoinOf(cluster.Annotations),
 		}
 		last := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
-		// One of a former join says nothing about who has that of this one.
+		// A certificate of an earlier join does not tell who has that of the present join.
 		if last != nil && !last.OfAnother(out.input.Cluster.Join) && !later(presented, out.input.Request.Credential, *last) {
 			out.input.Cluster.Fingerprint = last.Fingerprint
 		}

@@ -20,17 +20,18 @@ import (
 	"fairlead.dev/hub/fleet/registration/grant"
 )
 
-// recipient is the Cluster whose agent is given rights, once.
+// recipient is a Cluster while its agent is given rights, in one reconcile.
 type recipient struct {
 	*Rights
 
 	cluster *clusterv1alpha1.Cluster
-	// confirmed says that the Cluster was seen live as it is here.
+	// confirmed says that the Cluster was read live, and is as it is here.
 	confirmed bool
 }
 
-// confirm reads the Cluster live before the first write. Rights are found by its name and given to its join: since the cache saw it, it may
-// have been forgotten, and its member may have joined again, as a Cluster of the same name or as the same one.
+// confirm reads the Cluster live before the first write. Rights are named after the Cluster and given to its join:
+// since the cache saw it, the Cluster may have been forgotten, and its member may have joined again, with a new Cluster
+// of the same name or the same one.
 func (r *recipient) confirm(ctx context.Context) error {
 	if r.confirmed {
 		return nil
@@ -42,7 +43,7 @@ func (r *recipient) confirm(ctx context.Context) error {
 	return nil
 }
 
-// ensureHeartbeat makes the lease of an agent. What is in it is the agent's.
+// ensureHeartbeat creates the lease of an agent. Its content belongs to the agent.
 func (r *recipient) ensureHeartbeat(ctx context.Context, desired *coordinationv1.Lease) error {
 	_, err := ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
 	if !apierrors.IsNotFound(err) {
@@ -60,7 +61,7 @@ func (r *recipient) ensureHeartbeat(ctx context.Context, desired *coordinationv1
 	return err
 }
 
-// ensureOwners makes what belongs to the Cluster itself, to which the rest belongs then.
+// ensureOwners ensures the objects that the Cluster owns, and sets them as the owners of the others.
 func (r *recipient) ensureOwners(ctx context.Context, rights *grant.Rights) error {
 	role, err := ensure(ctx, r, rights.Cluster, &rbacv1.ClusterRole{}, func(live *rbacv1.ClusterRole) { live.Rules = rights.Cluster.Rules })
 	if err != nil {
@@ -85,8 +86,8 @@ func (r *recipient) ensureRoleBinding(ctx context.Context, desired *rbacv1.RoleB
 	return err
 }
 
-// ensure makes an object, or makes the one that there is like it: its marks, its owner,
-// and what merge sets. It writes only what differs, and returns the object as it is then.
+// ensure creates an object, or updates the existing one: its labels, its owner, and what merge sets. It writes only if
+// something differs, and returns the object as it then exists.
 func ensure[T client.Object](ctx context.Context, r *recipient, desired, live T, merge func(live T)) (T, error) {
 	key := client.ObjectKeyFromObject(desired)
 	err := r.hubClient.Get(ctx, key, live)
@@ -102,7 +103,7 @@ func ensure[T client.Object](ctx context.Context, r *recipient, desired, live T,
 		if !apierrors.IsAlreadyExists(err) {
 			return live, fmt.Errorf("making %q: %w", key.Name, err)
 		}
-		err = r.hubReader.Get(ctx, key, live) // the cache is behind
+		err = r.hubReader.Get(ctx, key, live) // the cache lags
 	}
 	if err != nil {
 		return live, fmt.Errorf("reading %q: %w", key.Name, err)

@@ -7,29 +7,27 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// calm is for how long one session alone must be heard before it counts as the only one: longer than an agent rests that is heard
-// by its line.
+// calm is how long a single session must be heard before it counts as the only one: longer than the interval at which
+// an agent with a line renews its lease.
 const calm = contract.RestingLease + 2*time.Minute
 
-// memorySize is how many sessions are remembered: more than that at once are told apart
-// no less.
+// memorySize is how many sessions are remembered. Even with more than that at once, a conflict is still detected.
 const memorySize = 8
 
-// sessionMemory is what is remembered of the sessions of one member. Each agent process has a
-// session. A process that was started again takes the place of the one before it, which is never
-// heard from again. When sessions come back after others took their place, there are several at
-// once: the disk of a machine was copied, with all that makes its agent what it is.
+// sessionMemory remembers the sessions of one member's agent. Each agent process has a session. A restarted process
+// replaces the session before it, which is never heard again. If a replaced session comes back, several agents run at
+// once: the disk of a machine was cloned, with the agent's identity on it.
 type sessionMemory struct {
-	// Current is the session that was heard last.
+	// Current is the session that was heard most recently.
 	Current string
-	// Earlier are the sessions that it took the place of, the latest last.
+	// Earlier are the sessions that it replaced, the latest last.
 	Earlier []string
-	// Conflict says that several were heard at once, and Last when a session came back.
+	// Conflict says that several sessions are active, and Last when a replaced session last came back.
 	Conflict bool
 	Last     time.Time
 }
 
-// hear returns what is to be remembered when a session is heard.
+// hear returns the memory after a session was heard.
 func (m sessionMemory) hear(heard string, now time.Time) sessionMemory {
 	switch {
 	case heard == "":
@@ -48,7 +46,7 @@ func (m sessionMemory) hear(heard string, now time.Time) sessionMemory {
 	return m
 }
 
-// look returns what is to be remembered when nothing new was heard.
+// look returns the memory when nothing new was heard.
 func (m sessionMemory) look(now time.Time) sessionMemory {
 	if m.Conflict && now.Sub(m.Last) >= calm {
 		m.Conflict = false

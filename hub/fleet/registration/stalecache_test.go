@@ -26,7 +26,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// runShowing runs the stage for one Cluster alone, which its cache has as shows changes it.
+// runShowing runs the stage for one Cluster, which its cache shows as changed by shows.
 func runShowing(t *testing.T, cfg *rest.Config, name string, shows func(*clusterv1alpha1.Cluster)) (stop func()) {
 	t.Helper()
 	only := func(name string) cache.ByObject {
@@ -37,7 +37,7 @@ func runShowing(t *testing.T, cfg *rest.Config, name string, shows func(*cluster
 			ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: (&stagetest.Events{}).Record, Clock: clock.RealClock{},
 		})
 	}, func(o *manager.Options) {
-		o.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}} // as a hub has it
+		o.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}} // as in a hub
 		clusters := only(name)
 		clusters.Transform = func(obj any) (any, error) {
 			if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
@@ -51,8 +51,8 @@ func runShowing(t *testing.T, cfg *rest.Config, name string, shows func(*cluster
 	})
 }
 
-// TestAHubThatSeesTheClusterOfBeforeLeavesTheNewJoinAlone has a member that was forgotten and has joined again by the same name, and a hub
-// whose cache shows the Cluster that was forgotten.
+// TestAHubThatSeesTheClusterOfBeforeLeavesTheNewJoinAlone has a member that was forgotten and has rejoined under the
+// same name, and a hub whose cache still shows the forgotten Cluster.
 func TestAHubThatSeesTheClusterOfBeforeLeavesTheNewJoinAlone(t *testing.T) {
 	t.Parallel()
 	former := func(cluster *clusterv1alpha1.Cluster) {

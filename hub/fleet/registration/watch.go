@@ -27,8 +27,7 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// register adds the controller of requests. It is woken by requests, and by execution
-// namespaces, for which a join may wait.
+// register adds the controller of requests. It also watches execution namespaces, since a join may wait for one.
 func (r *Reconciler) register(mgr manager.Manager) error {
 	err := kube.NewController(mgr, "registration", 1).
 		For(&certificatesv1.CertificateSigningRequest{}, builder.WithPredicates(undecidedOrIssued())).
@@ -40,8 +39,8 @@ func (r *Reconciler) register(mgr manager.Manager) error {
 	return nil
 }
 
-// register adds the controller of rights. It is woken by Clusters, by execution
-// namespaces, and by rights that somebody changed.
+// register adds the controller of rights. It watches Clusters, execution namespaces, and the rights themselves, to
+// revert changes by others.
 func (r *Rights) register(mgr manager.Manager, workers int) error {
 	err := kube.NewController(mgr, "rights", workers).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, retires(), joins()))).
@@ -58,7 +57,7 @@ func (r *Rights) register(mgr manager.Manager, workers int) error {
 	return nil
 }
 
-// clusterOfRight returns the cluster by the name of a right: what is in a namespace does not name it as its owner.
+// clusterOfRight maps a right to its cluster by name: namespaced rights are not owned by the Cluster.
 func clusterOfRight(_ context.Context, right client.Object) []ctrl.Request {
 	cluster, ok := grant.ClusterOf(right.GetNamespace(), right.GetName())
 	if !ok {
@@ -75,8 +74,7 @@ func (r *Rights) clusterOfNamespace(_ context.Context, namespace client.Object) 
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: cluster}}}
 }
 
-// requestsOfNamespace returns the undecided requests of the cluster whose execution
-// namespace this is.
+// requestsOfNamespace maps an execution namespace to the undecided requests of its cluster.
 func (r *Reconciler) requestsOfNamespace(ctx context.Context, namespace client.Object) []ctrl.Request {
 	cluster, ok := contract.ClusterOf(r.rights.prefix, namespace.GetName())
 	if !ok {
@@ -94,11 +92,11 @@ func (r *Reconciler) requestsOfNamespace(ctx context.Context, namespace client.O
 	return out
 }
 
-// pendingByCluster has the requests that are not decided by the cluster whose agent makes them. While a fleet joins there are as
-// many as execution namespaces, each of which asks.
+// pendingByCluster is the index of undecided requests by cluster. While a fleet joins there are as many requests as
+// execution namespaces, and each namespace looks its requests up.
 const pendingByCluster = "pending-cluster"
 
-// pendingFor is what requests are indexed by.
+// pendingFor is the index function of pendingByCluster.
 func pendingFor(obj client.Object) []string {
 	csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
 	if !ok || !pending(csr) {
@@ -110,8 +108,7 @@ func pendingFor(obj client.Object) []string {
 	return nil
 }
 
-// undecidedOrIssued drops requests that are not ours, and those with which nothing is to
-// be done any more or not yet.
+// undecidedOrIssued drops requests that this stage does not decide about, and those that need nothing now.
 func undecidedOrIssued() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
@@ -123,14 +120,14 @@ func undecidedOrIssued() predicate.Predicate {
 	})
 }
 
-// retires lets through what tells that a Cluster was forgotten.
+// retires passes updates in which a Cluster becomes forgotten.
 func retires() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return record.IsRetired(e.ObjectNew.GetAnnotations()) && !record.IsRetired(e.ObjectOld.GetAnnotations())
 	}}
 }
 
-// joins lets through what tells that the agent of a Cluster is that of another join.
+// joins passes updates in which the join of a Cluster changes.
 func joins() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return record.JoinOf(e.ObjectNew.GetAnnotations()) != record.JoinOf(e.ObjectOld.GetAnnotations())

@@ -25,8 +25,8 @@ import (
 	"fairlead.dev/hub/fleet/registration/approve"
 )
 
-// TestAnExecutionNamespaceWakesTheRequestsOfItsCluster plays requests that come, are decided and go, in any order: at every moment the
-// namespace of a cluster wakes those that a look at all of them finds, and no others.
+// TestAnExecutionNamespaceWakesTheRequestsOfItsCluster creates, decides and deletes requests in random order: at every
+// moment the namespace of a cluster enqueues exactly those requests that a full scan finds.
 func TestAnExecutionNamespaceWakesTheRequestsOfItsCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -18,16 +18,18 @@ import (
 )
 
 const (
-	// forgetting is for how long a name may be kept before its Cluster is marked: so long somebody may be about to.
+	// forgetting is how long a name may be reserved before its Cluster is marked as retired, without a report: somebody
+	// may be about to mark it.
 	forgetting = time.Minute
-	// withheldPoll is how often to look whether a name is kept still. What keeps it is not watched.
+	// withheldPoll is how often to check whether a name is still reserved. The records of reservations are not watched.
 	withheldPoll = 10 * time.Second
 )
 
-// tell writes on a Cluster whether its agent misses a right that it does not get because the name is kept, though the Cluster lives on. Nobody but
-// a person knows whether it was to be forgotten: whoever began to may have been stopped, or have seen that it was the wrong one.
+// tell sets the condition RightsWithheld on a Cluster that lives on although its name is reserved, so that its agent
+// does not get a missing right. Only a person knows whether it was to be forgotten: whoever started may have been
+// interrupted, or have noticed a mistake.
 func (r *Rights) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster, out EnsureResult) (ctrl.Result, error) {
-	withheld := out.Kept != nil && cluster.Spec.ID != "" // where nobody joined yet, nobody misses a right
+	withheld := out.Kept != nil && cluster.Spec.ID != "" // without a member no agent misses a right
 	if withheld {
 		if left := out.Kept.CreationTimestamp.Add(forgetting).Sub(r.clock.Now()); left > 0 {
 			return ctrl.Result{RequeueAfter: min(left, withheldPoll)}, nil
@@ -60,7 +62,8 @@ func (r *Rights) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster, out
 	return again, nil
 }
 
-// withheldCondition is what is told of a Cluster whose name is kept, or by a record of nil that its agent has all its rights.
+// withheldCondition returns the condition RightsWithheld for the record that reserves the name; nil means that the
+// agent has all its rights.
 func withheldCondition(cluster *clusterv1alpha1.Cluster, kept *corev1.ConfigMap) metav1.Condition {
 	out := metav1.Condition{
 		Type: clusterv1alpha1.ClusterRightsWithheld, Status: metav1.ConditionFalse, ObservedGeneration: cluster.Generation,

@@ -1,10 +1,9 @@
-// Package remedy says on Clusters what Remedies ask for while they are in a certain
-// condition.
+// Package remedy sets on each Cluster the actions that Remedies ask for in its present condition.
 //
 //	Reads:     Remedies, Clusters.
 //	Writes:    status.remedyActions of Clusters.
 //	Owns:      that field.
-//	Invariant: the actions are those of the Remedies that are about the Cluster as it is
-//	           now; who else writes them is corrected.
-//	Next:      whoever steers traffic between clusters.
+//	Invariant: the actions are those of the Remedies that match the Cluster as it is now; changes by
+//	           others are reverted.
+//	Next:      whatever steers traffic between clusters.
 package remedy

@@ -9,15 +9,15 @@ import (
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
 )
 
-// prescription are the actions that the Remedies ask for about one cluster.
+// prescription is what the Remedies ask for about one cluster.
 type prescription struct {
-	// Actions, each once, sorted.
+	// Actions are the actions, sorted, each once.
 	Actions []string
-	// By are the names of the Remedies that ask for them, sorted.
+	// By has the names of the Remedies that ask for them, sorted.
 	By []string
 }
 
-// prescribe returns what Remedies ask for about a cluster as it is now.
+// prescribe returns the actions that Remedies ask for in a cluster's present condition.
 func prescribe(c *clusterv1alpha1.Cluster, remedies []remedyv1alpha1.Remedy) prescription {
 	var p prescription
 	for i := range remedies {
@@ -36,14 +36,13 @@ func prescribe(c *clusterv1alpha1.Cluster, remedies []remedyv1alpha1.Remedy) pre
 	return p
 }
 
-// selects says whether a Remedy is for a cluster of this name: for all, if it names none
-// at all.
+// selects says whether a Remedy applies to a cluster of this name; one without an affinity applies to all.
 func selects(r *remedyv1alpha1.RemedySpec, cluster string) bool {
 	return r.ClusterAffinity == nil || slices.Contains(r.ClusterAffinity.ClusterNames, cluster)
 }
 
-// matches says whether a cluster is in one of the conditions that a Remedy is for. A
-// Remedy that says nothing about conditions is for every one; an empty list is for none.
+// matches says whether a cluster meets one of a Remedy's condition matches. If they are nil, every cluster does; if the
+// list is empty, none does.
 func matches(r *remedyv1alpha1.RemedySpec, c *clusterv1alpha1.Cluster) bool {
 	if r.DecisionMatches == nil {
 		return true
@@ -54,7 +53,7 @@ func matches(r *remedyv1alpha1.RemedySpec, c *clusterv1alpha1.Cluster) bool {
 		}
 		condition := meta.FindStatusCondition(c.Status.Conditions, m.ClusterConditionMatch.ConditionType)
 		if condition == nil {
-			return false // nobody knows
+			return false // an unknown condition matches nothing
 		}
 		same := string(condition.Status) == m.ClusterConditionMatch.ConditionStatus
 		return same == (m.ClusterConditionMatch.Operator == remedyv1alpha1.ClusterConditionEqual)

@@ -13,7 +13,7 @@ import (
 
 const dns = "ServiceDomainNameResolutionReady"
 
-// edge is a cluster that cannot resolve names.
+// edge is a cluster that cannot resolve DNS names.
 func edge() *clusterv1alpha1.Cluster {
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
 	c.Status.Conditions = []metav1.Condition{

@@ -21,8 +21,7 @@ import (
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// conditionChanged lets through what Remedies look at, and what somebody else did to what
-// they ask for.
+// conditionChanged passes changes of what Remedies match on, and changes of the remedy actions by others.
 func conditionChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -35,7 +34,7 @@ func conditionChanged() predicate.Predicate {
 	}
 }
 
-// statuses are the statuses of the conditions of a cluster, by type.
+// statuses returns the status of each condition of a cluster, by type.
 func statuses(c *clusterv1alpha1.Cluster) map[string]string {
 	out := make(map[string]string, len(c.Status.Conditions))
 	for i := range c.Status.Conditions {
@@ -44,8 +43,8 @@ func statuses(c *clusterv1alpha1.Cluster) map[string]string {
 	return out
 }
 
-// onRemedy asks for the clusters that a Remedy is for, as it was and as it is. Those that
-// were there when we started are looked at with the clusters.
+// onRemedy enqueues the clusters that a Remedy selects, before and after the change. Remedies of the initial list are
+// skipped: every Cluster is reconciled at the start anyway.
 func (r *Reconciler) onRemedy() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
@@ -61,7 +60,7 @@ func (r *Reconciler) onRemedy() handler.EventHandler {
 func (r *Reconciler) ask(ctx context.Context, q requests, remedies ...client.Object) {
 	clusters, err := kube.Clusters(ctx, r.hubClient)
 	if err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// The cache has synced before handlers run, so this does not happen.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the Clusters that a Remedy is for")
 		return
 	}

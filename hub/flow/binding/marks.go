@@ -25,7 +25,8 @@ import (
 // the time without a change, or a label of a Cluster, would have all of its Works written each time. But after an upgrade of the hub nearly all
 // marks are outdated, and without a write every later start reads and renders the templates again, as does whichever hub takes over from this
 // one. So those that another program left are written, at a pace that the API server does not notice: one write of a Work for each program
-// saves a read of the template and a rendering at each start. No agent acts upon it.
+// saves a read of the template and a rendering at each start. No agent acts upon it. A namespace that gets its first quota, or one about
+// other resources, is like an upgrade for what is in it.
 const (
 	// markEvery is the time between two such writes of bindings of one kind: those of 50,000 applications in three clusters each take
 	// four hours, of which a hub that starts meanwhile loses nothing.
@@ -44,7 +45,7 @@ type marks struct {
 // mark is that of a Work as it is.
 type mark struct {
 	text string
-	// write says that the mark is to be written: another program left the one that there is. If somebody else put a label or an
+	// write says that the mark is to be written: another program left the one that there is, or one under other quotas. If somebody else put a label or an
 	// annotation on the Work, it is not: whoever does so whenever the Work changes would keep us writing.
 	write bool
 }

@@ -7,7 +7,8 @@
 //     kinds that those name, and of namespaces; FederatedResourceQuotas, and which Clusters
 //     there are; the ReferenceGrants of other namespaces that those name.
 //     Of workloads whose changes are rolled out in waves StagedRollouts, and the revision that
-//     is stable.
+//     is stable; of one that lets go of something its policy (live), which may have its objects stay by now. Namespaces (live) whose
+//     ReferenceGrants are gone.
 //   - Writes: the bindings of such objects where no policy selects them, preservedIn of these, and requiredBy and
 //     the label depended-by of all of them; on the binding of the workload a finalizer and
 //     the annotations with its dependencies and with who said so. Events on the template and the binding.
@@ -25,6 +26,7 @@
 //     read live first, since each cache may be late by another time. That the binding of a workload is absent is no
 //     such word, unless it was seen to go.
 //     What is in another namespace than the workload is attached only while a ReferenceGrant
-//     there says so, and not anew to one whose changes go out in waves.
+//     there says so, and not anew to one whose changes go out in waves. In one that is being deleted nothing is attached or detached for want of
+//     a grant: what is there goes by itself. What goes before its workload is told where it stays before the workload's binding goes.
 //   - Next: the binding stage renders them like any other.
 package dependencies

@@ -8,9 +8,11 @@
 // Owns: the claim; of a binding the metadata and the spec but for clusters,
 // gracefulEvictionTasks, requiredBy, rescheduleTriggeredAt and suspension.scheduling.
 // Invariant: a template has one policy, and keeps it until that policy no longer
-// selects it or is gone; a binding outlives its policy; nothing is deleted here. A strategy, what a workload needs, and that objects
+// selects it or is gone; a binding outlives its policy, and gets no other one while its namespace is being deleted; nothing is deleted here. A strategy, what a workload needs, and that objects
 // stay are taken off a binding only after a live look at what says so. One object
 // is one template, in however many versions of its group policies select it.
+// A binding that is there goes by the strategy that is forced on its template, whatever keeps policies from it, but for what only follows
+// workloads. Whatever becomes of a template, those who send its edits are told that it was seen (edits.Seen), after the binding says how they go.
 // Next: the scheduler chooses the clusters of the binding.
 //
 // Others write, too, what is owned here, and no two of them at the same time:
@@ -21,8 +23,9 @@
 //     annotation and the finalizer of dependencies, spec.requiredBy, and what it adds to
 //     spec.preservedIn while no policy selects the object.
 //   - Stages keep notes for themselves on a binding, each under a key of its own: the
-//     annotations applied-placement and admitted-requests (scheduler), evictions and
-//     evictions-packed (failover) and scale-target (replicas), and finalizers.
+//     annotations applied-placement, admitted-requests, reschedule-pending and
+//     reschedule-answered (scheduler), evictions and evictions-packed (failover),
+//     scale-target (replicas) and dependencies-by (dependencies), and finalizers.
 //     The detector writes the keys that are its own, and takes none away.
 //   - The permanent id of a binding is written by whoever makes it, and never changed.
 //

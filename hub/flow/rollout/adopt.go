@@ -21,9 +21,8 @@ type adoption struct {
 	of       revision.ID
 }
 
-// adopt says of Works from before the rollout whether they are what the revision renders that was
-// found when the strategy was added: then they have it. Content is that of the newest revision if it
-// was made just now; else it is read.
+// adopt checks whether Works from before the rollout equal what the revision that was found when the strategy was added renders; if so,
+// they have that revision. Content is that of the newest revision if it was made just now; otherwise it is read.
 func (r *reconciler) adopt(ctx context.Context, s *scope, content *revision.Content) error {
 	id := revision.Adopted(s.in.Status.Revisions)
 	if id.Zero() {
@@ -63,7 +62,7 @@ func (r *reconciler) adopt(ctx context.Context, s *scope, content *revision.Cont
 	return nil
 }
 
-// workOf says what is known of a Work.
+// workOf returns the state of a Work.
 func workOf(work *workv1alpha1.Work, revisions []fairleadv1alpha1.RevisionStatus) judge.Work {
 	if work == nil {
 		return judge.Work{}

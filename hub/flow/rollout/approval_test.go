@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestAnOverrideForAClusterThatComesLaterWaitsForItsApproval has whoever may not approve write an override for a cluster where the application
-// is not, and have it go there then: the cluster is to get what is stable until the override is approved.
+// TestAnOverrideForAClusterThatComesLaterWaitsForItsApproval has a user who may not approve write an override for a cluster without the
+// application, and then add that cluster: it must get the stable revision until the override is approved.
 func TestAnOverrideForAClusterThatComesLaterWaitsForItsApproval(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -16,22 +16,21 @@ import (
 	"fairlead.dev/hub/flow/rollout/admit"
 )
 
-// statusInterval is how often the status of a rollout is written at the most, unless a person, a gate
-// or a failure is behind it.
+// statusInterval is the least time between two writes of a rollout's status, unless a person, a gate or a failure caused the second.
 const statusInterval = time.Second
 
-// outcome is what came of a decision.
+// outcome is the result of committing a decision.
 type outcome struct {
 	// written says that the status was written.
 	written bool
-	// again is after how long what was not written is to be; 0 if there is nothing.
+	// again is after how long to reconcile again; 0 if that is not needed.
 	again time.Duration
-	// status is what stands there now.
+	// status is the rollout's status now.
 	status *fairleadv1alpha1.StagedRolloutStatus
 }
 
-// commit writes the status that was decided, if it is another one and it is time. What is not written
-// has no effect, and is decided anew.
+// commit writes the decided status, if it changed and statusInterval has passed. A decision that is not written has no effect, and is made
+// anew.
 func (r *reconciler) commit(ctx context.Context, s *scope, d *admit.Decision) (outcome, error) {
 	before := s.rollout.RolloutStatus().DeepCopy()
 	key, out := r.slotKey(s.key()), outcome{status: before}
@@ -60,7 +59,7 @@ func (r *reconciler) commit(ctx context.Context, s *scope, d *admit.Decision) (o
 	is := s.taken(s.rollout.RolloutStatus())
 	r.slots.settle(key, was, is)
 	if len(is.queue) > 0 && (!slices.Equal(was.queue, is.queue) || !is.busy.IsSuperset(was.busy)) {
-		out.again = statusInterval // there may be a place for who waits, by now or since others have caught up, and nothing else tells
+		out.again = statusInterval // a slot may be free for the waiting clusters by then, and no event would tell
 	}
 	s.memory.wroteAt = s.in.Now
 	s.memory.forget = append(s.memory.forget, d.Forget...)
@@ -69,9 +68,9 @@ func (r *reconciler) commit(ctx context.Context, s *scope, d *admit.Decision) (o
 	return out, nil
 }
 
-// followAnew has soaks begin anew after a write that failed and of which nobody says why: what the caches show may be old. If nobody
-// answered, that is so for every rollout. An answer without a reason is about this rollout only: so is refused what is too large to be
-// stored, time and again, and a person can make it so large. Others go on.
+// followAnew restarts soaks after a write that failed for an unknown reason, since the caches may be outdated. If there was no answer at
+// all, it restarts those of every rollout. An answer without a reason concerns only this rollout: an object that is too large to be stored
+// is rejected so again and again, and a person can make it so large. That must not stop other rollouts.
 func (r *reconciler) followAnew(s *scope, err error) {
 	var answer apierrors.APIStatus
 	switch {

@@ -22,8 +22,7 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// decide decides, and makes the revision that is to be made: the status that is written then tells of
-// both.
+// decide decides, and if that calls for a new revision, makes it and decides again, so that one write of the status covers both.
 func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, error) {
 	if err := r.slots.load(func() (map[slotKey]slotsOf, error) { return r.taken(ctx) }); err != nil {
 		return admit.Decision{}, err
@@ -51,7 +50,7 @@ func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, erro
 	if err := r.readParts(ctx, s); err != nil {
 		return admit.Decision{}, err
 	}
-	for i := range s.in.Clusters { // what is unchanged is so since a revision that has a time by now
+	for i := range s.in.Clusters { // Unchanged depends on the creation time of the new revision
 		c := &s.in.Clusters[i]
 		c.Work = s.workIn(c.Cluster.Name)
 	}
@@ -69,11 +68,11 @@ func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, erro
 	return out, nil
 }
 
-// without decides again, as if the revision that cannot be made were not wanted.
+// without decides again as if the revision that cannot be made were not requested.
 func (r *reconciler) without(s *scope, before admit.Decision, why *admit.Reason) admit.Decision {
 	s.in.Live, s.in.Spec.Target, s.in.Hold, s.in.Memory = nil, nil, why, before.Memory
 	out := r.decideOnce(s)
-	if out.Cut != nil { // what is wanted cannot be had, so that everything stays
+	if out.Cut != nil { // it still needs a revision that cannot be made, so everything stays as it is
 		out.Cut, out.Status = nil, s.in.Status
 	}
 	return out
@@ -89,13 +88,13 @@ func notKept(number int64) *admit.Reason {
 		"The content of revision %d is not kept any more, so that nothing goes back to it. Choose another one: hub rollout history.", number)}
 }
 
-// decideOnce decides with the places to catch up that the rollout may have.
+// decideOnce decides with the catch-up slots that the rollout may have.
 func (r *reconciler) decideOnce(s *scope) admit.Decision {
 	var d admit.Decision
 	var strategy fairleadv1alpha1.RolloutStrategySpec
 	switch {
 	case s.strategy != nil && s.strategy.Name == s.in.Status.Strategy:
-		strategy = s.strategy.Spec // one number for all rollouts of the strategy, whatever they were frozen with
+		strategy = s.strategy.Spec // all rollouts of the strategy share its current limit, whatever they were frozen with
 	case s.in.Frozen != nil:
 		strategy = s.in.Frozen.Strategy
 	}
@@ -115,7 +114,7 @@ func (r *reconciler) slotKey(name types.NamespacedName) slotKey {
 	return slotKey{kind: r.rollouts.Kind, name: name}
 }
 
-// taken reads which places a status takes; who returned first is served first.
+// taken returns the slots that a status occupies or waits for; clusters that returned first are served first.
 func (s *scope) taken(status *fairleadv1alpha1.StagedRolloutStatus) slotsOf {
 	return takenBy(status, func(name string) catchup.Waiting {
 		if i, known := slices.BinarySearchFunc(s.in.Clusters, name, byName); known {
@@ -125,10 +124,10 @@ func (s *scope) taken(status *fairleadv1alpha1.StagedRolloutStatus) slotsOf {
 	})
 }
 
-// byName compares clusters of a decision, which are sorted so, with a name.
+// byName compares a cluster of a decision with a name, for binary search.
 func byName(c admit.Cluster, name string) int { return strings.Compare(c.Cluster.Name, name) }
 
-// taken reads the places that all rollouts have, as a hub finds them that begins to work.
+// taken returns the slots of all rollouts, which a hub reads once after its start.
 func (r *reconciler) taken(ctx context.Context) (map[slotKey]slotsOf, error) {
 	clusters, err := kube.Clusters(ctx, r.hubClient)
 	if err != nil {

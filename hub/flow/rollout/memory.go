@@ -11,35 +11,33 @@ import (
 	"fairlead.dev/hub/flow/rollout/admit"
 )
 
-// memory is what is remembered of one rollout between two looks at it. One goroutine at a time has
-// it: that which works on the binding.
+// memory is the in-memory state of one rollout between reconciles. It needs no lock: only the worker that reconciles the binding uses it.
 type memory struct {
 	engine admit.Memory
 	live   live
 	same   comparison
-	// frozen is what was kept with the newest revision, and of which that was.
+	// frozen is what was stored with the newest revision, and frozenOf is that revision.
 	frozen   *admit.Frozen
 	frozenOf revision.ID
-	// needs are the objects that the newest and the stable revision need, by the hash of their content.
+	// needs are the dependencies of the newest and the stable revision, by the hash of their content.
 	needs map[string][]revision.Ref
-	// adopts says of Works without a revision whether they are what a revision renders.
+	// adopts caches whether Works without a revision equal what a revision renders.
 	adopts map[adoption]bool
-	// tooLarge is the hash of a content that does not fit.
+	// tooLarge is the hash of a content that is too large to be stored.
 	tooLarge string
-	// began is since when this rollout is followed, if that is not since the process follows the clusters: its status was refused without a
-	// reason then.
+	// began is when soaks of this rollout were restarted because a write of its status failed for an unknown reason; zero if never.
 	began time.Time
-	// wroteAt is when the status was written last.
+	// wroteAt is when the status was last written.
 	wroteAt time.Time
-	// forget are revisions of which the status does not tell any more, and whose Secrets are to go.
+	// forget are revisions that the status does not name any more, and whose Secrets must be deleted.
 	forget []int64
 }
 
-// rolloutStates are the states of all bindings of a kind.
+// rolloutStates holds the in-memory states of all rollouts of a kind.
 type rolloutStates struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]*memory
-	// last are the statuses that this process wrote last. They are not changed.
+	// last are the statuses that this process last wrote. They are immutable.
 	last map[types.NamespacedName]*fairleadv1alpha1.StagedRolloutStatus
 }
 
@@ -47,7 +45,7 @@ func newRolloutStates() *rolloutStates {
 	return &rolloutStates{all: map[types.NamespacedName]*memory{}, last: map[types.NamespacedName]*fairleadv1alpha1.StagedRolloutStatus{}}
 }
 
-// of returns what is remembered of a rollout, for as long as the caller works on its binding.
+// of returns the memory of a rollout, for use by the worker that reconciles its binding.
 func (m *rolloutStates) of(key types.NamespacedName) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +64,7 @@ func (m *rolloutStates) forget(key types.NamespacedName) {
 	delete(m.last, key)
 }
 
-// wrote remembers the status that was written.
+// wrote records a status that was written.
 func (m *rolloutStates) wrote(key types.NamespacedName, status *fairleadv1alpha1.StagedRolloutStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// metrics are what Prometheus sees of rollouts. It is safe for use by many goroutines.
+// metrics are the metrics of rollouts. It is safe for concurrent use.
 type metrics struct {
 	hubReader client.Reader
 	clock     clock.PassiveClock
@@ -29,13 +29,13 @@ type metrics struct {
 	waves, catchUps            prometheus.Histogram
 
 	mu sync.Mutex
-	// setAside is since when the cluster is silent that a rollout set aside the longest ago.
+	// setAside is, by rollout, since when its longest set aside cluster has been silent.
 	setAside map[slotKey]time.Time
-	// returning is since when clusters are back that have not caught up.
+	// returning is, by rollout and cluster, since when clusters that have not caught up yet are back.
 	returning map[slotKey]map[string]time.Time
 }
 
-// phases and states are all that there are, so that those that nothing is in are 0.
+// phases returns all phases, so that the metric of a phase without rollouts is 0 rather than absent.
 func phases() []fairleadv1alpha1.RolloutPhase {
 	return []fairleadv1alpha1.RolloutPhase{
 		fairleadv1alpha1.RolloutProgressing, fairleadv1alpha1.RolloutSoaking, fairleadv1alpha1.RolloutWaiting, fairleadv1alpha1.RolloutPaused,
@@ -50,8 +50,8 @@ func states() []fairleadv1alpha1.ClusterState {
 	}
 }
 
-// newMetrics registers the metrics. Those of another hub of this process, if there is one, give way
-// to none: each test has a registry of its own.
+// newMetrics registers the metrics. If another hub has registered them in the same registry, they stay the other's; tests have their own
+// registries.
 func newMetrics(registry prometheus.Registerer, hubReader client.Reader, c clock.PassiveClock) (*metrics, error) {
 	const prefix = "fairlead_hub_rollout_"
 	m := &metrics{
@@ -93,13 +93,13 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.oldest
 }
 
-// Collect implements prometheus.Collector: it counts what the cache has when Prometheus asks.
+// Collect implements prometheus.Collector. It counts the rollouts in the cache.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	clusters, rollouts := map[fairleadv1alpha1.ClusterState]int{}, map[fairleadv1alpha1.RolloutPhase]int{}
 	for _, kind := range []kube.RolloutKind{kube.StagedRollouts(), kube.ClusterStagedRollouts()} {
 		found, err := kind.List(context.Background(), m.hubReader) //nolint:forbidigo // Prometheus gives none; the list is of a cache.
 		if err != nil {
-			continue // the cache is not there yet, or not any more
+			continue // the cache is not started, or stopped
 		}
 		for _, r := range found {
 			rollouts[r.RolloutStatus().Phase]++
@@ -127,7 +127,7 @@ func (m *metrics) oldestSetAside() time.Duration {
 	return out
 }
 
-// written counts what is new in a status that was written.
+// written updates the metrics by the difference between two statuses.
 func (m *metrics) written(kind string, name types.NamespacedName, before, after *fairleadv1alpha1.StagedRolloutStatus, oldest, now time.Time) {
 	const halted = fairleadv1alpha1.RolloutConditionHalted
 	if c := meta.FindStatusCondition(after.Conditions, halted); meta.IsStatusConditionTrue(after.Conditions, halted) && !meta.IsStatusConditionTrue(before.Conditions, halted) {
@@ -153,7 +153,7 @@ func (m *metrics) written(kind string, name types.NamespacedName, before, after 
 	m.countCaughtUp(key, after, now)
 }
 
-// countCaughtUp notes who is back and who has caught up.
+// countCaughtUp records which clusters are back and which have caught up.
 func (m *metrics) countCaughtUp(key slotKey, status *fairleadv1alpha1.StagedRolloutStatus, now time.Time) {
 	back := map[string]time.Time{}
 	for _, state := range []fairleadv1alpha1.ClusterState{fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp} {
@@ -182,7 +182,7 @@ func (m *metrics) countCaughtUp(key slotKey, status *fairleadv1alpha1.StagedRoll
 	m.returning[key] = back
 }
 
-// forget drops a rollout that is no more.
+// forget drops a deleted rollout.
 func (m *metrics) forget(kind string, name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,20 +15,20 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// part is an object that an application needs by a revision, with its Works.
+// part is a dependency of an application in some revision, with its Works.
 type part struct {
 	ref   revision.Ref
 	works map[string]*workv1alpha1.Work // by cluster
 	// wanted are the clusters in which it is attached to the application.
 	wanted map[string]bool
-	// shared says that another rollout has a say, too: then the slower decides, and what that one holds up is not waited for, or two
-	// rollouts whose first waves differ would wait for each other.
+	// shared says that another rollout needs it, too. Then the slower rollout determines its revision, and this one does not wait for what
+	// that one holds back: otherwise two rollouts whose first waves differ would wait for each other.
 	shared bool
-	// held are the clusters in which it is behind the application, and stays so, since one of the others does not say what it is to be there.
+	// held are the clusters in which it stays behind the application because another rollout does not define its revision there.
 	held map[string]bool
 }
 
-// readParts reads the Works of what the application needs, if any revision by which clusters are judged needs something.
+// readParts reads the dependencies in the revisions by which clusters are judged, with their Works.
 func (r *reconciler) readParts(ctx context.Context, s *scope) error {
 	if err := r.readNeeds(ctx, s); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (r *reconciler) readParts(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// readNeeds reads what the newest revision needs, and the stable one while clusters catch up to that.
+// readNeeds reads the dependencies of the newest and of the stable revision, to which clusters catch up.
 func (r *reconciler) readNeeds(ctx context.Context, s *scope) error {
 	status := &s.in.Status
 	needs := map[string][]revision.Ref{}
@@ -118,7 +118,7 @@ func refOf(ref *workv1alpha2.ObjectReference) revision.Ref {
 	return revision.Ref{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// refsOf are the objects that a content needs and leads; not nil.
+// refsOf returns the dependencies of a content that it leads; never nil.
 func refsOf(content revision.Content) []revision.Ref {
 	led := content.Led()
 	out := make([]revision.Ref, 0, len(led))
@@ -128,7 +128,7 @@ func refsOf(content revision.Content) []revision.Ref {
 	return out
 }
 
-// workIn says what is known of the application in a cluster: of its Work, and of those of what that revision needs.
+// workIn returns the state of the application in a cluster, by its Work and those of the dependencies of that Work's revision.
 func (s *scope) workIn(cluster string) judge.Work {
 	out := workOf(s.works[cluster], s.in.Status.Revisions)
 	for i := range s.parts {
@@ -140,7 +140,7 @@ func (s *scope) workIn(cluster string) judge.Work {
 	return out
 }
 
-// reportIn is what is said of a part in a cluster whose application has a revision; that it is well if that is not waited for.
+// reportIn returns the report on a part in a cluster where the application has a revision; a healthy one if the part is not waited for.
 func (p *part) reportIn(cluster, rollout string, has, adopted revision.ID) judge.Report {
 	waits, ignored := judge.Report{}, judge.Report{Current: true, Applied: true, Health: judge.Healthy}
 	work := p.works[cluster]
@@ -153,7 +153,7 @@ func (p *part) reportIn(cluster, rollout string, has, adopted revision.ID) judge
 	id := revision.Parse(work.Annotations[contract.RevisionAnnotation])
 	switch {
 	case id.Zero() && has == adopted:
-		return partReportOf(work) // It was there before, like the application, and is not written.
+		return partReportOf(work) // Like the application's, the Work is from before the rollout, and is not rewritten.
 	case id.Zero() && p.shared, !id.Zero() && work.Annotations[contract.RevisionOfAnnotation] != rollout:
 		return ignored
 	case !isBehind(work, has):
@@ -164,7 +164,7 @@ func (p *part) reportIn(cluster, rollout string, has, adopted revision.ID) judge
 	return waits
 }
 
-// isBehind says whether the Work of a part is to be replaced yet where the application has a revision.
+// isBehind returns whether the Work of a part has an older revision, with other content, than the application.
 func isBehind(work *workv1alpha1.Work, has revision.ID) bool {
 	id := revision.Parse(work.Annotations[contract.RevisionAnnotation])
 	return id.Number < has.Number && id.Hash != has.Hash

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// reportOf reads what an agent says of a Work.
+// reportOf returns an agent's report on a Work.
 func reportOf(work *workv1alpha1.Work) judge.Report {
 	return reportWith(work, work.Status.ManifestStatuses)
 }
@@ -35,8 +35,8 @@ func reportWith(work *workv1alpha1.Work, manifests []workv1alpha1.ManifestStatus
 	return out
 }
 
-// partReportOf reads what an agent says of a Work that an application needs. A claim that is Pending says nothing: where a volume is bound
-// on first use it is so until a pod mounts it, and pods that wait for a volume are what the application is judged by.
+// partReportOf returns an agent's report on the Work of a dependency. It ignores PersistentVolumeClaims that are Pending: a volume with
+// WaitForFirstConsumer is bound only when a pod mounts it, and pods that wait for a volume show in the application's own health.
 func partReportOf(work *workv1alpha1.Work) judge.Report {
 	if !slices.ContainsFunc(work.Status.ManifestStatuses, isPendingClaim) {
 		return reportOf(work)
@@ -57,8 +57,8 @@ func isPendingClaim(m workv1alpha1.ManifestStatus) bool {
 	return json.Unmarshal(m.Status.Raw, &status) == nil && status.Phase == corev1.ClaimPending
 }
 
-// worse is what is said of an application of which one part is reported on as a, and another as b: all is as the worst of it is, and
-// what a member refuses is refused, whatever is not reported yet.
+// worse returns the worse of two reports on parts of an application, which determines the whole. A refusal by the member is worse than a
+// missing report.
 func worse(a, b judge.Report) judge.Report {
 	rank := func(r judge.Report) int {
 		return slices.Index([]bool{
@@ -71,7 +71,7 @@ func worse(a, b judge.Report) judge.Report {
 	return a
 }
 
-// healthOf is the worst of what is reported of the manifests; unknown as long as one is not seen.
+// healthOf returns the worst health of the manifests; unknown if that of any is unknown and none is unhealthy.
 func healthOf(manifests []workv1alpha1.ManifestStatus) judge.Health {
 	if len(manifests) == 0 {
 		return judge.Unknown
@@ -89,9 +89,8 @@ func healthOf(manifests []workv1alpha1.ManifestStatus) judge.Health {
 	return out
 }
 
-// refused says whether a member refuses an object for what is in it, so that trying again is of no
-// use. The agent says it in the words of the member: those of the API server for what is invalid
-// and forbidden, and those in which it tells of admission webhooks and policies.
+// refused returns whether a member rejects an object for its content, so that retrying is useless. The agent quotes the member, so this
+// matches the API server's messages for invalid and forbidden objects, and for denials by admission webhooks and policies.
 func refused(message string) bool {
 	_, words, found := strings.Cut(message, "the member refuses it: ")
 	return found && (strings.Contains(words, " is invalid: ") || strings.Contains(words, " is forbidden: ") || strings.Contains(words, "denied the request") ||

@@ -17,18 +17,18 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// sharer is another binding with a rollout that has a say about a part.
+// sharer is another binding with a rollout that needs the same part.
 type sharer struct {
 	binding kube.Binding
 	// clusters are where it needs the part.
 	clusters []workv1alpha2.TargetCluster
-	// plan is the plan of its rollout; the zero value, by which everything stays, if there is none yet.
+	// plan is the plan of its rollout; if there is none yet, the zero value, which changes nothing.
 	plan  revision.Plan
 	works map[string]*workv1alpha1.Work // by cluster
 }
 
-// heldUp returns the clusters in which a part is behind the application and a sharer does not say what it is to be: the binding stage
-// leaves it as it is then. It reads no sharer while the part is nowhere behind.
+// heldUp returns the clusters in which a part is behind the application and a sharer does not define its revision, so that the binding
+// stage leaves it unchanged. It reads no sharer while the part is nowhere behind.
 func (r *reconciler) heldUp(ctx context.Context, s *scope, p *part, sharers []sharer) (map[string]bool, error) {
 	behind := map[string]bool{}
 	for name, work := range p.works {
@@ -69,8 +69,9 @@ func (r *reconciler) readSharer(ctx context.Context, other *sharer) error {
 	return err
 }
 
-// says tells whether the rollout of a sharer says what the part is to be in a cluster, as the binding stage asks it. Of one whose own Work
-// there is from before its rollout, and which is not named, the binding stage goes by what is in the part; here it counts as not saying.
+// says returns whether the rollout of a sharer defines the revision of the part in a cluster, by the rules of the binding stage. If the
+// sharer's own Work there is from before its rollout, and its plan does not name the cluster, the binding stage goes by the part's content;
+// here that counts as undefined.
 func (o *sharer) says(cluster string) bool {
 	is := func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster }
 	if !slices.ContainsFunc(bindings.Targets(o.binding.BindingSpec()), is) {

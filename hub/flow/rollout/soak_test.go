@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestAStatusThatIsNotStoredHoldsUpNoOtherSoak has the status of one rollout refused each time, as when it is larger than what the database
-// takes. Nobody else's soak begins anew for that.
+// TestAStatusThatIsNotStoredHoldsUpNoOtherSoak has every write of one rollout's status rejected, as when it is too large for the database.
+// That must not restart the soak of any other rollout.
 func TestAStatusThatIsNotStoredHoldsUpNoOtherSoak(t *testing.T) {
 	t.Parallel()
 	strategy := canaryThenRest()

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestAHubThatDoesNotSeeTheStrategyEndsNoRollout has a hub take over with bindings as they were before they had a strategy.
+// TestAHubThatDoesNotSeeTheStrategyEndsNoRollout has a hub take over whose cache shows bindings from before they had a strategy.
 func TestAHubThatDoesNotSeeTheStrategyEndsNoRollout(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -42,7 +42,7 @@ func TestAHubThatDoesNotSeeTheStrategyEndsNoRollout(t *testing.T) {
 	g.Expect(after.DeletionTimestamp).To(BeNil())
 	g.Expect(w.writes.requests()).NotTo(ContainElement(HavePrefix("DELETE")))
 
-	// One that is really gone ends the rollout.
+	// A strategy that was really removed ends the rollout.
 	w.stopHub()
 	b := &workv1alpha2.ResourceBinding{}
 	b.Namespace, b.Name = w.namespace, w.key().Name

@@ -22,8 +22,8 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// withdraw takes a binding that is not ours to place out of the clusters that its namespace may not use. To name another
-// scheduler, or to suspend scheduling, is up to the author of a policy, and which clusters there are to have is not.
+// withdraw removes the clusters that the namespace does not allow from a binding that this scheduler is not responsible for. The author of
+// a policy may name another scheduler or suspend scheduling, but must not thereby keep clusters that the namespace does not allow.
 func (r *reconciler) withdraw(ctx context.Context, b kube.Binding) error {
 	spec := b.BindingSpec()
 	if b.GetNamespace() == "" || !b.GetDeletionTimestamp().IsZero() || len(spec.Clusters)+len(spec.GracefulEvictionTasks) == 0 {
@@ -67,8 +67,8 @@ func (r *reconciler) withdraw(ctx context.Context, b kube.Binding) error {
 	return nil
 }
 
-// namespaces has the bindings of a namespace looked at again when other clusters may be used there than before. What was
-// there when we started is looked at anyway.
+// namespaces enqueues the bindings of a namespace when the clusters that it allows change. The initial list needs no handling: every
+// binding is reconciled after a start.
 func (r *reconciler) namespaces() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
@@ -82,7 +82,7 @@ func (r *reconciler) namespaces() handler.EventHandler {
 func (r *reconciler) wakeNamespace(ctx context.Context, namespace string, q requests) {
 	found, err := r.kind.List(ctx, r.hubClient, client.InNamespace(namespace))
 	if err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// Not expected: handlers run after the cache has started.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Namespace changed")
 		return
 	}
@@ -91,7 +91,7 @@ func (r *reconciler) wakeNamespace(ctx context.Context, namespace string, q requ
 	}
 }
 
-// changedNames are the clusters of which something changed that filters look at, and that are still there.
+// changedNames returns the existing clusters that changed in a way that filters depend on.
 func changedNames(changes []hints.Change) sets.Set[string] {
 	out := sets.Set[string]{}
 	for _, c := range changes {
@@ -102,7 +102,7 @@ func changedNames(changes []hints.Change) sets.Set[string] {
 	return out
 }
 
-// concernsOthers says whether changes of clusters may mean that a binding which is not ours to place has to leave one.
+// concernsOthers returns whether a binding that this scheduler is not responsible for may have to leave one of the changed clusters.
 func concernsOthers(changed sets.Set[string], b kube.Binding) bool {
 	return b.GetNamespace() != "" && len(changed) > 0 && slices.ContainsFunc(bindings.Targets(b.BindingSpec()), func(t workv1alpha2.TargetCluster) bool {
 		return changed.Has(t.Name)

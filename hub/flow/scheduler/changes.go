@@ -11,19 +11,18 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// changesDelay lets the changes of many clusters become one look at bindings: a region is lost, or comes back, at once.
+// changesDelay batches the changes of many clusters, as when a region is lost or comes back, into one search for affected bindings.
 const changesDelay = 20 * time.Millisecond
 
-// changes are those of clusters, until it was looked which bindings they concern. It is safe for use by many
-// goroutines.
+// changes collects changes of clusters until the affected bindings are enqueued. It is safe for concurrent use.
 type changes struct {
 	mu    sync.Mutex
 	noted []hints.Change
 	queue requests
 }
 
-// note takes changes, and the queue for the bindings that they concern. It says whether nothing was noted before, so
-// that a look is to be asked for.
+// note adds changes, and sets the queue for the affected bindings. It returns whether there were none before, so that the caller must
+// enqueue lookAtChanges.
 func (c *changes) note(q requests, more ...hints.Change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +31,7 @@ func (c *changes) note(q requests, more ...hints.Change) bool {
 	return first
 }
 
-// take returns what was noted, which is noted no longer.
+// take removes and returns the collected changes, with the queue.
 func (c *changes) take() ([]hints.Change, requests) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,10 +40,10 @@ func (c *changes) take() ([]hints.Change, requests) {
 	return noted, c.queue
 }
 
-// lookAtChanges stands in the queue of bindings for a look at what was noted. No binding has this name.
+// lookAtChanges is the request to process the collected changes. No binding has its empty name.
 func lookAtChanges() reconcile.Request { return reconcile.Request{} }
 
-// enqueueChanges asks for that look, before whatever else waits: what it finds has a place of its own in the queue.
+// enqueueChanges enqueues lookAtChanges with the highest priority. The bindings that it finds are enqueued with their own.
 func enqueueChanges(q requests) {
 	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		pq.AddWithOpts(priorityqueue.AddOpts{After: changesDelay, Priority: new(math.MaxInt)}, lookAtChanges())

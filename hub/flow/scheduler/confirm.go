@@ -23,29 +23,30 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// What is taken from a member does not come back as it was. The cache of a hub that has just begun to work may be older than
-// what the hub before it did: it may not have a cluster that joined, or have labels that a cluster or a namespace has no more.
-// So what a decision saw of the clusters that it drops is compared with what they are. Only such decisions cost that.
+// Removing an application from a member cannot be undone without loss. The cache of a hub that has just become the leader may be older
+// than the last writes of the leader before it: it may lack a cluster that joined, or have former labels of a cluster or a namespace.
+// So before a decision drops clusters, what it saw of them is compared with a live read. Only such decisions pay for that.
 
 const (
-	// readSingly is up to how many Clusters are read one by one. More are listed.
+	// readSingly is the greatest number of Clusters that are read one by one. More are listed.
 	readSingly = 20
-	// perPage is how many Clusters, of which metadata only, a page of that list has.
+	// perPage is the page size of that list, which returns metadata only.
 	perPage = 1000
 )
 
-// basis is what a decision was made by, from a cache that may be outdated.
+// basis is what a decision was based on, from a cache that may be outdated.
 type basis struct {
-	// clusters by name.
+	// clusters are sorted by name.
 	clusters []*clusterv1alpha1.Cluster
-	// namespace is that of the binding; nil if there is none.
+	// namespace is the binding's; nil if it has none.
 	namespace *corev1.Namespace
-	// byAPI says that clusters which do not serve the kind were refused, unless they are in pending: those are to get it from this hub.
+	// byAPI says that clusters which do not serve the kind were rejected, except those in pending, to which this hub propagates its
+	// definition.
 	byAPI   bool
 	pending bindings.Clusters
 }
 
-// saw returns what a decision saw of a cluster; nil if it saw none of that name.
+// saw returns a cluster as the decision saw it; nil if it saw none of that name.
 func (s *basis) saw(name string) *clusterv1alpha1.Cluster {
 	if i, found := searchCluster(s.clusters, name); found {
 		return s.clusters[i]
@@ -53,7 +54,7 @@ func (s *basis) saw(name string) *clusterv1alpha1.Cluster {
 	return nil
 }
 
-// dropped are the clusters that an application leaves by a decision, at once or in their own time.
+// dropped returns the clusters that an application leaves by a decision, at once or gracefully.
 func dropped(spec *workv1alpha2.ResourceBindingSpec, d decide.Decision) sets.Set[string] {
 	out := sets.New[string]()
 	if !moves(spec, d) {
@@ -71,12 +72,13 @@ func dropped(spec *workv1alpha2.ResourceBindingSpec, d decide.Decision) sets.Set
 	return out
 }
 
-// behind is the answer to a cache that shows something else than there is: it is looked at again.
+// behind returns the error for a cache that is behind the API server, upon which the binding is reconciled again.
 func behind(cluster string) error {
 	return kube.CacheBehind(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), cluster)
 }
 
-// confirm reads live what a decision was made by, before a binding that was not changed yet leaves some clusters.
+// confirm compares what a decision was based on with a live read, before the binding is changed to leave clusters. It returns an error if
+// the cache is behind.
 func (r *reconciler) confirm(ctx context.Context, b kube.Binding, leaves sets.Set[string], by *basis) error {
 	if len(leaves) == 0 {
 		return nil
@@ -87,7 +89,7 @@ func (r *reconciler) confirm(ctx context.Context, b kube.Binding, leaves sets.Se
 			if err := r.confirmNamespace(ctx, by.namespace); err != nil {
 				return err
 			}
-			// Nothing is left because of an annotation that selects no cluster at all.
+			// Check one allowed cluster, too: nothing is left because of an annotation that selects no cluster at all.
 			if i := slices.IndexFunc(by.clusters, allowance.Allows); i >= 0 {
 				names.Insert(by.clusters[i].Name)
 			}
@@ -105,8 +107,7 @@ func (r *reconciler) confirm(ctx context.Context, b kube.Binding, leaves sets.Se
 	return r.confirmAPI(ctx, b, leaves, by)
 }
 
-// same says whether a cluster is what a decision saw, as far as its metadata say: the generation tells of all that is in
-// the spec, such as taints.
+// same returns whether a cluster still has the metadata that a decision saw. The generation covers the spec, such as taints.
 func same(saw *clusterv1alpha1.Cluster, is *metav1.PartialObjectMetadata) bool {
 	if saw == nil || is == nil {
 		return saw == nil && is == nil
@@ -115,7 +116,7 @@ func same(saw *clusterv1alpha1.Cluster, is *metav1.PartialObjectMetadata) bool {
 		saw.DeletionTimestamp.IsZero() == is.DeletionTimestamp.IsZero()
 }
 
-// confirmNamespace reads live what a namespace says of the clusters that it may use.
+// confirmNamespace compares the clusters that a namespace allows with a live read.
 func (r *reconciler) confirmNamespace(ctx context.Context, saw *corev1.Namespace) error {
 	is := kube.MetadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(saw), is)
@@ -128,8 +129,8 @@ func (r *reconciler) confirmNamespace(ctx context.Context, saw *corev1.Namespace
 	return nil
 }
 
-// confirmAPI reads the Clusters live that a binding may leave because they do not serve its kind, and whether they are to get
-// it from this hub.
+// confirmAPI reads live the Clusters that a binding may leave because they do not serve its kind, and whether this hub propagates the
+// definition of the kind to them.
 func (r *reconciler) confirmAPI(ctx context.Context, b kube.Binding, leaves sets.Set[string], by *basis) error {
 	resource, lost := &b.BindingSpec().Resource, lostAPI(b.BindingSpec(), leaves, by)
 	if len(lost) == 0 {
@@ -152,7 +153,7 @@ func (r *reconciler) confirmAPI(ctx context.Context, b kube.Binding, leaves sets
 	return nil
 }
 
-// lostAPI returns those of some clusters that a decision may have refused since they do not serve the kind of a binding, as far as it saw.
+// lostAPI returns those of some clusters that a decision may have rejected because, as far as it saw, they do not serve the binding's kind.
 func lostAPI(spec *workv1alpha2.ResourceBindingSpec, names sets.Set[string], by *basis) []*clusterv1alpha1.Cluster {
 	if !by.byAPI {
 		return nil
@@ -173,7 +174,7 @@ func lostAPI(spec *workv1alpha2.ResourceBindingSpec, names sets.Set[string], by 
 	return out
 }
 
-// liveClusters returns the metadata of some Clusters as they are, without those that there are not.
+// liveClusters reads the metadata of some Clusters live. The result lacks those that do not exist.
 func (r *reconciler) liveClusters(ctx context.Context, names sets.Set[string]) (map[string]*metav1.PartialObjectMetadata, error) {
 	kind, out := clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster), make(map[string]*metav1.PartialObjectMetadata, len(names))
 	if len(names) <= readSingly {

@@ -14,9 +14,9 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// A cluster that gets the API from this hub is not refused for want of it. If it was counted nevertheless as one that lost it, a
-// decision that drops it for another reason would wait for ever for a cache that is not behind. The same is so of one that has the
-// application and serves the kind in another version.
+// A cluster to which this hub propagates the API is not rejected for lacking it. If it still counted as having lost the API, a decision
+// that drops it for another reason would wait for ever for a cache that is not behind. The same holds for a target that serves the kind in
+// another version.
 func TestAClusterThatGetsTheAPIHasNotLostIt(t *testing.T) {
 	t.Parallel()
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}

@@ -30,12 +30,12 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// settle is for how long there must have been a better place.
+// settle is for how long a preferred cluster must have been available.
 const settle = 2 * time.Second
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a hub's API with nothing but the scheduler at work.
+// world is a hub's API on which only the scheduler runs.
 type world struct {
 	hub       client.Client
 	namespace string
@@ -57,7 +57,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// run starts the scheduler and returns what stops it.
+// run starts the scheduler and returns a function that stops it.
 func (w *world) run(t *testing.T, also ...func(*manager.Options)) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
@@ -127,14 +127,13 @@ func read[B client.Object](t *testing.T, w *world, b B) B {
 	return b
 }
 
-// change changes an object whoever else is writing it.
+// change changes an object, and retries on conflicts.
 func change[B client.Object](t *testing.T, w *world, b B, mutate func(B)) {
 	t.Helper()
 	stagetest.Change(t, w.hub, b, func() { mutate(b) })
 }
 
-// summary says in a line what the scheduler made of a binding, and whether what it
-// says is about the binding as it is.
+// summary returns in one line what the scheduler decided on a binding, and whether that is about its current generation.
 func summary(b workv1alpha2.Binding) string {
 	parts := make([]string, 0, len(b.BindingSpec().Clusters)+2)
 	for _, c := range b.BindingSpec().Clusters {

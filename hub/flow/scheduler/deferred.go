@@ -17,13 +17,12 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// defaultDeferFor is how long what nobody waits for in a status may wait for the first report of a
-// cluster, with which it is written.
+// defaultDeferFor is the default of Deps.DeferFor: the first report of a cluster, with which deferred status is written, usually comes
+// within it.
 const defaultDeferFor = 10 * time.Second
 
-// commit writes a decision about a binding whose status was what it was. What the status says of
-// routine waits for the next write of it by another stage; after how long we do that ourselves is
-// returned, 0 for not at all.
+// commit writes a decision on a binding; was is the scheduler's part of its status before. Routine status is deferred to another stage's
+// next write. Later is when the scheduler writes it itself if none comes; 0 means that nothing is deferred.
 func (r *reconciler) commit(
 	ctx context.Context, edit *kube.Edit, b kube.Binding, was verdict, c change,
 ) (wrote bool, later time.Duration, err error) {
@@ -41,17 +40,17 @@ func (r *reconciler) commit(
 	return wrote, max(since.Add(r.deferFor).Sub(r.clock.Now()), time.Millisecond), nil
 }
 
-// verdict is what the scheduler says in a status, which may have thousands of clusters beside.
+// verdict is the scheduler's part of a binding's status, kept apart because the rest may cover thousands of clusters.
 type verdict struct {
 	generation int64
 	affinity   string
 	// at is when the last decision was made; nil before the first.
 	at *metav1.Time
-	// scheduled is the condition; its zero value if there is none.
+	// scheduled is the condition Scheduled; its zero value if there is none.
 	scheduled metav1.Condition
 }
 
-// verdictIn returns a copy of what the scheduler says in a status.
+// verdictIn returns a copy of the scheduler's part of a status.
 func verdictIn(status *workv1alpha2.ResourceBindingStatus) verdict {
 	v := verdict{
 		generation: status.SchedulerObservedGeneration, affinity: status.SchedulerObservedAffinityName, at: status.LastScheduledTime.DeepCopy(),
@@ -62,13 +61,13 @@ func verdictIn(status *workv1alpha2.ResourceBindingStatus) verdict {
 	return v
 }
 
-// same says whether two say the same.
+// same returns whether two verdicts are equal.
 func (v verdict) same(other verdict) bool {
 	return v.generation == other.generation && v.affinity == other.affinity && v.at.Equal(other.at) &&
 		equality.Semantic.DeepEqual(v.scheduled, other.scheduled)
 }
 
-// record has a status say it.
+// record sets the verdict in a status.
 func (v verdict) record(status *workv1alpha2.ResourceBindingStatus) {
 	status.SchedulerObservedGeneration, status.SchedulerObservedAffinityName = v.generation, v.affinity
 	status.LastScheduledTime = v.at.DeepCopy()
@@ -77,20 +76,20 @@ func (v verdict) record(status *workv1alpha2.ResourceBindingStatus) {
 	}
 }
 
-// overdue says whether what waits for a binding has waited long enough.
+// overdue returns whether the deferred status of a binding has waited for deferFor.
 func (r *reconciler) overdue(b kube.Binding) bool {
 	since, ok := r.deferred.Since(b)
 	return ok && r.clock.Since(since) >= r.deferFor
 }
 
-// written notes that nothing waits for a binding any more.
+// written drops the deferred status of a binding.
 func (r *reconciler) written(key types.NamespacedName) {
 	if r.deferred != nil {
 		r.deferred.Drop(key)
 	}
 }
 
-// soonest returns the shorter of two waits, of which 0 is never.
+// soonest returns the shorter of two waits, where 0 means never.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return cmp.Or(a, b)

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// deferring starts a scheduler that leaves the status of routine to others for a while.
+// deferring starts a scheduler that defers routine status for a while.
 func deferring(t *testing.T, deferFor time.Duration) *world {
 	t.Helper()
 	w := start(t)
@@ -32,7 +32,7 @@ func TestARoutineStatusGoesWithThatOfTheClusters(t *testing.T) {
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("defer-1 untouched"))
 
-	// As the status stage does it.
+	// Do what the status stage does.
 	take := func(g Gomega) {
 		_, waits := w.deferred.Since(read(t, w, b))
 		g.Expect(waits).To(BeTrue())
@@ -43,7 +43,7 @@ func TestARoutineStatusGoesWithThatOfTheClusters(t *testing.T) {
 	g.Expect(summary(read(t, w, b))).To(Equal("defer-1 Success"))
 	g.Expect(b.Status.LastScheduledTime).NotTo(BeNil())
 
-	// A change that leaves it where it is has only a generation to tell.
+	// A change that does not move it changes only the observed generation.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "2" })
 	g.Eventually(func() bool {
 		_, waits := w.deferred.Since(read(t, w, b))
@@ -53,7 +53,7 @@ func TestARoutineStatusGoesWithThatOfTheClusters(t *testing.T) {
 	g.Eventually(take, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	g.Expect(summary(read(t, w, b))).To(Equal("defer-1 Success"))
 
-	// What people wait for is written at once.
+	// Status that is not routine is written at once.
 	none := w.binding("none", "nowhere")
 	g.Expect(w.hub.Create(t.Context(), none)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, none)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("NoClusterFit"))
@@ -67,7 +67,7 @@ func TestARoutineStatusThatNobodyTakesIsWrittenByTheScheduler(t *testing.T) {
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("alone-1 Success"))
 	g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(b.Generation))
-	// It is written before the scheduler knows that it is.
+	// The write is visible before the scheduler records it.
 	g.Eventually(func() bool {
 		_, waits := w.deferred.Since(b)
 		return waits

@@ -12,9 +12,10 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// definitions has those bindings of a custom kind looked at again that have no cluster, when its definition goes to more clusters: one that
-// was decided on before that was seen waits for them. Those that have clusters wait until another one tells that it serves the kind: a
-// definition that leaves a cluster is there for as long as objects of its kind are, and a cluster that has not told of it yet is not left for that.
+// definitions enqueues the bindings of a custom kind that have no cluster when the definition of the kind is propagated to more clusters:
+// they may have been decided on before. Bindings that have clusters are enqueued when another cluster reports that it serves the kind. They
+// lose none by a change of the definition's clusters: a definition stays in a cluster as long as objects of its kind do, and an
+// application does not leave a cluster that has not reported the kind yet.
 func (r *reconciler) definitions() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
@@ -32,7 +33,7 @@ func (r *reconciler) definitions() handler.EventHandler {
 	}
 }
 
-// wakeDefined does so for the kind that a template defines, if that goes to clusters that it did not go to before.
+// wakeDefined enqueues the bindings without a cluster of the kinds that a template defines, if the template has new clusters.
 func (r *reconciler) wakeDefined(ctx context.Context, before []workv1alpha2.TargetCluster, definition *workv1alpha2.ResourceBindingSpec, q requests) {
 	there := make(map[string]bool, len(before))
 	for i := range before {

@@ -13,29 +13,28 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// Scheduler is a scheduler that was registered.
+// Scheduler answers questions of other stages about decisions.
 type Scheduler struct {
 	// namespaced places ResourceBindings, wide ClusterResourceBindings.
 	namespaced, wide *reconciler
 }
 
-// CouldPlaceWithout says whether a binding would be placed in other clusters if it could not be
-// in some. Other stages may call it once the manager has started.
+// CouldPlaceWithout returns whether a binding could be placed without some clusters. Other stages may call it once the manager has
+// started.
 func (s *Scheduler) CouldPlaceWithout(ctx context.Context, b kube.Binding, without []string) (bool, error) {
 	return s.ask(ctx, b, func(in decide.Input) bool { return decide.CouldPlaceWithout(in, without) })
 }
 
-// WouldReturn says whether a binding would be placed again in a cluster that it is leaving.
-// Other stages may call it once the manager has started.
+// WouldReturn returns whether a binding would be placed again in a cluster that it is leaving. Other stages may call it once the manager
+// has started.
 func (s *Scheduler) WouldReturn(ctx context.Context, b kube.Binding, to string) (bool, error) {
 	if !hints.Responsible(b) {
-		return false, nil // nobody takes it back: the copy there would wait for ever
+		return false, nil // nobody would place it there again, and its copy would wait for ever
 	}
 	return s.ask(ctx, b, func(in decide.Input) bool { return decide.WouldReturn(in, to) })
 }
 
-// ask answers a question about the decision that would be made now. Nothing is for what has no
-// placement.
+// ask answers a question about the decision that would be made now. The answer is no for a binding without a placement.
 func (s *Scheduler) ask(ctx context.Context, b kube.Binding, question func(decide.Input) bool) (bool, error) {
 	if b.BindingSpec().Placement == nil {
 		return false, nil
@@ -54,8 +53,8 @@ func (s *Scheduler) ask(ctx context.Context, b kube.Binding, question func(decid
 	return question(in), nil
 }
 
-// gatherFresh gathers what a decision made now would depend on. The clusters are those of the
-// cache: others may ask before our own handlers heard of any.
+// gatherFresh gathers the input of a decision made now. It takes the clusters from the cache rather than from the snapshot: other stages
+// may ask before the scheduler's handlers receive an event.
 func (r *reconciler) gatherFresh(ctx context.Context, b kube.Binding) (decide.Input, error) {
 	r.deciding.Lock()
 	in, _, err := r.gather(ctx, b, r.clock.Now())
@@ -67,7 +66,7 @@ func (r *reconciler) gatherFresh(ctx context.Context, b kube.Binding) (decide.In
 	return in, err
 }
 
-// fresh is the last answer of freshClusters. It holds as long as the cache has the clusters that it had, and the snapshot those that it had.
+// fresh is the last result of freshClusters. It is valid until the clusters in the cache or in the snapshot change.
 type fresh struct {
 	mu      sync.Mutex
 	version string
@@ -75,14 +74,14 @@ type fresh struct {
 	answer  []*clusterv1alpha1.Cluster
 }
 
-// freshClusters returns the clusters of the cache, by name: the objects of the snapshot, but for those that are others by now.
-// When a region is lost thousands of bindings ask, and what is remembered of a cluster holds for the same object only. All who ask between
-// two changes of clusters get one answer.
+// freshClusters returns the clusters of the cache, sorted by name. Those that equal an object of the snapshot are that object, because what
+// is memoized about a cluster is keyed by the object. When a region is lost, thousands of bindings ask: between two changes of clusters,
+// all get the same result.
 func (r *reconciler) freshClusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
 	r.fresh.mu.Lock()
 	defer r.fresh.mu.Unlock()
 	known := r.snapshot.Clusters()
-	version, ok := kube.ClustersVersion(ctx, r.hubClient) // before they are listed: what is listed may be newer, and then the next who asks lists again
+	version, ok := kube.ClustersVersion(ctx, r.hubClient) // before listing: if the list is newer, the next caller lists again
 	if ok && version == r.fresh.version && isSameSlice(known, r.fresh.known) {
 		return r.fresh.answer, nil
 	}
@@ -94,12 +93,12 @@ func (r *reconciler) freshClusters(ctx context.Context) ([]*clusterv1alpha1.Clus
 	return answer, nil
 }
 
-// isSameSlice says whether two snapshots are the same one, of which nothing changes any more.
+// isSameSlice returns whether two snapshots are the same slice. Snapshots are immutable.
 func isSameSlice(a, b []*clusterv1alpha1.Cluster) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// listClusters lists them, given those of the snapshot.
+// listClusters lists the clusters, reusing the objects of known, the snapshot.
 func (r *reconciler) listClusters(ctx context.Context, known []*clusterv1alpha1.Cluster) ([]*clusterv1alpha1.Cluster, error) {
 	now, err := kube.Clusters(ctx, r.hubClient)
 	if err != nil {

@@ -18,17 +18,16 @@ import (
 	"fairlead.dev/hub/flow/scheduler/reserve"
 )
 
-// placement is what was decided on a binding of a generation.
+// placement is a decision on a generation of a binding.
 type placement struct {
 	generation int64
 	targets    []workv1alpha2.TargetCluster
-	// admitted is what was admitted of its requests.
+	// admitted is the value of the annotation admitted-requests.
 	admitted string
 }
 
-// decide decides on a binding, and reserves what it gets. One decision is made after
-// the other, so that each knows what those before it assigned. It also returns what it was made
-// by, and after how long a better place will have been there for long enough; 0 if there is none.
+// decide decides on a binding, and reserves what it assigns. Decisions are made one at a time, so that each knows what those before it
+// assigned. It also returns the decision's basis, and how long a preferred cluster still has to settle; 0 if there is none or it has.
 func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decision, *basis, time.Duration, error) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
@@ -63,8 +62,7 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 	return d, &basis{clusters: in.Clusters, namespace: ns, byAPI: true, pending: in.APIPending}, wait, nil
 }
 
-// failbackWait returns after how long a better place will have been there for long enough, and
-// remembers since when it is.
+// failbackWait returns how long a preferred cluster still has to settle, and records since when it is available.
 func (r *reconciler) failbackWait(key types.NamespacedName, failback bool, now time.Time) time.Duration {
 	if !failback {
 		delete(r.failbackSince, key)
@@ -78,22 +76,21 @@ func (r *reconciler) failbackWait(key types.NamespacedName, failback bool, now t
 	return max(0, r.settle-now.Sub(since))
 }
 
-// arrived forgets since when there was a better place for a binding that has it now: the
-// next one has to last as long.
+// arrived resets failbackSince of a binding that has moved to a preferred cluster: the next one has to settle anew.
 func (r *reconciler) arrived(key types.NamespacedName) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	delete(r.failbackSince, key)
 }
 
-// reserve reserves what targets of a binding gain, and lets go of what they lose.
+// reserve reserves what the targets of a binding gain, and releases what they lose.
 func (r *reconciler) reserve(key types.NamespacedName, spec *workv1alpha2.ResourceBindingSpec, before, after []workv1alpha2.TargetCluster, now time.Time) {
 	for _, p := range reserve.Parts(spec, before, after) {
 		r.ledger.Assign(key, p.Before, p.After, p.Request, now)
 	}
 }
 
-// undo takes back what a decision reserved that was not written.
+// undo releases what a decision that was not written reserved.
 func (r *reconciler) undo(ctx context.Context, b kube.Binding, before []workv1alpha2.TargetCluster, d decide.Decision) {
 	key := client.ObjectKeyFromObject(b)
 	r.deciding.Lock()
@@ -101,11 +98,11 @@ func (r *reconciler) undo(ctx context.Context, b kube.Binding, before []workv1al
 	r.reserve(key, b.BindingSpec(), d.Targets, before, r.clock.Now())
 	delete(r.assumed, key)
 	r.countAgain(ctx, key)
-	delete(r.waiting, key) // it is looked at again
+	delete(r.waiting, key) // the binding is reconciled again
 }
 
-// gather reads what decides on a binding. The Clusters are those of the snapshot, which
-// nobody changes. The Namespace of the binding is returned beside, if it has one.
+// gather reads the input of a decision. Its Clusters are those of the immutable snapshot. It also returns the Namespace of the binding, if
+// it has one.
 func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) (decide.Input, *corev1.Namespace, error) {
 	w := decide.World{Clusters: r.snapshot.Clusters(), Assumed: r.ledger.All(now), Latest: r.latest, Now: now}
 	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, b.GetNamespace())
@@ -135,10 +132,10 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 	return decide.InputOf(b, w), ns, err
 }
 
-// latest returns the clusters that a binding has and what was admitted of its requests: by
-// this scheduler's last decision if the cache does not show that yet.
+// latest returns the targets and admitted requests of a binding: those of this scheduler's last decision if the cache does not show it
+// yet.
 func (r *reconciler) latest(b workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string) {
-	// Whoever changes the targets changes the generation.
+	// Any change of the targets changes the generation.
 	key := types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}
 	if last, ok := r.assumed[key]; ok && last.generation == b.GetGeneration() {
 		return last.targets, last.admitted

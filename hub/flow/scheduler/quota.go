@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// quotasOf returns the quotas of a namespace; none if it has no name.
+// quotasOf returns the quotas of a namespace; none for an empty name.
 func (r *reconciler) quotasOf(ctx context.Context, namespace string) ([]policyv1alpha1.FederatedResourceQuota, error) {
 	if namespace == "" {
 		return nil, nil
@@ -26,13 +26,13 @@ func (r *reconciler) quotasOf(ctx context.Context, namespace string) ([]policyv1
 	return list.Items, nil
 }
 
-// quotas has the bindings looked at again that wait for a quota, when it changes; and all of the namespace when it comes
-// or goes, since what they request is admitted from then on, or need not be.
+// quotas enqueues the bindings that wait for a quota when a quota of their namespace changes, and all bindings of the namespace when one is
+// created or deleted, since their requests then need admission, or need it no more.
 func (r *reconciler) quotas() handler.EventHandler {
 	wake := func(ctx context.Context, changed client.Object, q requests, all bool) {
 		bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(changed.GetNamespace()))
 		if err != nil {
-			// The cache answers once it has started, and this is called after that.
+			// Not expected: handlers run after the cache has started.
 			ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a FederatedResourceQuota changed")
 			return
 		}
@@ -44,12 +44,12 @@ func (r *reconciler) quotas() handler.EventHandler {
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
-			if !e.IsInInitialList { // all are looked at anyway
+			if !e.IsInInitialList { // every binding is reconciled after a start
 				wake(ctx, e.Object, q, true)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
-			// One that waits to be deleted bounds nothing any more.
+			// A quota that is being deleted limits nothing any more.
 			wake(ctx, e.ObjectNew, q, !e.ObjectNew.GetDeletionTimestamp().IsZero())
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) { wake(ctx, e.Object, q, true) },

@@ -9,15 +9,13 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// snapshot keeps the clusters as decisions read them: sorted by name, brought up to date one
-// cluster at a time, and never changed under a reader.
+// snapshot holds the clusters for decisions, sorted by name. It is updated one cluster at a time by copying, so that readers need no lock.
 type snapshot struct {
 	mu      sync.Mutex
 	current atomic.Pointer[[]*clusterv1alpha1.Cluster]
 }
 
-// Clusters returns all clusters by name. Neither the slice nor what is in it changes
-// any more, and nobody may change it: it costs nothing to read.
+// Clusters returns all clusters, sorted by name. The slice and its objects never change, and callers must not modify them.
 func (s *snapshot) Clusters() []*clusterv1alpha1.Cluster {
 	if list := s.current.Load(); list != nil {
 		return *list
@@ -25,7 +23,7 @@ func (s *snapshot) Clusters() []*clusterv1alpha1.Cluster {
 	return nil
 }
 
-// Set adds a cluster, or puts it in the place of what it was. The snapshot keeps it.
+// Set adds or replaces a cluster. The snapshot keeps the object, which the caller must not modify afterwards.
 func (s *snapshot) Set(c *clusterv1alpha1.Cluster) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +38,7 @@ func (s *snapshot) Set(c *clusterv1alpha1.Cluster) {
 	s.current.Store(&after)
 }
 
-// Remove takes a cluster out.
+// Remove removes a cluster.
 func (s *snapshot) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

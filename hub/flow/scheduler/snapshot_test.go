@@ -39,7 +39,7 @@ func TestSnapshot(t *testing.T) {
 	g.Expect(read[1]).NotTo(BeIdenticalTo(newer))
 }
 
-// BenchmarkSet is what a heartbeat costs.
+// BenchmarkSet measures the cost of a heartbeat.
 func BenchmarkSet(b *testing.B) {
 	s := &snapshot{}
 	for i := range 1000 {

@@ -44,7 +44,7 @@ func (w *world) behind(t *testing.T, kind client.Object, shows cache.ByObject, p
 	return read
 }
 
-// showing has a cache show objects differently than they are.
+// showing makes a cache show modified objects.
 func showing[O client.Object](as func(O)) cache.ByObject {
 	return cache.ByObject{Transform: func(in any) (any, error) {
 		if obj, ok := in.(O); ok {
@@ -54,7 +54,7 @@ func showing[O client.Object](as func(O)) cache.ByObject {
 	}}
 }
 
-// without has a cache show no cluster with a label.
+// without makes a cache hide the clusters with a label.
 func without(key string) cache.ByObject {
 	selector, err := labels.Parse("!" + key)
 	if err != nil {
@@ -110,8 +110,7 @@ func (w *world) where(t *testing.T, b *workv1alpha2.ResourceBinding) []string {
 	return out
 }
 
-// TestAHubThatDoesNotSeeWhatThereIsTakesNothingAway has a scheduler take over whose cache is older than what the one before it
-// did.
+// TestAHubThatDoesNotSeeWhatThereIsTakesNothingAway has a scheduler take over whose cache is older than the last writes of the one before.
 func TestAHubThatDoesNotSeeWhatThereIsTakesNothingAway(t *testing.T) {
 	cluster := func(site string, as func(*clusterv1alpha1.Cluster)) cache.ByObject {
 		return showing(func(c *clusterv1alpha1.Cluster) {
@@ -196,7 +195,7 @@ func TestAHubThatDoesNotSeeWhatThereIsTakesNothingAway(t *testing.T) {
 	}
 }
 
-// TestManyClustersAreListedBeforeTheyAreLeft holds the same of one application that leaves more than are read one by one.
+// TestManyClustersAreListedBeforeTheyAreLeft checks the same for an application that leaves more than readSingly clusters.
 func TestManyClustersAreListedBeforeTheyAreLeft(t *testing.T) {
 	g, w := NewWithT(t), start(t)
 	var names []string

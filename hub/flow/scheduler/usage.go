@@ -13,10 +13,10 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// What the bindings of a namespace use is added up once somebody has to know it, and from then on kept as they change:
-// every decision and every event about one of them counts at once. All of this is under the lock deciding.
+// The usage of the bindings of a namespace is summed up when it is first needed, and then updated with every decision and event on one of
+// them. The functions below require the lock deciding.
 
-// accountOf returns what the bindings of a namespace with a quota use.
+// accountOf returns the usage of the bindings of a namespace with a quota.
 func (r *reconciler) accountOf(ctx context.Context, namespace string) (*quota.Account, error) {
 	if a := r.accounts[namespace]; a != nil {
 		return a, nil
@@ -33,7 +33,7 @@ func (r *reconciler) accountOf(ctx context.Context, namespace string) (*quota.Ac
 	return a, nil
 }
 
-// count takes over what a binding uses. What is older than the last decision on it is not news.
+// count updates the usage of a binding, unless b is older than the last decision on it.
 func (r *reconciler) count(b workv1alpha2.Binding) {
 	a := r.accounts[b.GetNamespace()]
 	if a == nil {
@@ -45,14 +45,14 @@ func (r *reconciler) count(b workv1alpha2.Binding) {
 	a.Set(b.GetName(), decide.Uses(b, r.latest))
 }
 
-// countAgain takes over what the cache says that a binding uses.
+// countAgain updates the usage of a binding from the cache.
 func (r *reconciler) countAgain(ctx context.Context, key client.ObjectKey) {
 	if r.accounts[key.Namespace] == nil {
 		return
 	}
 	b := r.kind.New()
 	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil {
-		delete(r.accounts, key.Namespace) // it is gone, or cannot be read: the next decision adds up anew
+		delete(r.accounts, key.Namespace) // deleted or unreadable: the next decision sums up anew
 		return
 	}
 	r.count(b)

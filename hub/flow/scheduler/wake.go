@@ -17,15 +17,15 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// wake has the bindings looked at again that news concern, together with what other news there is. What else a decision
-// would come to is for the decision to say; it is cheap, and writes nothing if nothing changes.
+// wake batches a change of a cluster for wakeConcerned, which enqueues the affected bindings. It may enqueue too many: a decision is cheap,
+// and writes nothing if nothing changes.
 func (r *reconciler) wake(change hints.Change, q requests) {
 	if change.Event != hints.None && r.changes.note(q, change) {
 		enqueueChanges(q)
 	}
 }
 
-// wakeConcerned has the bindings looked at again that the noted changes of clusters concern.
+// wakeConcerned enqueues the bindings that the batched changes of clusters affect.
 func (r *reconciler) wakeConcerned(ctx context.Context) error {
 	changes, q := r.changes.take()
 	if len(changes) == 0 {
@@ -41,22 +41,22 @@ func (r *reconciler) wakeConcerned(ctx context.Context) error {
 	return nil
 }
 
-// decisions is what the last decisions came to, by binding, which the cache may not show yet.
+// decisions holds the last decisions by binding, which the cache may not show yet.
 type decisions struct {
 	waiting      map[types.NamespacedName]string
 	assumed      map[types.NamespacedName]placement
 	notPreferred sets.Set[types.NamespacedName]
 }
 
-// lastDecisions returns what decisions came to. Whoever decides at this moment decides before us, and is known by now, or after us, and
-// knows the clusters as they are.
+// lastDecisions returns a copy of the last decisions. A concurrent decision is either made before, and included, or after, and then knows
+// the current clusters.
 func (r *reconciler) lastDecisions() decisions {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	return decisions{maps.Clone(r.waiting), maps.Clone(r.assumed), r.notPreferred.Clone()}
 }
 
-// wakeOf enqueues of some bindings those that changes concern.
+// wakeOf enqueues those of the bindings that changes affect.
 func wakeOf(bindings []kube.Binding, known decisions, q requests, changes []hints.Change) {
 	gathered, others := hints.Gather(changes), changedNames(changes)
 	for _, b := range bindings {
@@ -80,10 +80,10 @@ func wakeOf(bindings []kube.Binding, known decisions, q requests, changes []hint
 	}
 }
 
-// perhapsConcerned returns the bindings that news may concern. Room concerns those that wait for it or
-// would rather be elsewhere, which are few, and agents tell of it all the time; a worse cluster concerns
-// those that have it, and when a region is lost there are many of them. What a cluster serves concerns applications
-// of some kinds, and all clusters tell of it when a definition is sent to them.
+// perhapsConcerned returns the bindings that changes may affect, without listing all where possible. More capacity, which agents report all
+// the time, affects the few bindings that wait for it or prefer another cluster. A cluster that became worse affects those that have it,
+// and when a region is lost there are many such clusters. The kinds that a cluster serves affect the applications of these kinds, and all
+// clusters report them when a definition is propagated.
 func (r *reconciler) perhapsConcerned(ctx context.Context, known decisions, changes []hints.Change) ([]kube.Binding, error) {
 	read := toRead(changes)
 	if read.all {
@@ -133,15 +133,15 @@ func (r *reconciler) perhapsConcerned(ctx context.Context, known decisions, chan
 	return bindings, nil
 }
 
-// bindingsToRead are those that changes of clusters may concern.
+// bindingsToRead says which bindings changes of clusters may affect.
 type bindingsToRead struct {
-	// all says that it may be any.
+	// all says that any binding may be affected.
 	all bool
-	// room says that there may be room for those that wait for it, or would rather be elsewhere.
+	// room says that there may be capacity for the bindings that wait for it or prefer another cluster.
 	room bool
-	// clusters are those whose change concerns who has them, or waits for whatever.
+	// clusters are those whose change affects the bindings that have them, and those that wait for whatever reason.
 	clusters sets.Set[string]
-	// kinds are those of which some clusters serve other versions than before.
+	// kinds are those of which some clusters now serve other versions.
 	kinds sets.Set[schema.GroupKind]
 }
 

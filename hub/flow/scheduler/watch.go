@@ -26,8 +26,8 @@ import (
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// bindingChanged lets through what can change a decision: the spec, and the labels,
-// which say whose the binding is. Statuses, our own among them, do not.
+// bindingChanged passes changes that can change a decision: of the spec, of the annotation return-to-preferred, and of the labels, which
+// name the policy that claims the binding. It drops those of the status, which the scheduler itself writes.
 func bindingChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -39,8 +39,8 @@ func bindingChanged() predicate.Predicate {
 	}
 }
 
-// bindings has a binding that changed placed, what one that is gone reserved freed, and
-// those of its groups looked at again when its clusters change.
+// bindings enqueues a changed binding, releases the reservations of a deleted one, and enqueues the bindings in the same affinity groups
+// when a binding's clusters change.
 func (r *reconciler) bindings() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
@@ -70,7 +70,7 @@ func (r *reconciler) bindings() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
 			if freed := r.forget(client.ObjectKeyFromObject(e.Object)); freed {
-				// What never got a pod leaves no trace in any report.
+				// No report of a cluster will show this: the replicas may never have had pods.
 				r.wake(hints.Change{Event: hints.Capacity}, q)
 			}
 			if b, ok := e.Object.(kube.Binding); ok {
@@ -80,7 +80,7 @@ func (r *reconciler) bindings() handler.EventHandler {
 	}
 }
 
-// wakePeers has the bindings looked at again that are to be with a binding, or away from it.
+// wakePeers enqueues the bindings with affinity or anti-affinity to a binding.
 func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) {
 	peers, err := r.kind.Peers(ctx, r.hubClient, b)
 	if err != nil {
@@ -94,8 +94,7 @@ func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) 
 	}
 }
 
-// forget lets go of what is known of a binding that is gone, and says whether anything
-// was reserved for it.
+// forget drops the state of a deleted binding, and returns whether anything was reserved for it.
 func (r *reconciler) forget(key types.NamespacedName) bool {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
@@ -109,9 +108,8 @@ func (r *reconciler) forget(key types.NamespacedName) bool {
 	return r.ledger.Forget(key)
 }
 
-// seen drops the targets of a decision that the cache shows, or that is outdated, and takes over what the binding uses. What its
-// targets have more than before, and not by such a decision, is reserved: somebody else assigned it, as the scheduler that works
-// does while this one waits for its turn.
+// seen drops the assumed decision on a binding once the cache shows it, or shows something newer, and updates the binding's usage. It
+// reserves what the targets gained by other decisions, as by those of the leading hub while this one is a standby.
 func (r *reconciler) seen(b kube.Binding, before []workv1alpha2.TargetCluster) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
@@ -126,10 +124,9 @@ func (r *reconciler) seen(b kube.Binding, before []workv1alpha2.TargetCluster) {
 	r.count(b)
 }
 
-// resume reserves again what the scheduler that ran before us had assigned and clusters
-// have not reported yet. Of what was assigned a moment ago the status does not tell since when:
-// that waits for others to write it. A time that is yet to come was written by a clock that was wrong and has been put right, and counts
-// as now: else the room would stay reserved until then.
+// resume reserves, after a start, what was assigned before and the clusters have not reported yet. The time of the assignment is
+// lastScheduledTime, or now if the status has none yet, because writing it was deferred. A time in the future was written by a clock that
+// was wrong, and counts as now: otherwise the capacity would stay reserved until then.
 func (r *reconciler) resume(b kube.Binding) {
 	at := r.clock.Now()
 	if last := b.BindingStatus().LastScheduledTime; last != nil && last.Time.Before(at) {
@@ -141,9 +138,8 @@ func (r *reconciler) resume(b kube.Binding) {
 	r.reserve(client.ObjectKeyFromObject(b), b.BindingSpec(), nil, reserve.Missing(b), at)
 }
 
-// clusters keeps the snapshot, and has the bindings looked at again that news of a
-// cluster concern. Clusters that were there when we started are not news: every
-// binding is looked at then.
+// clusters updates the snapshot, and wakes the bindings that the change of a cluster affects. The initial list wakes none: every binding is
+// reconciled after a start.
 func (r *reconciler) clusters() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
@@ -172,13 +168,13 @@ func (r *reconciler) clusters() handler.EventHandler {
 	}
 }
 
-// keep takes a cluster over as it is now.
+// keep updates the snapshot and the ledger with a cluster.
 func (r *reconciler) keep(c *clusterv1alpha1.Cluster) {
 	r.snapshot.Set(c)
 	r.ledger.Report(c)
 }
 
-// enqueue adds a binding to the queue, in its place by priority.
+// enqueue adds a binding to the queue with its priority. Again says that the binding itself did not change.
 func enqueue(q requests, again bool, obj client.Object) {
 	b, ok := obj.(kube.Binding)
 	if !ok {

@@ -1,13 +1,11 @@
-// Package status tells the author of a template what became of it.
+// Package status aggregates what the clusters report of a template into the status of its binding and of the template itself.
 //
-// Reads: Works, bindings, Clusters (who is silent), the whole template of a kind whose status can be added up.
-// Writes: of a binding status.aggregatedStatus, status.templateStatusOf and the conditions FullyApplied
-// and Stale, and in the same patch what the scheduler has to say there of routine and the dependencies stage for the next start; the status
-// of the template; condition fairlead.dev/StatusLeftOut of Works. Where templateStatusOf is all that changes,
-// as after an upgrade, it is written slowly.
-// Owns: all that it writes.
-// Invariant: an item says what its cluster reported last and nothing else; the
-// template's status is written before the binding's, so that a binding that is up to
-// date has a template that is.
-// Next: nobody; this is what users read.
+// Reads: Works, bindings, Clusters (which are silent), the whole template of a kind whose status can be aggregated.
+// Writes: in the status of a binding aggregatedStatus, templateStatusOf and the conditions FullyApplied and Stale, and in the same
+// patch the deferred status of the scheduler and of the dependencies stage; the status of the template; the condition
+// fairlead.dev/StatusLeftOut of Works. Writes that change templateStatusOf alone, as after an upgrade of the hub, are paced.
+// Owns: all that it writes, but for the deferred status of other stages.
+// Invariant: an item holds what its cluster reported last and nothing else; the template's status is written before the binding's, so
+// the template of an up-to-date binding is up to date.
+// Next: nobody; users read the result.
 package status

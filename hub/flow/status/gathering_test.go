@@ -7,8 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What is written of a binding is as long as there are clusters. If their reports come over ten seconds, the bytes that
-// are written must grow with the number of clusters, and not with its square.
+// The status of a binding grows with the number of clusters. If their reports arrive over ten seconds, the bytes written must grow linearly
+// with the number of clusters, not quadratically.
 func TestReportsOfManyClustersAreGatheredLonger(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -16,18 +16,18 @@ import (
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
-// TestTooManyForTheRulesCostAFewTries has rules that take a second, and no more, of which each try uses its part.
+// TestTooManyForTheRulesCostAFewTries has rules with a limit of one second, of which each item uses a part.
 func TestTooManyForTheRulesCostAFewTries(t *testing.T) {
 	t.Parallel()
 	const honest = `{"n":2}`
 	cases := map[string]struct {
 		clusters int
-		// room is for how many clusters there is time.
+		// room is how many clusters fit into the time limit.
 		room int
-		// slow is the cluster that takes all the time there is, if there is one; -1 if not.
+		// slow is the cluster that alone takes all the time; -1 if there is none.
 		slow int
 		left []int
-		// tries are how many there may be.
+		// tries is how many tries are allowed.
 		tries int
 	}{
 		"a few too many":               {clusters: 2000, room: 1500, slow: -1, tries: 3},

@@ -17,19 +17,18 @@ import (
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
-// mostTries bounds how often it is tried, each time, without whom alone the others fit.
+// mostTries bounds the tries of one search.each.
 const mostTries = 64
 
-// mostTogether bounds how many items are left out of which each would do alone. Each takes a few requests.
+// mostTogether bounds how many items search.together leaves out that would be acceptable alone. Each takes a few requests.
 const mostTogether = 16
 
-// longestSearch is after how long a search tries nothing more: rules may take a second for each try, and the other bindings wait.
+// longestSearch is when a search stops trying: the rules of a kind may take a second for each try, while other bindings wait.
 const longestSearch = 4 * time.Second
 
-// leaveOut finds the items without which the others add up to a status, and takes them out. It
-// finds none if there is no status even without any: then it is the template, or
-// the rules of its kind, that is at fault. Why is what is wrong with all items.
-// There is none while an earlier one that found nobody is too near.
+// leaveOut searches for the items that keep the others from being aggregated, and leaves them out; it returns whether it found any.
+// It finds none if even no items at all give no status: then the template, or the rules of its kind, are at fault. Why is the error of
+// aggregating all items. It does not search while the memory's rest lasts, which begins with a search that found nothing.
 func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision, known *memory, why error) bool {
 	began := r.clock.Now()
 	if began.Before(known.rest) {
@@ -42,7 +41,7 @@ func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstru
 	}}
 	of.search(why)
 	if of.found && !of.unanswered && !of.late {
-		known.fit(out, began) // who was left out before and is not now
+		known.fit(out, began) // forgets the clusters that are not left out any more
 	}
 	if now := r.clock.Now(); of.found {
 		known.rest = time.Time{}
@@ -52,28 +51,28 @@ func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstru
 	return of.found
 }
 
-// search is one for the items that make a status unacceptable.
+// search finds the items that make a status unacceptable.
 type search struct {
 	out *aggregate.Decision
-	// known is what searches found before, and this one does.
+	// known is what earlier searches found; this search adds to it.
 	known *memory
-	// try says whether items add up to a status. It changes nothing.
+	// try returns an error unless items can be aggregated into a status. It writes nothing.
 	try func(items []workv1alpha2.AggregatedStatusItem) error
-	// clock says when it is too late for another try.
+	// clock tells when until has passed, after which nothing more is tried; late says that it has.
 	clock clock.PassiveClock
 	until time.Time
 	late  bool
 	found bool
-	// unanswered says that the API could not be asked in between.
+	// unanswered says that a try failed for a reason other than its items, such as an unreachable API server.
 	unanswered bool
-	// tries are left for who alone is in the way.
+	// tries is how many tries each has left.
 	tries int
 }
 
-// errLate is the answer to what is not tried any more. It says nothing of the items.
+// errLate is the result of ask after the search's time is up. It implies nothing about the items.
 var errLate = errors.New("the search took too long")
 
-// ask tries whether items add up to a status, if it is not too late.
+// ask tries to aggregate items, unless the search's time is up.
 func (s *search) ask(items []workv1alpha2.AggregatedStatusItem) error {
 	if s.late = s.late || !s.clock.Now().Before(s.until); s.late {
 		return errLate
@@ -82,7 +81,7 @@ func (s *search) ask(items []workv1alpha2.AggregatedStatusItem) error {
 }
 
 func (s *search) search(why error) {
-	if len(s.out.Reported) == 0 || s.ask([]workv1alpha2.AggregatedStatusItem{}) != nil { // a script is not made to be given nothing
+	if len(s.out.Reported) == 0 || s.ask([]workv1alpha2.AggregatedStatusItem{}) != nil { // an empty slice, since scripts do not expect nil
 		return
 	}
 	if s.again() {
@@ -94,7 +93,8 @@ func (s *search) search(why error) {
 	}
 }
 
-// again looks first at whom it found before, and where it did not end, and says whether that was all.
+// again first tries the clusters that an earlier search left out and the range that it did not get to. It returns whether that
+// suffices, so that the rest need not be searched.
 func (s *search) again() bool {
 	from, to := len(s.out.Reported), 0
 	var suspects []int
@@ -125,7 +125,7 @@ func (s *search) again() bool {
 		}
 	}
 	if s.unanswered {
-		return true // the next search will tell
+		return true // the next search decides
 	}
 	for _, i := range suspects {
 		s.leaveOut(i, err)
@@ -133,15 +133,15 @@ func (s *search) again() bool {
 	return true
 }
 
-// alone leaves out, by halves, the items of a range that are unacceptable each by itself.
+// alone leaves out the items of a range that are unacceptable by themselves, which it finds by bisection.
 func (s *search) alone(from, to int) {
-	// If it could not be asked, the next try will.
+	// If there was no answer, a later search tries again.
 	if err := s.ask(s.out.Reported[from:to]); isUnacceptable(err) {
 		s.halve(from, to, err)
 	}
 }
 
-// halve is alone for a range that is known to be unacceptable.
+// halve does the same as alone for a range that is known to be unacceptable.
 func (s *search) halve(from, to int, why error) {
 	if to-from == 1 {
 		s.leaveOut(from, why)
@@ -155,10 +155,11 @@ func (s *search) halve(from, to int, why error) {
 	}
 }
 
-// together leaves out items that are acceptable each by itself, and not with the others, such as a number that none of a hundred other
-// clusters can be added to: each time the one without which the others fit or, if there is none or more than one, the one that those who
-// claim less do not bear. Nobody is left out for a try that was not answered, nor because there are more than the rules of the kind have
-// time or memory for: that is nobody's lie, and each try would take as long.
+// together leaves out items that are acceptable alone but not with the others, such as a number so large that adding any other overflows.
+// Each round leaves out the item without which the others are acceptable. If there is none, or more than one, items are added in
+// ascending order of their claims, and the first that makes the sum unacceptable is left out. Nothing is left out because a try was not
+// answered, or because the rules of the kind lack time or memory for so many items: no item is at fault then, and each try would take
+// as long.
 func (s *search) together() {
 	for range mostTogether {
 		err := s.ask(s.out.Reported)
@@ -167,7 +168,7 @@ func (s *search) together() {
 		}
 		order := aggregate.ByClaims(s.out.Reported)
 		if len(order) == 0 || !s.fits(order) {
-			return // it is not what they report
+			return // the items' statuses are not at fault
 		}
 		var at int
 		s.tries = mostTries
@@ -183,9 +184,9 @@ func (s *search) together() {
 	}
 }
 
-// each looks, by halves, for the items of which the absence of each alone makes the others fit, among those without all of which they do. It
-// returns two of them if there are more: where they add up to a little too much, the absence of anybody would do. Where that of any two would, and
-// of nobody alone, it gives up after some tries.
+// each searches, by bisection, a set whose removal makes the others acceptable for the items whose removal alone does. It returns at most
+// two of them: if the sum is only a little too large, removing any item helps. If no single item helps but any two do, it gives up when
+// its tries are spent.
 func (s *search) each(of []int) []int {
 	if len(of) == 1 {
 		return of
@@ -199,14 +200,14 @@ func (s *search) each(of []int) []int {
 	return out
 }
 
-// fits says whether the others add up to a status without some items.
+// fits returns whether the items are acceptable without some of them.
 func (s *search) fits(without []int) bool {
 	err := s.ask(s.without(without))
 	s.unanswered = s.unanswered || err != nil && !isUnacceptable(err)
 	return err == nil
 }
 
-// without returns what is reported but for some items.
+// without returns the reported items except those with some indexes.
 func (s *search) without(left []int) []workv1alpha2.AggregatedStatusItem {
 	skip := make([]bool, len(s.out.Reported))
 	for _, i := range left {
@@ -223,7 +224,7 @@ func (s *search) without(left []int) []workv1alpha2.AggregatedStatusItem {
 
 func (s *search) leaveOut(i int, why error) {
 	if s.out.Reported[i].Status == nil {
-		return // it is not what it reports
+		return // there is no status to leave out
 	}
 	s.found = true
 	s.known.left[s.out.Reported[i].ClusterName] = aggregate.NewLeftOut(&s.out.Reported[i], why.Error()+".")

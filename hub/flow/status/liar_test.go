@@ -16,8 +16,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// TestALyingClusterHurtsItselfOnly has one of two clusters report what no client decodes, and
-// then what adds up to nothing that the API takes.
+// TestALyingClusterHurtsItselfOnly has one of two clusters report a status that no client decodes, and then one that makes the aggregated
+// status invalid.
 func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
@@ -63,7 +63,7 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(liar), liar)).To(Succeed())
 	}
 
-	// The list of all Works is nested deeper by two levels than the Work that the server takes.
+	// A list of Works is nested two levels deeper than a Work, which the server may accept when it does not accept the list.
 	again()
 	s.report(t, liar, b, "", strings.Repeat(`{"a":`, 9_995)+"1"+strings.Repeat("}", 9_995))
 	g.Expect(s.client.List(t.Context(), &workv1alpha1.WorkList{}, client.InNamespace(liar.Namespace))).NotTo(Succeed(), "nobody else can read it")
@@ -79,7 +79,7 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 	s.report(t, honest, b, "", one)
 	ready(2)
 
-	// What the API says of the template, which may have passwords in it, is told nowhere.
+	// No event quotes the API server's message, which may contain passwords of the template.
 	for _, e := range s.seen.events.All() {
 		g.Expect(e.Note).NotTo(ContainSubstring("Invalid value"))
 	}

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
-// markWorks has the Works say whose status is left out, and why, and no others. It is all
-// that the hub writes to the status of a Work, which is the agent's.
+// markWorks sets the condition StatusLeftOut on the Works whose status is left out, with the reason, and removes it from the others. It
+// is all that the hub writes to the status of a Work, which is the agent's.
 func (r *Reconciler) markWorks(ctx context.Context, b kube.Binding, reports []aggregate.Report, items []workv1alpha2.AggregatedStatusItem) error {
 	why := map[string]string{}
 	for i := range items {

@@ -19,7 +19,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestAMarkThatWasNotWrittenIsWrittenLater has the agent of a cluster that is left out write its Work just before the hub marks it.
+// TestAMarkThatWasNotWrittenIsWrittenLater has the agent write a Work just before the hub sets StatusLeftOut on it, so that the hub's write
+// conflicts.
 func TestAMarkThatWasNotWrittenIsWrittenLater(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})

@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/common/telemetry"
 )
 
-// newAggregation is how long reports take until people see them. The histogram is the one
-// that another hub of this process has registered, if there is one.
+// newAggregation returns the histogram of how long a report takes to show in the statuses of binding and template. If another hub in this
+// process has registered the histogram, it returns that one.
 func newAggregation(registry prometheus.Registerer) prometheus.Histogram {
 	return telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "fairlead_hub_status_aggregation_seconds",
@@ -22,7 +22,7 @@ func newAggregation(registry prometheus.Registerer) prometheus.Histogram {
 	}))
 }
 
-// awaited is since when reports wait to be seen.
+// awaited records since when the reports on each binding have waited to be aggregated.
 type awaited struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]time.Time
@@ -33,7 +33,7 @@ func newAwaited(took prometheus.Observer) *awaited {
 	return &awaited{since: map[types.NamespacedName]time.Time{}, took: took}
 }
 
-// begin says that a report on a binding is here. Of several the first counts.
+// begin records the arrival of a report on a binding. The earliest one counts.
 func (a *awaited) begin(key types.NamespacedName, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -42,7 +42,7 @@ func (a *awaited) begin(key types.NamespacedName, now time.Time) {
 	}
 }
 
-// end says that all reports on a binding are seen.
+// end observes the wait of a binding's reports, which are aggregated now.
 func (a *awaited) end(key types.NamespacedName, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,7 +52,7 @@ func (a *awaited) end(key types.NamespacedName, now time.Time) {
 	}
 }
 
-// drop says that the reports on a binding said nothing new.
+// drop forgets reports on a binding that changed nothing.
 func (a *awaited) drop(key types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

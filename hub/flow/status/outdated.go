@@ -15,12 +15,12 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// madeOfEvery is the time between two writes that say nothing but what the status of a template was made of. It is another after each
-// upgrade of the hub, though the status is the same, and unless that is written every later start reads and adds up all templates
-// again. Those of 50,000 applications take an hour and a half, which the API server does not notice.
+// madeOfEvery is the time between two writes that change only templateStatusOf. Its value changes with each upgrade of the hub although
+// the status is the same, and unless it is written, every later start reads and aggregates all templates again. At this pace the writes
+// for 50,000 applications take an hour and a half, a load that the API server does not notice.
 const madeOfEvery = 100 * time.Millisecond
 
-// outdated is what the statuses of templates were made of, by binding, where that is all that their bindings do not say.
+// outdated holds, by binding, the new value of templateStatusOf where that is the only outdated field of the binding's status.
 type outdated struct {
 	mu sync.Mutex
 	of map[types.NamespacedName]string
@@ -42,14 +42,14 @@ func (o *outdated) get(key types.NamespacedName) string {
 	return o.of[key]
 }
 
-// forget drops what is known of a binding that is gone, or says it.
+// forget drops a binding that is deleted or up to date.
 func (o *outdated) forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.of, key)
 }
 
-// noteMadeOf remembers what the status of a template was made of, as it was now, if its binding says anything else.
+// noteMadeOf schedules a write of templateStatusOf, whose value of was computed just now, if the binding has another.
 func (r *Reconciler) noteMadeOf(req reconcile.Request, b kube.Binding, of, unshown string) {
 	r.outdated.forget(req.NamespacedName)
 	if of != "" && of != b.BindingStatus().TemplateStatusOf && of == r.madeOfBinding(b, unshown) {
@@ -58,8 +58,8 @@ func (r *Reconciler) noteMadeOf(req reconcile.Request, b kube.Binding, of, unsho
 	}
 }
 
-// writeMadeOf has a binding say what its template's status was made of, if that is all that it does not say, and if it is its turn;
-// otherwise it asks for one.
+// writeMadeOf writes templateStatusOf if that is the binding's only outdated field and it is the binding's turn. If it is not, it
+// requests one.
 func (r *Reconciler) writeMadeOf(ctx context.Context, req reconcile.Request, b kube.Binding, unshown string, isTurn bool) error {
 	key := req.NamespacedName
 	of := r.outdated.get(key)
@@ -75,7 +75,7 @@ func (r *Reconciler) writeMadeOf(ctx context.Context, req reconcile.Request, b k
 	}
 	r.outdated.forget(key)
 	if of != r.madeOfBinding(b, unshown) {
-		return nil // the template is another one by now
+		return nil // the template has changed
 	}
 	edit, err := kube.Begin(b)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *Reconciler) writeMadeOf(ctx context.Context, req reconcile.Request, b k
 	case apierrors.IsConflict(err):
 		r.outdated.put(key, of)
 		return err
-	case err != nil: // nobody misses it before the next start
+	case err != nil: // only the next start needs it
 		ctrl.LoggerFrom(ctx).V(1).Info("Not writing what the status of a template was made of, it is made again after the next start", "reason", err.Error())
 		return nil
 	case wrote:

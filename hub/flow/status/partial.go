@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// partial are the bindings of which some clusters have reported for the first time,
-// and since when. Their first status waits up to forOthers for the other clusters, so
-// that one write says all; after that nobody waits for anybody.
+// partial holds the bindings without a status on which some clusters have reported, and since when. Their first status waits up to
+// forOthers for the remaining clusters, so that one write covers all; later reports do not wait.
 type partial struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]time.Time
@@ -19,7 +18,7 @@ func newPartial() *partial {
 	return &partial{since: map[types.NamespacedName]time.Time{}}
 }
 
-// wait returns how long to wait yet, 0 for not at all.
+// wait returns how much longer to wait; 0 means not at all.
 func (p *partial) wait(key types.NamespacedName, isPartial bool, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +34,7 @@ func (p *partial) wait(key types.NamespacedName, isPartial bool, now time.Time) 
 	return max(0, since.Add(forOthers).Sub(now))
 }
 
-// forget drops what is known of a binding that is gone.
+// forget drops a deleted binding.
 func (p *partial) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

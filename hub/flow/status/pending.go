@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// pendingTemplates are the bindings whose template may still have to be written. The
-// binding's own status does not tell, for it is written although its template could not be.
+// pendingTemplates holds the bindings whose template may still have to be written. The binding's own status does not tell, because it is
+// written even if the write of the template fails.
 type pendingTemplates struct {
 	mu sync.Mutex
-	// why the template could not be written.
+	// why is the reason for which the template could not be written.
 	why map[types.NamespacedName]string
-	// settled are those whose template this process saw to. After a restart every other
-	// template counts as unwritten.
+	// settled are the bindings whose template this process has written or found to be up to date. After a restart every template counts
+	// as unwritten.
 	settled sets.Set[types.NamespacedName]
 }
 
@@ -28,7 +28,7 @@ func (o *pendingTemplates) has(key types.NamespacedName) bool {
 	return !o.settled.Has(key)
 }
 
-// failed remembers why a template could not be written, and reports whether the reason is another than before.
+// failed records why a template could not be written, and returns whether the reason is new.
 func (o *pendingTemplates) failed(key types.NamespacedName, why string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -38,7 +38,7 @@ func (o *pendingTemplates) failed(key types.NamespacedName, why string) bool {
 	return !ok || before != why
 }
 
-// markPending has the template of a binding seen to again.
+// markPending makes the next reconcile of a binding write its template again.
 func (o *pendingTemplates) markPending(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -52,7 +52,7 @@ func (o *pendingTemplates) settle(key types.NamespacedName) {
 	o.settled.Insert(key)
 }
 
-// forget drops what is known of a binding that is gone.
+// forget drops a deleted binding.
 func (o *pendingTemplates) forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,32 +10,34 @@ import (
 )
 
 const (
-	// reconsider is after how long it is looked again whether a status that is left out fits by now: what the other clusters report, with
-	// which it did not, is another.
+	// reconsider is how long a status stays left out before it is tried again, since the other clusters may report something it is
+	// compatible with.
 	reconsider = 5 * time.Minute
-	// restShare is how much longer than a search that found nobody the next one waits: reports of others ask for looks all the time.
+	// restShare times the duration of a search that found nothing is how long the next search waits. Without it, every report of another
+	// cluster would start one.
 	restShare = 10
 )
 
-// remembered is what searches found, by binding. One worker at a time has to do with a binding, and so with its memory.
+// remembered holds the memory of each binding. A memory needs no lock: a binding is reconciled by one worker at a time.
 type remembered struct {
 	mu       sync.Mutex
 	bindings map[types.NamespacedName]*memory
 }
 
-// memory is what searches found of a binding. It has no more entries than the binding has Works.
+// memory is what searches found about a binding's items. It has at most as many entries as the binding has Works.
 type memory struct {
-	// of tells what the status of the template was made of beside the reports.
+	// of identifies the inputs of the template's status other than the reports; see rulesOf.
 	of string
-	// left are the clusters that are left out.
+	// left are the clusters whose status is left out.
 	left map[string]aggregate.LeftOut
-	// since is when that was found.
+	// since is when left or unshown was last confirmed.
 	since time.Time
-	// unshown tells the statuses without which a binding's template was written, as they are too much beside the others; empty if none are.
+	// unshown is the digest of the statuses without which the template was written because they were too large together with the others;
+	// empty if there are none.
 	unshown string
-	// from and to are the clusters between which one is, or several are, that an earlier search did not get to.
+	// from and to delimit, by name, the clusters among which a search ran out of time. At least one of them is unacceptable.
 	from, to string
-	// rest is until when there is no other search.
+	// rest is the time before which no further search starts.
 	rest time.Time
 }
 
@@ -43,7 +45,7 @@ func newRemembered() *remembered {
 	return &remembered{bindings: map[types.NamespacedName]*memory{}}
 }
 
-// of returns what is known of a binding, of what still holds for these reports and what else its template's status is made of.
+// of returns the memory of a binding, without what does not hold any more for these reports. It is empty if of has changed.
 func (o *remembered) of(key types.NamespacedName, of string, reports []aggregate.Report, now time.Time) *memory {
 	o.mu.Lock()
 	m := o.bindings[key]
@@ -66,7 +68,7 @@ func (o *remembered) of(key types.NamespacedName, of string, reports []aggregate
 	return m
 }
 
-// keep has what is known of a binding remembered, if there is anything.
+// keep stores the memory of a binding, or drops it if it is empty.
 func (o *remembered) keep(key types.NamespacedName, m *memory) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,17 +79,17 @@ func (o *remembered) keep(key types.NamespacedName, m *memory) {
 	o.bindings[key] = m
 }
 
-// forget drops what is known of a binding that is gone.
+// forget drops a deleted binding.
 func (o *remembered) forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.bindings, key)
 }
 
-// due says whether to look again at whoever is left out.
+// due returns whether the statuses that are left out should be tried again.
 func (m *memory) due(now time.Time) bool { return !now.Before(m.since.Add(reconsider)) }
 
-// known returns the clusters that are left out without a look at them.
+// known returns the clusters to leave out without trying their statuses; none when these are due.
 func (m *memory) known(now time.Time) map[string]aggregate.LeftOut {
 	if m.due(now) {
 		return nil
@@ -95,7 +97,7 @@ func (m *memory) known(now time.Time) map[string]aggregate.LeftOut {
 	return m.left
 }
 
-// fit notes that the items add up: whoever has a status in them is not left out any more.
+// fit records that the items can be aggregated: clusters that have a status in them are not left out any more.
 func (m *memory) fit(out *aggregate.Decision, now time.Time) {
 	for i := range out.Reported {
 		if out.Reported[i].Status != nil {
@@ -108,14 +110,15 @@ func (m *memory) fit(out *aggregate.Decision, now time.Time) {
 	m.from, m.to, m.rest = "", "", time.Time{}
 }
 
-// wait returns when to look at the binding again: after some other time, 0 for never, or when whoever is left out may fit again.
+// wait returns when to reconcile the binding again: after other, or when the statuses that are left out are due, whichever comes first;
+// 0 means never.
 func (m *memory) wait(other time.Duration, now time.Time) time.Duration {
 	if len(m.left) == 0 && m.unshown == "" {
 		return other
 	}
 	wait := m.since.Add(reconsider).Sub(now)
 	if wait <= 0 {
-		wait = reconsider // there was nothing to look at
+		wait = reconsider // it was due, and nothing was tried
 	}
 	if other > 0 {
 		return min(wait, other)

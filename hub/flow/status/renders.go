@@ -7,19 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// renderTimeout is how long a changed binding may take until its Works show the change. If none
-// does by then, it concerned none of them.
+// renderTimeout is how long the Works of a changed binding may take to show the change. If none does by then, the change affects none.
 const renderTimeout = 10 * time.Second
 
-// renders are the bindings that changed and whose Works are about to. What the clusters said of
-// the Works before says nothing of the change.
+// renders holds the bindings that changed and whose Works are about to change. Reports on the earlier Works imply nothing about the
+// change.
 type renders struct {
 	mu       sync.Mutex
 	bindings map[types.NamespacedName]*render
 }
 
 type render struct {
-	// began is when the binding changed, last when the latest Work did, works how many did.
+	// began is when the binding changed, last when a Work last changed, and works how many Works changed.
 	began, last time.Time
 	works       int
 }
@@ -28,14 +27,14 @@ func newRenders() *renders {
 	return &renders{bindings: map[types.NamespacedName]*render{}}
 }
 
-// begin notes that a binding changed.
+// begin records that a binding changed.
 func (r *renders) begin(key types.NamespacedName, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bindings[key] = &render{began: now}
 }
 
-// work notes that the spec of a Work of a binding changed.
+// work records that the spec of a Work of a binding changed.
 func (r *renders) work(key types.NamespacedName, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,8 +44,8 @@ func (r *renders) work(key types.NamespacedName, now time.Time) {
 	}
 }
 
-// wait returns for how long the Works of a binding, so many, may not show its change yet; 0 if
-// they do. A change may concern some of them only.
+// wait returns for how long the Works of a binding, given their number, may not show its change yet; 0 if they do. A change may affect
+// only some of the Works.
 func (r *renders) wait(key types.NamespacedName, works int, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +64,7 @@ func (r *renders) wait(key types.NamespacedName, works int, now time.Time) time.
 	return until.Sub(now)
 }
 
-// forget drops what is known of a binding that is gone.
+// forget drops a deleted binding.
 func (r *renders) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten starts the stage again and again, each time after something
-// else that its status is made of changed, or nothing.
+// TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten restarts the stage repeatedly, each time after a change of another input of the
+// template's status, or of none.
 func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
@@ -38,8 +38,8 @@ func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 		g.Expect(status.TemplateStatusOf).NotTo(BeEmpty())
 	})
 
-	// started returns how often the template is read by a stage that starts, until it has seen to everything. What
-	// changed did so while no stage ran, which would have seen to it at once.
+	// started restarts the stage, with changes while it does not run, and returns how often the template is read until everything is
+	// reconciled.
 	started := func(program string, changes ...func()) int {
 		stop()
 		for _, change := range changes {
@@ -70,7 +70,7 @@ func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 	})).To(Equal(1), "the hub could not write the template, and says so in the status of the binding")
 }
 
-// TestAStatusThatIsNotThatOfAllItemsIsMadeAgain holds that a template counts as written only if it was.
+// TestAStatusThatIsNotThatOfAllItemsIsMadeAgain checks that a template counts as written only if it was written from all items.
 func TestAStatusThatIsNotThatOfAllItemsIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

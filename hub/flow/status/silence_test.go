@@ -26,15 +26,15 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// played is a queue with a clock of its own, which has what is asked for looked at as soon as it is due.
+// played is a queue with its own clock, which processes requests as soon as they are due.
 type played struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 
 	now time.Duration
 	due map[reconcile.Request]time.Duration
-	// looks are when each was looked at.
+	// looks are the times at which each request was processed.
 	looks map[reconcile.Request][]time.Duration
-	// before is how many were asked for before others.
+	// before is how many were enqueued with more than low priority.
 	before int
 }
 
@@ -51,7 +51,7 @@ func (p *played) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Requ
 	p.pass(0)
 }
 
-// pass lets time pass.
+// pass advances the clock.
 func (p *played) pass(d time.Duration) {
 	p.now += d
 	for req, due := range p.due {
@@ -62,8 +62,8 @@ func (p *played) pass(d time.Duration) {
 	}
 }
 
-// TestARegionThatFallsSilentIsOneOrTwoWrites has 500 clusters fall silent within two seconds, under an application in all of them and
-// one in one, and come back likewise. What is written of the wide one is as long as there are clusters.
+// TestARegionThatFallsSilentIsOneOrTwoWrites has 500 clusters fall silent within two seconds, with an application in all of them and one in
+// one, and come back likewise. Each write for the wide application grows with the number of clusters.
 func TestARegionThatFallsSilentIsOneOrTwoWrites(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 500, Bindings: 2}
@@ -107,8 +107,8 @@ func TestARegionThatFallsSilentIsOneOrTwoWrites(t *testing.T) {
 	g.Expect(q.before).To(BeZero(), "what somebody changes comes before")
 }
 
-// TestClustersThatFallSilentTogetherAreToldOfTogether does so with a real queue: each write of the binding, and of its template, is for
-// what was gathered.
+// TestClustersThatFallSilentTogetherAreToldOfTogether does the same with a real queue: each write of the binding, and of its template,
+// covers a batch.
 func TestClustersThatFallSilentTogetherAreToldOfTogether(t *testing.T) {
 	const many = 20
 	g := NewWithT(t)

@@ -23,15 +23,14 @@ import (
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
-// updateTemplate writes the status that the items add up to, if the kind has a rule
-// for that and the template is still there. Items that make it invalid are left out of it, and
-// say so in the decision. It returns what the status was made of beside them; empty if it is not
-// that of all items.
+// updateTemplate writes the aggregated status of the items to the template, if the kind has a rule for it and the template still exists.
+// Items that make the status invalid are left out, in the decision, too. It returns the value for templateStatusOf; empty if the status
+// is not that of all items.
 func (r *Reconciler) updateTemplate(
 	ctx context.Context, b kube.Binding, in aggregate.Input, out *aggregate.Decision, known *memory,
 ) (of string, err error) {
 	ref := b.BindingSpec().Resource
-	// Whoever may write bindings in one namespace may not write statuses in others.
+	// The right to write bindings in one namespace must not become a right to write statuses in others.
 	if ref.Namespace != b.GetNamespace() || !r.interpreter.Has(kindOf(ref), interpreter.AggregateStatus) {
 		return "", nil
 	}
@@ -44,21 +43,21 @@ func (r *Reconciler) updateTemplate(
 	}
 	written, wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Reported)
 	if isUnacceptable(err) && r.leaveOut(ctx, template, out, known, err) {
-		// What is left out leaves room for others. The next look decides the same.
+		// The statuses that are left out may make room for others. The next reconcile decides the same.
 		in.LeftOut = known.left
 		*out = aggregate.Decide(in)
 		out.Changed = true
 		written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Reported)
 	}
 	if err != nil && out.Unshown != "" && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !interpreter.IsUnanswered(err) {
-		// All that is reported is too much for the rules of the kind, or for the API: what the binding shows may do.
+		// The reports together are too much for the rules of the kind, or for the API server: try those that fit in the binding.
 		if isUnacceptable(err) || apierrors.IsRequestEntityTooLargeError(err) {
 			known.unshown = out.Unshown
 		}
 		return "", r.writeShown(ctx, b, template, out, known)
 	}
 	if err != nil {
-		return "", client.IgnoreNotFound(err) // it is gone, or has no status to write
+		return "", client.IgnoreNotFound(err) // the template was deleted, or has no status subresource
 	}
 	known.fit(out, r.clock.Now())
 	if wrote {
@@ -67,7 +66,7 @@ func (r *Reconciler) updateTemplate(
 	return r.madeOf(ref, bindings.MadeOf(written, interpreter.Version(r.interpreter, kindOf(ref))), out.Unshown), nil
 }
 
-// writeShown writes the status of what the binding shows, as all that is reported is too much.
+// writeShown writes the status aggregated from the items that the binding shows, because that of all reports is too large.
 func (r *Reconciler) writeShown(ctx context.Context, b kube.Binding, template *unstructured.Unstructured, out *aggregate.Decision, known *memory) error {
 	_, wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Items)
 	if err != nil {
@@ -83,21 +82,21 @@ func (r *Reconciler) writeShown(ctx context.Context, b kube.Binding, template *u
 	return nil
 }
 
-// tell tells that the template of a binding got a status.
+// tell logs, and emits an event, that the template's status was written.
 func (r *Reconciler) tell(ctx context.Context, b kube.Binding) {
 	ref := b.BindingSpec().Resource
 	ctrl.LoggerFrom(ctx).Info("Aggregated status of template", "kind", ref.Kind, "template", ref.Name)
 	r.events(aggregatedOnTemplate(b))
 }
 
-// rulesOf tells what the status of a binding's template is made of beside what the clusters report.
+// rulesOf identifies the inputs of the template's status other than the clusters' reports.
 func (r *Reconciler) rulesOf(b kube.Binding) string {
 	ref := b.BindingSpec().Resource
 	return fmt.Sprintf("%q", []string{b.GetAnnotations()[contract.TemplateFingerprintAnnotation], interpreter.Version(r.interpreter, kindOf(ref)), string(ref.UID)})
 }
 
-// madeOf returns a hash of what the status of a template is made of beside the items, given what its binding says that it
-// is made of, and which statuses have no room in the items; empty if nothing tells whether that is all.
+// madeOf returns a hash of the inputs of a template's status other than the items, given the template's fingerprint and the digest of
+// the statuses that do not fit in the items. It is empty if some of the inputs cannot be known, as where a webhook aggregates.
 func (r *Reconciler) madeOf(ref workv1alpha2.ObjectReference, template, unshown string) string {
 	kind := kindOf(ref)
 	if r.program == "" || template == "" || interpreter.AsksOthers(r.interpreter, kind, interpreter.AggregateStatus) {
@@ -111,25 +110,26 @@ func (r *Reconciler) madeOf(ref workv1alpha2.ObjectReference, template, unshown 
 	return hex.EncodeToString(sum[:10])
 }
 
-// isWritten says whether the status of a template was made of the items that its binding has, of the statuses that have no room in it,
-// of the template as it is and as we would: whoever wrote the binding wrote the template before, or said nothing of it.
+// isWritten returns whether the template's status was aggregated from the binding's items, from the statuses that do not fit in the
+// binding and from the current template, and as this program would. The binding tells: templateStatusOf is set only after the template
+// was written.
 func (r *Reconciler) isWritten(b kube.Binding, unshown string) bool {
 	of := r.madeOfBinding(b, unshown)
 	return of != "" && of == b.BindingStatus().TemplateStatusOf
 }
 
-// madeOfBinding is madeOf of the template that a binding was made of.
+// madeOfBinding is madeOf with the template's fingerprint on the binding.
 func (r *Reconciler) madeOfBinding(b kube.Binding, unshown string) string {
 	return r.madeOf(b.BindingSpec().Resource, b.GetAnnotations()[contract.TemplateFingerprintAnnotation], unshown)
 }
 
-// unacceptableError says that items add up to no status that the API takes.
+// unacceptableError says that items cannot be aggregated into a status that the API server accepts.
 type unacceptableError struct{ error }
 
-// Unwrap lets others see why.
+// Unwrap returns the cause.
 func (e unacceptableError) Unwrap() error { return e.error }
 
-// writeTemplate writes the status that items add up to, and returns the template with it. It changes no template but its copy.
+// writeTemplate writes the aggregated status of items, and returns the template with that status. It modifies only a copy.
 func (r *Reconciler) writeTemplate(
 	ctx context.Context, c client.Client, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
 ) (written *unstructured.Unstructured, wrote bool, err error) {
@@ -138,7 +138,7 @@ func (r *Reconciler) writeTemplate(
 	if err != nil {
 		err = fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
 		if interpreter.IsUnanswered(err) || ctx.Err() != nil {
-			return nil, false, err // which says nothing of the items
+			return nil, false, err // implies nothing about the items
 		}
 		return nil, false, unacceptableError{err}
 	}
@@ -160,8 +160,8 @@ func (r *Reconciler) writeTemplate(
 	return template, wrote, err
 }
 
-// fieldsOf names the fields that an API server finds invalid, and not what is in them: it
-// repeats whole objects, with their passwords.
+// fieldsOf returns the names of the fields that the API server finds invalid, without their values: its messages quote whole objects,
+// including passwords.
 func fieldsOf(err error) string {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {

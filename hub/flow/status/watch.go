@@ -26,28 +26,25 @@ import (
 
 // Delays between a cause and a reconcile.
 const (
-	// batchDelay lets the reports of several clusters become one write. The first report
-	// sets the time: those that follow do not put it off.
+	// batchDelay batches the reports of several clusters into one write. It counts from the first report; later ones do not extend it.
 	batchDelay = 15 * time.Millisecond
-	// batchMore is how much longer that is for each cluster of a binding, up to batchMost: what is written
-	// is as long as there are clusters, and must not be written as often, too.
+	// batchMore is added to batchDelay for each cluster of a binding, up to batchMost: the size of a write grows with the number of
+	// clusters, so the number of writes must not.
 	batchMore = 500 * time.Microsecond
 	batchMost = 2 * time.Second
-	// silenceMore and silenceMost are the same for clusters that fall silent, and are heard from again. When a region is lost hundreds
-	// do within a minute, and each write tells since when each of them is: that may wait longer, since it is known late anyway.
+	// silenceMore and silenceMost are the same for clusters that fall silent or are heard from again. When a region is lost, hundreds
+	// fall silent within a minute, and each write lists all of them. This may wait longer, because silence is detected late anyway.
 	silenceMore = 4 * time.Millisecond
 	silenceMost = 5 * time.Second
-	// settleDown lets the clusters report on a change of the binding, so that one
-	// write says both that it was seen and what came of it.
+	// settleDown lets the clusters report on a change of the binding, so that one write covers both the new generation and its reports.
 	settleDown = 500 * time.Millisecond
-	// forOthers is how long the first report of a cluster waits for those of the
-	// others; under load they are that far apart.
+	// forOthers is how long the first report of a cluster waits for those of the others; under load they are that far apart.
 	forOthers = time.Second
 )
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// watch says what wakes the stage.
+// watch sets up the stage's watches.
 func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
 	return b.
 		Watches(&workv1alpha1.Work{}, r.workHandler()).
@@ -57,7 +54,7 @@ func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
 		WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged))
 }
 
-// rulesChanged asks for the bindings whose templates are added up in another way now.
+// rulesChanged enqueues the bindings of the kinds whose aggregation rules changed.
 func (r *Reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q requests) {
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		found, err := kind.List(ctx, r.hubClient)
@@ -73,9 +70,9 @@ func (r *Reconciler) rulesChanged(ctx context.Context, affects func(schema.Group
 	}
 }
 
-// clusterHandler asks for the bindings that name a cluster, when it falls silent or is heard from again, and gathers what is
-// of others. What people and members change comes before them. Which of them show what it said is not looked for: of a
-// binding in thousands of clusters that takes as long as there are clusters, for each of them, and what is gathered is looked at once.
+// clusterHandler enqueues the bindings that name a cluster when it falls silent or is heard from again, behind the changes of people and
+// members, and with a delay that batches several clusters. It does not check whether a binding shows an item of the cluster: for a binding
+// in thousands of clusters that would take time linear in their number for each cluster, while the batch is reconciled once.
 func (r *Reconciler) clusterHandler() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 		before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
@@ -95,13 +92,12 @@ func (r *Reconciler) clusterHandler() handler.EventHandler {
 	}}
 }
 
-// workHandler asks for the binding of a Work when the cluster reported something, or
-// the Work is gone. A Work that was just made says nothing yet.
+// workHandler enqueues the binding of a Work when the cluster reports something or the Work is deleted. A new Work has no report yet.
 func (r *Reconciler) workHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
 			if work, ok := e.Object.(*workv1alpha1.Work); ok && len(work.Status.Conditions) > 0 {
-				r.ask(ctx, q, work) // reported before this hub began to look: since when is not known
+				r.ask(ctx, q, work) // reported before this hub began to watch, so since when it waits is unknown
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
@@ -126,14 +122,14 @@ func (r *Reconciler) workHandler() handler.EventHandler {
 	}
 }
 
-// begin remembers since when a report waits to be seen.
+// begin records the arrival of a report for the metric.
 func (r *Reconciler) begin(work *workv1alpha1.Work) {
 	if key, ok := bindings.KeyOf(work); ok {
 		r.awaited.begin(key, r.clock.Now())
 	}
 }
 
-// ask asks for the binding of a Work.
+// ask enqueues the binding of a Work.
 func (r *Reconciler) ask(ctx context.Context, q requests, work client.Object) {
 	key, ok := bindings.KeyOf(work)
 	if !ok {
@@ -146,25 +142,24 @@ func (r *Reconciler) ask(ctx context.Context, q requests, work client.Object) {
 	q.AddAfter(reconcile.Request{NamespacedName: key}, gathering(clusters))
 }
 
-// gathering is for how long the reports on a binding to so many clusters are gathered. Reports of thousands of
-// clusters come over seconds, and each write tells of all of them.
+// gathering returns for how long reports on a binding are batched, given its number of clusters. Reports of thousands of clusters arrive
+// over seconds, and each write covers all of them.
 func gathering(clusters int) time.Duration {
 	return min(batchDelay+time.Duration(clusters)*batchMore, batchMost)
 }
 
-// gatheringSilence is for how long it is gathered which of so many clusters of a binding fall silent, or are heard from again.
+// gatheringSilence returns for how long changes between silent and heard from are batched, given the binding's number of clusters.
 func gatheringSilence(clusters int) time.Duration {
 	return min(batchDelay+time.Duration(clusters)*silenceMore, silenceMost)
 }
 
-// width is of about how many clusters the status of a binding tells.
+// width returns roughly how many clusters the status of a binding covers.
 func width(b kube.Binding) int {
 	return max(len(b.BindingSpec().Clusters), len(b.BindingStatus().AggregatedStatus))
 }
 
-// bindingHandler asks for a binding when its targets change, and later when anything
-// of its spec does. A binding that was just made has no targets yet; if it never gets any, it
-// says so.
+// bindingHandler enqueues a binding when its targets change, and with a longer delay when anything else in its spec does. A new binding
+// has no targets yet; it is enqueued after ReportGrace, because its status must say so if it never gets any.
 func (r *Reconciler) bindingHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
@@ -174,7 +169,7 @@ func (r *Reconciler) bindingHandler() handler.EventHandler {
 			case len(bindings.Places(b.BindingSpec())) > 0:
 				q.AddAfter(requestFor(b), batchDelay)
 			default:
-				q.AddAfter(requestFor(b), aggregate.ReportGrace) // by then it has targets, or a status
+				q.AddAfter(requestFor(b), aggregate.ReportGrace) // by then it has targets or needs a status
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {

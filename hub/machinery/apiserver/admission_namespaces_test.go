@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// TestWhichClustersANamespaceMayUse has namespaces say it in many ways: what the API takes is what the hub can read.
+// TestWhichClustersANamespaceMayUse tries many values of the annotation: whatever the API accepts, the hub can parse.
 func TestWhichClustersANamespaceMayUse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -48,7 +48,7 @@ func TestWhichClustersANamespaceMayUse(t *testing.T) {
 	}
 	g.Expect(try(strings.Repeat("a=b,", 300) + "c")).To(MatchError(ContainSubstring("no longer than 1024")))
 
-	// Who has every right in a namespace but none on Namespaces cannot say it, and cannot take it back.
+	// A user with all rights in a namespace, but none on Namespaces, can neither set nor remove it.
 	ns := saying("team=shop")
 	g.Expect(hubClient.Create(t.Context(), ns)).To(Succeed())
 	config := rest.CopyConfig(hub.Config)

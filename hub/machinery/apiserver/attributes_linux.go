@@ -2,9 +2,10 @@ package apiserver
 
 import "syscall"
 
-// ChildAttributes put the embedded API, or a command of its program, into a process group of its own, so that Ctrl-C in a
-// terminal reaches the hub alone and the order of the shutdown is kept; and have the
-// kernel stop it when the hub is gone, however it went: when the thread ends that forked it, which whoever starts it keeps for so long.
+// ChildAttributes returns the attributes of the embedded API's process, or of a command of its program. It gets its own
+// process group, so that Ctrl-C in a terminal reaches only the hub and the order of the shutdown is kept. The kernel
+// terminates it when the thread that forked it ends, so the starter must keep that thread; this way it never outlives
+// the hub.
 func ChildAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

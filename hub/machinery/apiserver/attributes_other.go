@@ -4,8 +4,8 @@ package apiserver
 
 import "syscall"
 
-// ChildAttributes put the embedded API, or a command of its program, into a process group of its own, so that Ctrl-C in a
-// terminal reaches the hub alone and the order of the shutdown is kept.
+// ChildAttributes returns the attributes of the embedded API's process, or of a command of its program. It gets its own
+// process group, so that Ctrl-C in a terminal reaches only the hub and the order of the shutdown is kept.
 func ChildAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -59,7 +59,7 @@ func readAudit(g Gomega, path string) []audited {
 	return out
 }
 
-// asAdministrator returns a client of the administrator's kubeconfig, who is not the hub.
+// asAdministrator returns a client with the administrator's kubeconfig, which is not the hub's own identity.
 func asAdministrator(t *testing.T, e Embedded) client.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -72,7 +72,7 @@ func asAdministrator(t *testing.T, e Embedded) client.Client {
 	return c
 }
 
-// reach asks for the pods of a cluster through its line, which it does not have.
+// reach requests the pods of a cluster through its line, which is not connected.
 func reach(t *testing.T, e Embedded, cluster string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -88,7 +88,7 @@ func reach(t *testing.T, e Embedded, cluster string) {
 	g.Expect(resp.StatusCode).NotTo(Equal(http.StatusOK))
 }
 
-// isAudited checks that the audit log tells who changed what, and nothing that is secret.
+// isAudited checks that the audit log records who changed what, and nothing secret.
 func isAudited(t *testing.T, e Embedded, p *Process) {
 	t.Helper()
 	g := NewWithT(t)
@@ -137,7 +137,7 @@ func isAudited(t *testing.T, e Embedded, p *Process) {
 	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o600))
 }
 
-// siem is a server that is told of what is audited.
+// siem is a server that receives audit events.
 type siem struct {
 	kubeconfig string
 	told       atomic.Bool
@@ -149,7 +149,7 @@ func newSIEM(t *testing.T) *siem {
 	t.Helper()
 	s := &siem{kubeconfig: filepath.Join(t.TempDir(), "webhook.kubeconfig")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		data, _ := io.ReadAll(r.Body) // what is cut short does not have it
+		data, _ := io.ReadAll(r.Body) // a body that was cut short does not contain it
 		if strings.Contains(string(data), toldToAServer) {
 			s.told.Store(true)
 		}
@@ -164,7 +164,7 @@ func newSIEM(t *testing.T) *siem {
 	return s
 }
 
-// isTold checks that it hears of a change. The API collects events for up to half a minute.
+// isTold checks that the server receives an event. The API batches events for up to half a minute.
 func (s *siem) isTold(t *testing.T, e Embedded) {
 	t.Helper()
 	g := NewWithT(t)

@@ -23,27 +23,26 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// ClusterInfo is the information that the hub shows without authentication to an agent that joins and knows no more than the hub's address.
+// ClusterInfo is what the hub publishes without authentication for agents that join and only know the hub's address.
 type ClusterInfo struct {
-	// Servers are the URLs by which members reach the hub's API, the one to try first at the beginning.
+	// Servers are the URLs of the hub's API for members, in the order in which to try them.
 	Servers []string
-	// Merge has Servers added to those that other hubs of the API have told, not written over them.
+	// Merge adds Servers to those that other hubs of the API have published, instead of replacing them.
 	Merge bool
-	// CA is the certificate authority of that server, in PEM.
+	// CA is the certificate authority of these servers in PEM.
 	CA []byte
-	// Signed are the ids of the join tokens for which this is signed.
+	// Signed are the ids of the join tokens with which it is signed.
 	Signed map[string]bool
 }
 
-// ErrNoClusterInfo says that the hub tells nothing to agents that want to join.
+// ErrNoClusterInfo says that the hub publishes nothing for agents that want to join.
 var ErrNoClusterInfo = errors.New("the hub has no ConfigMap kube-public/cluster-info")
 
 func clusterInfoKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}
 }
 
-// GetClusterInfo reads what agents are told. The error is ErrNoClusterInfo if that is
-// nothing.
+// GetClusterInfo reads the published ClusterInfo. It returns ErrNoClusterInfo if there is none.
 func GetClusterInfo(ctx context.Context, hubClient client.Reader) (ClusterInfo, error) {
 	cm := &corev1.ConfigMap{}
 	err := hubClient.Get(ctx, clusterInfoKey(), cm)
@@ -81,8 +80,7 @@ func parseClusterInfo(cm *corev1.ConfigMap) (ClusterInfo, error) {
 	return info, nil
 }
 
-// render returns the ConfigMap as the hub applies it. The signatures, which a controller
-// of Kubernetes adds, are not in it and stay.
+// render returns the ConfigMap as the hub applies it, without the signatures: a Kubernetes controller owns these.
 func (c ClusterInfo) render() (*unstructured.Unstructured, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[""] = &clientcmdapi.Cluster{Server: c.Servers[0], CertificateAuthorityData: c.CA}
@@ -100,7 +98,7 @@ func (c ClusterInfo) render() (*unstructured.Unstructured, error) {
 	return cm, nil
 }
 
-// merge adds the servers of one hub to those that all have told.
+// merge adds the servers of one hub to the known ones.
 func merge(known, own []string) []string {
 	out := slices.Clone(known)
 	for _, server := range own {
@@ -111,7 +109,7 @@ func merge(known, own []string) []string {
 	return out
 }
 
-// clusterInfo publishes what agents are told.
+// clusterInfo publishes the ClusterInfo.
 func (i *installer) clusterInfo(ctx context.Context, info ClusterInfo, adopt bool) error {
 	live := &corev1.ConfigMap{}
 	err := i.hubClient.Get(ctx, clusterInfoKey(), live)
@@ -135,7 +133,7 @@ func (i *installer) clusterInfo(ctx context.Context, info ClusterInfo, adopt boo
 	return i.apply(ctx, cm)
 }
 
-// mergeClusterInfo publishes what agents are told beside what other hubs of the API tell them, which may start at the same time.
+// mergeClusterInfo adds the ClusterInfo to that of other hubs of the API, which may start at the same time.
 func (i *installer) mergeClusterInfo(ctx context.Context, own ClusterInfo) error {
 	for {
 		live := &corev1.ConfigMap{}

@@ -11,17 +11,17 @@ const errorFull = "database space exceeded"
 // makeRoom tells people how to free space in the database.
 const makeRoom = "the database of the API is full: delete what nobody needs, most of all large ConfigMaps, Secrets and other templates, which works all the while"
 
-// isFull says that nothing can be written until somebody deletes something.
+// isFull says whether an error means that nothing can be written until somebody deletes something.
 func isFull(err error) bool { return err != nil && strings.Contains(err.Error(), errorFull) }
 
-// failure is why the last request was refused; nothing if it was not.
+// failure has the error of the last request; none if it succeeded.
 type failure struct {
 	last atomic.Pointer[error]
-	// wasFull says that one was refused because the database was full, whatever came of those after it.
+	// wasFull says that some request failed because the database was full, regardless of later ones.
 	wasFull atomic.Bool
 }
 
-// keep remembers how a request ended.
+// keep records the result of a request.
 func (f *failure) keep(err error) {
 	if err == nil {
 		f.last.Store(nil)

@@ -28,7 +28,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// spoken is what a program has said.
+// spoken is the output of a program.
 type spoken struct {
 	mu    sync.Mutex
 	lines strings.Builder
@@ -46,8 +46,8 @@ func (s *spoken) all() string {
 	return s.lines.String()
 }
 
-// TestPeopleMakeRoomInAFullDatabase fills the database with what nobody but people can delete. A hub that is started on it cannot write that it
-// installs, and nobody is to wait for it who can help.
+// TestPeopleMakeRoomInAFullDatabase fills the database with objects that only people can delete. A hub started on it
+// cannot write what it installs, and must not keep those people waiting.
 func TestPeopleMakeRoomInAFullDatabase(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -66,8 +66,9 @@ func TestPeopleMakeRoomInAFullDatabase(t *testing.T) {
 	g.Expect(Install(t.Context(), first.Config(), Options{Version: version})).To(Succeed())
 	hubClient, err := client.New(first.Config(), client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
-	// What is full at one look may have room at the next: it is full once nothing fits for a few of them, which come each second. Large
-	// objects leave so many pages empty into which none fits that a hub which is started anew may have room by dropping these.
+	// A database that is full at one check may have room at the next: it counts as full once nothing has fit for
+	// several checks, which happen every second. Large objects leave many empty pages too small for another one, which
+	// a restarted hub could reclaim.
 	const least, small, large, lasting = 1 << 12, 1 << 15, 1 << 18, 300
 	size, most, n, refusals := large, large, 0, 0
 	random := rand.NewChaCha8([32]byte{})
@@ -115,7 +116,7 @@ func TestPeopleMakeRoomInAFullDatabase(t *testing.T) {
 	g.Expect(second.Open(t.Context())).To(Succeed())
 }
 
-// lockOf is a lock of which each act does as a test says.
+// lockOf is a lock whose operations behave as a test says.
 type lockOf struct {
 	resourcelock.Interface
 
@@ -160,7 +161,8 @@ func TestWhyAHubDoesNotInstallIsSaid(t *testing.T) {
 	}
 }
 
-// anInstallationWaitsForRoom refuses all writes, as etcd has the API server do, for longer than an installation may take.
+// anInstallationWaitsForRoom refuses all writes, as the API server does when etcd is full, for longer than an
+// installation may take.
 func anInstallationWaitsForRoom(t *testing.T, hub *cluster.Cluster) {
 	t.Helper()
 	g := NewWithT(t)
@@ -183,7 +185,7 @@ func anInstallationWaitsForRoom(t *testing.T, hub *cluster.Cluster) {
 	said := &spoken{}
 	ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, args string) { said.add(args) }, funcr.Options{}))
 	installed := make(chan error, 1)
-	// One of before what is there has least to do when there is room.
+	// An older version has the least to write once there is room.
 	go func() { installed <- i.install(ctx, cfg, Options{Version: "v0.1.0"}) }()
 
 	g.Eventually(said.all).WithTimeout(time.Minute).Should(ContainSubstring("Installing again what the hub needs"))

@@ -15,8 +15,7 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// crds applies all definitions first and waits afterwards, so that they are established
-// side by side.
+// crds applies all CRDs before it waits for any, so that they become established in parallel.
 func (i *installer) crds(ctx context.Context) error {
 	objects, err := manifests.CRDs()
 	if err != nil {
@@ -28,8 +27,7 @@ func (i *installer) crds(ctx context.Context) error {
 	return i.awaitKinds(ctx)
 }
 
-// awaitServed returns when a definition is established and each of its versions can be
-// listed: the second comes a moment after the first.
+// awaitServed waits until a CRD is established and each of its versions can be listed, which comes a moment later.
 func (i *installer) awaitServed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	key := client.ObjectKeyFromObject(crd)
 	last := errors.New("it is not established")

@@ -16,15 +16,15 @@ import (
 	"fairlead.dev/test/disk"
 )
 
-// Sizes of the disk of a hub, whose etcd reserves 128 MB for its log of writes: one with room for that and for the database, and one where
-// the database fits twice more.
+// Sizes of a hub's disk, on which etcd reserves 128 MB for its write-ahead log: tight has room for that and the
+// database, wide for two more copies of the database.
 const (
 	tight = 230
 	wide  = 1000
 )
 
-// TestAHubWhoseDiskIsFullGoesOn has a hub on a disk without room for a second copy of its database, where nothing can be copied: backups and a
-// new key of encryption are refused, and the hub serves all the while. With more room both are made.
+// TestAHubWhoseDiskIsFullGoesOn has a hub on a disk without room for a second copy of its database: backups and a new
+// encryption key are refused, and the hub keeps serving. With more room both succeed.
 func TestAHubWhoseDiskIsFullGoesOn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -71,7 +71,7 @@ func (s *secretStore) verify(file, scratch string) error {
 	return s.program("verify", "--scratch-dir", scratch, file)
 }
 
-// program runs the program that is the embedded API; the error has what it said.
+// program runs the executable of the embedded API; the error contains its output.
 func (s *secretStore) program(args ...string) error {
 	out, err := exec.CommandContext(s.t.Context(), s.Binary, args...).CombinedOutput()
 	if err != nil {

@@ -1,18 +1,15 @@
-// Package apiserver makes a Kubernetes API fit for a hub, and starts one where there is
-// none.
+// Package apiserver installs what a hub needs into a Kubernetes API, and runs an embedded API where there is none.
 //
-// Reads: the CRDs' conditions, ConfigMap kube-public/cluster-info.
+// Reads: the conditions of CRDs, the ConfigMaps kube-public/cluster-info and kube-public/fairlead-exclusions.
 //
-// Writes: what package manifests holds (CRDs, RBAC, admission policies), namespace
-// karmada-cluster, ConfigMap kube-public/cluster-info; by server-side apply with field
-// manager contract.FieldManagerInstall. A version that is told to go back from a newer one removes
-// the rights and policies that only that one installed.
+// Writes: the objects in package manifests (CRDs, RBAC, admission policies), the namespace karmada-cluster, and the
+// ConfigMaps kube-public/cluster-info and kube-public/fairlead-exclusions, by server-side apply with the field manager
+// contract.FieldManagerInstall. A downgrade removes RBAC objects and policies that only the newer version installed.
 //
-// Owns: the child process of the embedded API and its directory, and the metrics of how full its database is and for how long
-// its authorities hold.
+// Owns: the process of the embedded API and its data directory, and the metrics of its database size and the validity
+// of its authorities.
 //
-// Invariant: a second installation writes nothing; the embedded API never outlives the
-// hub.
+// Invariant: a second installation writes nothing; the embedded API never outlives the hub.
 //
-// Next: the stages of hub/setup run once Install has returned.
+// Next: the stages in hub/setup start once Install has returned.
 package apiserver

@@ -18,8 +18,9 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// selfEnforcedKinds are the kinds that are in force without a program that acts on them, in the order in which they go: rights before the policies
-// that bound them, and what binds before what is bound. The versions are those that API servers may have them in.
+// selfEnforcedKinds returns the kinds that take effect without any program acting on them, in the order of their
+// removal: rights before the policies that restrict them, and bindings before what they bind. The versions are those
+// that API servers may serve.
 func selfEnforcedKinds() []servedKind {
 	rights := []schema.GroupVersion{{Group: "rbac.authorization.k8s.io", Version: "v1"}}
 	admission := []schema.GroupVersion{{Group: "admissionregistration.k8s.io", Version: "v1"}, {Group: "admissionregistration.k8s.io", Version: "v1beta1"}}
@@ -41,8 +42,8 @@ type servedKind struct {
 	versions []schema.GroupVersion
 }
 
-// removeNewer removes the rights and the policies that a newer version installed and this one does not have: nothing else would say who is
-// still bound by them, and why. Definitions stay, since what is stored goes with them.
+// removeNewer removes RBAC objects and policies that a newer version installed and this one does not have: they would
+// remain in force without anybody knowing why. CRDs stay, since removing them would delete the stored objects.
 func (i *installer) removeNewer(ctx context.Context) error {
 	own, err := ownNames()
 	if err != nil {
@@ -67,7 +68,8 @@ func (i *installer) removeNewer(ctx context.Context) error {
 	return nil
 }
 
-// installedOf lists what the system made of a kind, in the first version of it that the API server has; nothing if it has none.
+// installedOf lists the installed objects of a kind, in the first version that the API server serves; none if it serves
+// none.
 func (i *installer) installedOf(ctx context.Context, of servedKind) ([]metav1.PartialObjectMetadata, error) {
 	for _, version := range of.versions {
 		list := &metav1.PartialObjectMetadataList{}
@@ -87,14 +89,15 @@ func (i *installer) installedOf(ctx context.Context, of servedKind) ([]metav1.Pa
 	return nil, nil
 }
 
-// byInstaller says whether a hub applied an object as part of its installation. What others label alike is theirs.
+// byInstaller says whether a hub applied an object during an installation. Objects of others with the same label are
+// left alone.
 func byInstaller(obj client.Object) bool {
 	return slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == contract.FieldManagerInstall && e.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// ownNames are the rights and policies of this version.
+// ownNames returns the RBAC objects and policies of this version.
 func ownNames() (sets.Set[string], error) {
 	out := sets.New[string]()
 	for _, read := range []func() ([]*unstructured.Unstructured, error){manifests.RBAC, manifests.Policies} {

@@ -20,41 +20,39 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Embedded says how to run an API server of the hub's own.
+// Embedded are the settings of an embedded API.
 type Embedded struct {
-	// Binary is the program controlplane.
+	// Binary is the path of the program controlplane.
 	Binary string
-	// DataDir holds all its state.
+	// DataDir is the directory of all its state.
 	DataDir string
-	// BindAddress and SecurePort are where it listens; port 0 is that of the last
-	// start, or a free one.
+	// BindAddress and SecurePort are where it listens; port 0 means the port of the last start, or a free one.
 	BindAddress string
 	SecurePort  int
-	// AdvertiseHost is its name in the administrator's kubeconfig; empty means the
-	// bind address.
+	// AdvertiseHost is the host in the administrator's kubeconfig; if empty, the bind address.
 	AdvertiseHost string
-	// TLSSANs are further names in its certificate.
+	// TLSSANs are additional names in its certificate.
 	TLSSANs []string
-	// Kubeconfig is where the administrator's kubeconfig is written, and Context the
-	// name of the context in it.
+	// Kubeconfig is the path of the administrator's kubeconfig, and Context the name of the context in it.
 	Kubeconfig, Context string
-	// HeapRoom is how many bytes the heap of its kube-apiserver may fill before it searches
-	// garbage as often as Go does by default: a fifth of its time. 0 is as by default.
+	// HeapRoom is how many bytes the heap of its kube-apiserver may take before garbage is collected as often as by
+	// Go's default, which takes a fifth of its time. 0 means the default from the start.
 	HeapRoom int64
-	// Profiling lets administrators ask it for its profiles.
+	// Profiling lets administrators read its profiles.
 	Profiling bool
-	// WaitForHub lets nobody but the hub in until Open, unless the database is full, in which people have to make room first.
+	// WaitForHub admits only the hub until Open is called, unless the database is full: then people must first be able
+	// to delete something.
 	WaitForHub bool
-	// Flags are further ones, of those that PassedFlags names.
+	// Flags are additional flags, of those in PassedFlags.
 	Flags []string
-	// Progress is told each line that the program prints.
+	// Progress is called with each line that the program prints.
 	Progress func(line string)
-	// Clock measures how long it may take.
+	// Clock measures timeouts.
 	Clock clock.Clock
 }
 
-// Start starts the embedded API and returns when it is ready. The context bounds the
-// start only; the process runs until Stop.
+// Start starts the embedded API, and returns when it is ready. The context only bounds the start; the process runs
+// until Stop.
 func (e Embedded) Start(ctx context.Context) (*Process, error) {
 	held, err := acquire(ctx, e.DataDir)
 	if err != nil {
@@ -65,7 +63,7 @@ func (e Embedded) Start(ctx context.Context) (*Process, error) {
 		return nil, errImporting(e.DataDir)
 	}
 	if e.WaitForHub {
-		// At its address may be somebody else by now: the port is another with each start.
+		// Its port may belong to somebody else by now: each start chooses another one.
 		if err := os.Remove(e.ownKubeconfig()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			_ = held.Close()
 			return nil, fmt.Errorf("removing the hub's kubeconfig of its last start: %w", err)
@@ -110,15 +108,15 @@ func (e Embedded) args() []string {
 	return append(args, e.Flags...)
 }
 
-// ownKubeconfig is the hub's own, which the program writes.
+// ownKubeconfig is the path of the hub's own kubeconfig, which the program writes.
 func (e Embedded) ownKubeconfig() string {
 	return filepath.Join(e.DataDir, "kubeconfigs", "hub.kubeconfig")
 }
 
-// Open lets everybody in, and returns when the API answers at its public address: whoever is told that a hub is ready may come at
-// once. It fails if the API ends, or does not answer within a minute.
+// Open admits everybody, and returns when the API responds at its public address: clients may arrive as soon as the hub
+// is reported ready. It fails if the API ends, or does not respond within a minute.
 func (p *Process) Open(ctx context.Context) error {
-	path := filepath.Join(p.embedded.DataDir, "run", "hub.open") // as args.OpenFile of the program says
+	path := filepath.Join(p.embedded.DataDir, "run", "hub.open") // must match args.OpenFile of the program
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return fmt.Errorf("opening the API: %w", err)
 	}
@@ -142,14 +140,13 @@ func (p *Process) Open(ctx context.Context) error {
 	return err
 }
 
-// LinesAddressFile is the file of a data directory in which the embedded API reads where the hub of its machine listens for
-// what is for members.
+// LinesAddressFile is the file in a data directory from which the embedded API reads the address where the hub on its
+// machine serves requests for members.
 func LinesAddressFile(dataDir string) string {
 	return filepath.Join(dataDir, "run", "connect.address")
 }
 
-// PassedFlags adds the flags that the program takes as they are to a set, with the names that
-// they have in kube-apiserver.
+// PassedFlags adds the flags that are passed to the program unchanged, under their names in kube-apiserver.
 func PassedFlags(fs *pflag.FlagSet) {
 	fs.StringSlice("etcd-servers", nil, "https://HOST:PORT of each member of an etcd of yours, on which hubs of several machines work together; the embedded API then starts none of its own")
 	fs.String("etcd-cafile", "", "certificate authority of these members (default: those of this machine)")
@@ -178,7 +175,7 @@ func PassedFlags(fs *pflag.FlagSet) {
 	fs.StringSlice("oidc-signing-algs", []string{"RS256"}, "how tokens may be signed")
 }
 
-// PassedArguments returns those of PassedFlags that a set was given, as arguments.
+// PassedArguments returns the flags of PassedFlags that were set, as arguments.
 func PassedArguments(fs *pflag.FlagSet) []string {
 	passed := pflag.NewFlagSet("", pflag.ContinueOnError)
 	PassedFlags(passed)
@@ -198,8 +195,7 @@ func PassedArguments(fs *pflag.FlagSet) []string {
 	return out
 }
 
-// localURL returns the URL by which a program on this machine reaches the API, given the
-// one in the kubeconfig.
+// localURL returns the URL of the API for programs on this machine, given the one in the kubeconfig.
 func (e Embedded) localURL(advertised string) (string, error) {
 	u, err := url.Parse(advertised)
 	if err != nil {
@@ -216,8 +212,8 @@ func (e Embedded) localURL(advertised string) (string, error) {
 	return u.String(), nil
 }
 
-// FindBinary returns the program controlplane: the one that the operator names, or else
-// the one beside the hub's own program, or else the one on $PATH.
+// FindBinary returns the path of the program controlplane: the given one, or else the one next to the hub's program, or
+// else the one on $PATH.
 func FindBinary(named string) (string, error) {
 	const name = "controlplane"
 	if named != "" {

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
 
-// newAuthorities returns a data directory that a hub was started in once.
+// newAuthorities returns a data directory in which a hub was started once.
 func newAuthorities(t *testing.T, g Gomega) (dataDir string) {
 	t.Helper()
 	dataDir = t.TempDir()
@@ -88,7 +88,7 @@ func TestAStepThatWasStoppedOnTheWayIsMadeAgain(t *testing.T) {
 	old, err := a.Read()
 	g.Expect(err).NotTo(HaveOccurred())
 
-	// Stopped between the keys and the certificates: nothing was begun.
+	// Stopped after writing the keys and before the certificates: nothing has begun.
 	_, err = a.begin(old, time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(replace(a.certificates(), old.Encode())).To(Succeed())
@@ -97,7 +97,7 @@ func TestAStepThatWasStoppedOnTheWayIsMadeAgain(t *testing.T) {
 	after, err = a.Take(authority.Switch, after, time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 
-	// Stopped between the certificates and the keys: it is finished but for the old key.
+	// Stopped after writing the certificates and before the keys: the exchange is complete except for the old key.
 	both, err := a.keyData()
 	g.Expect(err).NotTo(HaveOccurred())
 	last, err := a.Take(authority.Finish, after, time.Now())

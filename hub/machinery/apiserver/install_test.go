@@ -160,7 +160,7 @@ func TestAnInstallationThatIsAbortedSaysWhatItWaitedFor(t *testing.T) {
 	g.Expect(err).To(MatchError(context.Canceled))
 }
 
-// versions returns the resource version of everything that is installed.
+// versions returns the resource versions of everything that is installed.
 func versions(t *testing.T, hubClient client.Client) map[string]string {
 	t.Helper()
 	g := NewWithT(t)

@@ -20,20 +20,21 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// One hub installs at a time. Another goes on after one that was killed.
+// Only one hub installs at a time. If it is killed, another one continues when the lease expires.
 const (
 	installLease = 15 * time.Second
 	installRenew = 10 * time.Second
 	installRetry = 250 * time.Millisecond
-	// identityLength tells hubs apart that install at the same time.
+	// identityLength is the number of random characters that identify a hub during an installation.
 	identityLength = 16
 )
 
-// errLost says that an installation was given up in the middle.
+// errLost says that an installation was aborted because the lease was lost.
 var errLost = fmt.Errorf("the API server did not renew the lease for it for %s, so another hub may install by now", installRenew)
 
-// holdingLock runs an installation while no other hub of the API does. If the API server falls silent in the middle, as it may for a while where
-// thousands of agents come back at once, it begins again when its turn has come again: what was installed before is found as it should be.
+// holdingLock runs an installation while holding a lease that excludes the other hubs of the API. If the lease is lost
+// because the API server does not respond, as may happen while thousands of agents reconnect, the installation starts
+// over with the next lease, and skips what is up to date.
 func (i *installer) holdingLock(ctx context.Context, cfg *rest.Config, install func(context.Context) error) error {
 	api, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
@@ -53,9 +54,9 @@ func (i *installer) holdingLock(ctx context.Context, cfg *rest.Config, install f
 	}
 }
 
-// runLocked runs an installation once, when the lock was got and while it is held.
+// runLocked acquires the lock, and runs an installation once while it is held.
 func runLocked(ctx context.Context, lock *recordingLock, install func(context.Context) error) error {
-	// What it says of a lease is of no interest: that the installation ends, it takes for a failure.
+	// The elector's log is discarded: it reports the end of the installation as a failure.
 	holding, stop := context.WithCancel(logr.NewContext(ctx, logr.Discard()))
 	defer stop()
 	lock.failed.keep(nil)
@@ -90,11 +91,12 @@ func runLocked(ctx context.Context, lock *recordingLock, install func(context.Co
 	}
 }
 
-// recordingLock is a lock that keeps why it was not got, which the elector only logs. That another hub has it, or was quicker, is no refusal.
+// recordingLock records why the lock was not acquired, which the elector only logs. It is no error that another hub
+// holds it or was faster.
 type recordingLock struct {
 	resourcelock.Interface
 
-	// record is the lock's record that was read last.
+	// record is the last record that was read.
 	record []byte
 	failed *failure
 }
@@ -107,7 +109,7 @@ func (r *recordingLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRe
 		err = r.keep(ctx, err)
 	case !bytes.Equal(record, r.record):
 		r.record = record
-		r.failed.keep(nil) // somebody wrote
+		r.failed.keep(nil) // somebody was able to write
 	}
 	return holder, record, err
 }

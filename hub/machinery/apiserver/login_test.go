@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/test/issuer"
 )
 
-// knowing are the flags that have an API know the people of an issuer.
+// knowing returns the flags with which an API trusts an OIDC issuer.
 func knowing(i *issuer.Issuer) []string {
 	return []string{
 		"--oidc-issuer-url=" + i.URL, "--oidc-client-id=fairlead", "--oidc-ca-file=" + i.CAFile,
@@ -24,7 +24,8 @@ func knowing(i *issuer.Issuer) []string {
 	}
 }
 
-// knowsPeople checks that an API that was started while the issuer is down takes its tokens once it is back, and no others.
+// knowsPeople checks that an API that was started while the issuer is down accepts its tokens once it is back, and no
+// others.
 func knowsPeople(t *testing.T, i *issuer.Issuer, p *Process) {
 	t.Helper()
 	g := NewWithT(t)

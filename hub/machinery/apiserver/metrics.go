@@ -25,7 +25,8 @@ type stateCollector struct {
 	size, inUse, quota, signs, frontProxy *prometheus.Desc
 }
 
-// RegisterStateMetrics has Prometheus told of the embedded API in a data directory, by each hub of several, until what it returns is called.
+// RegisterStateMetrics registers metrics about the embedded API in a data directory, until stop is called. Each of
+// several hubs reports its own.
 func RegisterStateMetrics(registry prometheus.Registerer, dataDir string, clk clock.PassiveClock) (stop func(), err error) {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("fairlead_hub_"+name, help, nil, nil)
@@ -41,7 +42,7 @@ func RegisterStateMetrics(registry prometheus.Registerer, dataDir string, clk cl
 	switch err := registry.Register(s); {
 	case err == nil:
 		return func() { registry.Unregister(s) }, nil
-	case errors.As(err, new(prometheus.AlreadyRegisteredError)): // another hub of this process tells; that is so in tests only
+	case errors.As(err, new(prometheus.AlreadyRegisteredError)): // only in tests: another hub in this process has registered them
 		return func() {}, nil
 	default:
 		return nil, fmt.Errorf("registering metrics: %w", err)
@@ -60,7 +61,7 @@ func (s *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
 	}
-	var space struct{ Size, InUse, Quota float64 } // as database.Space of the program says
+	var space struct{ Size, InUse, Quota float64 } // must match database.Space of the program
 	if data, err := os.ReadFile(filepath.Join(s.dataDir, "run", "database.json")); err == nil && json.Unmarshal(data, &space) == nil {
 		gauge(s.size, space.Size)
 		gauge(s.inUse, space.InUse)

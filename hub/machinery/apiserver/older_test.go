@@ -18,8 +18,7 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// TestOlderAPIServersGetThePoliciesThatTheyServe plays API servers that lack some
-// versions of the kinds.
+// TestOlderAPIServersGetThePoliciesThatTheyServe simulates API servers that lack some versions of the kinds.
 func TestOlderAPIServersGetThePoliciesThatTheyServe(t *testing.T) {
 	t.Parallel()
 	all, err := manifests.Policies()

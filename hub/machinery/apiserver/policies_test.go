@@ -22,8 +22,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies plays an API server that has its
-// schemas one group after the other, and reads the policies at last.
+// TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies simulates an API server that learns the schemas one
+// group after the other, and the policies last.
 func TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies(t *testing.T) {
 	t.Parallel()
 	for name, mutates := range map[string]bool{"one that fills in": true, "one that only refuses": false} {
@@ -36,7 +36,7 @@ func TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies(t *testing.T) 
 
 func comesInForce(t *testing.T, mutates bool) {
 	t.Helper()
-	const tries = 3 // of each kind, until it is as it should be
+	const tries = 3 // attempts for each kind until it succeeds
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -54,7 +54,7 @@ func comesInForce(t *testing.T, mutates bool) {
 			switch asked[kind]++; {
 			case asked[kind] == 1:
 				obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: contract.FieldManagerInstall}})
-				return nil // the policy is not there yet, so that all is taken as it is
+				return nil // the policy is not in force yet, so that anything is accepted unchanged
 			case asked[kind] <= tries:
 				return apierrors.NewServiceUnavailable("Resource kind " + kind + " not found")
 			}
@@ -75,7 +75,7 @@ func comesInForce(t *testing.T, mutates bool) {
 	g.Expect(asked).To(Equal(want))
 }
 
-// fillIn does to an object what the mutating policies do.
+// fillIn changes an object as the mutating policies do.
 func fillIn(obj client.Object) {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:

@@ -26,12 +26,12 @@ import (
 	"fairlead.dev/common/outward"
 )
 
-// How long the embedded API may take.
+// Timeouts and intervals of the embedded API.
 const (
-	readyTimeout = 10 * time.Minute // where thousands of agents come back at once
+	readyTimeout = 10 * time.Minute // enough while thousands of agents reconnect
 	readyPoll    = 50 * time.Millisecond
 	openTimeout  = time.Minute
-	// orphanTimeout is how long to wait until the embedded API of a hub that was killed has stopped.
+	// orphanTimeout is how long to wait for the embedded API of a killed hub to stop.
 	orphanTimeout = 20 * time.Second
 	// stopGrace is the time between asking it to stop and killing it.
 	stopGrace = 20 * time.Second
@@ -39,31 +39,30 @@ const (
 	followPoll = 250 * time.Millisecond
 )
 
-// Process is an embedded API that runs.
+// Process is a running embedded API.
 type Process struct {
 	embedded Embedded
 	lock     *lock
 	log      *os.File
 	cmd      *exec.Cmd
 	config   *rest.Config
-	// advertised is the URL in the administrator's kubeconfig, and public that of the same port on this machine.
+	// advertised is the URL in the administrator's kubeconfig, and public the URL with the same port on this machine.
 	advertised, public string
-	// done is closed when the process has ended; exit is how, and valid from then on.
+	// done is closed when the process has ended; exit is its result, valid from then on.
 	done chan struct{}
 	exit error
 	// followed is closed when all its output has been passed on.
 	followed chan struct{}
 }
 
-// Config returns how the hub itself reaches the API: with every right, over a local
-// address, whatever address is advertised.
+// Config returns the hub's own configuration for the API, with all rights, at a local address regardless of the
+// advertised one.
 func (p *Process) Config() *rest.Config { return rest.CopyConfig(p.config) }
 
 // Done is closed when the embedded API has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says why the embedded API ended, in its own last words. It may be called once
-// Done is closed.
+// Err returns why the embedded API ended, from its last message. It may be called once Done is closed.
 func (p *Process) Err() error {
 	<-p.followed
 	words, err := p.lastMessage()
@@ -73,10 +72,9 @@ func (p *Process) Err() error {
 	return fmt.Errorf("the embedded API stopped by itself: %s", words)
 }
 
-// Stop asks the embedded API to stop, kills it if it does not, and returns when it is
-// gone.
+// Stop asks the embedded API to stop, kills it after stopGrace, and returns when it has ended.
 func (p *Process) Stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails when it is gone already
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails if it has already ended
 	select {
 	case <-p.done:
 	case <-p.embedded.Clock.After(stopGrace):
@@ -88,8 +86,7 @@ func (p *Process) Stop() {
 	_ = p.lock.Close()
 }
 
-// ServerURL returns the URL by which members reach the API: under the advertised host,
-// or else under an address of this machine.
+// ServerURL returns the URL of the API for members: with the advertised host, or else an address of this machine.
 func (p *Process) ServerURL(ctx context.Context) string {
 	host := p.embedded.AdvertiseHost
 	if host == "" {
@@ -110,27 +107,26 @@ func (p *Process) port() string {
 	return u.Port()
 }
 
-// launch starts the program. Its output goes to a file: a pipe would break when the hub
-// is killed, and the program would die of writing to it while it stops what it started.
+// launch starts the program. Its output goes to a file: if the hub is killed, a pipe would break, and the program would
+// die writing to it while it stops its components.
 func (p *Process) launch() error {
 	path := filepath.Join(p.embedded.DataDir, "logs", "controlplane.log")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("making the directory of the embedded API's log: %w", err)
 	}
 	var err error
-	p.log, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o600) //nolint:gosec // a name of ours in the operator's directory
+	p.log, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o600) //nolint:gosec // our own file in the operator's directory
 	if err != nil {
 		return fmt.Errorf("opening the embedded API's log: %w", err)
 	}
-	// Not CommandContext: it would kill at once, and the program stops in an order.
+	// Not CommandContext, which would kill the program at once: it must stop its components in order.
 	p.cmd = exec.Command(p.embedded.Binary, p.embedded.args()...) //nolint:gosec,noctx // the operator's own program; see above
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = ChildAttributes()
 	started := make(chan error, 1)
 	go func() {
-		// The kernel tells the child that its parent is dead when the thread that forked
-		// it ends. So this goroutine keeps its thread until the child is gone, and takes
-		// it with it.
+		// The kernel signals the child when the thread that forked it ends. So this goroutine keeps its thread until
+		// the child has ended, and lets the thread end with the goroutine.
 		runtime.LockOSThread()
 		err := p.cmd.Start()
 		started <- err
@@ -147,7 +143,7 @@ func (p *Process) launch() error {
 	return nil
 }
 
-// follow passes on what the program prints until it has ended.
+// follow passes on the program's output until it has ended.
 func (p *Process) follow() {
 	defer close(p.followed)
 	var offset int64
@@ -164,10 +160,10 @@ func (p *Process) follow() {
 	}
 }
 
-// forwardLines passes on the whole lines from an offset and returns the offset after them.
+// forwardLines passes on the complete lines after an offset, and returns the offset after them.
 func (p *Process) forwardLines(offset int64) int64 {
 	buf := make([]byte, 16<<10)
-	n, _ := p.log.ReadAt(buf, offset) // what there is
+	n, _ := p.log.ReadAt(buf, offset) // an error leaves n bytes to handle
 	end := bytes.LastIndexByte(buf[:n], '\n') + 1
 	if end == 0 {
 		return offset
@@ -180,7 +176,7 @@ func (p *Process) forwardLines(offset int64) int64 {
 	return offset + int64(end)
 }
 
-// prefix is how each message of the program begins. A message may go on over more lines.
+// prefix starts each message of the program. A message may continue on further lines.
 const prefix = "controlplane: "
 
 // lastMessage returns the last message that the program printed.
@@ -204,7 +200,7 @@ func (p *Process) outcome() error {
 	return p.exit
 }
 
-// awaitReady returns when the API answers that it is ready.
+// awaitReady waits until the API reports that it is ready.
 func (p *Process) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout,
 		fmt.Errorf("the embedded API is not ready after %s; see the logs in %s", readyTimeout, filepath.Dir(p.log.Name())))
@@ -223,7 +219,8 @@ func (p *Process) awaitReady(ctx context.Context) error {
 	return err
 }
 
-// startError returns the reason for which the program could not start, from the last line of its log: the port is in use, for instance.
+// startError returns why the program could not start, from the last message in its log: the port is in use, for
+// instance.
 func (p *Process) startError() error {
 	if words, err := p.lastMessage(); err == nil && words != "" {
 		if strings.Contains(words, "unknown flag") {
@@ -234,7 +231,7 @@ func (p *Process) startError() error {
 	return fmt.Errorf("the embedded API does not start (%w) and says nothing; its log is %s", p.outcome(), p.log.Name())
 }
 
-// ready reads the kubeconfig anew each time: it may still be that of the last start.
+// ready says whether the API is ready. It reads the kubeconfig each time, since it may still be that of the last start.
 func (p *Process) ready(ctx context.Context) (bool, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", p.embedded.Kubeconfig)
 	advertised, public := "", ""
@@ -244,8 +241,8 @@ func (p *Process) ready(ctx context.Context) (bool, error) {
 		config.Host = public
 	}
 	if err == nil {
-		// The hub is another user than the administrator: the audit log tells them apart. A program of
-		// before that was so has none for it.
+		// The hub and the administrator are different users, so that the audit log distinguishes them. An older program
+		// writes no kubeconfig for the hub.
 		if of, ownErr := clientcmd.BuildConfigFromFlags("", p.embedded.ownKubeconfig()); p.embedded.WaitForHub || !errors.Is(ownErr, fs.ErrNotExist) {
 			config, err = of, ownErr
 		}
@@ -265,7 +262,7 @@ func (p *Process) ready(ctx context.Context) (bool, error) {
 	return status == http.StatusOK, nil
 }
 
-// readyz asks an API whether it is ready, and returns the status of the answer; 0 if there is none.
+// readyz returns the HTTP status of an API's readiness endpoint; 0 if there was no response.
 func readyz(ctx context.Context, config *rest.Config) (status int, err error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -277,7 +274,7 @@ func readyz(ctx context.Context, config *rest.Config) (status int, err error) {
 	}
 	resp, err := httpClient.Do(req)
 	if err != nil {
-		return 0, nil //nolint:nilerr // it is not there yet
+		return 0, nil //nolint:nilerr // it is not listening yet
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode, nil

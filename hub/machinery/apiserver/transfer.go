@@ -20,33 +20,35 @@ import (
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
 
-// importMark is there while an authority is imported, and after an import that was killed.
+// importMark is a file that exists during an import, and after one that was interrupted.
 const importMark = "importing"
 
-// transferKind is how a file with an authority begins.
+// transferKind identifies a file with an authority.
 const transferKind = "FairleadHubAuthority"
 
-// encryptionKeys is where the keys are that encrypt the database.
+// encryptionKeys is the file with the keys that encrypt the database.
 const encryptionKeys = "encryption/keys.json"
 
-// sharedFiles are the files of a data directory that all hubs of one etcd must have in common. What they issue is made of these.
+// sharedFiles returns the files of a data directory that all hubs of one etcd must share. Everything that they issue
+// derives from these.
 func sharedFiles() []string {
 	return []string{"pki/ca.key", "pki/ca.crt", "pki/front-proxy-ca.key", "pki/front-proxy-ca.crt", "pki/sa.key", encryptionKeys}
 }
 
-// Transfer is by what a hub is known and what it encrypts with, to be brought to another machine. Whoever has it can be the hub.
+// Transfer has the identity and the encryption keys of a hub, to copy them to another machine. Whoever has it can
+// impersonate the hub.
 type Transfer struct {
 	Kind string    `json:"kind"`
 	Made time.Time `json:"made"`
-	// From is the machine that it was made on.
+	// From is the machine on which it was made.
 	From string `json:"from"`
-	// Files are the files of the data directory, by their paths in it.
+	// Files are the files of the data directory, by path.
 	Files map[string][]byte `json:"files"`
 }
 
-// Export reads what another machine needs to be a hub of the same etcd.
+// Export returns what another machine needs to be a hub of the same etcd.
 func (a *Authorities) Export(now time.Time) (Transfer, error) {
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // only informative
 	out := Transfer{Kind: transferKind, Made: now.UTC().Truncate(time.Second), From: host, Files: map[string][]byte{}}
 	for _, name := range sharedFiles() {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(a.dir), filepath.FromSlash(name)))
@@ -58,7 +60,7 @@ func (a *Authorities) Export(now time.Time) (Transfer, error) {
 	return out, out.check()
 }
 
-// Write makes a file that only its owner may read. One that is there already stays.
+// Write creates a file with mode 0600. It does not overwrite an existing one.
 func (t Transfer) Write(path string) error {
 	data, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
@@ -78,10 +80,10 @@ func (t Transfer) Write(path string) error {
 	return nil
 }
 
-// largestTransfer is how many bytes a file with an authority has at the most.
+// largestTransfer is the maximum size of such a file in bytes.
 const largestTransfer = 1 << 20
 
-// ReadTransfer reads such a file. One that others may read is refused: they could be the hub, and nobody would know.
+// ReadTransfer reads such a file. If others can read the file, it is refused: they could impersonate the hub unnoticed.
 func ReadTransfer(path string) (Transfer, error) {
 	var t Transfer
 	file, err := os.Open(path) //nolint:gosec // the file that the operator names
@@ -110,7 +112,7 @@ func ReadTransfer(path string) (Transfer, error) {
 	return t, nil
 }
 
-// check says what is missing.
+// check returns an error that names what is missing.
 func (t Transfer) check() error {
 	for _, name := range sharedFiles() {
 		if len(t.Files[name]) == 0 {
@@ -138,10 +140,10 @@ func (t Transfer) check() error {
 	return err
 }
 
-// encryptionKeyBytes is how long a key is that encrypts the database.
+// encryptionKeyBytes is the length of a key that encrypts the database.
 const encryptionKeyBytes = 32
 
-// keys are the names of those that encrypt the database.
+// keys returns the names of the keys that encrypt the database.
 func (t Transfer) keys() ([]string, error) {
 	var file struct {
 		Keys []struct {
@@ -162,11 +164,11 @@ func (t Transfer) keys() ([]string, error) {
 	return names, nil
 }
 
-// Describe says for people what it contains.
+// Describe describes the content for people.
 func (t Transfer) Describe() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Made on %s at %s. It contains, each with its key:\n", t.From, t.Made.Format(time.RFC3339))
-	bundle, _ := authority.Parse(t.Files["pki/ca.crt"]) // was checked
+	bundle, _ := authority.Parse(t.Files["pki/ca.crt"]) // valid: it was checked
 	for i, cert := range bundle {
 		role := "is trusted as well"
 		if i == 0 {
@@ -177,15 +179,15 @@ func (t Transfer) Describe() string {
 	if proxy, err := authority.Parse(t.Files["pki/front-proxy-ca.crt"]); err == nil {
 		fmt.Fprintf(&out, "  front-proxy authority %s, until %s\n", Describe(proxy[0]), validUntil(proxy[0]))
 	}
-	names, _ := t.keys() // was checked
+	names, _ := t.keys() // valid: they were checked
 	fmt.Fprintf(&out, "  the key that signs tokens of service accounts\n  the keys that encrypt the database: %s", strings.Join(names, ", "))
 	return out.String()
 }
 
 func validUntil(cert *x509.Certificate) string { return cert.NotAfter.Format(time.DateOnly) }
 
-// Import puts an authority into a data directory in which no hub runs. It returns false if that has it already. A data directory with
-// another is left alone unless replace says that its own is to go.
+// Import writes an authority to a data directory in which no hub runs. It returns false if the directory has it
+// already. An existing other authority is kept unless replace is set.
 func Import(ctx context.Context, t Transfer, dataDir string, replace bool) (bool, error) {
 	if err := CheckOwner(dataDir); err != nil {
 		return false, err
@@ -223,7 +225,7 @@ func Import(ctx context.Context, t Transfer, dataDir string, replace bool) (bool
 func (t Transfer) in(dataDir string) (has, same bool, err error) {
 	same = true
 	for _, name := range sharedFiles() {
-		data, err := os.ReadFile(filepath.Join(dataDir, filepath.FromSlash(name))) //nolint:gosec // names of ours in the operator's directory
+		data, err := os.ReadFile(filepath.Join(dataDir, filepath.FromSlash(name))) //nolint:gosec // our own files in the operator's directory
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, false, fmt.Errorf("looking for an authority: %w", err)
 		}
@@ -233,7 +235,7 @@ func (t Transfer) in(dataDir string) (has, same bool, err error) {
 	return has, same, nil
 }
 
-// put writes the files. A hub that starts meanwhile, or after an import that was killed, refuses to.
+// put writes the files. A hub that starts in the meantime, or after an interrupted import, refuses to run.
 func (t Transfer) put(dataDir string) error {
 	if err := replace(filepath.Join(dataDir, importMark), []byte("An authority is being imported to this directory.\n")); err != nil {
 		return err
@@ -256,11 +258,11 @@ func (t Transfer) put(dataDir string) error {
 	return nil
 }
 
-// CheckOwner says why what this user writes to a data directory could not be read by the hub that it belongs to.
+// CheckOwner returns an error if the owner of a data directory could not read what this user writes to it.
 func CheckOwner(dataDir string) error {
 	info, err := os.Stat(dataDir)
 	if err != nil {
-		return nil //nolint:nilerr // It is made, and belongs to this user.
+		return nil //nolint:nilerr // It will be created, owned by this user.
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s belongs to user %d, who could not read what this one writes: run it as the user of the hub, for example with `sudo -u '#%d'`", dataDir, owner.Uid, owner.Uid)
@@ -273,7 +275,7 @@ func hasMark(dataDir string) bool {
 	return err == nil
 }
 
-// errImporting says that only a part of an authority is in a data directory.
+// errImporting says that a data directory has only a part of an authority.
 func errImporting(dataDir string) error {
 	return fmt.Errorf("importing an authority to %s was interrupted: run `hub ca import` again", dataDir)
 }

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// exported is an authority in a file, and the data directory that it is of.
+// exported exports an authority to a file, and returns it with the data directory of its origin.
 func exported(t *testing.T, g Gomega) (file, dataDir string) {
 	t.Helper()
 	dataDir = newAuthorities(t, g)
@@ -81,7 +81,7 @@ func TestAnotherAuthorityIsGivenUpOnlyIfThatIsSaid(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("--replace")))
 	g.Expect(Import(t.Context(), transfer, to, true)).To(BeTrue())
 
-	// Whoever was killed on the way has none of the two whole, and starts over.
+	// An import that was killed leaves neither of the two files complete, and is started over.
 	g.Expect(os.WriteFile(filepath.Join(to, importMark), nil, 0o600)).To(Succeed())
 	_, err = Embedded{Binary: "true", DataDir: to}.Start(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("was interrupted")))
@@ -91,14 +91,14 @@ func TestAnotherAuthorityIsGivenUpOnlyIfThatIsSaid(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(Import(t.Context(), again, to, false)).To(BeTrue())
 
-	// Nobody exchanges the authority meanwhile.
+	// The authority cannot be exchanged meanwhile.
 	held, err := OpenAuthorities(to)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = Import(t.Context(), transfer, to, true)
 	g.Expect(err).To(MatchError(ContainSubstring("another `hub ca` is at work")))
 	g.Expect(held.Close()).To(Succeed())
 
-	// A database of its own goes with the authority that is there.
+	// A data directory with its own database keeps the authority that the database belongs to.
 	g.Expect(os.MkdirAll(filepath.Join(to, "etcd", "member"), 0o700)).To(Succeed())
 	_, err = Import(t.Context(), transfer, to, true)
 	g.Expect(err).To(MatchError(ContainSubstring("a database of its own")))
@@ -138,7 +138,7 @@ func TestADataDirectoryOfAnotherUserIsLeftAlone(t *testing.T) {
 	file, _ := exported(t, g)
 	transfer, err := ReadTransfer(file)
 	g.Expect(err).NotTo(HaveOccurred())
-	other := "/" // that of root
+	other := "/" // owned by root
 	if os.Geteuid() == 0 {
 		other = t.TempDir()
 		g.Expect(os.Chown(other, 1000, 1000)).To(Succeed())

@@ -24,7 +24,7 @@ func TestNoRecordIsKeptOfWhoSetWhatInAWork(t *testing.T) {
 	g.Expect(a.client.Status().Patch(t.Context(), work, report)).To(Succeed())
 	g.Expect(work.ManagedFields).To(BeEmpty(), "where it is empty it does not begin")
 
-	// Whoever applies a Work needs the record.
+	// Whoever applies a Work needs its managedFields.
 	own := a.object(t, "work.karmada.io/v1alpha1", "Work", "suspendDispatching: true\n")
 	own.SetGenerateName("")
 	own.SetName("own")

@@ -16,18 +16,19 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// installedName names the ConfigMap that says which version of the hub installed what is on the API server, and the lease that lets one hub
-// install at a time.
+// installedName is the name of the ConfigMap with the installed version, and of the lease that lets one hub install at
+// a time.
 const installedName = "fairlead-installed"
 
-// versionKey is where it says so. While an older version goes back from a newer one, that one is at newerKey: what only that one has is yet to
-// be removed, by whichever start of an older one gets there.
+// versionKey is the key of the installed version. During a downgrade, newerKey has the newer version: what only that
+// version installed is yet to be removed, by whichever start of an older version gets there.
 const (
 	versionKey = "version"
 	newerKey   = "goesBackFrom"
 )
 
-// isOlder says whether a version is of before another. Of one that is none, such as that of a build without a version, nobody knows.
+// isOlder says whether a version precedes another one. It is false if one is invalid, such as that of a build without a
+// version.
 func isOlder(own, other string) bool {
 	a, errOwn := utilversion.ParseSemantic(own)
 	b, errOther := utilversion.ParseSemantic(other)
@@ -38,7 +39,8 @@ func installedKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: installedName}
 }
 
-// installed returns the version that installed what is there, and the newer one that it goes back from; empty if that is not known, or none.
+// installed returns the installed version, and the newer one from which a downgrade is in progress; empty if unknown or
+// none.
 func (i *installer) installed(ctx context.Context) (by, newer string, err error) {
 	cm := &corev1.ConfigMap{}
 	if err := i.hubClient.Get(ctx, installedKey(), cm); client.IgnoreNotFound(err) != nil {
@@ -47,8 +49,9 @@ func (i *installer) installed(ctx context.Context) (by, newer string, err error)
 	return cm.Data[versionKey], cm.Data[newerKey], nil
 }
 
-// versioned installs unless a newer version did. An older hub beside a newer one works with what that one installed, as agents and clients of
-// the newer one do. The version is noted first: an installation that was killed is made again by its own version, and not by an older one.
+// versioned installs unless a newer version has. An older hub next to a newer one works with what that one installed,
+// like agents and clients of the newer version. The version is recorded first: an interrupted installation is repeated
+// by its own version, and not replaced by an older one.
 func (i *installer) versioned(ctx context.Context, o Options, install func(context.Context) error) error {
 	i.last.Store(new("the version of what is installed"))
 	var by, before string
@@ -68,7 +71,7 @@ func (i *installer) versioned(ctx context.Context, o Options, install func(conte
 	case isOlder(o.Version, by):
 		newer = by
 	case isOlder(o.Version, before):
-		newer = before // one that went back was killed on the way
+		newer = before // an earlier downgrade was interrupted
 	}
 	note := func(newer string) error {
 		return i.retry(ctx, func(ctx context.Context) error { return i.recordVersion(ctx, o.Version, newer) })
@@ -81,13 +84,13 @@ func (i *installer) versioned(ctx context.Context, o Options, install func(conte
 	if err := install(ctx); err != nil || newer == "" {
 		return err
 	}
-	if err := i.retry(ctx, i.removeNewer); err != nil { // only now: what replaces it is there
+	if err := i.retry(ctx, i.removeNewer); err != nil { // only now, when its replacements exist
 		return err
 	}
 	return note("")
 }
 
-// recordVersion says which version installs, and which newer one it goes back from; empty if none.
+// recordVersion records the installed version, and the newer one from which a downgrade is in progress; empty if none.
 func (i *installer) recordVersion(ctx context.Context, version, newer string) error {
 	cm := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -109,7 +112,7 @@ func (i *installer) recordVersion(ctx context.Context, version, newer string) er
 	return nil
 }
 
-// awaitKinds returns when the kinds are served that this version knows.
+// awaitKinds waits until the kinds of this version are served.
 func (i *installer) awaitKinds(ctx context.Context) error {
 	definitions, err := manifests.TypedCRDs()
 	if err != nil {

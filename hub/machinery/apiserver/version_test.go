@@ -50,7 +50,7 @@ func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) 
 		t.Helper()
 		g.Expect(Install(t.Context(), hub.Config, Options{Version: version, AllowDowngrade: downgrade})).To(Succeed())
 	}
-	// Of several that start at once the newest wins, in whatever order they come.
+	// Of several hubs that start at once the newest version wins, in whatever order they start.
 	var all errgroup.Group
 	for _, version := range []string{"v1.2.0", "v1.3.0", "v1.1.0"} {
 		all.Go(func() error { return Install(t.Context(), hub.Config, Options{Version: version}) })
@@ -64,7 +64,7 @@ func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) 
 	}
 	g.Expect(installed()).To(Equal("v1.3.0"))
 
-	// What a newer version has is another text.
+	// A newer version has another message.
 	const newer = "as a newer hub says"
 	policy := &unstructured.Unstructured{}
 	policy.SetAPIVersion("admissionregistration.k8s.io/v1")
@@ -102,14 +102,16 @@ func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) 
 	g.Expect(installed()).To(Equal("v1.2.0"))
 	g.Expect(only()).To(Equal([]string{"of another"}), "nothing stays in force that this one does not know of")
 
-	// One that goes back may be killed before that is removed. Then its next start does it, told or not.
+	// A downgrade may be killed before the newer version's objects are removed. The next start removes them, with or
+	// without the flag.
 	only = onlyInNewer(t, hubClient)
 	g.Expect((&installer{hubClient: hubClient}).recordVersion(t.Context(), "v1.2.0", "v1.4.0")).To(Succeed())
 	install("v1.2.0", false)
 	g.Expect(only()).To(Equal([]string{"of another"}))
 	g.Expect(installed()).To(Equal("v1.2.0"))
 
-	// A newer one that was killed on the way has said so: it goes on, and an older one does not go back.
+	// A newer version that was killed halfway has recorded that it began: it continues, and an older one does not
+	// downgrade.
 	g.Expect((&installer{hubClient: hubClient}).recordVersion(t.Context(), "v1.5.0", "")).To(Succeed())
 	differs()
 	install("v1.4.0", false)
@@ -118,7 +120,8 @@ func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) 
 	g.Expect(message()).NotTo(Equal(newer))
 }
 
-// onlyInNewer installs what no version of today has, and returns what says what is left of it. Of what somebody else made nothing goes.
+// onlyInNewer installs objects that no current version has, and returns a function that names those that are left.
+// Objects of somebody else's must stay.
 func onlyInNewer(t *testing.T, hubClient client.Client) func() []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -162,7 +165,8 @@ func onlyInNewer(t *testing.T, hubClient client.Client) func() []string {
 	}
 }
 
-// silentInTheMiddle answers no request from the first one that installs a policy until whoever installs has given that one up.
+// silentInTheMiddle answers no request, from the first one that installs a policy until its client has given that one
+// up.
 type silentInTheMiddle struct {
 	api    http.Handler
 	silent atomic.Bool
@@ -186,7 +190,7 @@ func (s *silentInTheMiddle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.api.ServeHTTP(w, r)
 }
 
-// inFrontOf is what connects to something that stands in front of an API server.
+// inFrontOf returns a configuration for a proxy in front of an API server.
 func inFrontOf(t *testing.T, hub *cluster.Cluster, front func(api http.Handler) http.Handler) *rest.Config {
 	t.Helper()
 	g := NewWithT(t)
@@ -203,7 +207,7 @@ func inFrontOf(t *testing.T, hub *cluster.Cluster, front func(api http.Handler) 
 	}}
 }
 
-// anInstallationOutlivesASilence has the API server fall silent for longer than a hub holds the installation for its own.
+// anInstallationOutlivesASilence has the API server stop answering for longer than a hub holds the installation lock.
 func anInstallationOutlivesASilence(t *testing.T, hub *cluster.Cluster) {
 	t.Helper()
 	g := NewWithT(t)

@@ -12,10 +12,10 @@ import (
 	"fairlead.dev/hub/machinery/backup/retention"
 )
 
-// directory is where the backups of one hub are, maybe beside those of others.
+// directory is the directory with the backups of one hub, and possibly of others.
 type directory struct{ path, hub string }
 
-// backups returns those of the hub.
+// backups returns the backups of the hub.
 func (d directory) backups() ([]retention.File, error) {
 	var out []retention.File
 	err := d.each(func(entry os.DirEntry) error {
@@ -27,7 +27,7 @@ func (d directory) backups() ([]retention.File, error) {
 	return out, err
 }
 
-// sweep removes backups of the hub that nobody writes any more: one is made at a time.
+// sweep deletes unfinished backups of the hub. Only one is made at a time, so nobody is writing them.
 func (d directory) sweep() error {
 	return d.each(func(entry os.DirEntry) error {
 		if retention.IsPartial(d.hub, entry.Name()) {
@@ -51,7 +51,7 @@ func (d directory) each(do func(os.DirEntry) error) error {
 	return err
 }
 
-// prune deletes what the rules say, and returns which.
+// prune deletes expired backups, and returns their names.
 func (d directory) prune(rules retention.Rules, now time.Time) ([]string, error) {
 	files, err := d.backups()
 	if err != nil {
@@ -68,9 +68,9 @@ func (d directory) prune(rules retention.Rules, now time.Time) ([]string, error)
 	return deleted, err
 }
 
-// NewestFile returns the newest backup that hubs have made by a schedule in a directory; which hub's, need be said only if there are those of
-// several. What is from the future is left out, however new its name is, and returned as well: the clock that made it was ahead, or the one
-// that says now is behind.
+// NewestFile returns the newest scheduled backup in a directory; the hub must only be given if there are backups of
+// several. Backups from the future are not considered, and returned separately: the clock that made them was ahead, or
+// the present one is behind.
 func NewestFile(path, hub string, now time.Time) (newest string, ahead []retention.File, err error) {
 	var hubs []string
 	err = directory{path: path}.each(func(entry os.DirEntry) error {

@@ -17,26 +17,26 @@ import (
 	"fairlead.dev/hub/machinery/backup/retention"
 )
 
-// Database is the database to back up, and the program that reads it.
+// Database reads the database to back up.
 type Database struct {
-	// Take writes a backup that is not sealed.
+	// Take writes an unsealed backup.
 	Take func(ctx context.Context, out io.Writer) error
-	// Verify restores one to a directory that is removed again. It may leave off reading at an error.
+	// Verify restores an unsealed backup to a temporary directory. It may stop reading at an error.
 	Verify func(ctx context.Context, in io.Reader) (*Verified, error)
 }
 
-// Verified says what was found in a backup that could be restored.
+// Verified is the result of restoring a backup for verification.
 type Verified struct {
-	// Taken is when the backup was made, and Version that of the API which it is of.
+	// Taken is when the backup was made, and Version is the version of its API.
 	Taken   time.Time `json:"taken"`
 	Version string    `json:"version"`
-	// Objects is how many are in the database. Of these Encrypted are encrypted with the hub's own keys, and Foreign by Providers,
-	// whose keys the backup does not have.
+	// Objects is the number of objects in the database. Encrypted of them are encrypted with the hub's own keys, and
+	// Foreign by Providers, whose keys the backup does not have.
 	Objects   int      `json:"objects"`
 	Encrypted int      `json:"encrypted"`
 	Foreign   int      `json:"foreign"`
 	Providers []string `json:"providers,omitempty"`
-	// Size is how many bytes the file has.
+	// Size is the size of the file in bytes.
 	Size int64 `json:"size,omitempty"`
 }
 
@@ -46,10 +46,11 @@ type Maker struct {
 	Seal     Recipients
 }
 
-// ToFile makes a backup in a file that only its owner may read. The file has its name once it is whole, on disk, and was restored to a
-// scratch directory; until then its name begins with a dot and ends with .partial. A file that is there already stays.
+// ToFile makes a backup in a file with mode 0600. The file gets its name once it is complete, on disk, and was restored
+// to a scratch directory; until then its name starts with a dot and ends with .partial. An existing file is not
+// overwritten.
 func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error) {
-	if _, err := os.Lstat(path); err == nil { //nolint:gosec // where the operator says
+	if _, err := os.Lstat(path); err == nil { //nolint:gosec // the operator names the path
 		return nil, fmt.Errorf("%q exists: name another file, or move it away", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("writing the backup: %w", err)
@@ -61,7 +62,7 @@ func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error)
 	defer func() {
 		_ = file.Close()
 		if err != nil {
-			_ = os.Remove(file.Name()) //nolint:gosec // where the operator says
+			_ = os.Remove(file.Name()) //nolint:gosec // the operator names the path
 		}
 	}()
 	seal, keys := m.Seal, Keys(nil)
@@ -82,7 +83,7 @@ func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error)
 	if err != nil {
 		return nil, fmt.Errorf("the backup was made, and cannot be restored: %w", err)
 	}
-	if err := os.Rename(file.Name(), path); err != nil { //nolint:gosec // where the operator says
+	if err := os.Rename(file.Name(), path); err != nil { //nolint:gosec // the operator names the path
 		return nil, fmt.Errorf("naming the backup: %w", err)
 	}
 	if err := atomicfile.SyncDirectory(filepath.Dir(path)); err != nil {
@@ -91,7 +92,7 @@ func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error)
 	return verified, nil
 }
 
-// take seals what the database is, all of it.
+// take writes a complete sealed backup.
 func (m Maker) take(ctx context.Context, seal Recipients, out io.Writer) error {
 	sealing, err := seal.write(out)
 	if err != nil {
@@ -110,12 +111,12 @@ func (m Maker) takeTo(ctx context.Context, out io.Writer) error {
 	w := &writer{out: out}
 	err := m.Database.Take(ctx, w)
 	if w.err != nil {
-		return w.err // a program whose output is not taken any more knows less of why
+		return w.err // the program's own error only says that its output was closed
 	}
 	return err
 }
 
-// writer keeps why nothing more could be written.
+// writer records why writing failed.
 type writer struct {
 	out io.Writer
 	err error
@@ -154,8 +155,8 @@ func (m Maker) Verify(ctx context.Context, in io.Reader, keys Keys) (*Verified, 
 	return verified, nil
 }
 
-// WithOpened calls do with what is in a backup, all of which has to be as it was sealed even if do needs less of it. If the backup is damaged,
-// that is the error, whatever do made of it.
+// WithOpened calls do with the content of a backup, and checks all of it even if do reads less. If the backup is
+// damaged, it returns that error regardless of the result of do.
 func WithOpened(in io.Reader, keys Keys, do func(opened io.Reader) error) error {
 	opened, err := Open(in, keys)
 	if err != nil {
@@ -171,7 +172,7 @@ func WithOpened(in io.Reader, keys Keys, do func(opened io.Reader) error) error 
 	return err
 }
 
-// counter counts what is read.
+// counter counts the bytes that are read.
 type counter struct {
 	in   io.Reader
 	read int64
@@ -184,8 +185,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ToStream makes a backup that goes nowhere where it could be read again, so that it is verified on the way, before it is sealed. After an
-// error what was written is of no use.
+// ToStream makes a backup on a stream that cannot be read back, so the backup is verified on the way, before it is
+// sealed. After an error, what was written is useless.
 func (m Maker) ToStream(ctx context.Context, out io.Writer) (verified *Verified, err error) {
 	sealing, err := m.Seal.write(out)
 	if err != nil {

@@ -29,7 +29,8 @@ func newMetrics() *metrics {
 	}
 }
 
-// register has the metrics told until what it returns is called: by the hub that works, so that a sum over several is right.
+// register registers the metrics until unregister is called. Only the leader does, so that sums over several hubs are
+// correct.
 func (m *metrics) register(registry prometheus.Registerer) (unregister func(), err error) {
 	var ours []prometheus.Collector
 	unregister = func() {
@@ -41,7 +42,7 @@ func (m *metrics) register(registry prometheus.Registerer) (unregister func(), e
 		switch err := registry.Register(c); {
 		case err == nil:
 			ours = append(ours, c)
-		case !errors.As(err, new(prometheus.AlreadyRegisteredError)): // another hub of this process tells; that is so in tests only
+		case !errors.As(err, new(prometheus.AlreadyRegisteredError)): // if they are registered, it is a test with another hub in this process
 			return unregister, fmt.Errorf("registering metrics: %w", err)
 		}
 	}

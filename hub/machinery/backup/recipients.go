@@ -12,21 +12,21 @@ import (
 	"filippo.io/age"
 )
 
-// Recipients says for whom backups are sealed: whoever has the secret key of one of the recipients can read them, and nobody else, the hub
-// included. The zero value seals nothing.
+// Recipients are the public keys for which backups are sealed: only the holders of their secret keys can read them, not
+// even the hub. The zero value does not seal.
 type Recipients struct {
 	recipients []age.Recipient
-	// hybrid says that the keys also withstand quantum computers; age does not mix them with others.
+	// hybrid says that the keys are post-quantum keys; age does not allow mixing them with others.
 	hybrid bool
 }
 
-// ParseRecipients reads public keys, as `hub backup keygen` and age-keygen print them.
+// ParseRecipients parses public keys, as `hub backup keygen` and age-keygen print them.
 func ParseRecipients(keys []string) (Recipients, error) {
 	var s Recipients
 	for _, key := range keys {
 		switch {
 		case strings.HasPrefix(key, "AGE-SECRET-KEY-"):
-			// Neither repeated nor taken: it would be in the list of processes.
+			// Refused, and not repeated in the error: it would be visible in the process list and in logs.
 			return s, errors.New("this is a secret key: name the public one, age1…, which stands in the file of the key, and keep the secret one away from the hub")
 		case strings.HasPrefix(key, "age1pq1"):
 			s.hybrid = true
@@ -52,11 +52,11 @@ func ParseRecipients(keys []string) (Recipients, error) {
 // Keys are secret keys, any of which may open a backup.
 type Keys []age.Identity
 
-// IsSealed says whether there is anybody for whom to seal.
+// IsSealed says whether there are any recipients.
 func (s Recipients) IsSealed() bool { return len(s.recipients) > 0 }
 
-// verificationKey returns a key that is in no file and ends with this process, and a Seal for it as well: what is sealed can be opened once more, by
-// whoever has just sealed it, to see that it can be restored.
+// verificationKey returns a key that exists only in this process, and the Recipients with it added: what is sealed for
+// them can be opened once more to verify it.
 func (s Recipients) verificationKey() (Recipients, age.Identity, error) {
 	if s.hybrid {
 		key, err := age.GenerateHybridIdentity()
@@ -76,7 +76,7 @@ func (s Recipients) with(recipient age.Recipient) Recipients {
 	return Recipients{recipients: append([]age.Recipient{recipient}, s.recipients...), hybrid: s.hybrid}
 }
 
-// write returns what seals, all of it once it is closed.
+// write returns a writer that seals; the result is complete once it is closed.
 func (s Recipients) write(out io.Writer) (io.WriteCloser, error) {
 	if !s.IsSealed() {
 		return nopCloser{out}, nil
@@ -93,20 +93,20 @@ type nopCloser struct{ io.Writer }
 // Close implements io.Closer.
 func (nopCloser) Close() error { return nil }
 
-// intro is how each file begins that is sealed.
+// intro starts every sealed file.
 const intro = "age-encryption.org/"
 
 var (
-	// ErrSealed says that a backup is sealed, and there is no key.
+	// ErrSealed says that a backup is sealed, and no key was given.
 	ErrSealed = errors.New("the backup is sealed")
-	// ErrWrongKey says that a backup is sealed for others.
+	// ErrWrongKey says that a backup is sealed for other keys.
 	ErrWrongKey = errors.New("the backup is sealed for other keys")
-	// ErrDamaged says that a sealed backup is not as it was sealed.
+	// ErrDamaged says that a sealed backup was changed or truncated.
 	ErrDamaged = errors.New("the backup was cut short or changed since it was sealed")
 )
 
-// Open returns what is in a backup, sealed or not. What comes from it is as it was sealed; if it ends without an error, it is
-// all that was.
+// Open returns a reader of the content of a backup, sealed or not. Everything that it returns is authentic; if it ends
+// without an error, it is complete.
 func Open(in io.Reader, keys Keys) (io.Reader, error) {
 	buffered := bufio.NewReader(in)
 	head, err := buffered.Peek(len(intro))
@@ -129,10 +129,10 @@ func Open(in io.Reader, keys Keys) (io.Reader, error) {
 	return &unsealed{in: opened}, nil
 }
 
-// unsealed says of what cannot be read why.
+// unsealed records why opening failed.
 type unsealed struct {
 	in io.Reader
-	// err is why it ended, if not at its end.
+	// err is the error at which it ended before its end.
 	err error
 }
 
@@ -146,17 +146,17 @@ func (u *unsealed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadKeys returns the secret keys of a file of a name.
+// ReadKeys reads the secret keys in a file with this name.
 func ReadKeys(file io.Reader, name string) (Keys, error) {
 	keys, err := age.ParseIdentities(file)
 	if err != nil {
-		// What age says of it may repeat a line of the file.
+		// The error of age may repeat a line of the file.
 		return nil, fmt.Errorf("%s holds no secret key of `hub backup keygen` or age-keygen (AGE-SECRET-KEY-1…); one that is protected by a passphrase is opened with `age -d` first", name)
 	}
 	return keys, nil
 }
 
-// NewKey returns a secret key as a file for whoever is to restore backups, and the public key for the hub.
+// NewKey returns a secret key as a file, for whoever restores backups, and the public key for the hub.
 func NewKey(now time.Time) (file []byte, public string, err error) {
 	key, err := age.GenerateX25519Identity()
 	if err != nil {

@@ -16,48 +16,48 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// RecordName is the name of the ConfigMap in kube-system that says how scheduled backups fare.
+// RecordName is the name of the ConfigMap in kube-system with the status of scheduled backups.
 const RecordName = "fairlead-hub-backups"
 
-// recordKey is where in that ConfigMap it is.
+// recordKey is the key in that ConfigMap.
 const recordKey = "record"
 
-// Record says how scheduled backups fare. Hubs on several machines take turns; the one that works has written it.
+// Record is the status of scheduled backups. With hubs on several machines, the leader writes it.
 type Record struct {
-	// Host and Directory are where the next one goes.
+	// Host and Directory are where the next backup will be stored.
 	Host      string `json:"host"`
 	Directory string `json:"directory"`
-	// Every is how much time there is to be between two.
+	// Every is the interval of backups.
 	Every metav1.Duration `json:"every"`
-	// Last is the newest; nil if there is none yet.
+	// Last is the newest backup; nil if there is none yet.
 	Last *ScheduledBackup `json:"last,omitempty"`
-	// FailingSince is since when they fail, and Failure why; they do not if it is zero.
+	// FailingSince is since when backups fail, and Failure why; zero if they do not fail.
 	FailingSince metav1.Time `json:"failingSince,omitzero"`
 	Failure      string      `json:"failure,omitempty"`
 }
 
 // ScheduledBackup is a backup that was made on a schedule.
 type ScheduledBackup struct {
-	// File is where it is, on Host.
+	// File is its path on Host.
 	File string `json:"file"`
 	Host string `json:"host"`
 	// At is when it was made.
 	At metav1.Time `json:"at"`
-	// Sealed says that it is sealed.
+	// Sealed says whether it is sealed.
 	Sealed bool `json:"sealed"`
 	// Verified is the result of verifying the backup.
 	Verified Verified `json:"verified"`
 }
 
-// overdueAfter is after how many times Every the newest backup is too old. The alert rule counts the same.
+// overdueAfter is the age, in multiples of Every, at which the newest backup is overdue. The alert rule uses the same.
 const overdueAfter = 2
 
-// IsOverdue says whether the newest backup, if there is one, is too old.
+// IsOverdue says whether there is a newest backup, and it is overdue.
 func (r Record) IsOverdue(now time.Time) bool {
 	return r.Last != nil && now.Sub(r.Last.At.Time) > overdueAfter*r.Every.Duration
 }
 
-// ReadRecord returns how scheduled backups fare; nil if the hub has never been told to make any.
+// ReadRecord reads the status of scheduled backups; nil if the hub was never configured to make any.
 func ReadRecord(ctx context.Context, hubReader client.Reader) (*Record, error) {
 	object := newRecordObject()
 	err := hubReader.Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -80,7 +80,7 @@ func newRecordObject() *corev1.ConfigMap {
 	}}
 }
 
-// write writes the record, if it has changed.
+// write writes the record if it has changed.
 func (r Record) write(ctx context.Context, hubClient client.Client) error {
 	data, err := json.Marshal(r)
 	if err != nil {

@@ -10,18 +10,20 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// discoveryFailed is the reason of kube-apiserver for what it does not reach.
+// discoveryFailed is kube-apiserver's reason for an APIService that it cannot reach.
 const discoveryFailed = "FailedDiscoveryCheck"
 
-// keepLinesAvailable has an API server that does not reach the hub of its machine, as while that one starts, leave the API of lines as the other
-// machines have found it. APIs that share an etcd share the condition, by which each of them refuses requests: they would contradict one
-// another as fast as they can write, and half of the requests to hubs that work would be refused.
+// keepLinesAvailable keeps an API server that cannot reach the hub of its own machine, for instance while that starts,
+// from changing the condition of the API of lines that others have set. API servers that share an etcd share this
+// condition, and refuse requests by it: they would overwrite each other as fast as they can, and half of the requests
+// to working hubs would be refused.
 func keepLinesAvailable(config *app.Config) {
 	front := config.Aggregator.GenericConfig
 	front.AdmissionControl = admission.NewChainHandler(front.AdmissionControl, availabilityGuard{admission.NewHandler(admission.Update)})
 }
 
-// availabilityGuard refuses what an API server would say of lines that it had found, when it finds them no more. It tries again, more and more rarely.
+// availabilityGuard refuses that an API server marks the API of lines as unavailable when it was available. The API
+// server retries with a backoff.
 type availabilityGuard struct{ *admission.Handler }
 
 // Validate implements admission.ValidationInterface.
@@ -46,7 +48,7 @@ func (availabilityGuard) Validate(_ context.Context, a admission.Attributes, _ a
 	return admission.NewForbidden(a, errors.New("the hub of another machine may well be there: "+now.Message))
 }
 
-// available returns the condition by which requests are let through, or nil.
+// available returns the condition Available, or nil.
 func available(s *apiregistration.APIService) *apiregistration.APIServiceCondition {
 	for i := range s.Status.Conditions {
 		if s.Status.Conditions[i].Type == apiregistration.Available {

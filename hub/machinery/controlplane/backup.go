@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/backup"
 )
 
-// stdio is the name of a file that stands for standard input or output.
+// stdio stands for standard input or output.
 const stdio = "-"
 
 func newBackup() *cobra.Command {
@@ -66,7 +66,7 @@ func newVerify() *cobra.Command {
 		Short: "Restore a backup to a directory that is removed again, and say what is in it; with - from standard input",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			klog.SetLogger(logr.Discard()) // what cannot be decrypted is in the error
+			klog.SetLogger(logr.Discard()) // decryption failures are in the error
 			return withInput(names[0], cmd.InOrStdin(), func(in io.Reader) error {
 				verified, err := backup.Verify(cmd.Context(), in, scratch, time.Now())
 				if err != nil {
@@ -95,7 +95,7 @@ func withInput(name string, stdin io.Reader, do func(io.Reader) error) error {
 
 func needsDataDir(cmd *cobra.Command, dataDir *string) {
 	cmd.Flags().StringVar(dataDir, "data-dir", "", "directory of the database and the keys")
-	_ = cmd.MarkFlagRequired("data-dir") // fails for a flag that there is not
+	_ = cmd.MarkFlagRequired("data-dir") // fails only for unknown flags
 }
 
 func restore(ctx context.Context, in io.Reader, dataDir string, diagnosis io.Writer) error {
@@ -107,8 +107,7 @@ func restore(ctx context.Context, in io.Reader, dataDir string, diagnosis io.Wri
 	return err
 }
 
-// newFile has a file written that is readable by its owner only and that is there when it is whole, or not at all. One
-// that is there already stays.
+// newFile creates a file with mode 0600 that appears completely or not at all. It does not overwrite an existing file.
 func newFile(name string, write func(io.Writer) error) error {
 	path, err := filepath.Abs(name)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/supervise"
 )
 
-// flags are the values that need parsing or that mean something for one profile only.
+// flags are the values that must be parsed, or that apply to one profile only.
 type flags struct {
 	profile, cpu, memory, pods string
 	cfg                        supervise.Config
@@ -74,7 +74,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.DurationVar(&c.UpkeepInterval, "upkeep-interval", 0, "how often to look whether the database has room, and certificates end; for tests")
 	fs.DurationVar(&c.CertificateValidity, "certificate-validity", 0, "how long certificates are good; for tests")
 	for _, name := range []string{"upkeep-interval", "certificate-validity"} {
-		_ = fs.MarkHidden(name) // fails for a flag that there is not
+		_ = fs.MarkHidden(name) // fails only for unknown flags
 	}
 	fs.Int64Var(&c.HeapRoom, "heap-room", 0, "how many bytes the heap of kube-apiserver may fill before it searches garbage as often as by default")
 	fs.BoolVar(&c.WaitForHub, "wait-for-hub", false, "listen for others than the hub and the components of a hub when it is ready, which it says by the file run/hub.open of the data directory")
@@ -101,12 +101,12 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&c.Nodes.Zones, "zones", nil, "zone labels, dealt out to the nodes in turn")
 }
 
-// clusterOnly names the flags that say nothing about a hub.
+// clusterOnly returns the flags that do not apply to a hub.
 func clusterOnly() []string {
 	return []string{"nodes", "node-cpu", "node-memory", "node-pods", "region", "zones"}
 }
 
-// hubOnly names the flags that say nothing about a cluster.
+// hubOnly returns the flags that do not apply to a cluster.
 func hubOnly() []string {
 	return append([]string{
 		"wait-for-hub", "etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "encryption-provider-config", "audit-policy-file", "audit-log-path", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize",
@@ -114,7 +114,7 @@ func hubOnly() []string {
 	}, authenticationFlags()...)
 }
 
-// authenticationFlags are the flags of kube-apiserver by which it knows people; it checks their values itself.
+// authenticationFlags returns kube-apiserver's flags for authentication, which it validates itself.
 func authenticationFlags() []string {
 	return []string{
 		"authentication-config", "oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix",
@@ -145,7 +145,7 @@ func (f *flags) config(fs *pflag.FlagSet) (supervise.Config, error) {
 	for _, name := range authenticationFlags() {
 		for _, value := range *f.authentication[name] {
 			if path, err := filepath.Abs(value); err == nil && (name == "authentication-config" || name == "oidc-ca-file") {
-				value = path // the components run elsewhere
+				value = path // the components have another working directory
 			}
 			cfg.Authentication = append(cfg.Authentication, "--"+name+"="+value)
 		}

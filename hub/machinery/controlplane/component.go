@@ -31,8 +31,8 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/kwok"
 )
 
-// component returns the program with that name, which takes its arguments from os.Args and returns its exit status, or
-// nil when there is none.
+// component returns the main function of the component with a name, which reads os.Args and returns the exit status;
+// nil if there is none.
 func component(name string) func() int {
 	switch name {
 	case "etcd":
@@ -73,7 +73,7 @@ func nodes() int {
 	return 0
 }
 
-// kubelets answers what users ask of pods.
+// kubelets runs the kubelet API.
 func kubelets() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -106,13 +106,13 @@ func runKubelets(ctx context.Context, line []string) error {
 }
 
 func kubectl() int {
-	// The command logs while it is being put together, before it has parsed its flags.
+	// The command logs while it is constructed, before it has parsed its flags.
 	if _, err := logs.GlogSetter(kubectlcmd.GetLogVerbosity(os.Args)); err != nil {
 		fmt.Fprintf(os.Stderr, "kubectl: %v\n", err)
 		return 1
 	}
 	if err := cli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()); err != nil {
-		kubectlutil.CheckErr(err) // prints what kubectl prints, and exits
+		kubectlutil.CheckErr(err) // prints errors like kubectl, and exits
 	}
 	return 0
 }

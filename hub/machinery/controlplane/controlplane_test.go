@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// asProgram makes the test executable be the program under test, in the supervisor and in its components.
+	// asProgram makes the test executable act as the program under test, both as supervisor and as its components.
 	asProgram   = "CONTROLPLANE_TEST_AS_PROGRAM"
 	poll        = 20 * time.Millisecond
 	waitTimeout = 2 * time.Minute
@@ -88,7 +88,7 @@ func start(t *testing.T, arguments ...string) *program {
 	return p
 }
 
-// wait waits for the end of the program and returns its exit status.
+// wait waits until the program exits and returns its exit status.
 func (p *program) wait(t *testing.T) int {
 	t.Helper()
 	select {
@@ -113,7 +113,7 @@ func eventually(t *testing.T, what string, met func(context.Context) (bool, erro
 	}
 }
 
-// ready waits until the API that the kubeconfig points to is ready.
+// ready waits until the API of the kubeconfig is ready.
 func (p *program) ready(t *testing.T, kubeconfig string) (*kubernetes.Clientset, *rest.Config) {
 	t.Helper()
 	var api *kubernetes.Clientset
@@ -137,7 +137,7 @@ func (p *program) ready(t *testing.T, kubeconfig string) (*kubernetes.Clientset,
 	return api, config
 }
 
-// processes are those with the directory on their command line.
+// processes returns the processes with the directory on their command line.
 func processes(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -156,7 +156,7 @@ func processes(t *testing.T, dir string) []string {
 
 func TestHub(t *testing.T) {
 	t.Parallel()
-	// Longer than the address of a unix socket may be.
+	// Longer than the path of a unix socket may be.
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	kubeconfig := filepath.Join(t.TempDir(), "hub.kubeconfig")
 	arguments := []string{"--profile=hub", "--data-dir=" + dir, "--kubeconfig=" + kubeconfig, "--unsafe-no-fsync"}
@@ -234,7 +234,7 @@ func TestHub(t *testing.T) {
 		t.Errorf("the kubeconfig from before the restart: %v", err)
 	}
 
-	// A watch that nobody ends must not hold up the shutdown.
+	// A watch that its client keeps open must not hold up the shutdown.
 	watch, err := api.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestCluster(t *testing.T) {
 		return err == nil && j.Status.Succeeded == 1, err
 	})
 
-	// The pods of the deployment carry the label too, so the set needs one of its own.
+	// The pods of the Deployment carry the label too, so the StatefulSet needs its own.
 	set := statefulSet("db", replicas)
 	if _, err := api.AppsV1().StatefulSets("default").Create(ctx, set, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

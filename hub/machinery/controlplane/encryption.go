@@ -59,7 +59,7 @@ func newEncryptionRotate() *cobra.Command {
 	return cmd
 }
 
-// describe prints what encrypts the database of dir, and what is to be done.
+// describe prints how the database of a data directory is encrypted, and what to do.
 func describe(cmd *cobra.Command, dir *datadir.Dir) error {
 	words, err := encryption.Describe(dir.Encryption())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// kill ends a control plane as a loss of power would, and waits until all that it started has gone.
+// kill ends a control plane as a power failure would, and waits until all its processes are gone.
 func (p *program) kill(t *testing.T, dir string) {
 	t.Helper()
 	_ = p.cmd.Process.Kill()
@@ -22,14 +22,14 @@ func (p *program) kill(t *testing.T, dir string) {
 	})
 }
 
-// TestAHubThatLostAPartDoesNotBeginAnew takes away what the data directory of a hub has, by turns.
+// TestAHubThatLostAPartDoesNotBeginAnew removes each part of a hub's data directory in turn.
 func TestAHubThatLostAPartDoesNotBeginAnew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	kubeconfig, away := filepath.Join(dir, "admin.kubeconfig"), filepath.Join(t.TempDir(), "away")
 	arguments := []string{"--profile=hub", "--data-dir=" + dir, "--unsafe-no-fsync"}
 
-	// A first start that is killed is finished by the next.
+	// A first start that is killed is completed by the next one.
 	for _, made := range []string{"encryption/keys.json", "pki/ca.key", "pki/front-proxy-ca.crt", "etcd/member", "encryption/sealed.json"} {
 		p := start(t, arguments...)
 		eventually(t, made+" to be made", func(context.Context) (bool, error) {

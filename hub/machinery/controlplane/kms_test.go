@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/backup"
 )
 
-// plugin is a KMS that reverses what it is given.
+// plugin is a KMS that reverses its input.
 type plugin struct{}
 
 func (plugin) Status(context.Context) (*service.StatusResponse, error) {
@@ -39,10 +39,10 @@ func reversed(data []byte) []byte {
 	return data
 }
 
-// startPlugin serves a KMS at a socket, and returns what stops that.
+// startPlugin serves a KMS on a socket, and returns a function that stops it.
 func startPlugin(t *testing.T, socket string) (stop func()) {
 	t.Helper()
-	_ = os.Remove(socket) // of one that was stopped
+	_ = os.Remove(socket) // left by one that was stopped
 	s := service.NewGRPCService(socket, time.Second, plugin{})
 	go func() { _ = s.ListenAndServe() }()
 	t.Cleanup(s.Close)
@@ -53,10 +53,10 @@ func startPlugin(t *testing.T, socket string) (stop func()) {
 	return s.Close
 }
 
-// TestAKMS has a KMS of the operator's encrypt Secrets, stop while the hub runs, and be away while it starts.
+// TestAKMS has an operator's KMS encrypt Secrets, stop while the hub runs, and be away while it starts.
 func TestAKMS(t *testing.T) {
 	t.Parallel()
-	scratch, err := os.MkdirTemp("/tmp", "fairlead-kms-") // the address of a socket is short
+	scratch, err := os.MkdirTemp("/tmp", "fairlead-kms-") // the path of a unix socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestAKMS(t *testing.T) {
 		t.Errorf("found in a backup: %+v, want Secrets that the KMS encrypted, and ConfigMaps that the hub did", found)
 	}
 
-	// Gone while the hub runs: what worked goes on working, and the API tells that it is not well.
+	// The KMS stops while the hub runs: what worked keeps working, and the API reports that it is unhealthy.
 	stop()
 	eventually(t, "the API to tell of the KMS", func(ctx context.Context) (bool, error) {
 		said, err := api.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Raw()
@@ -98,7 +98,7 @@ func TestAKMS(t *testing.T) {
 		t.Errorf("found in a backup without the KMS: %+v", found)
 	}
 
-	// Away while it starts: it waits, says for what, and goes on by itself.
+	// It is away while the hub starts: the hub waits, says for what, and continues by itself.
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestAKMS(t *testing.T) {
 	}
 }
 
-// verified makes a backup and returns what is found in it.
+// verified makes a backup and returns what its verification finds.
 func verified(t *testing.T, dir string) backup.Verified {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hub.backup")

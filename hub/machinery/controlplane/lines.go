@@ -11,21 +11,23 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// The hub writes into a file of the directory in which the components run where it listens for what is for members. Its
-// Service means the hub of this machine: APIs that share an etcd share the Service, and each has a hub of its own.
+// The hub writes the address where it serves requests for members into a file in the components' working directory. Its
+// Service stands for the hub of the same machine: API servers that share an etcd share the Service, and each has its
+// own hub.
 const (
 	linesFile      = "connect.address"
 	linesNamespace = "kube-system"
 	linesService   = "fairlead-connect"
 )
 
-// linesResolver finds the hub of this machine.
+// linesResolver resolves the Service to the hub of this machine.
 type linesResolver struct {
 	aggregator.ServiceResolver
 	file string
 }
 
-// ResolveEndpoint implements aggregator.ServiceResolver. A hub that has not written where it listens is found as other services.
+// ResolveEndpoint implements aggregator.ServiceResolver. If the hub has not written its address, the Service is
+// resolved like any other.
 func (r linesResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	if namespace != linesNamespace || name != linesService {
 		return r.ServiceResolver.ResolveEndpoint(namespace, name, port)
@@ -44,7 +46,7 @@ func (r linesResolver) ResolveEndpoint(namespace, name string, port int32) (*url
 	return &url.URL{Scheme: "https", Host: address}, nil
 }
 
-// findHub has what is for members sent to the hub of this machine.
+// findHub routes requests for members to the hub of this machine.
 func findHub(config *app.Config) {
 	extra := &config.Aggregator.ExtraConfig
 	extra.ServiceResolver = linesResolver{ServiceResolver: extra.ServiceResolver, file: linesFile}

@@ -19,21 +19,22 @@ import (
 )
 
 const (
-	// openPoll is how often it is looked whether the hub is ready.
+	// openPoll is how often to check whether the hub is ready.
 	openPoll = 100 * time.Millisecond
-	// openAnyway is after how long everybody is let in though the hub is not ready: an operator may have to mend what it waits for.
+	// openAnyway is when everybody is admitted even if the hub is not ready: an operator may have to fix what it waits
+	// for.
 	openAnyway = 5 * time.Minute
 )
 
-// privateAddress says that what runs beside the API server has an address of its own.
+// privateAddress is the address of the API server for programs on the same machine, if it has one.
 type privateAddress struct {
-	// socket is the number of the open file that listens at that address; 0 if there is none.
+	// socket is the descriptor of the listening socket; 0 if there is none.
 	socket uint
-	// open is the file whose presence says that everybody may come.
+	// open is a file whose existence means that everybody is admitted.
 	open string
 }
 
-// listen has the options listen at both addresses; nil if there is only one.
+// listen makes the options listen at both addresses; it returns nil if there is only one.
 func (p privateAddress) listen(ctx context.Context, o *options.ServerRunOptions) (*listener.Listener, error) {
 	if p.socket == 0 {
 		return nil, nil
@@ -48,7 +49,7 @@ func (p privateAddress) listen(ctx context.Context, o *options.ServerRunOptions)
 	if !isAddress {
 		return nil, fmt.Errorf("--bind-address %s is not an IP address", o.SecureServing.BindAddress)
 	}
-	public, err := listener.Reserve(netip.AddrPortFrom(bind.Unmap(), uint16(o.SecureServing.BindPort))) //nolint:gosec // It is a port.
+	public, err := listener.Reserve(netip.AddrPortFrom(bind.Unmap(), uint16(o.SecureServing.BindPort))) //nolint:gosec // A port fits.
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (p privateAddress) listen(ctx context.Context, o *options.ServerRunOptions)
 	return l, nil
 }
 
-// opened returns what is closed when everybody may come.
+// opened returns a channel that is closed when everybody is admitted.
 func (p privateAddress) opened(ctx context.Context) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
@@ -76,7 +77,7 @@ func (p privateAddress) opened(ctx context.Context) <-chan struct{} {
 	return out
 }
 
-// announce has the servers tell others the public address.
+// announce makes the servers announce the public address.
 func announce(config *app.Config, l *listener.Listener) {
 	if l == nil {
 		return

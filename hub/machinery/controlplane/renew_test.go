@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestAHubThatIsLeftAloneHasGoodCertificates runs one for longer than its certificates are good.
+// TestAHubThatIsLeftAloneHasGoodCertificates runs a hub for longer than its certificates are valid.
 func TestAHubThatIsLeftAloneHasGoodCertificates(t *testing.T) {
 	t.Parallel()
 	const validity = 30 * time.Second
@@ -26,7 +26,7 @@ func TestAHubThatIsLeftAloneHasGoodCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The file of the hub is the one that it read at its start.
+	// The hub has read this file at its start.
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "kubeconfigs", "hub.kubeconfig"))
 	if err != nil {
 		t.Fatal(err)

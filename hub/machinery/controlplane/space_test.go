@@ -14,13 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestADatabaseThatIsFullTakesWritesAgain has somebody change one object until etcd refuses to write, which etcd would do for ever.
+// TestADatabaseThatIsFullTakesWritesAgain updates one object until etcd refuses writes, which etcd alone would do
+// forever.
 func TestADatabaseThatIsFullTakesWritesAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	kubeconfig := filepath.Join(dir, "admin.kubeconfig")
 	arguments := []string{"--profile=hub", "--data-dir=" + dir, "--unsafe-no-fsync", "--database-quota=25165824"}
-	const most = 100 // a megabyte each
+	const most = 100 // of a megabyte each
 
 	p := start(t, append(arguments, "--upkeep-interval=1h")...)
 	api, _ := p.ready(t, kubeconfig)
@@ -39,13 +40,13 @@ func TestADatabaseThatIsFullTakesWritesAgain(t *testing.T) {
 	}
 	p.wait(t)
 
-	// A start makes room before anything is written.
+	// At its start a hub makes room before anything is written.
 	p = start(t, append(arguments, "--upkeep-interval=1s")...)
 	api, _ = p.ready(t, kubeconfig)
 	if said := p.stderr.String(); !strings.Contains(said, "the database takes writes again") {
 		t.Errorf("it said %s", said)
 	}
-	// So does a hub that runs, however often.
+	// A running hub makes room too, any number of times.
 	for range most {
 		eventually(t, "the object to be changed", func(ctx context.Context) (bool, error) {
 			err := overwrite(ctx, api)
@@ -54,7 +55,7 @@ func TestADatabaseThatIsFullTakesWritesAgain(t *testing.T) {
 	}
 }
 
-// overwrite fills a ConfigMap with a megabyte of something new.
+// overwrite fills a ConfigMap with a megabyte of new data.
 func overwrite(ctx context.Context, api kubernetes.Interface) error {
 	data := make([]byte, 1<<19)
 	_, _ = rand.Read(data) // never fails

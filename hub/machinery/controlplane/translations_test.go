@@ -6,8 +6,8 @@ import (
 	"k8s.io/kubectl/pkg/util/i18n"
 )
 
-// TestOnlyKubectlLoadsTranslations is this executable's, which is not kubectl: without any translation there are no plurals either, and
-// every text is its singular.
+// TestOnlyKubectlLoadsTranslations checks this executable, which is not kubectl: without translations there are no
+// plurals either, and every text is its singular.
 func TestOnlyKubectlLoadsTranslations(t *testing.T) {
 	const text = "a text that kubectl does not have"
 	if got := i18n.T(text, 2); got != text+"%!(EXTRA int=2)" {

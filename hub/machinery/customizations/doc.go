@@ -1,11 +1,10 @@
-// Package customizations says on customizations what becomes of their scripts: whether
-// they compile, whether another customization answers in their place, and whether they
-// fail when they are asked.
+// Package customizations reports on customizations whether their scripts compile, whether another customization takes
+// precedence, and whether they fail at run time.
 //
 //	Reads:     ResourceInterpreterCustomizations; failures of the hub's interpreter.
 //	Writes:    their conditions Compiled and Failing.
 //	Owns:      nothing.
-//	Invariant: what is said is about the generation that the condition names. It does not
-//	           decide what is used: the interpreter does, by the same rules.
-//	Next:      whoever wrote the customization.
+//	Invariant: a condition is about the generation that it names. It does not decide which scripts are used:
+//	           the interpreter does, by the same rules.
+//	Next:      the author of the customization.
 package customizations

@@ -7,19 +7,18 @@ import (
 	"fairlead.dev/common/interpreter/lua"
 )
 
-// Failures are the first failures of customizations, each until its customization
-// changes or another has its name: what fails once fails for every object, and again. It is safe for use by many
-// goroutines.
+// Failures has the first failure of each customization, until it changes or is replaced: a failing script fails for
+// every object, repeatedly. It is safe for concurrent use.
 type Failures struct {
 	mu    sync.Mutex
 	first map[string]lua.Failure
 	wake  func(customization string)
 }
 
-// NewFailures returns that there are none.
+// NewFailures returns an empty Failures.
 func NewFailures() *Failures { return &Failures{first: map[string]lua.Failure{}} }
 
-// Record takes a failure. It does not wait.
+// Record records a failure. It does not block.
 func (f *Failures) Record(failure lua.Failure) {
 	f.mu.Lock()
 	known, ok := f.first[failure.Customization]
@@ -34,14 +33,14 @@ func (f *Failures) Record(failure lua.Failure) {
 	}
 }
 
-// onFirst has wake called when a customization fails for the first time.
+// onFirst sets a function that is called when a customization fails for the first time.
 func (f *Failures) onFirst(wake func(customization string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wake = wake
 }
 
-// of returns the failure of a customization as it is now.
+// of returns the failure of the current generation of a customization.
 func (f *Failures) of(one *configv1alpha1.ResourceInterpreterCustomization) (lua.Failure, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +48,7 @@ func (f *Failures) of(one *configv1alpha1.ResourceInterpreterCustomization) (lua
 	return failure, ok && failure.UID == one.UID && failure.Generation == one.Generation
 }
 
-// forget drops what is known of a customization that is gone.
+// forget drops the failure of a deleted customization.
 func (f *Failures) forget(customization string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

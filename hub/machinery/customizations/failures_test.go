@@ -31,7 +31,7 @@ func TestFailuresAreThoseOfOneCustomization(t *testing.T) {
 	g.Expect(of("one", 5)).To(MatchError(older))
 	g.Expect(of("two", 5)).To(Succeed(), "another of the same generation did not fail")
 
-	// It is deleted and made anew before anybody looks.
+	// The customization is deleted and recreated before it is reconciled.
 	f.Record(lua.Failure{Customization: "silos", UID: "two", Generation: 1, Err: newer})
 	f.Record(lua.Failure{Customization: "silos", UID: "two", Generation: 1, Err: again})
 	g.Expect(of("two", 1)).To(MatchError(newer), "the first is told")

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// compiled returns the condition of a customization whose scripts have these problems.
+// compiled returns the condition Compiled for a customization with these problems.
 func compiled(generation int64, problems []lua.Problem) metav1.Condition {
 	out := metav1.Condition{
 		Type: configv1alpha1.CustomizationCompiled, Status: metav1.ConditionTrue, Reason: configv1alpha1.CompiledSucceeded,
@@ -41,7 +41,7 @@ func compiled(generation int64, problems []lua.Problem) metav1.Condition {
 	return out
 }
 
-// failing returns the condition of a customization one of whose scripts failed.
+// failing returns the condition Failing for a customization of which a script failed.
 func failing(f lua.Failure) metav1.Condition {
 	return metav1.Condition{
 		Type: configv1alpha1.CustomizationFailing, Status: metav1.ConditionTrue, Reason: configv1alpha1.FailingScript,

@@ -81,7 +81,7 @@ func (s *SignIn) setAttempt(w http.ResponseWriter, name, value string) {
 	if value == "" {
 		age = -1
 	}
-	http.SetCookie(w, &http.Cookie{ //nolint:gosec // It is Secure wherever there is an issuer.
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // It is Secure wherever an issuer is configured.
 		Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode,
 	})
 }

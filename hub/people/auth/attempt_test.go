@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// browser keeps cookies from one request to the next.
+// browser keeps cookies between requests.
 type browser struct{ cookies map[string]*http.Cookie }
 
 func (b *browser) call(what func(w http.ResponseWriter, r *http.Request)) {
@@ -54,7 +54,7 @@ func TestAttemptsAreKeptByTheBrowser(t *testing.T) {
 		_, ok := take(state)
 		g.Expect(ok).To(BeFalse(), state)
 	}
-	begin("first-one", "/clusters?q=<a>&b") // a guess with the same beginning used it up
+	begin("first-one", "/clusters?q=<a>&b") // a guess that begins with the same characters has used the attempt up
 	a, ok := take("first-one")
 	g.Expect(ok).To(BeTrue())
 	g.Expect(a.To).To(Equal("/clusters?q=<a>&b"))

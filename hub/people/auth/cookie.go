@@ -16,7 +16,7 @@ func (s *SignIn) setCookie(w http.ResponseWriter, secret string) {
 	if secret == "" {
 		age = -1
 	}
-	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Without TLS only the loopback address is listened on, where some browsers take no secure cookie.
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Without TLS it listens on the loopback address only, where some browsers accept no Secure cookie.
 		Name: CookieName(s.Secure), Value: secret, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteStrictMode,
 	})

@@ -1,12 +1,11 @@
-// Package auth says who somebody is who shows the dashboard a credential, keeps their session,
-// and says what they may see.
+// Package auth authenticates the users of the dashboard, keeps their sessions, and decides what they may see.
 //
-//	Reads:     who a credential is, and what its owner may do, from the hub's API.
+//	Reads:     whose a credential is, and what its owner may do, from the hub's API.
 //	Writes:    nothing.
-//	Owns:      sessions, links to sign in and counts of tries, all in memory only.
-//	           Of people of the issuer, their tokens; what an attempt to sign in there needs is kept by the browser.
-//	Invariant: whatever is done for somebody is done with their own rights. The hub's own are
-//	           used for nothing but to impersonate the owner of a certificate that TLS has
-//	           verified, or, on this machine only, as those of the one who started it.
-//	Next:      hub/people/dashboard shows pages to those who have signed in.
+//	Owns:      sessions, sign-in links and counts of attempts, all in memory only. For people who sign in at
+//	           the issuer also their tokens; the state of such an attempt is kept in the browser.
+//	Invariant: everything is done with the user's own rights. The hub's rights only serve to impersonate the
+//	           owner of a certificate that TLS has verified, or, on this machine only, as those of the
+//	           person who started the program.
+//	Next:      hub/people/dashboard shows pages to users who have signed in.
 package auth

@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// MayFollow asks whether the user of a configuration may list and watch a kind, in a namespace or, if that is empty, in all. A cache of a
-// kind that the user may not watch would wait for ever.
+// MayFollow returns a function that says whether the user of a configuration may list and watch a kind, in a namespace
+// or, if that is empty, in all. A cache of a kind that the user may not watch would never sync.
 func MayFollow(cfg *rest.Config, mapper meta.RESTMapper, namespace string) (func(context.Context, client.Object) (bool, error), error) {
 	scheme, err := newScheme()
 	if err != nil {

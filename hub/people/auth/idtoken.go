@@ -162,7 +162,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	token, err := b.token.current(r.Context())
 	if err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // nobody reads it
+			_ = r.Body.Close() // a RoundTripper must close the body
 		}
 		return nil, err
 	}

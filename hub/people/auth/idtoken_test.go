@@ -15,12 +15,12 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// fakeRenewer gives tokens "1", "2", … for refresh tokens of the same names, each once.
+// fakeRenewer returns the tokens "1", "2", … for the refresh tokens "0", "1", …, each once.
 type fakeRenewer struct {
 	clock *clocktesting.FakeClock
 	life  time.Duration
 	err   error
-	// waits is received from before an answer, if it is not nil.
+	// waits, if not nil, is received from before each answer.
 	waits chan struct{}
 
 	mu    sync.Mutex
@@ -67,10 +67,10 @@ func TestAnIDTokenIsRenewedBeforeItEnds(t *testing.T) {
 	f.clock.Step(3 * time.Hour)
 	expect("2")
 	token.reject("2")
-	expect("2") // it is new: the API would not accept the next either
+	expect("2") // it is new: the API would not accept the next one either
 	f.clock.Step(rejectAfter)
 	token.reject("1")
-	expect("2")       // it is another that the API did not accept
+	expect("2")       // the API rejected an older one
 	token.reject("2") // the API's clock is ahead
 	expect("3")
 	f.life = 8 * time.Second
@@ -93,7 +93,7 @@ func TestAnIDTokenIsRenewedOnceForMany(t *testing.T) {
 	got := make(chan string, many)
 	for range many {
 		go func() {
-			id, _ := token.current(context.Background()) // it outlives a test that fails
+			id, _ := token.current(context.Background()) // may outlive a test that fails
 			got <- id
 		}()
 	}

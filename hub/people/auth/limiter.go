@@ -13,7 +13,8 @@ import (
 	"fairlead.dev/common/connlimit"
 )
 
-// How often one address, and all together, may try to sign in. Each try costs the API server a request, and the limit makes guessing tokens hopeless.
+// Limits on sign-in attempts, for one address and for all together. Each attempt costs a request to the API server, and
+// the limit makes guessing tokens hopeless.
 const (
 	triesPerAddress = 10
 	triesEvery      = 6 * time.Second
@@ -54,7 +55,7 @@ func (l *limiter) allow(address string) bool {
 			l.forget(now)
 		}
 		if len(l.each) >= maxAddresses {
-			return false // so many at once are no people
+			return false // that many addresses at once are not people
 		}
 		one = rate.NewLimiter(rate.Every(l.every), l.tries)
 		l.each[address] = one

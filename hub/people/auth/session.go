@@ -105,7 +105,7 @@ func (s *Sessions) End(secret string) {
 	defer s.mu.Unlock()
 	key := sha256.Sum256([]byte(secret))
 	if one := s.by[key]; one != nil {
-		one.ends = time.Time{} // its streams see it
+		one.ends = time.Time{} // its streams notice it
 		delete(s.by, key)
 	}
 }
@@ -201,7 +201,7 @@ func (s *Sessions) TakeNote(one *Session, key string) string {
 // newSecret returns a random secret.
 func newSecret() string {
 	raw := make([]byte, secretBytes)
-	_, _ = rand.Read(raw) // it never fails: the program would have ended
+	_, _ = rand.Read(raw) // never fails: it would crash the program
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 

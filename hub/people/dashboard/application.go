@@ -13,19 +13,19 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// applicationFacts is the first part of the page of an application.
+// applicationFacts is the data of the first part of an application's page.
 type applicationFacts struct {
 	*applications.Application
 	Counts []stateCount
 }
 
-// applicationPlaces is where an application is.
+// applicationPlaces are the clusters of an application.
 type applicationPlaces struct {
 	Rows   []placeLink
 	Paging paging
 }
 
-// placeLink is a cluster that has an application, with where to see what was sent there.
+// placeLink is a cluster of an application, with a link to what was sent there.
 type placeLink struct {
 	applications.Place
 	To     string
@@ -60,7 +60,7 @@ func (s *Server) application(ctx context.Context, v *visit) (*page, error) {
 	return p, nil
 }
 
-// applicationHeading has the actions that this application and this person have.
+// applicationHeading returns the heading, with the actions that the person may take on the application.
 func (s *Server) applicationHeading(ctx context.Context, v *visit, a *applications.Application) (heading, error) {
 	h := heading{Title: a.Name, Kind: a.Kind, Trail: []link{{Text: "Applications", To: "/applications"}}}
 	if a.Namespace != "" {
@@ -82,7 +82,8 @@ func (s *Server) applicationHeading(ctx context.Context, v *visit, a *applicatio
 	return h, nil
 }
 
-// applicationPlacesOf returns the clusters of an application, the worst first, and which of them is chosen: the first if none is.
+// applicationPlacesOf returns the clusters of an application, the worst first, and the chosen one: the first by
+// default.
 func applicationPlacesOf(v *visit, a *applications.Application) (list applicationPlaces, chosen string) {
 	order := applications.States()
 	places := slices.Clone(a.Places)
@@ -99,7 +100,7 @@ func applicationPlacesOf(v *visit, a *applications.Application) (list applicatio
 	return list, chosen
 }
 
-// stateCounts says how many clusters of an application are in which state.
+// stateCounts counts the clusters of an application by state.
 func stateCounts(a *applications.Application) []stateCount {
 	counts := map[applications.State]int{}
 	for i := range a.Places {
@@ -121,7 +122,7 @@ func bindingKind(a *applications.Application) string {
 	return "ResourceBinding"
 }
 
-// readApplication returns the application of the path, if the person may read its binding.
+// readApplication returns the application in the path, if the person may read its binding.
 func (s *Server) readApplication(ctx context.Context, v *visit) (*applications.Application, error) {
 	key := index.Key{Namespace: namespaceOf(v), Name: v.request.PathValue("name")}
 	read := auth.Access{Verb: "get", Group: workv1alpha2.GroupVersion.Group, Resource: "resourcebindings", Namespace: key.Namespace, Name: key.Name}

@@ -37,7 +37,7 @@ func (s *Server) doRebalance(ctx context.Context, v *visit) (string, string, err
 	if err != nil {
 		return "", "", err
 	}
-	const keep = 3600 // seconds for which the request stays to be looked at
+	const keep = 3600 // seconds for which the WorkloadRebalancer is kept for inspection
 	ttl := int32(keep)
 	request := &appsv1alpha1.WorkloadRebalancer{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: a.Binding[:min(len(a.Binding), 40)] + "-"},

@@ -11,21 +11,21 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Size of the part of the matrix that is shown at once.
+// The size of the visible part of the matrix.
 const (
 	matrixRows    = 40
 	matrixColumns = 24
 )
 
-// matrix is applications by clusters.
+// matrix is the table of applications by clusters.
 type matrix struct {
 	Clusters []string
 	Rows     []matrixRow
-	// Paging is of the rows, Columns of the clusters.
+	// Paging is for the rows, and Columns for the clusters.
 	Paging, Columns paging
 	Filtered        bool
 	All             int
-	// Hidden says that there may be others, which the person may not list.
+	// Hidden says that there may be applications that the person may not list.
 	Hidden bool
 	Legend []applications.State
 	Sorted string
@@ -33,7 +33,7 @@ type matrix struct {
 	Nothing string
 }
 
-// matrixRow is an application with a cell for each cluster that is shown.
+// matrixRow is an application, with a cell for each visible cluster.
 type matrixRow struct {
 	App   *applications.Application
 	Cells []*applications.Place
@@ -83,7 +83,7 @@ func (s *Server) applications(ctx context.Context, v *visit) (*page, error) {
 	}, nil
 }
 
-// filterApplications returns those that the query asks for.
+// filterApplications returns the applications that match the query.
 func filterApplications(v *visit, all []*applications.Application) []*applications.Application {
 	words := strings.Fields(strings.ToLower(v.text("q")))
 	namespace, kind, state, cluster := v.text("namespace"), v.text("kind"), v.text("state"), v.text("cluster")
@@ -106,8 +106,7 @@ func filterApplications(v *visit, all []*applications.Application) []*applicatio
 	return out
 }
 
-// clustersOf returns the clusters that any of these applications is in; only the one that is
-// asked for, if one is.
+// clustersOf returns the clusters that any of the applications is in, or only the requested one.
 func clustersOf(apps []*applications.Application, only string) []string {
 	if only != "" {
 		return []string{only}

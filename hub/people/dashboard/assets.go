@@ -9,8 +9,8 @@ import (
 	"path"
 )
 
-// loadAssets reads the style, the script and the icon. Each has its hash in its address, so
-// that browsers may keep it for ever.
+// loadAssets reads the style sheet, the script and the icon. The URL of each contains its hash, so that browsers may
+// cache it forever.
 func loadAssets() (map[string]asset, error) {
 	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 	entries, err := fs.ReadDir(files, "static")
@@ -30,7 +30,7 @@ func loadAssets() (map[string]asset, error) {
 	return out, nil
 }
 
-// assetPath returns the address of a static file.
+// assetPath returns the URL of a static file.
 func (s *Server) assetPath(name string) string { return "/static/" + name + "?v=" + s.assets[name].tag }
 
 func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request) {

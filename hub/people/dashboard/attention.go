@@ -10,27 +10,27 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// overviewAttention is the overview's list of problems, the worst first.
+// overviewAttention is the list of problems on the overview, the worst first.
 type overviewAttention struct {
 	Applications []*applications.Application
 	MoreApps     int
 	Reasons      []reason
 	Clusters     []clusters.Cluster
 	MoreClusters int
-	// Idle are policies that have nothing.
+	// Idle are policies that match nothing.
 	Idle     []applications.PolicyKey
 	MoreIdle int
-	// Well says that nothing of that is there. Hidden is what is not seen, of which nobody
-	// can say that it is well.
+	// Well says that there are no problems. Hidden are the parts that the person may not see, about which that says
+	// nothing.
 	Well   bool
 	Hidden []string
-	// Nothing says that there is nothing on the hub yet.
+	// Nothing says that the hub is still empty.
 	Nothing bool
-	// MayJoin says that the person may let clusters join.
+	// MayJoin says that the person may invite clusters.
 	MayJoin bool
 }
 
-// reason is why several applications are in trouble.
+// reason is a problem that several applications share.
 type reason struct {
 	Text     string
 	State    applications.State
@@ -39,7 +39,7 @@ type reason struct {
 	Example  *applications.Application
 }
 
-// attention gathers what an operator should look at.
+// attention collects the problems that an operator should look at.
 func (s *Server) attention(ctx context.Context, v *visit, visible auth.Visibility, apps []*applications.Application, fleet []clusters.Cluster) (overviewAttention, error) {
 	var t overviewAttention
 	var bad []*applications.Application
@@ -77,7 +77,7 @@ func (s *Server) attention(ctx context.Context, v *visit, visible auth.Visibilit
 	return t, err
 }
 
-// hiddenParts says what the overview does not show.
+// hiddenParts returns what the overview does not show to this person.
 func (s *Server) hiddenParts(visible auth.Visibility) []string {
 	var out []string
 	if !visible.Clusters {
@@ -102,8 +102,8 @@ func firstRows[T any](all []T) ([]T, int) {
 	return all[:overviewRows], len(all) - overviewRows
 }
 
-// reasons sums up why applications are in trouble, the most frequent first. What differs
-// only in the names of the cluster and the application is one reason.
+// reasons sums up the problems of applications, the most frequent first. Those that differ only in the names of the
+// cluster and the application count as one.
 func reasons(bad []*applications.Application) []reason {
 	type key struct {
 		text  string
@@ -154,13 +154,13 @@ func reasons(bad []*applications.Application) []reason {
 	return out[:min(len(out), overviewRows)]
 }
 
-// withoutNames returns why an application is in trouble in a cluster, without their names.
+// withoutNames returns the problem of an application in a cluster, without their names.
 func withoutNames(p *applications.Place, a *applications.Application) string {
 	if p.State == applications.Stale {
 		return "Cluster " + p.Cluster + " is not heard from."
 	}
 	text := p.Why
-	if len(a.Name) > 3 { //nolint:mnd // shorter ones are parts of words
+	if len(a.Name) > 3 { //nolint:mnd // shorter names may be parts of words
 		text = strings.ReplaceAll(text, a.Name, "…")
 	}
 	return strings.ReplaceAll(text, p.Cluster, "…")

@@ -28,7 +28,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// Size of the fleet for which pages must be quick.
+// Size of the fleet for which pages must be fast.
 const (
 	manyClusters     = 2000
 	manyApplications = 10_000
@@ -36,7 +36,7 @@ const (
 	manyPolicies     = 500
 )
 
-// crowded returns a dashboard of a large fleet, and what a browser of an administrator shows.
+// crowded returns a dashboard of a large fleet, and the session cookie of an administrator.
 func crowded(b *testing.B) (*Server, *http.Cookie) {
 	b.Helper()
 	s, err := New(Deps{
@@ -105,8 +105,8 @@ func application(i int) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// BenchmarkPages makes each list of a large fleet; with "changing", an application has
-// changed since the page was made last.
+// BenchmarkPages renders each list of a large fleet; with "changing", an application has changed since the page was
+// last rendered.
 func BenchmarkPages(b *testing.B) {
 	s, cookie := crowded(b)
 	for name, path := range map[string]string{

@@ -17,9 +17,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// NewCache returns a cache of what the index is made from, for who has none yet. It is
-// limited to a namespace, unless that is empty; Clusters and what else has no namespace it
-// holds all.
+// NewCache returns a cache of what the index is made of, for programs that have none yet. It is limited to a namespace,
+// unless that is empty; cluster-scoped objects are always included.
 func NewCache(cfg *rest.Config, mapper meta.RESTMapper, namespace string) (cache.Cache, error) {
 	scheme, err := kube.NewScheme()
 	if err != nil {

@@ -22,39 +22,39 @@ type clusterList struct {
 	Rows    []clusterRow
 	Columns []column
 	Paging  paging
-	// Filtered says that a filter is set, All how many there are without it.
+	// Filtered says that a filter is set, and All is the number without it.
 	Filtered bool
 	All      int
 	MayJoin  bool
 }
 
-// clusterRow is a cluster with what is drawn of it.
+// clusterRow is a cluster with its bars.
 type clusterRow struct {
 	clusters.Cluster
 	CPUBar, MemoryBar template.HTML
-	// Certificate is when it ends, in words, and how urgent that is.
+	// CertificateEnds says when the certificate expires, and CertificateTone how urgent that is.
 	CertificateEnds, CertificateTone string
 }
 
-// column is the head of a column, by which can be sorted.
+// column is the heading of a sortable column.
 type column struct {
 	Text, To string
-	// Sorted is ascending or descending; empty if it is not sorted by this.
+	// Sorted is ascending or descending; empty if the list is not sorted by this column.
 	Sorted string
-	// Wide columns are left out on narrow screens.
+	// Wide columns are omitted on narrow screens.
 	Wide bool
 }
 
-// filterBar has the filters of a list.
+// filterBar are the filters of a list.
 type filterBar struct {
 	Action, Query, Placeholder string
-	// Sort is kept when the filter changes.
+	// Sort is the present order, which a change of the filter keeps.
 	Sort    string
 	Selects []filterSelect
 	Clear   string
 }
 
-// filterSelect is one thing to choose from.
+// filterSelect is one selection in a filter bar.
 type filterSelect struct {
 	Name, Label string
 	Choices     []choice
@@ -137,7 +137,7 @@ func filterClusters(v *visit, all []clusters.Cluster) []clusters.Cluster {
 	return out
 }
 
-// matchesWords says whether each word is in something that names or describes the cluster.
+// matchesWords says whether each word occurs in the cluster's name or description.
 func matchesWords(c *clusters.Cluster, words []string) bool {
 	for _, word := range words {
 		found := strings.Contains(c.Name, word) || strings.Contains(strings.ToLower(c.Version+" "+c.Region+" "+c.Provider+" "+strings.Join(c.Zones, " ")), word)
@@ -172,10 +172,10 @@ func clusterFilter(v *visit, all []clusters.Cluster) filterBar {
 	}
 }
 
-// maxChoices bounds how long a list to choose from is.
+// maxChoices bounds the length of a selection.
 const maxChoices = 500
 
-// choices returns what can be chosen, in order.
+// choices returns the choices of a selection, sorted.
 func choices(counts map[string]int, chosen string) []choice {
 	out := make([]choice, 0, len(counts))
 	for value, n := range counts {
@@ -185,7 +185,7 @@ func choices(counts map[string]int, chosen string) []choice {
 	return out[:min(len(out), maxChoices)]
 }
 
-// clearOf returns the address without a filter; empty if none is set.
+// clearOf returns the address of the page without a filter; empty if none is set.
 func clearOf(v *visit, keys ...string) string {
 	set := false
 	pairs := []string{"page", ""}
@@ -199,7 +199,7 @@ func clearOf(v *visit, keys ...string) string {
 	return v.with(pairs...)
 }
 
-// sortClusters sorts the clusters as the query says, and returns the columns.
+// sortClusters sorts the clusters according to the query, and returns the columns.
 func sortClusters(v *visit, rows []clusters.Cluster) []column {
 	lag := func(c *clusters.Cluster) float64 {
 		if c.Lag == nil {

@@ -22,13 +22,13 @@ import (
 	"fairlead.dev/hub/people/auth"
 )
 
-// opened is a connection that somebody has opened, and what it answers.
+// opened is an open connection and the reader of its responses.
 type opened struct {
 	net.Conn
 	answers *bufio.Reader
 }
 
-// open opens a connection to a dashboard from an address, and asks for nothing yet.
+// open connects to a dashboard from an address, and sends no request yet.
 func open(t *testing.T, from, to string, c *tls.Config) *opened {
 	t.Helper()
 	g := NewWithT(t)
@@ -40,7 +40,7 @@ func open(t *testing.T, from, to string, c *tls.Config) *opened {
 	return &opened{conn, bufio.NewReader(conn)}
 }
 
-// ask asks for something of the page itself, and returns why there is no answer.
+// ask requests a static file, and returns why there is no response.
 func (o *opened) ask() error {
 	if _, err := io.WriteString(o, "GET /static/style.css HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (o *opened) ask() error {
 	return err
 }
 
-// browserOf is a browser over one connection, and how many it has opened.
+// browserOf is a signed-in browser; dialed counts the connections it has opened.
 func browserOf(t *testing.T, s *Server, address, name string, http2 bool) (load func(path string) int, dialed *atomic.Int32) {
 	t.Helper()
 	dialed = &atomic.Int32{}
@@ -80,10 +80,10 @@ func browserOf(t *testing.T, s *Server, address, name string, http2 bool) (load 
 	}, dialed
 }
 
-// noPage is the path of none: whoever is signed in is told so, and others are sent to sign in.
+// noPage is a path without a page: signed-in users get 404, others are redirected to sign in.
 const noPage = "/no-such-page"
 
-// endsOf tells which connections the server ends, from now on.
+// endsOf reports which connections the server closes, from now on.
 func endsOf(g Gomega, conns []*opened) <-chan int {
 	ended := make(chan int, len(conns))
 	for i, one := range conns {
@@ -97,8 +97,8 @@ func endsOf(g Gomega, conns []*opened) <-chan int {
 	return ended
 }
 
-// TestStrangersLockNobodyOut has somebody without a credential open as many connections as there may be, from three addresses of which
-// one is that of others too, ask for something over each, and let them rest.
+// TestStrangersLockNobodyOut has a client without credentials open as many connections as allowed, from three
+// addresses, one of which others share, send a request over each, and leave them idle.
 func TestStrangersLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -114,7 +114,7 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 		})
 		loads[http2] = load
 	}
-	// Hundreds of whole handshakes would take long.
+	// Hundreds of full handshakes would take long.
 	resumed := &tls.Config{InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 	var resting []*opened
 	for i := range maxConns {
@@ -123,8 +123,8 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 		resting = append(resting, one)
 	}
 	ended := endsOf(g, resting)
-	// A connection rests a moment after its answer has come, and so not always before the next one: which of the first few is ended first is
-	// left open here.
+	// A connection counts as idle only a moment after its response has arrived, so not always before the next one. Any
+	// of the first few may therefore be closed first.
 	const few = 20
 	oneIsEnded := func(first int, why string) {
 		t.Helper()
@@ -153,7 +153,8 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 	g.Expect(load(noPage)).To(Equal(http.StatusNotFound), "somebody who comes later")
 }
 
-// TestAPersonHasSoManyConnectionsForThemselves has one person show a session over more connections than are kept for one.
+// TestAPersonHasSoManyConnectionsForThemselves has one user present a session over more connections than are reserved
+// for one user.
 func TestAPersonHasSoManyConnectionsForThemselves(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -171,7 +172,7 @@ func TestAPersonHasSoManyConnectionsForThemselves(t *testing.T) {
 	g.Expect(ok).To(BeTrue())
 }
 
-// TestNobodyHasAllClustersAsked has one person ask for pods of which no cluster tells.
+// TestNobodyHasAllClustersAsked has one user request the pods of clusters that do not answer.
 func TestNobodyHasAllClustersAsked(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,27 +13,25 @@ import (
 	"fairlead.dev/hub/people/view"
 )
 
-// object names what events are about.
+// object identifies the object of events.
 type object struct{ kind, name string }
 
-// eventList is the data of the list of an object's events.
+// eventList is the data of an object's events.
 type eventList struct {
 	Events []corev1.Event
-	// Denied says what the person may not read, Missing what was not read.
+	// Denied says what the person may not read, and Missing what was not read.
 	Denied, Missing string
 }
 
-// How many events are shown, and read in pieces of how many. The API server returns them by
-// their names, so that all are read to find the newest; whoever has more pages of them than
-// this is told so.
+// maxEvents is how many events are shown. The API server returns them by name, so all must be read to find the newest,
+// eventsAtOnce at a time. If there are more than maxEventsPages pages, the person is told so.
 const (
 	maxEvents      = 40
 	eventsAtOnce   = 500
 	maxEventsPages = 20
 )
 
-// eventsAbout reads the latest events about objects of a namespace, as the person. What may
-// not be read is said to be so.
+// eventsAbout reads the latest events about objects of a namespace, as the person. It reports what may not be read.
 func (s *Server) eventsAbout(ctx context.Context, v *visit, namespace string, objects ...object) eventList {
 	var out eventList
 	for _, o := range objects {
@@ -59,7 +57,7 @@ func (s *Server) eventsAbout(ctx context.Context, v *visit, namespace string, ob
 	return out
 }
 
-// newest returns as many of the newest events as are shown, the newest first.
+// newest returns the events to show, the newest first.
 func newest(events []corev1.Event) []corev1.Event {
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return view.EventTime(&b).Compare(view.EventTime(&a)) })
 	return slices.Clone(events[:min(len(events), maxEvents)])

@@ -14,24 +14,22 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// maxVerdicts bounds how many clusters an explanation tells of; those that are chosen come
-// first.
+// maxVerdicts bounds the clusters in an explanation; chosen ones come first.
 const maxVerdicts = 100
 
-// explanation is why an application is where it is.
+// explanation explains the placement of an application.
 type explanation struct {
 	Report *explain.Report
-	// To is where it is told; empty if it is told here. It is not told unasked, since a
-	// decision about all clusters is made for it.
+	// To is a link to the explanation; empty if it is on this page. It is only made on request, because it repeats the
+	// scheduler's decision for all clusters.
 	To string
-	// More is how many clusters it does not tell of.
+	// More is the number of clusters that are omitted.
 	More int
-	// Problem says why it cannot be told.
+	// Problem says why there is no explanation.
 	Problem string
 }
 
-// explanation says why an application is where it is, if that is asked for, or if it is
-// nowhere.
+// explanation explains the placement of an application, on request or if the application is nowhere.
 func (s *Server) explanation(ctx context.Context, v *visit, a *applications.Application) explanation {
 	if v.text("why") == "" && a.State != applications.Unscheduled {
 		return explanation{To: v.with("why", "yes")}
@@ -56,7 +54,7 @@ func (s *Server) explanation(ctx context.Context, v *visit, a *applications.Appl
 	return out
 }
 
-// rank puts the clusters first that are chosen, then those that could be.
+// rank orders verdicts: chosen clusters first, then those that could be.
 func rank(v explain.Verdict) int {
 	switch {
 	case v.Chosen:
@@ -68,5 +66,5 @@ func rank(v explain.Verdict) int {
 	}
 }
 
-// overridesOf names the override policies that changed what a cluster was sent.
+// overridesOf returns the names of the override policies that apply to a Work.
 func overridesOf(work *workv1alpha1.Work) []string { return override.Names(work.Annotations) }

@@ -24,10 +24,10 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// follow fills the index from the cache and keeps it up to date. It returns when the index
-// knows what the cache knew.
+// follow fills the index from the cache, and keeps it up to date. It returns when the index is as complete as the
+// cache.
 func (s *Server) follow(ctx context.Context) error {
-	// Clusters first: what applications report is believed by what is known of these.
+	// Clusters come first: whether an application's status counts depends on the health of its clusters.
 	for _, kind := range []struct {
 		of  client.Object
 		put func(obj any)
@@ -53,7 +53,7 @@ func (s *Server) follow(ctx context.Context) error {
 			}
 		}
 		informer, err := s.Cache.GetInformer(ctx, kind.of)
-		if meta.IsNoMatchError(err) { // a hub of before does not know it
+		if meta.IsNoMatchError(err) { // an older hub does not have the kind
 			s.log.Info("Leaving out what this hub does not know", "kind", fmt.Sprintf("%T", kind.of))
 			continue
 		}
@@ -108,7 +108,7 @@ func (s *Server) dropLease(obj any) {
 	}
 }
 
-// publish tells the open pages that an object of a kind of topic has changed.
+// publish tells open pages that an object has changed.
 func (s *Server) publish(kind string, obj metav1.Object) {
 	s.topics.Publish(live.Topic{Kind: kind, Key: obj.GetNamespace() + "/" + obj.GetName()})
 }
@@ -155,7 +155,7 @@ func (s *Server) dropPolicy(obj any) {
 	}
 }
 
-// Names of the series of the history; those of a cluster are followed by its name.
+// Names of the series; those of a cluster are followed by its name.
 const (
 	seriesReady    = "fleet/ready"
 	seriesClusters = "fleet/clusters"
@@ -166,7 +166,7 @@ const (
 	seriesLag      = "lag/"
 )
 
-// sample adds to the history until the context ends.
+// sample adds samples to the history until the context ends.
 func (s *Server) sample(ctx context.Context) error {
 	ticker := s.clock.NewTicker(chart.Every)
 	defer ticker.Stop()
@@ -180,7 +180,7 @@ func (s *Server) sample(ctx context.Context) error {
 	}
 }
 
-// measure takes a sample of everything.
+// measure returns the present values of all series.
 func (s *Server) measure(now time.Time) map[string]float64 {
 	fleet := s.index.Clusters(now, index.ClusterDetails{Leases: true})
 	const perCluster = 3
@@ -200,7 +200,7 @@ func (s *Server) measure(now time.Time) map[string]float64 {
 			out[seriesLag+c.Name] = *c.Lag
 		}
 	}
-	out[seriesReady] += 0 // it is there even if none is ready
+	out[seriesReady] += 0 // the series exists even if no cluster is ready
 	out[seriesClusters] = float64(len(fleet))
 	healthy := 0
 	apps := s.index.Applications()
@@ -213,7 +213,7 @@ func (s *Server) measure(now time.Time) map[string]float64 {
 	return out
 }
 
-// usedShare is how much of a resource is used, from 0 to 1.
+// usedShare returns which share of a resource is used, from 0 to 1.
 func usedShare(u *clusters.Usage) float64 {
 	total := u.Total.AsApproximateFloat64()
 	if total <= 0 {

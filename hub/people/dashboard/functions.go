@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// functions returns the functions that the templates call.
+// functions returns the template functions.
 func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset":       s.assetPath,
@@ -70,7 +70,7 @@ func namespaceInPath(namespace string) string {
 	return url.PathEscape(namespace)
 }
 
-// namespaceOf returns the namespace in the path of a page.
+// namespaceOf returns the namespace in the path.
 func namespaceOf(v *visit) string {
 	if n := v.request.PathValue("namespace"); n != none {
 		return n
@@ -78,10 +78,10 @@ func namespaceOf(v *visit) string {
 	return ""
 }
 
-// refusedCount is how deliveries that clusters refuse are called.
+// refusedCount is the name of the state of deliveries that clusters refuse.
 const refusedCount = "Refused"
 
-// stateClass returns the class by which a state is coloured.
+// stateClass returns the CSS class of a state.
 func stateClass(state any) string {
 	switch fmt.Sprint(state) {
 	case string(applications.Healthy), string(clusters.Ready), "True", "Normal", "done",
@@ -102,7 +102,7 @@ func stateClass(state any) string {
 	}
 }
 
-// stateSymbol returns a sign of a state for those who do not see colours.
+// stateSymbol returns a symbol for a state, for people who do not see colours.
 func stateSymbol(state any) string {
 	switch fmt.Sprint(state) {
 	case string(applications.Healthy), string(clusters.Ready), "True", "done",
@@ -129,8 +129,7 @@ func stateSymbol(state any) string {
 	}
 }
 
-// ageTag shows a time, which the script turns into how long ago it is. It takes a time or a
-// pointer to one.
+// ageTag renders a time or a pointer to one; the script turns it into an age.
 func ageTag(when any) template.HTML {
 	var t time.Time
 	switch w := when.(type) {
@@ -145,10 +144,10 @@ func ageTag(when any) template.HTML {
 		return "–"
 	}
 	t = t.UTC()
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" data-age>` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`) //nolint:gosec // A time has no markup.
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" data-age>` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`) //nolint:gosec // A time contains no markup.
 }
 
-// until says how long something lasts still.
+// until says how much time is left.
 func until(when, now time.Time) string {
 	if left := when.Sub(now); left > 0 {
 		return "in " + duration.HumanDuration(left)
@@ -156,12 +155,12 @@ func until(when, now time.Time) string {
 	return duration.HumanDuration(now.Sub(when)) + " ago"
 }
 
-// quantity is of some resource.
+// quantity is the amount of a resource.
 type quantity = resource.Quantity
 
 func cores(q quantity) string {
 	v := q.AsApproximateFloat64()
-	if v >= 10 { //nolint:mnd // no one needs the fraction of so many
+	if v >= 10 { //nolint:mnd // fractions do not matter from here on
 		return fmt.Sprintf("%.0f", v)
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
@@ -182,10 +181,10 @@ func bytesOf(q quantity) string {
 	return ""
 }
 
-// count shows a quantity that counts things.
+// count formats a quantity without a unit.
 func count(q quantity) string { return fmt.Sprint(q.Value()) }
 
-// plural returns a number with its noun, in the plural unless it is one.
+// plural returns a number with its noun.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -196,7 +195,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// short cuts a long text at the end of a character.
+// short truncates a text to a number of characters.
 func short(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// maxBody bounds what a form may send; nothing here needs more.
+// maxBody bounds the size of a form in bytes.
 const maxBody = 64 << 10
 
-// contentPolicy allows the page its own style and script, and nothing else from anywhere.
+// contentPolicy allows a page its own styles and scripts, and nothing from elsewhere.
 const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// guarded is around everything that is served: it says to browsers what they may do with an
-// answer, refuses requests that other sites made, bounds bodies and how long an answer takes, and outlives mistakes.
+// guarded wraps all handlers: it sets security headers, rejects cross-site requests, bounds the size of bodies and the
+// time of responses, and recovers from panics.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	own := http.NewCrossOriginProtection()
 	own.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -31,27 +31,27 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 		h.Set("X-Robots-Tag", "noindex")
 		h.Set("Cache-Control", "no-store")
-		// A name that points here from elsewhere is how a site on the network reads a page
-		// that listens on the loopback address only.
+		// Otherwise a site could read a page that listens on the loopback address only, with a host name that resolves
+		// to it.
 		if len(s.hosts) > 0 && !slices.Contains(s.hosts, r.Host) {
 			http.Error(w, "This name is not one of this page's.", http.StatusMisdirectedRequest)
 			return
 		}
-		// Whoever takes nothing keeps what is made for them in memory. Streams bound each of their writes instead.
-		_ = http.NewResponseController(w).SetWriteDeadline(s.clock.Now().Add(answerTimeout)) // what serves here can
+		// A client that does not read would keep its response in memory. Streams bound each write instead.
+		_ = http.NewResponseController(w).SetWriteDeadline(s.clock.Now().Add(answerTimeout)) // supported by the server
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		defer s.recovered(w, r)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// recovered turns a panic of a page into an error of that page.
+// recovered turns a panic of a page into an error response.
 func (s *Server) recovered(w http.ResponseWriter, r *http.Request) {
 	cause := recover()
 	if cause == nil {
 		return
 	}
-	if cause == http.ErrAbortHandler { //nolint:errorlint // It is panicked with as it is, by contract.
+	if cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares it by identity as well.
 		panic(cause)
 	}
 	s.log.Error(nil, "Serving a page panicked", "path", r.URL.Path, "cause", cause)

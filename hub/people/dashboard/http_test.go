@@ -29,7 +29,7 @@ import (
 	"fairlead.dev/test/showcase"
 )
 
-// visitor is a browser without a window.
+// visitor is a headless browser.
 type visitor struct {
 	t      *testing.T
 	show   *showcase.Showcase
@@ -37,7 +37,7 @@ type visitor struct {
 	cookie *http.Cookie
 }
 
-// answer is what came back, but for the text.
+// answer is a response without its body.
 type answer struct {
 	StatusCode int
 	Header     http.Header
@@ -84,7 +84,7 @@ func (v *visitor) signIn(token string) {
 	NewWithT(v.t).Expect(answer.StatusCode).To(Equal(http.StatusSeeOther), text)
 }
 
-// csrf returns what forms of the session hold.
+// csrf returns the CSRF token of the session's forms.
 func (v *visitor) csrf() string {
 	v.t.Helper()
 	_, text := v.get("/join")
@@ -93,7 +93,7 @@ func (v *visitor) csrf() string {
 	return found[1]
 }
 
-// TestHTTP tries what needs no browser, all at one dashboard, at which people sign in with tokens and certificates only.
+// TestHTTP tests what needs no browser, with one dashboard at which people sign in with tokens and certificates only.
 func TestHTTP(t *testing.T) {
 	hub := *shared.Take(t, startLogin).Showcase
 	show := &hub
@@ -196,7 +196,7 @@ func TestHTTP(t *testing.T) {
 			g.Expect(answer.StatusCode).To(Or(Equal(http.StatusBadRequest), Equal(http.StatusForbidden)), path)
 		}
 		for _, path := range []string{"/signout", "/clusters/bremen/cordon?csrf=" + own, "/join/ship-17/approve?csrf=" + own} {
-			v.get(path) // a link does nothing
+			v.get(path) // a GET changes nothing
 		}
 		code, _ := v.get("/clusters")
 		g.Expect(code).To(Equal(http.StatusOK), "nobody was signed out")
@@ -336,7 +336,7 @@ func TestHTTP(t *testing.T) {
 	})
 }
 
-// certificate returns that of the administrator of the hub.
+// certificate returns the client certificate of the hub's administrator.
 func certificate(t *testing.T, show *showcase.Showcase) tls.Certificate {
 	t.Helper()
 	g := NewWithT(t)
@@ -353,8 +353,7 @@ func certificate(t *testing.T, show *showcase.Showcase) tls.Certificate {
 	return tls.Certificate{}
 }
 
-// stream opens the stream of the clusters with the tags of the page, changes one cluster, and
-// reads what comes.
+// stream opens the event stream of the clusters page with the page's tags, changes one cluster, and reads what arrives.
 func stream(t *testing.T, v *visitor) {
 	t.Helper()
 	g := NewWithT(t)

@@ -30,11 +30,11 @@ import (
 )
 
 const (
-	// handshakeEvery is how often a page looks how far a join is.
+	// handshakeEvery is the interval at which a page reads the progress of a join.
 	handshakeEvery = time.Second
-	// commandLife is how long a join command is shown to whoever made it.
+	// commandLife is how long a join command is shown to the person who made it.
 	commandLife = 15 * time.Minute
-	// maxHours is how long a token can be valid.
+	// maxHours is the longest validity of a token.
 	maxHours = 24 * 30
 )
 
@@ -43,7 +43,7 @@ type joinForm struct {
 	CSRF    string
 	Hours   int
 	Allowed bool
-	// Waiting are the requests to join that wait for an operator.
+	// Waiting are the joins that wait for an operator.
 	Waiting []operate.Request
 	Denied  string
 }
@@ -69,7 +69,7 @@ func (s *Server) join(ctx context.Context, v *visit) (*page, error) {
 	}, nil
 }
 
-// makeJoin makes a join command and leads to the page that follows the join.
+// makeJoin makes a join command, and redirects to the page that follows the join.
 func (s *Server) makeJoin(w http.ResponseWriter, r *http.Request, v *visit) {
 	name, command, err := s.createInvitation(r, v)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Server) createInvitation(r *http.Request, v *visit) (name, command stri
 	return name, lead.JoinCommand(token), nil
 }
 
-// labelsOf reads KEY=VALUE, separated by commas, spaces or line breaks.
+// labelsOf parses KEY=VALUE pairs separated by commas, spaces or line breaks.
 func labelsOf(text string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, pair := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' }) {
@@ -141,13 +141,13 @@ func labelsOf(text string) (map[string]string, error) {
 
 func joinPath(name string) string { return "/join/" + name }
 
-// joinCommand is the command, shown to whoever made it.
+// joinCommand is the join command for the person who made it.
 type joinCommand struct {
 	Command string
 	Minutes int
 }
 
-// joinProgress follows a join.
+// joinProgress shows the progress of a join.
 func (s *Server) joinProgress(ctx context.Context, v *visit) (*page, error) {
 	name := v.request.PathValue("cluster")
 	if err := bootstrap.ValidateClusterName(name); err != nil {
@@ -174,7 +174,7 @@ func (s *Server) joinProgress(ctx context.Context, v *visit) (*page, error) {
 	return p, nil
 }
 
-// steps reads, as the person, how far a join is.
+// steps reads, as the person, the progress of a join.
 func (s *Server) steps(ctx context.Context, v *visit, name string) (joinsteps.Progress, error) {
 	in := joinsteps.Input{Cluster: name, Now: v.now}
 	var hidden []string
@@ -235,7 +235,7 @@ func (s *Server) askApprove(ctx context.Context, v *visit) (*question, error) {
 	}, nil
 }
 
-// waitingError is not of the API, unless it says so itself.
+// waitingError marks an error as not from the API, unless it is.
 func waitingError(err error) error {
 	if apierrors.ReasonForError(err) != "" {
 		return err
@@ -255,7 +255,7 @@ func (s *Server) doApprove(ctx context.Context, v *visit) (string, string, error
 	return fmt.Sprintf("You accepted cluster %s; the hub goes on with it.", name), joinPath(name), nil
 }
 
-// makesTokens returns the right that a person needs to invite a cluster: to create Secrets of tokens.
+// makesTokens is the right to invite a cluster: to create token Secrets.
 func makesTokens() auth.Access {
 	return auth.Access{Verb: "create", Resource: "secrets", Namespace: "kube-system"}
 }

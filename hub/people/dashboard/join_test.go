@@ -28,7 +28,8 @@ import (
 	"fairlead.dev/test/showcase"
 )
 
-// theRequestThatWasLookedAtIsAccepted has somebody ask for the name of a member, saying its id, while a person looks at the member's request.
+// theRequestThatWasLookedAtIsAccepted has somebody else request the name of a member, claiming its id, while a person
+// looks at the member's request.
 func theRequestThatWasLookedAtIsAccepted(t *testing.T, known func(*testing.T, string) *visitor, show *showcase.Showcase, admin string) {
 	t.Helper()
 	g := NewWithT(t)

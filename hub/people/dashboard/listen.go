@@ -18,17 +18,17 @@ import (
 	"fairlead.dev/hub/people/auth"
 )
 
-// TLS is how the dashboard shows who it is, and whom it believes.
+// TLS is the serving certificate, and the authority for client certificates.
 type TLS struct {
-	// CertFile and KeyFile are read again when they change.
+	// CertFile and KeyFile are reloaded when they change.
 	CertFile, KeyFile string
-	// Clients verifies client certificates; nil asks for none.
+	// Clients verifies client certificates; nil requests none.
 	Clients *x509.CertPool
 
 	pair *reloaded
 }
 
-// reloaded is a key pair as it is in its files.
+// reloaded is a key pair that is reloaded from its files.
 type reloaded struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -37,10 +37,10 @@ type reloaded struct {
 	asked time.Time
 }
 
-// reloadEvery is how often the files are looked at.
+// reloadEvery is how often the files are checked.
 const reloadEvery = 10 * time.Second
 
-// certificate returns the key pair; the last good one while the files are being replaced.
+// certificate returns the key pair; the last valid one while the files are being replaced.
 func (t TLS) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p := t.pair
 	p.mu.Lock()
@@ -61,7 +61,7 @@ func (t TLS) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return p.cert, nil
 }
 
-// serves says why the dashboard's certificate is not for a host; nil if it is.
+// serves returns an error if the dashboard's certificate is not for a host.
 func (s *Server) serves(host string) error {
 	t := s.tls.Load()
 	if t == nil {
@@ -78,43 +78,45 @@ func (s *Server) serves(host string) error {
 	return leaf.VerifyHostname(host)
 }
 
-// Limits of connections.
+// Limits of connections and requests.
 const (
 	headerTimeout  = 10 * time.Second
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaders     = 32 << 10
 	shutdownGrace  = 3 * time.Second
-	// answerTimeout is how long an answer may take, streams aside: members are waited for within it (podsTimeout). A browser
-	// that takes nothing of it is not waited for longer.
+	// answerTimeout bounds the time of a response, except for streams. Waiting for members is part of it (podsTimeout),
+	// and so is a browser that does not read.
 	answerTimeout = 90 * time.Second
-	// pingAfter is how long a connection of HTTP/2 may be silent until it has to show that somebody is there, and silentTimeout
-	// how long it may take nothing, not even that.
+	// pingAfter is how long an HTTP/2 connection may be idle before it is pinged, and silentTimeout how long it may
+	// fail to read anything, including the ping.
 	pingAfter     = 30 * time.Second
 	silentTimeout = 30 * time.Second
-	// maxRequestsOfConn is how much may be asked for at once on a connection of HTTP/2: the streams of one person, and some pages.
+	// maxRequestsOfConn is how many requests may be open on an HTTP/2 connection: the streams of one person, and some
+	// pages.
 	maxRequestsOfConn = 50
-	// maxConns bounds connections over which nobody has shown a session, and maxConnsOfOne those of them from one address, which
-	// may be that of a proxy. Terminals do not count.
+	// maxConns bounds the connections on which nobody has presented a session, and maxConnsOfOne those from one
+	// address, which may be that of a proxy. Terminals do not count.
 	maxConns      = 600
 	maxConnsOfOne = 200
-	// maxHeldConns bounds connections over which somebody has shown a session, and maxHeldConnsOfOne those of one person. They are
-	// ended for no other; what a person has more counts as that of a stranger.
+	// maxHeldConns bounds the connections on which somebody has presented a session, and maxHeldConnsOfOne those of one
+	// person. They are never closed in favour of others; connections beyond these limits count as anonymous.
 	maxHeldConns      = 800
 	maxHeldConnsOfOne = 40
 )
 
-// connKey is the key of a request's context under which its connection is.
+// connKey is the context key of a request's connection.
 type connKey struct{}
 
-// exemptConnection keeps the connection of a request from being ended for those of strangers, since a person has shown a session over it.
+// exemptConnection protects the connection of a request from being closed in favour of others, since a session was
+// presented on it.
 func (s *Server) exemptConnection(r *http.Request, u *auth.User) {
 	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 		s.conns.Exempt(conn, func() (leave func(), ok bool) { return s.held.Acquire(u) })
 	}
 }
 
-// Serve serves on a listener until the context ends; t is nil for Plain.
+// Serve serves on a listener until the context ends; without t, without TLS.
 func (s *Server) Serve(ctx context.Context, l net.Listener, t *TLS) error {
 	if t != nil {
 		t.pair = &reloaded{clock: s.clock}
@@ -155,7 +157,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t *TLS) error {
 		return fmt.Errorf("serving the dashboard: %w", err)
 	case <-ctx.Done():
 	}
-	end() // the streams would never come to an end by themselves
+	end() // streams do not end by themselves
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {

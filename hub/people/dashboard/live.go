@@ -7,13 +7,13 @@ import (
 	"fairlead.dev/hub/people/live"
 )
 
-// Bounds of how many streams of pages are open.
+// Limits of open streams of pages.
 const (
 	maxStreams      = 500
 	maxStreamsOfOne = 24
 )
 
-// live serves the stream of a page.
+// live serves the event stream of a page.
 func (s *Server) live(of pageFunc) visitFunc {
 	return func(w http.ResponseWriter, r *http.Request, v *visit) {
 		leave, ok := s.streams.Acquire(v.user)

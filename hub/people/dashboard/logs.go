@@ -15,29 +15,29 @@ import (
 	"fairlead.dev/hub/people/pods"
 )
 
-// logView is the page of logs.
+// logView is the data of the page of logs.
 type logView struct {
-	// Stream is the address of the text, Of says of what it is.
+	// Stream is the address of the text, and Of describes it.
 	Stream, Of string
 	Previous   string
 	Follow     bool
-	// Path and Hidden are those of the form that chooses.
+	// Path is the target of the form, and Hidden are its hidden fields.
 	Path    string
 	Hidden  map[string]string
 	Tail    string
 	Choices []choice
 }
 
-// Bounds of the logs of a page.
+// Limits of the logs on a page.
 const (
 	tailByDefault = 100
 	maxTail       = 10000
-	// flushEvery is how long a line may wait for others, and textTimeout how long a browser may take nothing.
+	// flushEvery is how long a line may be buffered, and textTimeout how long a browser may not read.
 	flushEvery  = 200 * time.Millisecond
 	textTimeout = 20 * time.Second
 )
 
-// logsPage shows the logs of an application, or of one pod of it. The script of the page reads them from the stream.
+// logsPage shows the logs of an application or of one of its pods. The page's script reads them from the stream.
 func (s *Server) logsPage(ctx context.Context, v *visit) (*page, error) {
 	a, err := s.readApplication(ctx, v)
 	if err != nil {
@@ -85,8 +85,8 @@ func tailOf(v *visit) int64 {
 	return min(n, maxTail)
 }
 
-// enterPodStream counts one more of the logs and terminals that are open, until leave is called. If too many are, of this person or
-// of all, it answers the request with that and returns false.
+// enterPodStream counts one more open log or terminal until leave is called. If the person or all together have too
+// many, it writes the error response and returns false.
 func (s *Server) enterPodStream(w http.ResponseWriter, v *visit) (leave func(), ok bool) {
 	if leave, ok = s.podStreams.Acquire(v.user); !ok {
 		http.Error(w, "Too many logs and terminals are open.", http.StatusTooManyRequests)
@@ -94,7 +94,7 @@ func (s *Server) enterPodStream(w http.ResponseWriter, v *visit) (leave func(), 
 	return leave, ok
 }
 
-// streamLogs sends logs as text that goes on, as the person who asks, while their session lasts.
+// streamLogs streams logs as text, with the rights of the person, until their session ends.
 func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 	logs, clusters, err := s.logsOf(r.Context(), v)
 	if err != nil {
@@ -109,9 +109,9 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies must pass each line on at once
+	w.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer
 	out := &textStream{w: w, control: http.NewResponseController(w), server: s}
-	lines := make(chan string) // without room: what the browser does not take is not read
+	lines := make(chan string) // unbuffered, so that no more is read than the browser takes
 	logs.Line = func(line pods.LogLine) error {
 		text := "[" + line.Cluster + "/" + line.Pod
 		if !line.Only {
@@ -119,11 +119,11 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 		}
 		return sendText(ctx, lines, text+"] "+string(line.Text))
 	}
-	logs.Say = func(cluster, text string) { _ = sendText(ctx, lines, "# "+cluster+": "+text) } // the stream has ended
+	logs.Say = func(cluster, text string) { _ = sendText(ctx, lines, "# "+cluster+": "+text) } // an error means that the stream has ended
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = logs.Run(ctx, clusters) // what failed was said
+		_, _ = logs.Run(ctx, clusters) // errors were reported by Say
 	}()
 	out.run(ctx, lines, done, func() bool { return s.signIn.Alive(r.Context(), v.session) })
 	cancel()
@@ -139,7 +139,7 @@ func sendText(ctx context.Context, to chan<- string, text string) error {
 	}
 }
 
-// logsOf says which logs a person asks for, and in which clusters.
+// logsOf returns which logs a person requests, and of which clusters.
 func (s *Server) logsOf(ctx context.Context, v *visit) (*pods.Logs, []string, error) {
 	a, err := s.readApplication(ctx, v)
 	if err != nil {
@@ -181,16 +181,16 @@ func (s *Server) logsOf(ctx context.Context, v *visit) (*pods.Logs, []string, er
 	}, slices.Clone(clusters), nil
 }
 
-// textStream sends lines to a browser, several at once if they come fast.
+// textStream sends lines to a browser, and batches them if they come fast.
 type textStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	server  *Server
 }
 
-// run sends lines until there are no more, the browser is gone, or its session is over.
+// run sends lines until there are no more, the browser disconnects, or its session ends.
 func (t *textStream) run(ctx context.Context, lines <-chan string, done <-chan struct{}, alive func() bool) {
-	_ = t.control.SetReadDeadline(time.Time{}) // a stream lasts longer than a request; nothing more is read
+	_ = t.control.SetReadDeadline(time.Time{}) // a stream lasts longer than a request, and reads nothing more
 	if !t.flush() {
 		return
 	}
@@ -222,7 +222,7 @@ func (t *textStream) run(ctx context.Context, lines <-chan string, done <-chan s
 	}
 }
 
-// write sends a line, flush those that wait, each in bounded time. Between them there is no bound: logs may be silent.
+// write sends a line within a time limit. Between lines there is none: logs may be silent.
 func (t *textStream) write(line string) bool {
 	return t.bounded(func() error {
 		_, err := io.WriteString(t.w, prose.Printable(line)+"\n")

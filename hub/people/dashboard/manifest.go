@@ -10,16 +10,16 @@ import (
 	"fairlead.dev/hub/people/view/diff"
 )
 
-// yamlView is a text in YAML.
+// yamlView is a YAML document.
 type yamlView struct {
 	Title, Text, ID string
 }
 
-// maxManifest bounds what is shown of one object.
+// maxManifest bounds the size of a document in bytes.
 const maxManifest = 256 << 10
 
-// manifestOf returns an object as YAML, without what the API server adds for itself, and with
-// what is secret masked. It is how every object gets onto a page.
+// manifestOf renders an object as YAML, without fields that only the API server uses, and with secrets masked. All
+// objects on pages are rendered by it.
 func (s *Server) manifestOf(obj any) (string, error) {
 	content, err := contentOf(obj)
 	if err != nil {
@@ -51,7 +51,7 @@ func contentOf(obj any) (map[string]any, error) {
 	return runtime.DeepCopyJSON(content), nil
 }
 
-// dropUnwritten removes from an object what nobody wrote.
+// dropUnwritten removes fields that no author wrote.
 func dropUnwritten(content map[string]any) {
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
@@ -64,8 +64,7 @@ func dropUnwritten(content map[string]any) {
 	}
 }
 
-// dropUnsent removes from a template what is not sent to members, so that it can be compared
-// with what is.
+// dropUnsent removes what members are not sent of a template, to make it comparable with what they are sent.
 func dropUnsent(content map[string]any) {
 	dropUnwritten(content)
 	delete(content, "status")
@@ -92,7 +91,7 @@ func dropUnsent(content map[string]any) {
 	}
 }
 
-// isHubMark says whether a label or an annotation is one by which the hub marks objects.
+// isHubMark says whether a label or annotation is one of the hub's own.
 func isHubMark(key string) bool {
 	prefix, _, found := strings.Cut(key, "/")
 	return found && (prefix == "karmada.io" || strings.HasSuffix(prefix, ".karmada.io") || prefix == "fairlead.dev")

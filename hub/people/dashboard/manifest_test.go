@@ -22,7 +22,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(And(ContainSubstring("a: (hidden, "), Not(ContainSubstring("hush")), Not(ContainSubstring("aHVzaA")), Not(ContainSubstring("managedFields"))))
 
-	// As the page compares what a cluster was sent with the template.
+	// As the page compares the manifest sent to a cluster with the template.
 	shown := func(value string) string {
 		content, err := contentOf(secret(value))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -37,8 +37,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 	g.Expect(lines).To(HaveLen(4), "that they differ is seen, be they as long: a line away, a line there, and a gap on each side")
 }
 
-// TestAManifestTakesLittleMemory has somebody write an object that is hundreds of megabytes in YAML. It is not parallel: what others
-// allocate would be counted.
+// TestAManifestTakesLittleMemory has an object that is hundreds of megabytes as YAML. It is not parallel, because the
+// allocations of other tests would count.
 func TestAManifestTakesLittleMemory(t *testing.T) {
 	g := NewWithT(t)
 	s := &Server{mask: diff.NewMask([]byte("key"))}

@@ -25,20 +25,21 @@ import (
 	"fairlead.dev/test/showcase"
 )
 
-// login is a hub whose people sign in at an issuer.
+// login is a hub whose users sign in at an OIDC issuer.
 type login struct {
 	*showcase.Showcase
 
 	issuer *issuer.Issuer
-	// known is the issuer as hubs know it.
+	// known is the issuer as configured in hubs.
 	known *relying.Issuer
 	ca    string
 }
 
-// shared is a hub where anna signs in. Each test changes what it is about, and leaves alone what the other looks at.
+// shared is a hub at which anna signs in. Each test changes only what it is about, and nothing that the other one looks
+// at.
 var shared cluster.Kept[*login]
 
-// startLogin starts a hub where anna signs in.
+// startLogin starts a hub at which anna signs in.
 func startLogin(tb testing.TB) *login {
 	tb.Helper()
 	i := issuer.Start(tb)
@@ -53,7 +54,7 @@ func (l *login) browser(t *testing.T) *issuer.Browser {
 	return issuer.NewBrowser(t, l.ca, l.issuer.CAFile)
 }
 
-// in returns a browser in which the person at the issuer has signed in.
+// in returns a browser in which the issuer's current user has signed in.
 func (l *login) in(t *testing.T) *issuer.Browser {
 	t.Helper()
 	b := l.browser(t)
@@ -63,12 +64,12 @@ func (l *login) in(t *testing.T) *issuer.Browser {
 	return b
 }
 
-// host is the dashboard as a site.
+// host returns the host of the dashboard.
 func (l *login) host() string { return strings.TrimPrefix(l.URL, "https://") }
 
 var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// TestIssuer signs people in at an issuer, honest and not, all on one API server.
+// TestIssuer signs users in at an issuer, honest and dishonest ones, all on one API server.
 func TestIssuer(t *testing.T) {
 	t.Parallel()
 	l := shared.Take(t, startLogin)
@@ -86,7 +87,7 @@ func (l *login) walk(t *testing.T) {
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
 	b := l.browser(t)
-	p := b.Follow(l.URL + "/applications?q=check") // a link in a mail
+	p := b.Follow(l.URL + "/applications?q=check") // a link in an email
 	g.Expect(p.URL.Path).To(Equal("/signin"))
 	g.Expect(p.Text).To(ContainSubstring("Sign in with " + strings.TrimPrefix(l.issuer.URL, "https://")))
 	link := regexp.MustCompile(`href="(/signin/oidc[^"]*)"`).FindStringSubmatch(p.Text)
@@ -125,7 +126,7 @@ func (l *login) foreign(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
-	// begun goes as far as the issuer, and returns where that sends the browser.
+	// begun goes as far as the issuer, and returns where that redirects the browser.
 	begun := func(b *issuer.Browser) *url.URL {
 		p := b.Step(l.URL + "/signin/oidc")
 		g.Expect(p.Code).To(Equal(http.StatusSeeOther), p.Text)
@@ -154,7 +155,7 @@ func (l *login) foreign(t *testing.T) {
 	theirs := begun(victim)
 	refused(victim, with(theirs, "state", "another"), own)
 	refused(victim, with(theirs, "state", hers.Query().Get("state")), own)
-	// The attacker's code in the victim's own attempt: it was asked for with another challenge.
+	// The attacker's code in the victim's own attempt: it was requested with another challenge.
 	refused(victim, with(theirs, "code", hers.Query().Get("code")), "invalid_grant")
 	theirs = begun(victim)
 	refused(victim, with(theirs, "iss", "https://other.example.com"), "another issuer")
@@ -168,7 +169,7 @@ func (l *login) foreign(t *testing.T) {
 	copied.Cookies[l.host()] = map[string]*http.Cookie{}
 	for name, cookie := range kept {
 		copied.Cookies[l.host()][name] = cookie
-		// What is of use for an attempt opens no page.
+		// The cookie of an attempt is not a session.
 		asSession := l.browser(t)
 		asSession.Cookies[l.host()] = map[string]*http.Cookie{"__Host-fairlead": {Name: "__Host-fairlead", Value: cookie.Value}}
 		g.Expect(asSession.Open(l.URL + "/applications").URL.Path).To(Equal("/signin"))
@@ -237,7 +238,7 @@ func (l *login) elsewhere(t *testing.T) {
 	}
 }
 
-// proxied signs people in at an address that the hubs do not know, but for --dashboard-oidc-redirect-url.
+// proxied signs users in at an address that the hubs know only from --dashboard-oidc-redirect-url.
 func (l *login) proxied(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -246,7 +247,7 @@ func (l *login) proxied(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	var at atomic.Pointer[url.URL]
 	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{
-		Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at.Load()) }, // with the name of the hub
+		Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at.Load()) }, // with the host name of the hub
 	})
 	t.Cleanup(proxy.Close)
 	l.issuer.Allow(proxy.URL + "/signin/oidc/callback")
@@ -277,12 +278,12 @@ func (l *login) proxied(t *testing.T) {
 	g.Expect(p.URL.String()).To(Equal(proxy.URL + "/signin"))
 	g.Expect(l.issuer.SignedOut()).To(HaveLen(before + 1))
 
-	// A whole company comes from the address of the proxy.
+	// A whole company shares the address of the proxy.
 	for range 15 {
 		p := l.browser(t).Open(proxy.URL + "/signin/oidc?to=/applications")
 		g.Expect(p.Text).To(ContainSubstring("checkout"))
 	}
-	// Who begins at the hub itself has no attempt at the proxy.
+	// A sign-in that began at the hub itself has no attempt at the proxy.
 	p = l.browser(t).Open(hubs[1].String() + "/signin/oidc")
 	g.Expect(p.Code).To(Equal(http.StatusForbidden))
 	g.Expect(p.Text).To(ContainSubstring("Begin again at " + proxy.URL))
@@ -335,7 +336,7 @@ func (l *login) down(t *testing.T) {
 	l.issuer.SetDown(true)
 	defer l.issuer.SetDown(false)
 	g.Expect(b.Open(l.URL + "/applications").Text).To(ContainSubstring("checkout"))
-	// A browser that was at the issuer already: the code cannot be redeemed.
+	// A browser that has returned from the issuer: the code cannot be redeemed.
 	half := l.browser(t)
 	l.issuer.SetDown(false)
 	back := half.Step(half.Step(l.URL + "/signin/oidc").Header.Get("Location")).Header.Get("Location")

@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/hub/people/live"
 )
 
-// visit is one look of a person at a page.
+// visit is a request of a signed-in user for a page.
 type visit struct {
 	request *http.Request
 	session *auth.Session
@@ -27,59 +27,59 @@ type visit struct {
 	query   url.Values
 }
 
-// page is one page: its fragments, from top to bottom.
+// page is a page, with its fragments from top to bottom.
 type page struct {
-	// title is the title of the window, nav the entry of the navigation that it is under.
+	// title is the window's title, and nav the selected entry of the navigation.
 	title, nav string
 	fragments  []fragment
-	// heading is above the fragments, and does not change while the page is open.
+	// heading is above the fragments, and is not updated while the page is open.
 	heading heading
-	// follows says whether a topic concerns this page; nil if it stands still.
+	// follows says whether a topic concerns this page; nil if the page is not live.
 	follows func(live.Topic) bool
-	// every asks the page to be made again after this time even if no topic said so, for
-	// what the hub's cache does not hold; 0 if there is no such thing.
+	// every is the interval at which the page is rendered again without a topic, for data that is not in the hub's
+	// cache; 0 if there is none.
 	every time.Duration
 }
 
 // heading is the top of a page.
 type heading struct {
 	Title string
-	// Kind is said before the title; Trail are the pages above this one.
+	// Kind is shown before the title; Trail are links to the parent pages.
 	Kind  string
 	Trail []link
-	// Actions are links to the actions that the person may take here.
+	// Actions are links to the actions that the user may take.
 	Actions []link
 }
 
-// link is a link with what it says.
+// link is a link with its text.
 type link struct {
 	Text, To string
-	// Danger marks what takes something away.
+	// Danger marks destructive actions.
 	Danger bool
 }
 
 // fragment is a part of a page that is replaced as a whole.
 type fragment struct {
-	// id is unique in the page, template makes it of the data.
+	// id is unique within the page; template renders the fragment from data.
 	id, template string
 	data         any
-	// still says that it is not replaced: people type into it.
+	// still says that it is not updated, because people type into it.
 	still bool
 }
 
-// pageFunc makes a page for a visit.
+// pageFunc returns a page for a visit.
 type pageFunc func(ctx context.Context, v *visit) (*page, error)
 
-// frame is the data of the layout's templates.
+// frame is the data of the layout template.
 type frame struct {
 	Title, Nav string
 	Heading    heading
 	Fragments  []live.Fragment
 	User, CSRF string
-	// Live is the address of the stream; empty if the page stands still.
+	// Live is the address of the stream; empty if the page is not live.
 	Live  string
 	Local bool
-	// Notice is said once, on the page after an action.
+	// Notice is shown once, on the page after an action.
 	Notice string
 }
 
@@ -111,8 +111,8 @@ func (s *Server) write(w http.ResponseWriter, v *visit, p *page, code int) {
 	s.execute(w, "page", f, code)
 }
 
-// execute sends what a template makes, whole or not at all. What others wrote turns no text
-// around and hides nothing.
+// execute renders a template and sends the result completely or not at all. Control characters in texts of others are
+// made harmless.
 func (s *Server) execute(w http.ResponseWriter, name string, data any, code int) {
 	var out bytes.Buffer
 	if err := s.layout.ExecuteTemplate(&out, name, data); err != nil {
@@ -127,13 +127,13 @@ func (s *Server) execute(w http.ResponseWriter, name string, data any, code int)
 	_, _ = io.WriteString(w, text)
 }
 
-// showNextPage shows a page that leads on by itself, and by its link where a browser does not.
+// showNextPage shows a page that redirects by itself, with a link for browsers that do not.
 func (s *Server) showNextPage(w http.ResponseWriter, o auth.NextPage) {
 	w.Header().Set("Refresh", "0; url="+o.To)
 	s.execute(w, "next", o, http.StatusOK)
 }
 
-// render makes the fragments of a page.
+// render renders the fragments of a page.
 func (s *Server) render(p *page) ([]live.Fragment, error) {
 	out := make([]live.Fragment, 0, len(p.fragments))
 	for _, f := range p.fragments {
@@ -146,19 +146,19 @@ func (s *Server) render(p *page) ([]live.Fragment, error) {
 		const short = 9
 		out = append(out, live.Fragment{
 			ID: f.id, Still: f.still, Tag: base64.RawURLEncoding.EncodeToString(sum[:short]),
-			HTML: template.HTML(text), //nolint:gosec // html/template made it.
+			HTML: template.HTML(text), //nolint:gosec // html/template escaped it.
 		})
 	}
 	return out, nil
 }
 
-// limits of what a query may ask for.
+// Limits of query parameters.
 const (
 	maxQuery = 200
 	maxPage  = 1 << 20
 )
 
-// text returns a parameter of the query, cut to what a person would type.
+// text returns a query parameter, truncated to maxQuery.
 func (v *visit) text(key string) string {
 	value := v.query.Get(key)
 	if len(value) > maxQuery {
@@ -167,7 +167,7 @@ func (v *visit) text(key string) string {
 	return value
 }
 
-// number returns a parameter that counts from 1.
+// number returns a query parameter that counts from 1.
 func (v *visit) number(key string) int {
 	n, err := strconv.Atoi(v.query.Get(key))
 	if err != nil || n < 1 || n > maxPage {
@@ -176,7 +176,7 @@ func (v *visit) number(key string) int {
 	return n
 }
 
-// with returns the address of this page with other parameters; an empty value drops one.
+// with returns the address of this page with changed parameters; an empty value removes one.
 func (v *visit) with(pairs ...string) string {
 	query := url.Values{}
 	for key, values := range v.query {

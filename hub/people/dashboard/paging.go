@@ -2,16 +2,16 @@ package dashboard
 
 import "strconv"
 
-// paging is which part of a list is shown.
+// paging is the visible part of a list.
 type paging struct {
 	Page, Pages, Total, From, To int
-	// First, Previous, Next and Last are addresses; empty where there is none.
+	// First, Previous, Next and Last are addresses; empty if there is no such page.
 	First, Previous, Next, Last string
-	// What is listed, in the singular.
+	// What is the singular noun for the items.
 	What string
 }
 
-// pageOf returns the part of a list of which the query names the number.
+// pageOf returns the part of a list that the query selects.
 func pageOf[T any](v *visit, key, what string, all []T, size int) ([]T, paging) {
 	p := paging{Total: len(all), Pages: max(1, (len(all)+size-1)/size), What: what}
 	p.Page = min(v.number(key), p.Pages)
@@ -27,7 +27,7 @@ func pageOf[T any](v *visit, key, what string, all []T, size int) ([]T, paging) 
 	return all[first:last], p
 }
 
-// choice is one of several that a person can pick from.
+// choice is an entry of a selection.
 type choice struct {
 	Value, Text string
 	Chosen      bool

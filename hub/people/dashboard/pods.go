@@ -14,19 +14,19 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// podsTimeout bounds how long a page waits for the members that it asks.
+// podsTimeout bounds how long a page waits for members.
 const podsTimeout = 40 * time.Second
 
-// podList is the pods of an application, by cluster.
+// podList are the pods of an application, by cluster.
 type podList struct {
 	Rows   []podRow
 	Paging paging
 	Again  string
-	// All leads to the logs of all clusters.
+	// All is the address of the logs of all clusters.
 	All string
 }
 
-// podRow is a pod, or why a cluster does not tell its pods.
+// podRow is a pod, or the reason why a cluster's pods are not available.
 type podRow struct {
 	Cluster string
 	*owned.Pod
@@ -34,12 +34,12 @@ type podRow struct {
 	Logs, Terminal string
 }
 
-// hasPods says whether an application is of a kind that has pods.
+// hasPods says whether an application is of a kind with pods.
 func hasPods(a *applications.Application) bool {
 	return a.Namespace != "" && (a.Replicas > 0 || slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"}, a.Kind))
 }
 
-// workload names an application as its clusters have it.
+// workload returns an application as its clusters know it.
 func (s *Server) workload(a *applications.Application) (pods.Application, error) {
 	gvk := schema.FromAPIVersionAndKind(a.APIVersion, a.Kind)
 	mapping, err := s.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -49,7 +49,7 @@ func (s *Server) workload(a *applications.Application) (pods.Application, error)
 	return pods.Application{Resource: mapping.Resource, Kind: a.Kind, Namespace: a.Namespace, Name: a.Name}, nil
 }
 
-// membersOf is the way into members as the person who asks.
+// membersOf returns access to members with the rights of the person.
 func membersOf(v *visit) (*pods.Members, error) {
 	if v.user.Config == nil {
 		return nil, badRequestError{"There is no way into members for you here."}
@@ -57,7 +57,7 @@ func membersOf(v *visit) (*pods.Members, error) {
 	return pods.NewMembers(v.user.Config)
 }
 
-// placesOf returns the clusters that are meant: the one that is named, or all that have the application.
+// placesOf returns the named cluster, or all clusters of the application.
 func placesOf(a *applications.Application, cluster string) ([]string, error) {
 	all := a.Everywhere()
 	if cluster == "" {
@@ -69,7 +69,7 @@ func placesOf(a *applications.Application, cluster string) ([]string, error) {
 	return []string{cluster}, nil
 }
 
-// readingMembers makes a page that waits for what members answer, of which only maxMemberReads may wait at once.
+// readingMembers wraps a page that waits for members, of which only maxMemberReads may wait at once.
 func (s *Server) readingMembers(of pageFunc) pageFunc {
 	return func(ctx context.Context, v *visit) (*page, error) {
 		leave, ok := s.memberReads.Acquire(v.user)
@@ -81,7 +81,7 @@ func (s *Server) readingMembers(of pageFunc) pageFunc {
 	}
 }
 
-// podsPage shows the pods of an application. The members are asked for them when somebody loads it, and not again.
+// podsPage shows the pods of an application. Members are only asked when the page is loaded.
 func (s *Server) podsPage(ctx context.Context, v *visit) (*page, error) {
 	a, err := s.readApplication(ctx, v)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) podsPage(ctx context.Context, v *visit) (*page, error) {
 	return p, nil
 }
 
-// podPage is the frame of a page about what an application does in its members.
+// podPage returns a page about an application's pods, without its content.
 func podPage(a *applications.Application, title string) *page {
 	return &page{
 		title: title + " of " + a.Name, nav: "applications",
@@ -142,7 +142,7 @@ func podPage(a *applications.Application, title string) *page {
 	}
 }
 
-// podPath is the address of a page about what an application does in its members; what is empty is not said.
+// podPath returns the address of a page about an application's pods; empty parameters are omitted.
 func podPath(a *applications.Application, part, cluster, pod, container string) string {
 	query := url.Values{}
 	for key, value := range map[string]string{"cluster": cluster, "pod": pod, "container": container} {
@@ -157,7 +157,7 @@ func podPath(a *applications.Application, part, cluster, pod, container string) 
 	return path + "?" + query.Encode()
 }
 
-// Bounds of how many logs and terminals are open, and of how many requests wait for what members answer.
+// Limits of open logs and terminals, and of requests that wait for members.
 const (
 	maxPodStreams       = 200
 	maxPodStreamsOfOne  = 8

@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/showcase"
 )
 
-// membersAreReached tries pods, logs and terminals, of a dashboard behind which the member hamburg is connected.
+// membersAreReached tests pods, logs and terminals of a dashboard with the connected member hamburg.
 func membersAreReached(t *testing.T, show *showcase.Showcase, admin string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -109,7 +109,7 @@ func membersAreReached(t *testing.T, show *showcase.Showcase, admin string) {
 	_, code = dial(v, path, through.URL)
 	g.Expect(code).To(Equal(http.StatusForbidden), "a ticket is good once")
 
-	// Whoever signs out takes logs and terminals along.
+	// Signing out closes logs and terminals.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, through.URL+app+"/logs/stream?cluster=hamburg&follow=yes", nil)

@@ -19,14 +19,14 @@ type policyList struct {
 	Filtered bool
 }
 
-// policyRow is a policy, with how the applications that it has fare.
+// policyRow is a policy, with the states of its applications.
 type policyRow struct {
 	applications.Policy
 	Counts    []stateCount
 	Suspended bool
 }
 
-// nothing is the value of the filter for policies that have nothing.
+// nothing is the value of the filter for policies that match nothing.
 const nothing = "nothing"
 
 func (s *Server) policies(ctx context.Context, v *visit) (*page, error) {

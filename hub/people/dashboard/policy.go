@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// policyFacts is the data of the page of a policy.
+// policyFacts is the data of the first part of a policy's page.
 type policyFacts struct {
 	policyRow
 	Preemption, Placement, Conflict string
@@ -22,7 +22,7 @@ type policyFacts struct {
 	YAML                            string
 }
 
-// policyMatched are the applications that a policy has.
+// policyMatched are the applications of a policy.
 type policyMatched struct {
 	Rows   []*applications.Application
 	Paging paging
@@ -87,7 +87,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (*page, error) {
 	}, nil
 }
 
-// readPolicy reads the policy of the path as the person.
+// readPolicy reads the policy in the path as the person.
 func (s *Server) readPolicy(ctx context.Context, v *visit) (policyv1alpha1.Policy, error) {
 	key := client.ObjectKey{Namespace: namespaceOf(v), Name: v.request.PathValue("name")}
 	if key.Namespace == "" {
@@ -106,7 +106,7 @@ func changesPolicy(p applications.PolicyKey) auth.Access {
 	return a
 }
 
-// placement says in words where a policy sends things.
+// placement describes a policy's placement in words.
 func placement(p *policyv1alpha1.Placement) string {
 	var out []string
 	switch {
@@ -137,7 +137,7 @@ func placement(p *policyv1alpha1.Placement) string {
 	return strings.Join(out, "; ")
 }
 
-// bounds says in words how many replicas clusters may have.
+// bounds describes the replica bounds of clusters in words.
 func bounds(b *policyv1alpha1.ClusterReplicaBounds) string {
 	if b.MaxReplicas == nil {
 		return fmt.Sprintf("%d replicas or more in %s", b.MinReplicas, affinity(&b.TargetCluster))

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// rolloutFacts is the first part of the page of a rollout.
+// rolloutFacts is the data of the first part of a rollout's page.
 type rolloutFacts struct {
 	rollouts.Rollout
 	App     *applications.Application
@@ -31,7 +31,7 @@ type rolloutFacts struct {
 	Actions []link
 }
 
-// waveRow is a wave with its bar.
+// waveRow is a wave with its progress bar.
 type waveRow struct {
 	rollouts.Wave
 	Going    bool
@@ -43,11 +43,11 @@ type waveRow struct {
 type rolloutClusters struct {
 	Rows   []rolloutCluster
 	Paging paging
-	// States choose which are shown.
+	// States are the choices of a filter by state.
 	States []choice
 }
 
-// rolloutCluster is a target, with what can be done about it.
+// rolloutCluster is a target, with the actions on it.
 type rolloutCluster struct {
 	rollouts.Cluster
 	State string
@@ -55,20 +55,20 @@ type rolloutCluster struct {
 	Skip  string
 }
 
-// rolloutRevisions are the revisions that are kept, and how two of them differ.
+// rolloutRevisions are the stored revisions, and a comparison of two of them.
 type rolloutRevisions struct {
 	Rows []revisionRow
-	// From and To are the choices of what to compare; Path is where that is asked for.
+	// From and To are the choices of what to compare, and Path is the target of the form.
 	From, To []choice
 	Path     string
-	// Compared says what Diff is of; Same that nothing differs, Problem why there is nothing to show, Note what of them is not
-	// shown.
+	// Compared names the two revisions of Diff. Same says that they are equal, Problem why there is no comparison, and
+	// Note what is omitted from it.
 	Compared, Problem, Note string
 	Same                    bool
 	Diff                    []diff.Line
 }
 
-// revisionRow is a revision, with where to go back to it.
+// revisionRow is a revision, with a link to return to it.
 type revisionRow struct {
 	rollouts.Revision
 	State string
@@ -117,12 +117,12 @@ func (s *Server) rollout(ctx context.Context, v *visit) (*page, error) {
 		p.heading.Trail = append(p.heading.Trail, link{Text: r.Namespace, To: "/rollouts?namespace=" + r.Namespace})
 	}
 	if !r.Done || !r.CaughtUp {
-		p.every = rolloutEvery // the soak goes on without anything having changed
+		p.every = rolloutEvery // the soak time passes without any change of an object
 	}
 	return p, nil
 }
 
-// readRollout returns the rollout of the path, if the person may do this with it.
+// readRollout returns the rollout in the path, if the person has the right to the verb on it.
 func (s *Server) readRollout(ctx context.Context, v *visit, verb string) (index.Rollout, error) {
 	key := index.Key{Namespace: namespaceOf(v), Name: v.request.PathValue("name")}
 	may := auth.Access{
@@ -138,7 +138,7 @@ func (s *Server) readRollout(ctx context.Context, v *visit, verb string) (index.
 	return one, nil
 }
 
-// changesRollout is a right to change a rollout.
+// changesRollout is the right to a verb on a rollout.
 func changesRollout(one index.Rollout, verb string) auth.Access {
 	return auth.Access{
 		Verb: verb, Group: fairleadv1alpha1.GroupVersion.Group, Resource: kube.RolloutsIn(one.Object.GetNamespace()).Resource,
@@ -146,7 +146,7 @@ func changesRollout(one index.Rollout, verb string) auth.Access {
 	}
 }
 
-// rolloutClusters lists the targets, those first that somebody should look at.
+// rolloutClusters lists the targets; those that need attention come first.
 func (s *Server) rolloutClusters(v *visit, one index.Rollout, r *rollouts.Rollout, may bool) rolloutClusters {
 	all := rollouts.Clusters(one.Object.RolloutStatus(), one.App.Clusters(), nil)
 	order, asked := rollouts.States(), v.text("state")
@@ -175,7 +175,7 @@ func (s *Server) rolloutClusters(v *visit, one index.Rollout, r *rollouts.Rollou
 	return out
 }
 
-// rolloutRevisions lists what is kept, and compares two of them if that is asked for.
+// rolloutRevisions lists the stored revisions, and compares two of them on request.
 func (s *Server) rolloutRevisions(ctx context.Context, v *visit, one index.Rollout, r *rollouts.Rollout, may bool) rolloutRevisions {
 	out := rolloutRevisions{Path: v.request.URL.EscapedPath()}
 	from, to := v.text("from"), v.text("to")
@@ -226,7 +226,7 @@ func (s *Server) rolloutRevisions(ctx context.Context, v *visit, one index.Rollo
 	return out
 }
 
-// contentOfRevision reads, as the person, what a revision consists of, and says what of it is not shown.
+// contentOfRevision reads, as the person, the content of a revision, and says what of it is not shown.
 func (s *Server) contentOfRevision(ctx context.Context, v *visit, one index.Rollout, number string) (shown, note string, err error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 const rolloutPage = "/rollouts/shop/web-deployment"
 
-// rolloutsAreSeen looks at rollouts with the rights of several people.
+// rolloutsAreSeen views rollouts with the rights of several users.
 func rolloutsAreSeen(t *testing.T, known func(*testing.T, string) *visitor, show *showcase.Showcase, admin string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -54,7 +54,7 @@ func rolloutsAreSeen(t *testing.T, known func(*testing.T, string) *visitor, show
 	g.Expect(code).To(Equal(http.StatusForbidden))
 }
 
-// rolloutsAreSteered does what people do to a rollout, and looks at the hub.
+// rolloutsAreSteered does what people do to a rollout, and checks the hub.
 func rolloutsAreSteered(t *testing.T, known func(*testing.T, string) *visitor, show *showcase.Showcase, admin string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -29,7 +29,7 @@ type rolloutRow struct {
 	Shares template.HTML
 }
 
-// listsRollouts is the right to list rollouts, of a namespace or of what is in none.
+// listsRollouts is the right to list rollouts of a kind.
 func listsRollouts(kind kube.RolloutKind) auth.Access {
 	return auth.Access{Verb: "list", Group: fairleadv1alpha1.GroupVersion.Group, Resource: kind.Resource}
 }
@@ -84,7 +84,7 @@ func (s *Server) rollouts(ctx context.Context, v *visit) (*page, error) {
 	}, nil
 }
 
-// sharesOf draws how the clusters of a wave are.
+// sharesOf draws how many clusters of a wave are in each state.
 func sharesOf(w rollouts.Wave, of string) template.HTML {
 	return template.HTML(chart.Shares(of+": "+w.Counted(), []chart.Share{ //nolint:gosec // plot escapes.
 		{Class: "ok", Count: int(w.Healthy)},

@@ -28,7 +28,8 @@ func (away) Create(context.Context, client.Object, ...client.CreateOption) error
 	return errors.New("the API is away")
 }
 
-// TestAnOpenPageDoesNotUseItsSession: it asks for what changes whether somebody is there or not.
+// TestAnOpenPageDoesNotUseItsSession: an open page sends requests whether or not somebody is there, so they must not
+// extend the session.
 func TestAnOpenPageDoesNotUseItsSession(t *testing.T) {
 	t.Parallel()
 	for path, lasts := range map[string]bool{"/live/clusters": false, "/clusters": true} {

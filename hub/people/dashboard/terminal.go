@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/hub/people/terminal"
 )
 
-// terminalView is the page of a terminal.
+// terminalView is the data of the page of a terminal.
 type terminalView struct {
 	CSRF, Path              string
 	Cluster, Pod, Container string
@@ -27,7 +27,7 @@ const (
 	maxCommand       = 2000
 )
 
-// terminalPage offers to run a command in a pod of an application. Nothing is run before the person says so.
+// terminalPage is the page to run a command in a pod of an application. It runs nothing before the person confirms.
 func (s *Server) terminalPage(ctx context.Context, v *visit) (*page, error) {
 	a, err := s.readApplication(ctx, v)
 	if err != nil {
@@ -47,20 +47,20 @@ func (s *Server) terminalPage(ctx context.Context, v *visit) (*page, error) {
 	return p, nil
 }
 
-// A ticket lets the session that asked for it open one terminal, once and soon: the request that opens one can carry no
-// form, and so no secret of the session.
+// A ticket lets the session that requested it open one terminal, once and within ticketLife. The request that opens a
+// terminal cannot carry a form, and so no CSRF token.
 const (
 	ticketNote = "terminal/"
 	ticketLife = 30 * time.Second
 )
 
-// ticket says which command a terminal that is opened with it runs, and in which container.
+// ticket is the command that a terminal runs, and its container.
 type ticket struct {
 	Cluster, Namespace, Pod, Container string
 	Words                              []string
 }
 
-// giveTicket gives a ticket for a terminal in a pod of an application.
+// giveTicket creates a ticket for a terminal in a pod of an application.
 func (s *Server) giveTicket(w http.ResponseWriter, r *http.Request, v *visit) {
 	err := s.checkForm(r, v)
 	var t ticket
@@ -81,10 +81,10 @@ func (s *Server) giveTicket(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.log.Info("Letting a person run a command in a member", "user", v.user.Name, "Cluster", t.Cluster, "Pod", t.Namespace+"/"+t.Pod, "container", t.Container)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	_, _ = fmt.Fprintf(w, "{\"path\":%q}\n", "/terminal/"+secret) // who is gone needs none
+	_, _ = fmt.Fprintf(w, "{\"path\":%q}\n", "/terminal/"+secret) // the client may be gone
 }
 
-// ticketFor looks whether the pod is one of the application, as the person who asks.
+// ticketFor checks, as the person, that the pod belongs to the application.
 func (s *Server) ticketFor(ctx context.Context, v *visit) (ticket, error) {
 	form := v.request.PostForm
 	a, err := s.readApplication(ctx, v)
@@ -132,7 +132,7 @@ func (s *Server) ticketFor(ctx context.Context, v *visit) (ticket, error) {
 	return ticket{}, notFoundError{"This pod is not one of " + a.String() + " any more."}
 }
 
-// openTerminal runs what a ticket is for, with the terminal of the browser.
+// openTerminal runs the command of a ticket in a terminal.
 func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) {
 	if !terminal.SameOrigin(r, !s.Plain) {
 		http.Error(w, "This request was made by another site, and is refused.", http.StatusForbidden)

@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// visibility asks what a user may see in lists.
+// visibility returns what a user may see in lists.
 func (s *Server) visibility(ctx context.Context, u *auth.User) (auth.Visibility, error) {
 	return u.Visibility(ctx, s.index.Namespaces())
 }
@@ -18,8 +18,7 @@ func clusterDetails(visible auth.Visibility) index.ClusterDetails {
 	return index.ClusterDetails{Leases: visible.Leases, Works: visible.AllApplications()}
 }
 
-// visibleApplications returns those of the applications that may be seen. It may return the
-// very slice that it is given.
+// visibleApplications returns the applications that the user may see. The result may be the given slice itself.
 func visibleApplications(visible auth.Visibility, apps []*applications.Application) []*applications.Application {
 	if visible.AllApplications() {
 		return apps
@@ -33,8 +32,7 @@ func visibleApplications(visible auth.Visibility, apps []*applications.Applicati
 	return out
 }
 
-// visiblePolicies returns the policies that may be seen, with what they have of these
-// applications.
+// visiblePolicies returns the policies that the user may see, with those of the applications that each of them matches.
 func (s *Server) visiblePolicies(visible auth.Visibility, apps []*applications.Application) []applications.Policy {
 	all := s.index.Policies(apps)
 	out := make([]applications.Policy, 0, len(all))

@@ -15,10 +15,10 @@ import (
 	"fairlead.dev/hub/people/live"
 )
 
-// visitFunc serves somebody who has signed in.
+// visitFunc serves a signed-in user.
 type visitFunc func(w http.ResponseWriter, r *http.Request, v *visit)
 
-// signedIn serves those who have signed in and sends the others to do so.
+// signedIn serves signed-in users, and redirects the others to the sign-in page.
 func (s *Server) signedIn(next visitFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		one := s.signIn.Session(r)
@@ -36,11 +36,11 @@ func (s *Server) signedIn(next visitFunc) http.Handler {
 		}
 		s.exemptConnection(r, one.User)
 		if !strings.HasPrefix(r.URL.Path, "/live/") {
-			s.signIn.Sessions.Use(one) // an open page asks for what changes on it whether somebody is there or not
+			s.signIn.Sessions.Use(one) // live streams do not count as use: they reconnect without the person
 		}
 		v := &visit{request: r, session: one, user: one.User, now: s.clock.Now(), query: r.URL.Query()}
 		if path, ok := strings.CutPrefix(r.URL.Path, "/live"); ok {
-			// Links on a page that is sent again lead to where those of the page lead.
+			// Links in fragments must lead to where those of the page itself lead.
 			u := *r.URL
 			u.Path, u.RawPath = path, strings.TrimPrefix(u.RawPath, "/live")
 			v.request = r.Clone(r.Context())
@@ -61,7 +61,7 @@ func (s *Server) signedIn(next visitFunc) http.Handler {
 	})
 }
 
-// isName says whether a part of a path can be the name of something.
+// isName says whether a segment of a path can be the name of an object.
 func isName(name string) bool {
 	const longest = 253
 	return len(name) <= longest && !strings.ContainsFunc(name, func(r rune) bool {
@@ -69,10 +69,10 @@ func isName(name string) bool {
 	}) && strings.Trim(name, ".") != ""
 }
 
-// fillTimeout is how long a page waits for the index to be filled.
+// fillTimeout is how long a page waits until the index is filled.
 const fillTimeout = 10 * time.Second
 
-// errFilling says that the index is not filled: whatever were shown of it would be wrong.
+// errFilling says that the index is not filled yet, so any page would be wrong.
 var errFilling = errors.New("the hub is still reading what there is")
 
 func (s *Server) awaitFilled(ctx context.Context) error {
@@ -93,26 +93,26 @@ func (s *Server) awaitFilled(ctx context.Context) error {
 	}
 }
 
-// notFoundError says that something is not there, or not to be seen.
+// notFoundError says that something does not exist, or is not visible to the user.
 type notFoundError struct{ what string }
 
 func (e notFoundError) Error() string { return e.what }
 
-// badRequestError says what is wrong with what somebody asked for.
+// badRequestError says what is wrong with a request.
 type badRequestError struct{ what string }
 
 func (e badRequestError) Error() string { return e.what }
 
-// errorPage is the data of the page for an error.
+// errorPage is the data of an error page.
 type errorPage struct {
 	Code              int
 	Title, Text, Next string
 }
 
-// errTooManyMemberReads says that a person, or all of them, wait for members at too many places at once.
+// errTooManyMemberReads says that too many requests of a person, or of all, wait for members.
 var errTooManyMemberReads = errors.New("too much is asked of clusters at once")
 
-// describeError turns an error into what a person is told.
+// describeError turns an error into an error page.
 func (s *Server) describeError(err error, u *auth.User) errorPage {
 	var asked badRequestError
 	var missing notFoundError
@@ -152,10 +152,10 @@ func (s *Server) describeError(err error, u *auth.User) errorPage {
 	}
 }
 
-// serveError serves the page of an error.
+// serveError serves an error page.
 func (s *Server) serveError(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	if r.Context().Err() != nil {
-		return // nobody waits for it
+		return // the client is gone
 	}
 	f := s.describeError(err, v.user)
 	p := &page{title: f.Title, heading: heading{Title: f.Title}, fragments: []fragment{{id: "error", template: "failure", data: f}}}

@@ -1,4 +1,4 @@
-// Package explain says in words why an application is where it is, or why it is not:
-// which policy has it, what was decided about each cluster, and what came of it there.
-// It is pure: facts in, a report out, and the report as text.
+// Package explain explains in words why an application is placed where it is, or nowhere: which policy applies, what
+// was decided about each cluster, and the state in each of them. It is pure: facts go in, a report comes out, and the
+// report as text.
 package explain

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// Attempts puts a decision into words, beside what is assigned at present.
+// Attempts describes a decision, together with the present targets.
 func Attempts(d decide.Decision, assigned []workv1alpha2.TargetCluster) []Attempt {
 	have := map[string]int32{}
 	for _, t := range assigned {
@@ -48,7 +48,7 @@ func verdict(v *decide.Verdict, have map[string]int32) Verdict {
 	return out
 }
 
-// ChangeSentence says what a decision chooses that is not what is assigned; empty if it is the same.
+// ChangeSentence says how a decision differs from the present targets; empty if it does not.
 func ChangeSentence(d decide.Decision, assigned []workv1alpha2.TargetCluster) string {
 	if d.Outcome != decide.Scheduled {
 		return ""
@@ -60,8 +60,8 @@ func ChangeSentence(d decide.Decision, assigned []workv1alpha2.TargetCluster) st
 	return fmt.Sprintf("A decision made now would choose %s; assigned is %s.", want, have)
 }
 
-// FailbackSentence says why there is a better place than the one that a decision leaves it at, and when it
-// goes there; empty if there is none.
+// FailbackSentence says why another placement is preferred over the decided one, and when the application moves there;
+// empty if there is none.
 func FailbackSentence(d decide.Decision) string {
 	if d.FailbackReason == "" {
 		return ""
@@ -69,7 +69,7 @@ func FailbackSentence(d decide.Decision) string {
 	return d.FailbackReason + " It goes there when there has been room for a while, and leaves where it is once it is healthy there."
 }
 
-// Targets lists targets as people read them.
+// Targets formats targets for people.
 func Targets(targets []workv1alpha2.TargetCluster) string {
 	if len(targets) == 0 {
 		return "no cluster"

@@ -97,7 +97,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if answer.StatusCode >= http.StatusInternalServerError {
-		_ = answer.Body.Close() // nothing of it is used
+		_ = answer.Body.Close() // the body is not used
 		return nil, fmt.Errorf("it answers %s", answer.Status)
 	}
 	answer.Body = boundedBody{Reader: io.LimitReader(answer.Body, maxAnswer), Closer: answer.Body}

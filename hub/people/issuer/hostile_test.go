@@ -19,7 +19,7 @@ import (
 	provider "fairlead.dev/test/issuer"
 )
 
-// endless answers as long as somebody reads.
+// endless answers for as long as the client reads.
 func endless(w http.ResponseWriter, _ *http.Request) {
 	part := []byte(strings.Repeat(" ", 1<<16))
 	for {
@@ -29,7 +29,7 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// packed answers megabytes in a few bytes.
+// packed answers megabytes compressed into a few bytes.
 func packed(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Encoding", "gzip")
 	pack := gzip.NewWriter(w)
@@ -42,7 +42,7 @@ func packed(w http.ResponseWriter, _ *http.Request) {
 	_ = pack.Close()
 }
 
-// to leads on.
+// to redirects to an address.
 func to(address string, code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, address, code) }
 }
@@ -51,7 +51,7 @@ func bigHeader(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Big", strings.Repeat("x", 1<<20))
 }
 
-// TestAnIssuerOutOfOrderCostsLittle has every part of it answer without end, or lead elsewhere.
+// TestAnIssuerOutOfOrderCostsLittle has each endpoint of the issuer answer endlessly, or redirect elsewhere.
 func TestAnIssuerOutOfOrderCostsLittle(t *testing.T) {
 	t.Parallel()
 	var seen atomic.Int64
@@ -120,7 +120,7 @@ func TestTokensAreBounded(t *testing.T) {
 	g.Expect(i.SignOutURL(t.Context(), tokens, back)).To(And(ContainSubstring("client_id="), Not(ContainSubstring("id_token_hint"))), "no server takes so long an address")
 }
 
-// TestNobodyWaitsForWhatIsKnown has the issuer be slow when it is asked anew.
+// TestNobodyWaitsForWhatIsKnown has the issuer be slow when its configuration is refreshed.
 func TestNobodyWaitsForWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -145,7 +145,7 @@ func TestNobodyWaitsForWhatIsKnown(t *testing.T) {
 	cancel()
 	g.Eventually(left).WithTimeout(time.Minute).Should(Receive(MatchError(context.Canceled)), "who goes away waits no more")
 	p.SetAnswer("/.well-known/openid-configuration", nil)
-	close(goOn) // with an answer that is none
+	close(goOn) // with an invalid response
 	g.Eventually(func() error {
 		now.Step(3 * time.Second)
 		_, _, err := i.Begin(t.Context(), back)
@@ -157,7 +157,7 @@ func TestNobodyWaitsForWhatIsKnown(t *testing.T) {
 	p.SetAnswer("/.well-known/openid-configuration", slow)
 	now.Step(time.Hour)
 	for range 10 {
-		_, _, err := i.Begin(ctx, back) // which was cancelled, so that who waits for the issuer fails
+		_, _, err := i.Begin(ctx, back) // canceled, so that it fails if it waits for the issuer
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	g.Eventually(asked.Load).WithTimeout(time.Minute).Should(BeNumerically("==", 2), "it is asked once for all")

@@ -147,7 +147,7 @@ func (i *Issuer) discover(ctx context.Context) (*endpoints, error) {
 		if _, settled, _ := i.cached(); !settled {
 			i.refresh(ctx)
 		}
-		return nil, nil //nolint:nilnil // it is kept in i
+		return nil, nil //nolint:nilnil // the result is stored in i
 	})
 	if found != nil {
 		return found, nil

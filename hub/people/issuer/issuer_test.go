@@ -18,11 +18,11 @@ import (
 
 const back = "https://hub.example.com/signin/oidc/callback"
 
-// start returns a provider, and what knows it as its client.
+// start returns a provider, and an Issuer that is its client.
 func start(t *testing.T, change func(*issuer.Options)) (*provider.Issuer, *issuer.Issuer, *clocktesting.FakeClock) {
 	t.Helper()
 	p := provider.Start(t, back)
-	p.SetLife(24*time.Hour, true) // of a clock that is ahead
+	p.SetLife(24*time.Hour, true) // as if its clock were ahead
 	clock := clocktesting.NewFakeClock(time.Now())
 	o := issuer.Options{URL: p.URL, ClientID: p.ClientID, CAFile: p.CAFile, Clock: clock}
 	if change != nil {
@@ -33,7 +33,7 @@ func start(t *testing.T, change func(*issuer.Options)) (*provider.Issuer, *issue
 	return p, i, clock
 }
 
-// attend goes to the provider as a browser does, and returns with what it is sent back with.
+// attend goes to the provider as a browser does, and returns the parameters with which it is redirected back.
 func attend(t *testing.T, p *provider.Issuer, i *issuer.Issuer) (issuer.Attempt, url.Values) {
 	t.Helper()
 	g := NewWithT(t)
@@ -105,7 +105,7 @@ func TestRenewingIsForTheSamePerson(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("somebody else")))
 }
 
-// TestAClientSecretMayChange has the hub find the new one, and end nobody's session meanwhile.
+// TestAClientSecretMayChange has the hub find the new secret, without ending anybody's session.
 func TestAClientSecretMayChange(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -1,9 +1,10 @@
-// Package live sends open pages what changes on them: one stream of server-sent events for each,
-// on which the fragments go that differ from those that were sent last.
+// Package live keeps open pages up to date. Each page has one stream of server-sent events, on which it gets the
+// fragments that changed.
 //
-//	Reads:     what publishers say that changed; the page's own function makes the fragments.
+//	Reads:     the changes that publishers report; the page's own function renders the fragments.
 //	Writes:    nothing.
 //	Owns:      the subscriptions of the open streams, in memory only.
-//	Invariant: publishing never waits for a reader, and a slow page is made again the less often.
+//	Invariant: publishing never waits for a reader, and the slower a page renders, the less often it is
+//	           rendered.
 //	Next:      hub/people/dashboard serves the streams.
 package live

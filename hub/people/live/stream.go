@@ -65,7 +65,7 @@ var errStreamOver = errors.New("the stream is over")
 func (t *Topics) Serve(w http.ResponseWriter, r *http.Request, p Page) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // proxies must pass each event on at once
+	h.Set("X-Accel-Buffering", "no") // proxies must not buffer
 	have := map[string]bool{}
 	for tag := range strings.SplitSeq(r.URL.Query().Get(Have), ".") {
 		have[tag] = true
@@ -88,9 +88,9 @@ type stream struct {
 }
 
 func (st *stream) run(ctx context.Context) error {
-	// The browser counts as connected when it has the header, and the first event may be long in coming.
+	// Send the headers at once, so that the browser counts as connected: the first event may come late.
 	if err := st.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return fmt.Errorf("opening a stream: %w", err) // it lasts longer than a request; nothing more is read
+		return fmt.Errorf("opening a stream: %w", err) // a stream lasts longer than a request, and reads nothing more
 	}
 	if err := st.bounded(st.control.Flush); err != nil {
 		return fmt.Errorf("opening a stream: %w", err)
@@ -145,7 +145,7 @@ func (st *stream) update(ctx context.Context) (Content, error) {
 		if ctx.Err() != nil {
 			return c, ctx.Err()
 		}
-		data, _ := json.Marshal(map[string]string{"text": st.page.Explain(err)}) //nolint:errchkjson // strings encode
+		data, _ := json.Marshal(map[string]string{"text": st.page.Explain(err)}) //nolint:errchkjson // strings always encode
 		return c, errors.Join(errStreamOver, st.send("failed", string(data)))
 	}
 	now := map[string]bool{}

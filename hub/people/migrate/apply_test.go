@@ -35,7 +35,7 @@ func parsed(t *testing.T, texts ...string) []*unstructured.Unstructured {
 	return out
 }
 
-// shop is what a conversion comes to, in an order that does not work.
+// shop is the result of a conversion, in an order that cannot be applied.
 func shop(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	return parsed(t,
@@ -48,14 +48,14 @@ func shop(t *testing.T) []*unstructured.Unstructured {
 	)
 }
 
-// given is a hub, and what is created there in this order.
+// given is a hub, and the names created on it in order.
 type given struct {
 	client.Client
 
 	created []string
-	// fails says whether a creation fails, and after whether it happened nevertheless.
+	// fails says whether a creation fails, and whether it fails after the object was created.
 	fails func(name string) (fails, after bool)
-	// updates says what an update comes to, and written counts those that are no dry run.
+	// updates returns the error of an update; written counts those that are no dry run.
 	updates func(*unstructured.Unstructured) error
 	written int
 }
@@ -64,7 +64,7 @@ var errLost = errors.New("the connection is gone")
 
 func newGiven(t *testing.T) *given {
 	t.Helper()
-	scheme := runtime.NewScheme() // of no other kind, so that objects stay as they are written
+	scheme := runtime.NewScheme() // knows no other kinds, so that objects stay as they are written
 	NewWithT(t).Expect(clusterv1alpha1.AddToScheme(scheme)).To(Succeed())
 	out := &given{
 		fails:   func(string) (fails, after bool) { return false, false },
@@ -106,7 +106,7 @@ func newGiven(t *testing.T) *given {
 	return out
 }
 
-// apply applies to a hub, and returns what it says of each object.
+// apply applies objects to a hub, and returns what is reported for each.
 func (h *given) apply(t *testing.T, objects []*unstructured.Unstructured) (lines []string, all bool, err error) {
 	t.Helper()
 	all, err = Apply(t.Context(), h, objects, func(s Step) { lines = append(lines, s.String()) })
@@ -139,8 +139,8 @@ func TestApplyCreatesInAnOrderThatWorks(t *testing.T) {
 	g.Expect(h.written).To(BeZero())
 }
 
-// TestApplyGoesOnWhereItWasStopped holds that wherever a connection breaks, before or after an object
-// is created, the next run creates the rest, and takes back nothing of what the hub did meanwhile.
+// TestApplyGoesOnWhereItWasStopped checks that wherever the connection breaks, before or after an object is created,
+// the next run creates the rest and reverts nothing that the hub did meanwhile.
 func TestApplyGoesOnWhereItWasStopped(t *testing.T) {
 	t.Parallel()
 	for _, obj := range shop(t) {
@@ -229,8 +229,8 @@ func TestApplyPlacesNothingWhereNobodyJoined(t *testing.T) {
 	g.Expect(h.created).To(BeEmpty())
 }
 
-// TestApplyDividesNothingWhileAClusterIsAway holds that no cluster gets the share of another one that is not there, or not heard, and goes on
-// running it.
+// TestApplyDividesNothingWhileAClusterIsAway checks that no cluster gets the replicas of one that is absent or silent
+// and still runs them.
 func TestApplyDividesNothingWhileAClusterIsAway(t *testing.T) {
 	t.Parallel()
 	const (
@@ -295,8 +295,8 @@ func TestApplyDividesNothingWhileAClusterIsAway(t *testing.T) {
 	}
 }
 
-// TestApplyLooksAgain holds that an object which somebody else creates in between is compared like
-// any other, and ends the run if it differs.
+// TestApplyLooksAgain checks that an object created by somebody else in between is compared like any other, and stops
+// the run if it differs.
 func TestApplyLooksAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -317,8 +317,8 @@ func TestApplyLooksAgain(t *testing.T) {
 	g.Expect(h.created).NotTo(ContainElement("Deployment shop/web"))
 }
 
-// TestApplyAsksTheServer holds that a conflict with the hub is tried again, and that what a server
-// generates and lets nobody remove makes no difference.
+// TestApplyAsksTheServer checks that conflicts with the hub are retried, and that fields which a server generates and
+// does not let anybody remove do not count as a difference.
 func TestApplyAsksTheServer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

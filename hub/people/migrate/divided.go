@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// unready says whether the scheduler passes a cluster over for now.
+// unready says whether the scheduler skips a cluster at present.
 func unready(c *clusterv1alpha1.Cluster) bool {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 	return ready != nil && ready.Status != metav1.ConditionTrue || slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool {
@@ -25,14 +25,15 @@ func unready(c *clusterv1alpha1.Cluster) bool {
 	})
 }
 
-// misdivided says which clusters would not get their share of the replicas that a policy divides; empty if all do.
+// misdivided returns the clusters that would not get their share of the replicas that a policy divides; empty if all
+// do.
 func (a *applier) misdivided(obj *unstructured.Unstructured) string {
 	gvk := obj.GroupVersionKind()
 	if a.placed || gvk.Group != policyv1alpha1.GroupVersion.Group ||
 		gvk.Kind != policyv1alpha1.KindPropagationPolicy && gvk.Kind != policyv1alpha1.KindClusterPropagationPolicy {
 		return ""
 	}
-	var p policyv1alpha1.PropagationPolicy // of either kind: they have the same spec
+	var p policyv1alpha1.PropagationPolicy // both kinds have the same spec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &p); err != nil {
 		return fmt.Sprintf("it cannot be read: %v", err)
 	}
@@ -41,7 +42,7 @@ func (a *applier) misdivided(obj *unstructured.Unstructured) string {
 		return ""
 	}
 	if groups := placement.ClusterAffinities; len(groups) > 0 {
-		first := *placement // which the scheduler tries first; of the others nobody knows
+		first := *placement // the scheduler tries the first group first; whether it gets to the others is unknown
 		first.ClusterAffinity = &groups[0].ClusterAffinity
 		placement = &first
 	}
@@ -71,8 +72,8 @@ func (a *applier) misdivided(obj *unstructured.Unstructured) string {
 		strings.Join(why, " and "))
 }
 
-// namedClusters are the clusters among which replicas are divided, as far as they are named. Of a cluster that never joined only the
-// name can be known, so that nobody can tell whether a selector would match it.
+// namedClusters returns the names of the clusters among which replicas are divided. Clusters that a selector matches
+// are not included: of a cluster that never joined, the labels are unknown.
 func namedClusters(p *policyv1alpha1.Placement) []string {
 	var out []string
 	if p.ClusterAffinity != nil {
@@ -90,7 +91,7 @@ func namedClusters(p *policyv1alpha1.Placement) []string {
 	return slices.Compact(out)
 }
 
-// shares says whether a cluster is to get some of the replicas: those that no element of the weights matches get none.
+// shares says whether a cluster gets any replicas: with static weights, those that no element matches get none.
 func shares(p *policyv1alpha1.Placement, c *clusterv1alpha1.Cluster) bool {
 	list := weights(p)
 	return selector.Cluster(p.ClusterAffinity, c) && (len(list) == 0 || slices.ContainsFunc(list, func(w policyv1alpha1.StaticClusterWeight) bool {
@@ -98,7 +99,7 @@ func shares(p *policyv1alpha1.Placement, c *clusterv1alpha1.Cluster) bool {
 	}))
 }
 
-// weights are the weights that replicas are divided by; none if they are divided by what fits, which goes before.
+// weights returns the static weights; none if replicas are divided by capacity, which takes precedence.
 func weights(p *policyv1alpha1.Placement) []policyv1alpha1.StaticClusterWeight {
 	how := p.ReplicaScheduling
 	if how.WeightPreference == nil || how.WeightPreference.DynamicWeight != "" || how.ReplicaDivisionPreference == policyv1alpha1.Aggregated {

@@ -16,12 +16,12 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// atOnce is how many objects are asked for at a time.
+// atOnce is the page size of lists.
 const atOnce = 500
 
-// Read reads every object that an API server lists, in the version that it prefers. What nobody
-// takes along is not asked for. The error names the API that could not be read; then nothing of
-// the rest is of use, since nobody knows what is missing.
+// Read reads every object that an API server lists, in its preferred version. It skips kinds that are not worth
+// migrating. If an API cannot be read, it returns an error that names the API and no objects, since nobody would know
+// what is missing.
 func Read(ctx context.Context, cfg *rest.Config, source string) ([]conversion.Document, error) {
 	dc, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
@@ -57,7 +57,7 @@ func Read(ctx context.Context, cfg *rest.Config, source string) ([]conversion.Do
 	return out, nil
 }
 
-// isEphemeralOnly says whether what could not be read are groups that nobody takes along.
+// isEphemeralOnly says whether a discovery error concerns only groups that are skipped.
 func isEphemeralOnly(err error) bool {
 	failed, some := discovery.GroupDiscoveryFailedErrorGroups(err)
 	for gv := range failed {
@@ -68,7 +68,7 @@ func isEphemeralOnly(err error) bool {
 	return some
 }
 
-// isEphemeral says whether a kind is of the moment only.
+// isEphemeral says whether a kind only describes the present moment.
 func isEphemeral(group, resource string) bool {
 	return resource == "events" || group == "coordination.k8s.io" || strings.HasSuffix(group, "metrics.k8s.io") || resource == "componentstatuses"
 }

@@ -9,25 +9,26 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// memo remembers what is to be said of bindings: most of them are what they were when Prometheus asked last. It is not safe
-// for use by several goroutines.
+// memo caches the state of each application: most bindings have not changed since the last scrape. It is not safe for
+// concurrent use.
 type memo struct {
 	// known is the state of the clusters at the last scrape.
 	known applications.Clusters
-	// judged has the application of each binding, by the binding's address: the cache replaces a binding that changes, and never modifies it.
+	// judged has the application of each binding, by the binding's address: the cache replaces a changed binding and
+	// never modifies it.
 	judged map[kube.Binding]judged
-	// round counts the questions.
+	// round counts the scrapes.
 	round int
 }
 
 type judged struct {
 	app *applications.Application
-	// round is the last one in which the binding was there.
+	// round is the last scrape at which the binding existed.
 	round int
 }
 
-// of returns what is to be said of bindings, in their order and not to be changed, and how many were looked at anew: those that
-// are new or another, and those in clusters that fell silent, were heard from again, came or went.
+// of returns the applications of bindings, in the same order and read-only, and how many were recomputed:
+// those whose binding changed, and those in clusters that fell silent, came back, were added or removed.
 func (m *memo) of(bindings []kube.Binding, known applications.Clusters) (apps []*applications.Application, anew int) {
 	if m.judged == nil {
 		m.judged = make(map[kube.Binding]judged, len(bindings))
@@ -55,7 +56,7 @@ func (m *memo) of(bindings []kube.Binding, known applications.Clusters) (apps []
 	return apps, anew
 }
 
-// changedClusters returns the clusters of which something else is known than before.
+// changedClusters returns the clusters whose state differs.
 func changedClusters(before, after applications.Clusters) sets.Set[string] {
 	out := sets.Set[string]{}
 	for name, heard := range after {

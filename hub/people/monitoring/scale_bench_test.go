@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// BenchmarkScrape is what it costs when Prometheus asks a hub on which nothing is going on.
+// BenchmarkScrape measures a scrape by Prometheus of a hub on which nothing changes.
 func BenchmarkScrape(b *testing.B) {
 	for _, size := range []filled.Fleet{{Clusters: 1250, Bindings: 12500}, {Clusters: 5000, Bindings: 50000}} {
 		hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, size.Objects()...)
@@ -21,7 +21,7 @@ func BenchmarkScrape(b *testing.B) {
 		m := &Monitor{
 			hubClient: hub.Client, clock: clock, describe: describe(), changes: series.NewTracker[types.NamespacedName](), heard: map[string]heartbeat{},
 		}
-		if len(m.count()) == 0 { // the first time
+		if len(m.count()) == 0 { // the first scrape
 			b.Fatal("nothing was counted")
 		}
 		b.Run(fmt.Sprintf("%d", size.Bindings), func(b *testing.B) {

@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// watch follows bindings and leases, until the function that it returns is called.
+// watch watches bindings and leases until stop is called.
 func (m *Monitor) watch(ctx context.Context, c cache.Cache) (stop func() error, err error) {
 	var ends []func() error
 	for _, kind := range kinds() {
@@ -51,7 +51,7 @@ func (m *Monitor) handler() toolscache.ResourceEventHandler {
 	}
 }
 
-// observe takes over what is new of an object, which is not changed.
+// observe records the new state of an object, which it does not change.
 func (m *Monitor) observe(obj any, initial bool) {
 	now := m.clock.Now()
 	m.mu.Lock()
@@ -88,7 +88,7 @@ func (m *Monitor) gone(obj any) {
 	}
 }
 
-// deliveryOf says whether all clusters have applied what a binding asks for now.
+// deliveryOf returns the delivery state of a binding.
 func deliveryOf(b kube.Binding) series.Delivery {
 	applied := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingFullyApplied)
 	return series.Delivery{

@@ -8,11 +8,11 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// UpgradeAgent has a cluster's agent become another. With again, it is tried again though the agent
-// has gone back from it or refused it. It says whether that changed anything.
+// UpgradeAgent requests another version of a cluster's agent. With again, it is attempted again even if the agent has
+// rolled it back or refused it. It says whether that changed the Cluster.
 //
-// wanted.Attempt is the time, in seconds since 1970, and what a new attempt is at least. So attempts rise, whatever is wanted, and
-// an agent knows what a hub wanted earlier that was restored from a backup.
+// wanted.Attempt is the present time in Unix seconds, and a lower bound for the number of a new attempt. So attempts
+// always increase, and an agent recognizes an outdated request of a hub that was restored from a backup.
 func UpgradeAgent(ctx context.Context, hubClient client.Client, name string, wanted clusterv1alpha1.WantedAgent, again bool, fieldManager string) (bool, error) {
 	return editCluster(ctx, hubClient, name, fieldManager, "asking for an upgrade of the agent", func(c *clusterv1alpha1.Cluster) {
 		next := wanted

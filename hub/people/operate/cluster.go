@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// editCluster changes a Cluster as it is then, and says whether that changed anything. Doing is what
-// is told if that fails: changing the taints.
+// editCluster changes a Cluster, retrying conflicts, and says whether that changed anything. Doing describes the change
+// in errors, such as "changing the taints".
 func editCluster(ctx context.Context, hubClient client.Client, name, fieldManager, doing string, change func(*clusterv1alpha1.Cluster)) (bool, error) {
 	changed := false
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Cordon has nothing new sent to a cluster; with evict, what runs there is moved away too. It
-// says whether that changed anything.
+// Cordon keeps new workloads away from a cluster; with evict, it also evicts those that run there. It says whether that
+// changed anything.
 func Cordon(ctx context.Context, hubClient client.Client, name string, evict bool, fieldManager string) (bool, error) {
 	taints := []corev1.Taint{{Key: contract.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
 	if evict {
@@ -29,7 +29,7 @@ func Cordon(ctx context.Context, hubClient client.Client, name string, evict boo
 	})
 }
 
-// Uncordon takes back what Cordon did. It says whether that changed anything.
+// Uncordon reverts Cordon. It says whether that changed anything.
 func Uncordon(ctx context.Context, hubClient client.Client, name, fieldManager string) (bool, error) {
 	return editTaints(ctx, hubClient, name, fieldManager, func(have []corev1.Taint) []corev1.Taint {
 		return slices.DeleteFunc(have, func(t corev1.Taint) bool { return t.Key == contract.TaintClusterUnschedulable })
@@ -40,7 +40,7 @@ func editTaints(ctx context.Context, hubClient client.Client, name, fieldManager
 	return editCluster(ctx, hubClient, name, fieldManager, "changing the taints", func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = change(c.Spec.Taints) })
 }
 
-// same says whether a taint is of the same key and effect; the value does not count.
+// same matches a taint by key and effect, ignoring its value.
 func same(t corev1.Taint) func(corev1.Taint) bool {
 	return func(other corev1.Taint) bool { return other.Key == t.Key && other.Effect == t.Effect }
 }

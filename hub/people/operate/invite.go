@@ -22,15 +22,15 @@ import (
 	"fairlead.dev/hub/machinery/apiserver"
 )
 
-// Hub is how agents find the hub and know that it is the one.
+// Hub is what agents need to find and authenticate the hub.
 type Hub struct {
-	// Endpoint is HOST:PORT; of several hubs of one API, all of them with commas between.
+	// Endpoint is the HOST:PORT; of several hubs that share an API, all of them, separated by commas.
 	Endpoint string
-	// Hashes are the hashes of its certificate authorities.
+	// Hashes are the hashes of the hub's certificate authorities.
 	Hashes []string
 }
 
-// HubOf returns how agents find the hub, and says what to do if this is none.
+// HubOf returns how agents reach the hub. If the API is not a hub's, the error says what to do.
 func HubOf(ctx context.Context, hubClient client.Client) (Hub, error) {
 	kind := clusterv1alpha1.GroupVersion.WithKind("Cluster").GroupKind()
 	if _, err := hubClient.RESTMapper().RESTMapping(kind); meta.IsNoMatchError(err) {
@@ -71,7 +71,7 @@ func Endpoint(server string) (string, error) {
 	return u.Host, nil
 }
 
-// JoinCommand returns what the operator of a cluster runs.
+// JoinCommand returns the command for the operator of a cluster.
 func (h Hub) JoinCommand(token bootstrap.Token) string {
 	var out strings.Builder
 	out.WriteString("agent join " + h.Endpoint + " --token " + token.String())
@@ -85,8 +85,8 @@ func (h Hub) JoinCommand(token bootstrap.Token) string {
 	return out.String() + " --cluster-name " + name
 }
 
-// Issue writes a new token onto the hub and returns once it works. A token that does not is
-// taken back: nobody has seen it.
+// Issue creates a token on the hub, and returns once it can be used. If it cannot, the token is deleted: nobody has
+// seen it yet.
 func Issue(ctx context.Context, hubClient client.Client, token bootstrap.Token) error {
 	if token.Member == "" && !bootstrap.IsPattern(token.Cluster) {
 		var err error
@@ -104,8 +104,8 @@ func Issue(ctx context.Context, hubClient client.Client, token bootstrap.Token) 
 	return nil
 }
 
-// memberOf returns the id of the member that has joined under a name, or for which the name is
-// kept: it is for that one only that somebody gives the name again. It is empty if there is none.
+// memberOf returns the id of the member that has joined under a name, or for which the name is reserved; a token for
+// that name is for that member only. It is empty if there is none.
 func memberOf(ctx context.Context, hubClient client.Client, name string) (string, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster)
@@ -123,24 +123,24 @@ func memberOf(ctx context.Context, hubClient client.Client, name string) (string
 	return kept.Data[contract.RetiredMemberKey], nil
 }
 
-// How long the controller of Kubernetes that signs cluster-info may take.
+// How long the Kubernetes controller that signs cluster-info may take.
 const (
 	signTimeout = 30 * time.Second
 	signPoll    = 50 * time.Millisecond
 )
 
-// errEnded says that a token is no use to anybody any more.
+// errEnded says that a token has expired.
 var errEnded = errors.New("the token ended before ConfigMap kube-public/cluster-info was signed for it: make one that is valid for longer")
 
-// awaitSigned waits until the holder of a token can verify what agents are told. A token that
-// has ended is never signed for; the hub's API removes its Secret.
+// awaitSigned waits until cluster-info is signed with a token, so that the holder of the token can verify it. An
+// expired token is never used for signing, and the hub's API deletes its Secret.
 func awaitSigned(ctx context.Context, hubClient client.Client, id string, secret *corev1.Secret) error {
 	err := wait.PollUntilContextTimeout(ctx, signPoll, signTimeout, true, func(ctx context.Context) (bool, error) {
 		info, err := apiserver.GetClusterInfo(ctx, hubClient)
 		if err != nil || info.Signed[id] {
 			return err == nil, err
 		}
-		// Who makes tokens may perhaps not read them: then this is not known.
+		// The caller may be allowed to create tokens but not to read them; then expiry is not detected.
 		if err := hubClient.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}); apierrors.IsNotFound(err) {
 			return false, errEnded
 		}
@@ -153,7 +153,7 @@ func awaitSigned(ctx context.Context, hubClient client.Client, id string, secret
 	return err
 }
 
-// ValidateClusterDefaults says what no Cluster can have. The error names the field.
+// ValidateClusterDefaults returns an error for values that no Cluster can have. The error names the field.
 func ValidateClusterDefaults(g bootstrap.ClusterDefaults) error {
 	for key, value := range g.Labels {
 		if problems := validation.IsQualifiedName(key); len(problems) > 0 {

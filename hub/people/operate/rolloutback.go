@@ -9,8 +9,8 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// Undo goes back to the content of an older revision, in waves or immediately; to the one before if
-// the revision is 0. It returns what it goes back to.
+// Undo returns to the content of an older revision, in waves or immediately; to the previous one if the revision is 0.
+// It returns the target.
 func (r Rollout) Undo(ctx context.Context, to int64, immediately bool) (fairleadv1alpha1.RolloutTarget, error) {
 	var target fairleadv1alpha1.RolloutTarget
 	_, err := r.edit(ctx, "undoing", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
@@ -25,9 +25,9 @@ func (r Rollout) Undo(ctx context.Context, to int64, immediately bool) (fairlead
 	return target, err
 }
 
-// OlderRevision returns the revision that a person wants to go back to: the one named, or, of 0, the last
-// that had other content, which is the stable one while another is being rolled out. When the newest took
-// another one back, the last with other content is the one that failed: then the person is to name a revision.
+// OlderRevision returns the revision to return to: the given one, or, for 0, the last one with different content, which
+// is the stable one while another is being rolled out. If the newest revision reverted another one, the last different
+// content is the one that failed: then the person must name a revision.
 func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int64, error) {
 	hashes := map[int64]string{}
 	var kept []string
@@ -58,8 +58,9 @@ func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int6
 	}
 }
 
-// lastDifferent returns the last revision with other content than the newest, whose hash is given; 0 if none is kept. One that was rolled
-// back or aborted is not it: after that an author often writes the older content into the template, which makes a revision again.
+// lastDifferent returns the last revision whose content differs from the newest, which has the given hash; 0 if none is
+// stored. Revisions that were rolled back or aborted are skipped: after that an author often restores the older content
+// in the template, which makes a new revision.
 func lastDifferent(status *fairleadv1alpha1.StagedRolloutStatus, hash string) int64 {
 	before := status.Revision
 	for _, one := range slices.Backward(status.Revisions) {
@@ -74,8 +75,9 @@ func lastDifferent(status *fairleadv1alpha1.StagedRolloutStatus, hash string) in
 	return 0
 }
 
-// isReversal says whether a revision was made of this cause to take back one that had not passed every wave. Of what a person undid that is
-// only known while the stable content is on its way again: later it may have been stable before, and what was undone can be undone.
+// isReversal says whether a revision with this cause reverted one that had not passed every wave. For an undo by a
+// person that is known only while the stable content is being rolled out again: later, the reverted one may have been
+// stable, and the undo may itself be undone.
 func isReversal(cause string, stableOnItsWay bool) bool {
 	switch cause {
 	case fairleadv1alpha1.CauseRolledBack, fairleadv1alpha1.CauseAborted:
@@ -87,7 +89,7 @@ func isReversal(cause string, stableOnItsWay bool) bool {
 	}
 }
 
-// Abort takes the newest revision back at once where it was sent, to the stable one, which it returns.
+// Abort reverts the newest revision at once wherever it was sent, to the stable one, which it returns.
 func (r Rollout) Abort(ctx context.Context) (fairleadv1alpha1.RolloutTarget, error) {
 	var target fairleadv1alpha1.RolloutTarget
 	_, err := r.edit(ctx, "aborting", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
@@ -113,7 +115,7 @@ func abortIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.
 	return *spec.Target, nil
 }
 
-// newestOf returns how the newest revision came about.
+// newestOf returns the status of the newest revision.
 func newestOf(status *fairleadv1alpha1.StagedRolloutStatus) fairleadv1alpha1.RevisionStatus {
 	for _, one := range status.Revisions {
 		if one.Number == status.Revision {

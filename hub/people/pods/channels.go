@@ -16,7 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // What client-go upgrades connections with is made of these.
+	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // client-go's upgrades use these types.
 	protocol "k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -26,29 +26,29 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Bounds of the connection of a command.
+// Limits of a command's connection.
 const (
-	// maxStatus is how much is read of how a command ended. The client of Kubernetes collects it without a bound, which is why the
-	// channels are taken apart here: a member would fill the memory of the hub by it.
+	// maxStatus bounds the status message about the end of a command. The Kubernetes client reads it without a bound,
+	// so a member could exhaust the hub's memory; that is why this file implements the channels itself.
 	maxStatus = 64 << 10
-	// pingEvery is how often the other end has to show that it is there, and silence how long it may say nothing.
+	// pingEvery is the interval of pings, and silence how long the other end may send nothing.
 	pingEvery = 5 * time.Second
 	silence   = 12*pingEvery + time.Second
-	// inputTimeout is how long the other end may take nothing, and inputBuffer how much it is given at once.
+	// inputTimeout is how long the other end may not read, and inputBuffer the size of a message of input.
 	inputTimeout = time.Minute
 	inputBuffer  = 32 << 10
 )
 
-// errLongStatus says that a member tells without an end how a command ended.
+// errLongStatus says that the status of a command exceeds maxStatus.
 var errLongStatus = fmt.Errorf("the member says more than %d KiB about how the command ended, and is not heard any more", maxStatus>>10)
 
-// webSocket runs a command over a WebSocket, whose messages each begin with the number of a channel.
+// webSocket runs a command over a WebSocket. Each message starts with the number of its channel.
 type webSocket struct {
 	config *rest.Config
 	at     string
 }
 
-// run runs the command until it ends or the context does.
+// run runs the command until it or the context ends.
 func (w webSocket) run(ctx context.Context, o remotecommand.StreamOptions) error {
 	transport, holder, err := wstransport.RoundTripperFor(w.config)
 	if err != nil {
@@ -63,9 +63,9 @@ func (w webSocket) run(ctx context.Context, o remotecommand.StreamOptions) error
 		return err
 	}
 	over, end := context.WithCancel(ctx)
-	stop := context.AfterFunc(over, func() { _ = conn.Close() }) // nobody reads or writes any more
+	stop := context.AfterFunc(over, func() { _ = conn.Close() }) // unblocks reads and writes
 	defer stop()
-	defer func() { _ = conn.Close() }() // as above
+	defer func() { _ = conn.Close() }() // an error only means that it is closed
 	defer end()
 	c := &channels{conn: conn, options: o}
 	go c.ping(over)
@@ -82,18 +82,18 @@ func (w webSocket) run(ctx context.Context, o remotecommand.StreamOptions) error
 	return err
 }
 
-// channels are the channels of one command.
+// channels are the channels of a command.
 type channels struct {
-	// RealClock is the clock of the connection, whose deadlines are by it.
+	// RealClock is the clock by which the connection measures deadlines.
 	clock.RealClock
 
 	conn    *websocket.Conn
 	options remotecommand.StreamOptions
-	// writing is held by the one who sends: a WebSocket has room for one.
+	// writing serializes writes, as a WebSocket requires.
 	writing sync.Mutex
 }
 
-// receive passes on what the command says, until it ends, and returns how.
+// receive passes on the output of the command until it ends, and returns how it ended.
 func (c *channels) receive() error {
 	heard := func(string) error { return c.conn.SetReadDeadline(c.Now().Add(silence)) }
 	if err := heard(""); err != nil {
@@ -121,7 +121,7 @@ func (c *channels) receive() error {
 	}
 }
 
-// take passes on a message of a channel. What nobody asked for is left out.
+// take passes on a message of a channel. Channels that were not requested are ignored.
 func (c *channels) take(channel byte, message io.Reader, status *bytes.Buffer) error {
 	var to io.Writer
 	switch channel {
@@ -144,7 +144,7 @@ func (c *channels) take(channel byte, message io.Reader, status *bytes.Buffer) e
 	return nil
 }
 
-// ping has the other end show that it is there, until the context ends.
+// ping pings the other end until the context ends.
 func (c *channels) ping(ctx context.Context) {
 	ticker := c.NewTicker(pingEvery)
 	defer ticker.Stop()
@@ -153,12 +153,12 @@ func (c *channels) ping(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			_ = c.conn.WriteControl(websocket.PingMessage, nil, c.Now().Add(inputTimeout)) // whoever is gone does not answer it either
+			_ = c.conn.WriteControl(websocket.PingMessage, nil, c.Now().Add(inputTimeout)) // if the connection is gone, the read deadline passes
 		}
 	}
 }
 
-// sendInput passes on what the command is given, and that there is no more.
+// sendInput passes on the input of the command, and its end.
 func (c *channels) sendInput() {
 	buffer := make([]byte, 1+inputBuffer)
 	buffer[0] = protocol.StreamStdIn
@@ -168,13 +168,13 @@ func (c *channels) sendInput() {
 			return
 		}
 		if err != nil {
-			_ = c.send([]byte{protocol.StreamClose, protocol.StreamStdIn}) // it is gone, and the command with it
+			_ = c.send([]byte{protocol.StreamClose, protocol.StreamStdIn}) // an error means that the connection, and so the command, has ended
 			return
 		}
 	}
 }
 
-// sendSizes passes on how large the terminal is.
+// sendSizes passes on the size of the terminal.
 func (c *channels) sendSizes() {
 	for {
 		size := c.options.TerminalSizeQueue.Next()
@@ -200,7 +200,7 @@ func (c *channels) send(message []byte) error {
 	return nil
 }
 
-// endOf says how a command ended: nil if well. Of nothing that was said it is that nothing went wrong.
+// endOf returns the error of a command from its status; nil on success. An empty status means success.
 func endOf(raw []byte) error {
 	if len(raw) == 0 {
 		return nil
@@ -226,7 +226,7 @@ func endOf(raw []byte) error {
 	return errors.New("the member does not say with which status the command ended")
 }
 
-// boundedUpgrader makes connections of the older protocol on which no more is read of how a command ended than on a WebSocket.
+// boundedUpgrader makes SPDY connections on which the status of a command is bounded as on a WebSocket.
 type boundedUpgrader struct{ spdy.Upgrader }
 
 // NewConnection implements spdy.Upgrader.
@@ -261,7 +261,7 @@ type boundedStream struct {
 func (s *boundedStream) Read(p []byte) (int, error) {
 	n, err := s.Stream.Read(p)
 	if s.left -= n; s.left < 0 {
-		_ = s.conn.Close() // nothing of it is read any more
+		_ = s.conn.Close() // nothing more is read from it
 		return 0, errLongStatus
 	}
 	return n, err

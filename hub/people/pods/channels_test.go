@@ -16,8 +16,8 @@ import (
 	"fairlead.dev/hub/people/pods"
 )
 
-// TestAMemberThatNeverSaysHowACommandEndedIsNotHeard has the other end of a terminal flood the channel of which all is kept until the
-// end.
+// TestAMemberThatNeverSaysHowACommandEndedIsNotHeard has the other end of a terminal flood the error channel, which is
+// buffered until the end.
 func TestAMemberThatNeverSaysHowACommandEndedIsNotHeard(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

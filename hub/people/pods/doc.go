@@ -1,16 +1,15 @@
-// Package pods finds the pods of an application in its clusters, and does there what operators do with pods: it reads
-// their logs and runs commands in them. It goes through the hub, over the line that the agent of each cluster keeps
-// open.
+// Package pods finds the pods of an application in its clusters, reads their logs and runs commands in them. It reaches
+// members through the hub, over the line that each cluster's agent keeps open.
 //
-// What decides is pure and lies below:
+// Its cores are pure:
 //
-//	owned     pods, and what is between them and their workload -> those of the workload, and how each fares
-//	loglines  the log of a container                            -> its lines
+//	owned     pods, and the objects between them and their workload -> the pods of the workload, and their state
+//	loglines  the log of a container                                -> its lines
 //
-//	Reads:     objects, pods and logs of members, with the credentials of the person who asks.
-//	Writes:    nothing; a command in a pod does what it does.
+//	Reads:     objects, pods and logs of members, with the credentials of the user.
+//	Writes:    nothing, apart from what commands in pods do.
 //	Owns:      nothing.
-//	Invariant: no request is made with other credentials than those it was given. One cluster that cannot be reached is a
-//	           line in what is shown and not the end. Nothing is read without a bound, and no goroutine outlives the context.
-//	Next:      hub/cli and hub/people/dashboard show it.
+//	Invariant: all requests use the given credentials. A cluster that cannot be reached is reported, and does
+//	           not fail the others. All reads are bounded, and no goroutine outlives the context.
+//	Next:      hub/cli and hub/people/dashboard show the results.
 package pods

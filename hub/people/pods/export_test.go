@@ -1,4 +1,4 @@
 package pods
 
-// ReadAtMost has no more bytes read of an answer than these.
+// ReadAtMost limits how many bytes of a response are read.
 func (m *Members) ReadAtMost(bytes int64) { m.most = bytes }

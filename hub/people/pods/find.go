@@ -17,20 +17,20 @@ import (
 	"fairlead.dev/hub/people/pods/owned"
 )
 
-// Bounds of a search.
+// Limits of a search.
 const (
-	// atOnce is how many clusters are asked at the same time.
+	// atOnce is how many clusters are asked in parallel.
 	atOnce = 16
-	// maxPods is how many pods are read of one cluster, pageSize how many with one request.
+	// maxPods is how many pods of a cluster are read, and pageSize the page size.
 	maxPods  = 5000
 	pageSize = 500
-	// maxPages is for a member whose pages are smaller than that.
+	// maxPages bounds the pages of a member that returns smaller ones.
 	maxPages = 2 * maxPods / pageSize
 )
 
-// Application is a workload, as its clusters have it.
+// Application is a workload in its clusters.
 type Application struct {
-	// Resource and Kind are those of the object.
+	// Resource and Kind are those of the workload.
 	Resource schema.GroupVersionResource
 	Kind     string
 	// Namespace and Name are the same in all clusters.
@@ -41,22 +41,23 @@ type Application struct {
 type Found struct {
 	Cluster string      `json:"cluster"`
 	Pods    []owned.Pod `json:"pods"`
-	// Error says why the pods are not known, in the words of whoever refused; Reason is that of the API's answer.
+	// Error says why the pods are unknown, in the words of whoever refused, and Reason is the reason in the API's
+	// response.
 	Error  string              `json:"error,omitempty"`
 	Reason metav1.StatusReason `json:"reason,omitempty"`
-	// More says that there are more pods than are read.
+	// More says that there are more pods than were read.
 	More bool `json:"more,omitempty"`
 
 	err error
-	// selector and version are from where on changes of the pods are followed.
+	// selector and version are where a watch of the pods starts.
 	selector, version string
 }
 
-// Err returns why the pods are not known; nil if they are.
+// Err returns why the pods are unknown; nil if they are known.
 func (f *Found) Err() error { return f.err }
 
-// Find asks clusters for the pods of an application, several at once, and returns what each said, in the order of the names
-// given. It fails only if the context ends.
+// Find reads the pods of an application from clusters, several in parallel, and returns the results in the order of the
+// given names. It fails only if the context ends.
 func (m *Members) Find(ctx context.Context, app Application, clusters []string) ([]Found, error) {
 	out := make([]Found, len(clusters))
 	g, gctx := errgroup.WithContext(ctx)
@@ -70,7 +71,7 @@ func (m *Members) Find(ctx context.Context, app Application, clusters []string) 
 	return out, g.Wait()
 }
 
-// FindIn asks one cluster for the pods of an application.
+// FindIn reads the pods of an application from one cluster.
 func (m *Members) FindIn(ctx context.Context, app Application, cluster string) Found {
 	s := search{member: member{m, cluster}, app: app}
 	out := Found{Cluster: cluster, Pods: []owned.Pod{}}
@@ -91,14 +92,14 @@ func (m *Members) FindIn(ctx context.Context, app Application, cluster string) F
 	return out
 }
 
-// ErrorSentence says why a member did not answer as it should, in the words of whoever refused.
+// ErrorSentence says why a request to a member failed, in the words of whoever refused.
 func ErrorSentence(err error) string {
 	var network *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("there was no answer in %s", askTimeout)
 	case errors.As(err, &network):
-		return network.Err.Error() // the address is long, and says nothing to people
+		return network.Err.Error() // without the address, which is long and tells people nothing
 	default:
 		return err.Error()
 	}

@@ -11,30 +11,30 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// placesEvery is how often it is asked in which clusters an application is whose logs are followed.
+// placesEvery is how often the clusters of a followed application are read.
 const placesEvery = 5 * time.Second
 
-// theHub names the hub as the source of messages about which clusters have an application.
+// theHub is the source of messages about which clusters have an application.
 const theHub = "the hub"
 
-// followedClusters are the clusters of an application whose logs are followed. It is safe for use by many goroutines.
+// followedClusters are the clusters whose logs are followed. It is safe for concurrent use.
 type followedClusters struct {
 	mu sync.Mutex
-	// followed are the clusters that are followed.
+	// followed are the followed clusters.
 	followed map[string]*followedCluster
 }
 
 // followedCluster is a cluster that is followed.
 type followedCluster struct {
-	// there says whether the application is to be there still.
+	// there says whether the cluster is still a target of the application.
 	there bool
-	// left gets something when it is not any more.
+	// left receives when it is no longer a target.
 	left chan struct{}
-	// refused says that it is not followed since that was refused.
+	// refused says that following it ended because access was refused.
 	refused bool
 }
 
-// add says that a cluster is to be followed, and whether it was not.
+// add adds a cluster, and says whether it was not followed yet.
 func (p *followedClusters) add(cluster string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *followedClusters) add(cluster string) bool {
 	return true
 }
 
-// set says where the application is now.
+// set sets the present targets of the application.
 func (p *followedClusters) set(clusters []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,19 +57,19 @@ func (p *followedClusters) set(clusters []string) {
 		}
 		select {
 		case one.left <- struct{}{}:
-		default: // it was told already
+		default: // a signal is already pending
 		}
 	}
 }
 
-// leaving is told when the application is not to be in a cluster any more that is followed.
+// leaving returns a channel that receives when a followed cluster is no longer a target.
 func (p *followedClusters) leaving(cluster string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.followed[cluster].left
 }
 
-// hasLeft says whether the application has left a cluster, which is not followed any more then.
+// hasLeft says whether a cluster is no longer a target, and stops following it if so.
 func (p *followedClusters) hasLeft(cluster string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,14 +80,14 @@ func (p *followedClusters) hasLeft(cluster string) bool {
 	return true
 }
 
-// refuse says that a cluster is not followed any more since that was refused; it is not begun again.
+// refuse marks a cluster as refused; it is not followed again.
 func (p *followedClusters) refuse(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.followed[cluster].refused = true
 }
 
-// refusals is how many clusters are not followed since that was refused, and whether there is no other.
+// refusals returns how many clusters were refused, and whether all were.
 func (p *followedClusters) refusals() (refused int, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,8 +99,8 @@ func (p *followedClusters) refusals() (refused int, all bool) {
 	return refused, refused > 0 && refused == len(p.followed)
 }
 
-// followAll follows the logs of these clusters, and of those to which the application comes later, until the context ends or all of
-// them refuse. It returns how many did.
+// followAll follows the logs of these clusters, and of those to which the application comes later, until the context
+// ends or all of them refuse. It returns how many did.
 func (l *Logs) followAll(ctx context.Context, clusters []string) (refused int, err error) {
 	l.places = &followedClusters{followed: map[string]*followedCluster{}}
 	ctx, stop := context.WithCancel(ctx)
@@ -135,15 +135,15 @@ func (l *Logs) followAll(ctx context.Context, clusters []string) (refused int, e
 	return refused, err
 }
 
-// followPlaces begins to follow the clusters to which the application comes, until the context ends, or the hub refuses to say them:
-// that it returns.
+// followPlaces starts to follow clusters to which the application comes, until the context ends. If the hub refuses to
+// list them, it returns that error.
 func (l *Logs) followPlaces(ctx context.Context, begin func(cluster string)) error {
 	unknown, refusals := false, 0
 	for {
 		l.sleep(ctx, placesEvery)
 		now, err := l.Places(ctx)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // The caller ended it.
+			return nil //nolint:nilerr // The caller canceled it.
 		}
 		if err != nil {
 			if refusals++; !apierrors.IsForbidden(err) {
@@ -172,8 +172,8 @@ func (l *Logs) followPlaces(ctx context.Context, begin func(cluster string)) err
 	}
 }
 
-// hasLeft says whether a cluster has nothing of the application any more because that has left it, and tells people. As long as
-// there are pods they are followed, as are those of a cluster that does not answer: nobody knows what is there.
+// hasLeft says whether the application has left a cluster and nothing of it remains there, and reports it. Remaining
+// pods are followed, as are those of a cluster that does not respond, whose pods are unknown.
 func (f *follower) hasLeft(found *Found, err error) bool {
 	nothing := err == nil && len(found.Pods) == 0 || apierrors.IsNotFound(err)
 	if !nothing || f.anyActive() || !f.places.hasLeft(f.cluster) {

@@ -9,26 +9,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// LineState is how the line of a cluster is, for people.
+// LineState is the state of a cluster's line, for people.
 type LineState struct {
-	// Known says that the cluster has or had a line. Up and At are nothing if not.
+	// Known says that the cluster has or had a line. Otherwise Up and At are meaningless.
 	Known bool `json:"-"`
-	// Up says that it is open, and At since when it is or is not.
+	// Up says whether it is open, and At since when.
 	Up bool      `json:"up"`
 	At time.Time `json:"at"`
-	// Operators says in few words what the owner of the member lets operators do; empty if that is not known.
+	// Operators summarizes what the owner of the member permits operators; empty if unknown.
 	Operators string `json:"operators,omitempty"`
-	// Remark says what stands in the way of operators now; empty if nothing does, or if that cannot be told.
+	// Remark says what prevents operators from access now; empty if nothing does, or if unknown.
 	Remark string `json:"remark,omitempty"`
 }
 
-// LineState asks the hub how the line of a cluster is.
+// LineState reads the state of a cluster's line from the hub.
 func (m *Members) LineState(ctx context.Context, cluster string) LineState {
 	line, err := m.Line(ctx, cluster)
 	return stateOf(cluster, line, err)
 }
 
-// stateOf says what an answer about a line means.
+// stateOf interprets a response about a line.
 func stateOf(cluster string, line *Line, err error) LineState {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -62,7 +62,7 @@ func stateOf(cluster string, line *Line, err error) LineState {
 	return out
 }
 
-// Warning says in a sentence of its own what stands in the way of operators of a cluster; empty if nothing does.
+// Warning returns a sentence about what prevents operators from access to a cluster; empty if nothing does.
 func (s LineState) Warning(cluster string) string {
 	if !s.Known || s.Up {
 		return s.Remark

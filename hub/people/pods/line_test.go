@@ -20,7 +20,7 @@ func TestHowALineIs(t *testing.T) {
 		line *Line
 		err  error
 		want LineState
-		// remark is a part of what is said; empty if nothing is to be.
+		// remark is a part of the remark; empty if none is expected.
 		remark string
 	}{
 		"up":                           {line: &Line{Up: true, Since: since, Operators: "read"}, want: LineState{Known: true, Up: true, At: opened, Operators: "read"}},

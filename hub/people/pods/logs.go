@@ -19,67 +19,68 @@ import (
 	"fairlead.dev/hub/people/pods/owned"
 )
 
-// LogOptions say what of the logs is read.
+// LogOptions select what is read of the logs.
 type LogOptions struct {
-	// Container is the container of each pod; empty for the one that is meant when none is named. All reads those of all.
+	// Container is the container of each pod; if empty, the default one. All selects all containers.
 	Container string
 	All       bool
-	// Follow goes on until the context ends, with pods that come later too, and clusters if Places tells them.
+	// Follow goes on until the context ends. It includes pods that are created later, and with Places clusters to which
+	// the application comes later.
 	Follow bool
-	// Previous reads the log of the container that ran before the one that runs.
+	// Previous reads the log of the previous container.
 	Previous bool
-	// Tail is how many lines of each container are read at first; nil for all.
+	// Tail is how many lines of each container to start with; nil for all.
 	Tail *int64
-	// Since leaves out what is older; 0 leaves out nothing.
+	// Since skips older lines; 0 skips none.
 	Since time.Duration
 }
 
 // LogLine is a line of the log of one container.
 type LogLine struct {
 	Cluster, Pod, Container string
-	// Only says that the pod has no other container that could be meant.
+	// Only says that the pod has no other container to choose.
 	Only bool
 	loglines.Line
 }
 
-// Logs are the logs of an application in several clusters. All of its functions are called by many goroutines, one at a
+// Logs reads the logs of an application in several clusters. Its functions are called from several goroutines, one at a
 // time.
 type Logs struct {
 	Members *Members
 	App     Application
 	Options LogOptions
 	Clock   clock.Clock
-	// Line takes a line, whose text holds during the call only; while it does not return, nothing more is read. An
-	// error of it ends all.
+	// Line handles a line, whose text is valid during the call only. Nothing more is read until it returns. An error
+	// ends everything.
 	Line func(LogLine) error
-	// Say tells people about a cluster, such as that it does not answer.
+	// Say reports something about a cluster to people, such as that it does not respond.
 	Say func(cluster, text string)
-	// Places says in which clusters the application is now. While its logs are followed, clusters to which it comes are
-	// followed too, and those that it has left no longer than its pods are there. Nil if only those are meant that are given.
+	// Places returns the present clusters of the application. While following, clusters to which it comes are added,
+	// and those that it has left are dropped once its pods are gone. Nil to read only the given clusters.
 	Places func(context.Context) ([]string, error)
 
 	mu sync.Mutex
-	// asking is held while a cluster is asked for its pods.
+	// asking limits how many clusters are asked for their pods at a time.
 	asking chan struct{}
 	places *followedClusters
 }
 
-// Bounds of what is read at once.
+// Limits of what is read in parallel.
 const (
-	// maxStreams is how many logs of one cluster are followed at once: the hub allows one person little more on one line.
+	// maxStreams is how many logs of one cluster are followed in parallel: the hub allows a user few more on one line.
 	maxStreams = 16
-	// readAtOnce is how many logs of one cluster are read at once that are not followed.
+	// readAtOnce is how many logs of one cluster are read in parallel without following.
 	readAtOnce = 4
 )
 
-// Run reads the logs in all these clusters, side by side. If it follows it returns when the context ends, or all of them refuse. It
-// returns how many clusters could not be asked, and an error only if a line could not be taken.
+// Run reads the logs of all these clusters in parallel. When following, it returns when the context ends or all
+// clusters refuse. It returns how many clusters could not be read, and an error only if a line could not be handled.
 func (l *Logs) Run(ctx context.Context, clusters []string) (failed int, err error) {
 	l.asking = make(chan struct{}, atOnce)
 	if l.Options.Follow {
 		refused, err := l.followAll(ctx, clusters)
 		if ctx.Err() != nil {
-			err = nil // it was ended
+			err = nil // the context ended it
 		}
 		return refused, err
 	}
@@ -101,12 +102,12 @@ func (l *Logs) Run(ctx context.Context, clusters []string) (failed int, err erro
 	}
 	err = g.Wait()
 	if ctx.Err() != nil {
-		err = nil // it was ended
+		err = nil // the context ended it
 	}
 	return failed, err
 }
 
-// readerError says that whoever reads the lines does not take them any more.
+// readerError says that Line failed.
 type readerError struct{ error }
 
 func (e readerError) Unwrap() error { return e.error }
@@ -117,7 +118,7 @@ func (l *Logs) note(cluster, text string) {
 	l.Say(cluster, text)
 }
 
-// find asks a cluster for the pods, when it is its turn.
+// find lists the pods of a cluster, within the limit.
 func (l *Logs) find(ctx context.Context, cluster string) (Found, error) {
 	select {
 	case l.asking <- struct{}{}:
@@ -129,7 +130,7 @@ func (l *Logs) find(ctx context.Context, cluster string) (Found, error) {
 	return found, found.err
 }
 
-// readOnce reads the logs of one cluster as they are.
+// readOnce reads the logs of one cluster without following.
 func (l *Logs) readOnce(ctx context.Context, cluster string) error {
 	found, err := l.find(ctx, cluster)
 	if err != nil {
@@ -173,7 +174,7 @@ func nameOf(p *owned.Pod, container string) string {
 	return p.Name + "/" + container
 }
 
-// chosenContainers returns the containers of a pod whose logs are meant, or why there are none.
+// chosenContainers returns the selected containers of a pod, or why there are none.
 func (l *Logs) chosenContainers(p *owned.Pod) ([]owned.Container, string) {
 	if l.Options.All {
 		return p.Containers, ""
@@ -197,19 +198,19 @@ func namesOf(p *owned.Pod) string {
 	return strings.Join(out, ", ")
 }
 
-// container is one whose log is read.
+// container is a container whose log is read.
 type container struct {
 	cluster string
 	pod     *owned.Pod
 	name    string
-	// late says that it came while others were read: all of its log is.
+	// late says that it was created while others were being read, so its whole log is read.
 	late bool
-	// last is when the last line was written that was read, resumed that some were read before.
+	// last is the time of the last line that was read, and resumed says that some were.
 	last    time.Time
 	resumed bool
 }
 
-// read reads the log of one container, from where it was left.
+// read reads the log of one container from where it was left.
 func (l *Logs) read(ctx context.Context, c *container) error {
 	query := url.Values{"container": {c.name}, "timestamps": {"true"}}
 	if l.Options.Follow {
@@ -235,7 +236,7 @@ func (l *Logs) read(ctx context.Context, c *container) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // it was read
+	defer func() { _ = body.Close() }()
 	c.resumed = true
 	lines := loglines.NewReader(body, c.last)
 	for {

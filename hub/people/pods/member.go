@@ -21,27 +21,27 @@ import (
 	"fairlead.dev/common/jsondepth"
 )
 
-// Bounds of what is read of a member.
+// Limits of what is read from a member.
 const (
-	// askTimeout is how long one answer may take. The hub gives up on a member earlier, and says so.
+	// askTimeout bounds each response. The hub's own timeout is shorter, and its error is more specific.
 	askTimeout = 20 * time.Second
-	// maxAnswer bounds an answer, or all pages of one together, and maxRefusal what is read of one that is an error.
+	// maxAnswer bounds a response, or all pages of a list together, and maxRefusal an error response.
 	maxAnswer  = 64 << 20
 	maxRefusal = 64 << 10
 )
 
-// Members are the clusters of a hub, as one person reaches them. It may be used from many goroutines.
+// Members gives access to the clusters of a hub with the rights of one user. It is safe for concurrent use.
 type Members struct {
 	config *rest.Config
 	base   *url.URL
 	http   *http.Client
-	most   int64 // maxAnswer, but in tests
+	most   int64 // maxAnswer, except in tests
 }
 
-// NewMembers returns the way into the clusters of a hub, by the person's own way to the hub.
+// NewMembers returns access to the clusters of a hub with a configuration for the hub.
 func NewMembers(hub *rest.Config) (*Members, error) {
 	hub = rest.CopyConfig(hub)
-	hub.Timeout = 0 // logs are followed for as long as somebody wants
+	hub.Timeout = 0 // logs are followed without a limit
 	base, _, err := rest.DefaultServerUrlFor(hub)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address of the hub: %w", err)
@@ -50,14 +50,14 @@ func NewMembers(hub *rest.Config) (*Members, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub at %s: %w", hub.Host, err)
 	}
-	// A member that answers with an address elsewhere sends nobody there. What is changed is a copy: without TLS the client is that of
-	// the whole program.
+	// Redirects of a member are not followed. The client is copied before the change: without TLS it is the shared
+	// default client.
 	client := *shared
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Members{config: hub, base: base, http: &client, most: maxAnswer}, nil
 }
 
-// Server is the address of the API of a cluster, given that of its hub.
+// Server returns the address of a cluster's API, given that of its hub.
 func Server(hub, cluster string) string {
 	return strings.TrimRight(hub, "/") + contract.ClusterProxyPath(cluster)
 }
@@ -68,7 +68,7 @@ type member struct {
 	cluster string
 }
 
-// url is the address of something in the member's API.
+// url returns the address of a path in the member's API.
 func (m member) url(path string, query url.Values) *url.URL {
 	u := *m.base
 	u.Path = Server(u.Path, m.cluster) + path
@@ -76,8 +76,8 @@ func (m member) url(path string, query url.Values) *url.URL {
 	return &u
 }
 
-// open asks for something and returns what the answer holds, which may go on for ever. An answer that is an error is
-// returned as such, with the words of whoever refused.
+// open makes a request and returns the body of the response, which may be endless. An error response becomes an error,
+// with the message of whoever refused.
 func (m member) open(ctx context.Context, path string, query url.Values, accept string) (io.ReadCloser, error) {
 	return m.Members.open(ctx, m.url(path, query), accept)
 }
@@ -95,11 +95,11 @@ func (m *Members) open(ctx context.Context, at *url.URL, accept string) (io.Read
 	if answer.StatusCode == http.StatusOK {
 		return answer.Body, nil
 	}
-	defer func() { _ = answer.Body.Close() }() // what mattered of it was read
+	defer func() { _ = answer.Body.Close() }()
 	return nil, refusal(answer)
 }
 
-// refusal is an answer that is an error, with the words of whoever refused.
+// refusal converts an error response to an error, with the message of whoever refused.
 func refusal(answer *http.Response) error {
 	content, err := io.ReadAll(jsondepth.Limit(io.LimitReader(answer.Body, maxRefusal), jsondepth.MaxValue))
 	if err != nil {
@@ -110,36 +110,36 @@ func refusal(answer *http.Response) error {
 		status.Code = int32(answer.StatusCode)
 		return &apierrors.StatusError{ErrStatus: status}
 	}
-	after, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 is right if it is no number
+	after, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 is right if it is not a number
 	return apierrors.NewGenericServerResponse(answer.StatusCode, answer.Request.Method, schema.GroupResource{}, "",
 		strings.TrimSpace(string(content[:min(len(content), maxSaid)])), after, true)
 }
 
-// maxSaid is how much is told of an answer that is an error and no Status.
+// maxSaid bounds how much is shown of an error response that is not a Status.
 const maxSaid = 300
 
-// Kinds of answers: whole objects, and what is said about objects without the objects.
+// Media types: whole objects, and metadata only.
 const (
 	asJSON     = "application/json"
 	asMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// OperatorsOff is LineStatus.Operators of a member whose owner lets no operators in.
+// OperatorsOff is the LineStatus.Operators of a member whose owner does not admit operators.
 const OperatorsOff = "off"
 
-// Line is the line of a cluster as the hub's API shows it.
+// Line is the line of a cluster as the hub's API returns it.
 type Line struct {
 	Up bool `json:"up"`
-	// Since and Lost are times, as the hub writes them.
+	// Since and Lost are times as the hub formats them.
 	Since string `json:"since"`
 	Lost  string `json:"lost"`
-	// Goodbye says that the agent ended the last one on purpose.
+	// Goodbye says that the agent ended the last line deliberately.
 	Goodbye bool `json:"goodbye,omitempty"`
-	// Operators says in words what the owner lets operators do; empty if that is not known.
+	// Operators summarizes what the owner permits operators; empty if unknown.
 	Operators string `json:"operators"`
 }
 
-// Line reads how the line of a cluster is; nil if the hub knows of none.
+// Line reads the state of a cluster's line; nil if the hub knows none.
 func (m *Members) Line(ctx context.Context, cluster string) (*Line, error) {
 	lines, err := m.lines(ctx, url.Values{"fieldSelector": {"metadata.name=" + cluster}})
 	if err != nil {
@@ -152,7 +152,7 @@ func (m *Members) Line(ctx context.Context, cluster string) (*Line, error) {
 	return &line, nil
 }
 
-// Lines reads how the lines of all clusters are, by cluster. Those that never had one are not in it.
+// Lines reads the lines of all clusters, by cluster. Clusters that never had one are missing.
 func (m *Members) Lines(ctx context.Context) (map[string]Line, error) { return m.lines(ctx, nil) }
 
 func (m *Members) lines(ctx context.Context, query url.Values) (map[string]Line, error) {

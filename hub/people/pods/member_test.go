@@ -28,13 +28,13 @@ const (
 	poll        = 10 * time.Millisecond
 )
 
-// hub returns one of which edge-1 is connected.
+// hub returns a hub with edge-1 connected.
 func hub(t *testing.T) *reachable.Hub {
 	t.Helper()
 	return reachable.New(t, "edge-1", "shop", "web", nil)
 }
 
-// membersOf returns the way into the members of a hub.
+// membersOf returns the Members of a hub.
 func membersOf(t *testing.T, h *reachable.Hub) *pods.Members {
 	t.Helper()
 	m, err := pods.NewMembers(&rest.Config{Host: h.URL, BearerToken: "mine"})
@@ -130,8 +130,7 @@ func TestFollowingLogs(t *testing.T) {
 	g.Eventually(ended, waitTimeout, poll).Should(Receive(BeNil()))
 }
 
-// TestFollowingLogsWhereTheApplicationGoes: it is moved to edge-1, away again, and back.
-// hurried is a clock on which ten seconds pass in one.
+// hurried is a clock that runs ten times as fast.
 type hurried struct {
 	clock.RealClock
 
@@ -147,6 +146,7 @@ func (h hurried) Since(at time.Time) time.Duration { return h.Now().Sub(at) }
 // NewTimer implements clock.Clock.
 func (h hurried) NewTimer(span time.Duration) clock.Timer { return h.RealClock.NewTimer(span / 10) }
 
+// TestFollowingLogsWhereTheApplicationGoes moves the application to edge-1, away again, and back.
 func TestFollowingLogsWhereTheApplicationGoes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,38 +13,39 @@ import (
 	"fairlead.dev/common/jsondepth"
 )
 
-// Bounds of what answers hold. A value of two bytes may become a kilobyte when it is decoded, so that bytes alone bound nothing: an
-// object is decoded only once its values were counted, and those of a list one after another.
+// Limits of responses. A value of two bytes may take a kilobyte when it is decoded, so a limit on bytes is not enough:
+// an object is decoded only after its values were counted, and the objects of a list one after the other.
 const (
-	// maxValues is how many values an object may hold. A pod has some hundreds, and what etcd takes no more than this.
+	// maxValues is how many values an object may have. A pod has some hundreds, and no object that fits into etcd has
+	// more than this.
 	maxValues = 100_000
-	// maxObject is how many bytes an object may have. What etcd takes is no larger.
+	// maxObject is the greatest size of an object in bytes. No object that fits into etcd is larger.
 	maxObject = 4 << 20
-	// bytesPerValue is how many bytes the values of objects have at least, on average: an answer may hold as many as there
-	// would be in the most bytes that are read.
+	// bytesPerValue is the least average size of a value: a response may have as many values as fit into the maximum of
+	// bytes.
 	bytesPerValue = 16
 )
 
-// Of answers that hold too much no more is read.
+// Errors for responses that exceed the limits and are not read on.
 var (
 	errTooLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
 	errTooMany  = errors.New("the answer holds more values than are read of a cluster")
 )
 
-// errLargeObject says that an answer is refused since no API server has such objects.
+// errLargeObject says that no API server could have an object of this size.
 var errLargeObject = fmt.Errorf("an object in it is larger than %d MiB, and no API server has such; look at what answers for the API there", maxObject>>20)
 
-// isTooMuch says whether an answer was not read to its end since it holds too much.
+// isTooMuch says whether a response was not read to its end because of the limits.
 func isTooMuch(err error) bool { return errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) }
 
-// allowance is the remainder that may be read: bytes and values of all answers to one question, and bytes of the current object.
+// allowance is what may still be read: bytes and values of all responses to one query, and bytes of the current object.
 type allowance struct{ bytes, values, object int64 }
 
 func (m *Members) allowance() *allowance {
 	return &allowance{bytes: m.most, values: m.most / bytesPerValue}
 }
 
-// get reads one answer into a value.
+// get reads and decodes one object.
 func (m *Members) get(ctx context.Context, at *url.URL, accept string, into any) error {
 	left := m.allowance()
 	return m.read(ctx, at, accept, left, func(d *json.Decoder) error {
@@ -56,8 +57,8 @@ func (m *Members) get(ctx context.Context, at *url.URL, accept string, into any)
 	})
 }
 
-// list reads one page of a list, and hands its objects on one by one, as far as something is left for them. It says what the
-// list says of itself, and whether there are more objects than these: of those it hands on none, and they are not read.
+// list reads one page of a list, and calls each for its objects, within the allowance. It returns the metadata of the
+// list, and whether there are more objects than most; those are not read.
 func (m *Members) list(ctx context.Context, at *url.URL, accept string, most int, left *allowance, each func(json.RawMessage) error) (
 	meta metav1.ListMeta, more bool, err error,
 ) {
@@ -91,10 +92,10 @@ func (m *Members) list(ctx context.Context, at *url.URL, accept string, most int
 	return meta, more, err
 }
 
-// errEnough ends the reading of a page that is longer than was asked for.
+// errEnough ends the reading of a page that is longer than requested.
 var errEnough = errors.New("the page is longer than was asked for")
 
-// read has one answer decoded, of as many bytes as are left, and takes those off.
+// read decodes one response within the allowance, and deducts what it used.
 func (m *Members) read(ctx context.Context, at *url.URL, accept string, left *allowance, decode func(*json.Decoder) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -102,7 +103,7 @@ func (m *Members) read(ctx context.Context, at *url.URL, accept string, left *al
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // it was read
+	defer func() { _ = body.Close() }()
 	bound := &io.LimitedReader{R: body, N: left.bytes}
 	left.object = maxObject
 	err = decode(json.NewDecoder(&objects{from: jsondepth.Limit(bound, jsondepth.MaxAnswer), left: left}))
@@ -120,7 +121,7 @@ func (m *Members) read(ctx context.Context, at *url.URL, accept string, left *al
 	return nil
 }
 
-// objects reads an answer, but of none of its objects more than may be read of one: a decoder holds all of it at once, and twice.
+// objects reads a response, and limits the bytes of each object: a decoder buffers a whole object, twice.
 type objects struct {
 	from io.Reader
 	left *allowance
@@ -135,7 +136,7 @@ func (o *objects) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next returns the next value, unless it holds more values than are left, or than an object does.
+// next returns the next value, unless it exceeds the limits.
 func (a *allowance) next(d *json.Decoder) (json.RawMessage, error) {
 	var raw json.RawMessage
 	a.object = maxObject
@@ -149,7 +150,7 @@ func (a *allowance) next(d *json.Decoder) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// readFields has the value of each field of an object read, by its name.
+// readFields calls read for each field of an object, with its name.
 func readFields(d *json.Decoder, read func(name string) error) error {
 	if is, err := readOpening(d, '{'); err != nil || !is {
 		return err
@@ -159,7 +160,7 @@ func readFields(d *json.Decoder, read func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		text, _ := name.(string) // names are nothing else
+		text, _ := name.(string) // names are always strings
 		if err := read(text); err != nil {
 			return err
 		}
@@ -168,7 +169,7 @@ func readFields(d *json.Decoder, read func(name string) error) error {
 	return err
 }
 
-// readElements has each element of a list read.
+// readElements calls read for each element of a list.
 func readElements(d *json.Decoder, read func(*json.Decoder) error) error {
 	if is, err := readOpening(d, '['); err != nil || !is {
 		return err
@@ -182,7 +183,7 @@ func readElements(d *json.Decoder, read func(*json.Decoder) error) error {
 	return err
 }
 
-// readOpening reads how an object or a list begins, and says whether there is one: null stands for none.
+// readOpening reads the start of an object or a list, and says whether there is one: null means none.
 func readOpening(d *json.Decoder, by json.Delim) (bool, error) {
 	token, err := d.Token()
 	if err != nil || token == nil {

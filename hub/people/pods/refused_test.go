@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/people/pods"
 )
 
-// TestLogsThatAreRefusedAreNotFollowedForEver: whoever may not read them keeps nothing open.
+// TestLogsThatAreRefusedAreNotFollowedForEver: a user who may not read logs keeps no stream open.
 func TestLogsThatAreRefusedAreNotFollowedForEver(t *testing.T) {
 	t.Parallel()
 	const pod = `{"items":[{"metadata":{"namespace":"shop","name":"web-1","uid":"web-1","ownerReferences":[{"kind":"Deployment","uid":"web","controller":true}]},` +

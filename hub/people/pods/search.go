@@ -16,19 +16,19 @@ import (
 	"fairlead.dev/hub/people/pods/owned"
 )
 
-// search looks for the pods of an application in one member.
+// search finds the pods of an application in one member.
 type search struct {
 	member
 	app  Application
 	tree *owned.Tree
-	// pods are the pods that may be of the application.
+	// pods are the pods that may belong to the application.
 	pods     []owned.Candidate
 	selector string
 	version  string
 	more     bool
 }
 
-// workload has the fields that are read of an object of any kind.
+// workload has the fields that are read of a workload of any kind.
 type workload struct {
 	Metadata struct {
 		UID types.UID `json:"uid"`
@@ -57,7 +57,7 @@ func (s *search) run(ctx context.Context) error {
 	return s.readOwners(ctx)
 }
 
-// onePod is for an application that is a pod.
+// onePod reads the pod of an application that is a pod itself.
 func (s *search) onePod(ctx context.Context) error {
 	var pod owned.Object
 	if err := s.get(ctx, s.url(s.listPath(podsResource)+"/"+s.app.Name, nil), asJSON, &pod); err != nil {
@@ -68,8 +68,8 @@ func (s *search) onePod(ctx context.Context) error {
 	return nil
 }
 
-// add takes over a pod that may be of the application. What a member tells becomes part of paths that are asked for with the rights of
-// whoever looks: a pod of another namespace, or with a name that no pod has, is left out.
+// add adds a pod that may belong to the application. Names from a member become part of paths that are requested with
+// the rights of the user, so pods of another namespace or with an invalid name are dropped.
 func (s *search) add(pod *owned.Object) {
 	if pod.Namespace == s.app.Namespace && len(validation.IsDNS1123Subdomain(pod.Name)) == 0 {
 		s.pods = append(s.pods, owned.CandidateOf(pod))
@@ -79,7 +79,7 @@ func (s *search) add(pod *owned.Object) {
 // podsResource are the pods of a member.
 var podsResource = corev1.SchemeGroupVersion.WithResource("pods") //nolint:gochecknoglobals // It is constant.
 
-// listPath is where the objects of a kind are in the application's namespace.
+// listPath returns the path of the objects of a kind in the application's namespace.
 func (s *search) listPath(of schema.GroupVersionResource) string {
 	root := "/api/" + of.Version
 	if of.Group != "" {
@@ -88,14 +88,14 @@ func (s *search) listPath(of schema.GroupVersionResource) string {
 	return root + "/namespaces/" + s.app.Namespace + "/" + of.Resource
 }
 
-// selectorOf returns the label selector of a workload, by which fewer pods are asked for: whose they are their controllers
-// say. It is empty for kinds that have none.
+// selectorOf returns the label selector of a workload; empty if its kind has none. It only reduces the pods to read:
+// controllers determine which ones belong to the workload.
 func selectorOf(raw json.RawMessage) string {
 	var full metav1.LabelSelector
 	if json.Unmarshal(raw, &full) != nil || len(full.MatchLabels)+len(full.MatchExpressions) == 0 {
 		full = metav1.LabelSelector{}
 		if json.Unmarshal(raw, &full.MatchLabels) != nil {
-			return "" // of a kind with a selector of its own
+			return "" // the kind has another type of selector
 		}
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&full)
@@ -142,7 +142,7 @@ func (s *search) listPods(ctx context.Context) error {
 	return nil
 }
 
-// between are the kinds of Kubernetes that control pods for others.
+// between are the built-in kinds that may be controllers between a workload and its pods.
 var between = map[schema.GroupKind]schema.GroupVersionResource{ //nolint:gochecknoglobals // It is constant.
 	{Group: "apps", Kind: "ReplicaSet"}:  {Group: "apps", Version: "v1", Resource: "replicasets"},
 	{Group: "apps", Kind: "Deployment"}:  {Group: "apps", Version: "v1", Resource: "deployments"},
@@ -152,7 +152,7 @@ var between = map[schema.GroupKind]schema.GroupVersionResource{ //nolint:gocheck
 	{Group: "batch", Kind: "CronJob"}:    {Group: "batch", Version: "v1", Resource: "cronjobs"},
 }
 
-// readOwners reads what is between the pods and the application.
+// readOwners reads the controllers between the pods and the application.
 func (s *search) readOwners(ctx context.Context) error {
 	left := s.allowance()
 	asked := map[schema.GroupKind]bool{}
@@ -174,8 +174,8 @@ func (s *search) readOwners(ctx context.Context) error {
 	}
 }
 
-// addAll reads what controls the objects of a kind, as far as something is left for that. Those of a Deployment have the labels that it
-// selects by.
+// addAll reads the controllers of the objects of a kind, within the allowance. Those of a Deployment have the labels of
+// its selector.
 func (s *search) addAll(ctx context.Context, resource schema.GroupVersionResource, left *allowance) error {
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	if s.app.Kind == "Deployment" && s.selector != "" {

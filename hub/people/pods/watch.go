@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// await waits until the pods of a cluster have changed or one of the logs ended, and says whether they did. It returns
-// early if that cannot be followed.
+// await waits until the pods of a cluster have changed or a log has ended, and says whether that happened. It returns
+// early if the watch fails.
 func (f *follower) await(ctx context.Context, found *Found) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan bool, 1)
@@ -39,7 +39,7 @@ func (f *follower) await(ctx context.Context, found *Found) bool {
 	return false
 }
 
-// until is how long nothing is to be done unless something happens.
+// until returns how long to wait if nothing happens.
 func (f *follower) until() time.Duration {
 	out, now := lookEvery, f.Clock.Now()
 	for _, one := range f.seen {
@@ -52,12 +52,12 @@ func (f *follower) until() time.Duration {
 	return out
 }
 
-// isRefused says whether pods may not be followed there, only read.
+// isRefused says whether pods may only be listed there, and not watched.
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
 }
 
-// watch returns nil once a pod has changed that may be of the application.
+// watch returns nil once a pod that may belong to the application has changed.
 func (f *follower) watch(ctx context.Context, found *Found) error {
 	query := url.Values{"watch": {"true"}, "resourceVersion": {found.version}}
 	if found.selector != "" {
@@ -72,7 +72,7 @@ func (f *follower) watch(ctx context.Context, found *Found) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // what it says was heard
+	defer func() { _ = body.Close() }()
 	_, err = io.ReadFull(body, make([]byte, 1))
 	return err
 }

@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// SameOrigin says whether a page of this very server asks: browsers let pages of any site open a WebSocket and send the
-// cookies along. Who is no browser and names no origin is refused too.
+// SameOrigin says whether a request comes from a page of this server. Browsers let pages of any site open a WebSocket,
+// and send the cookies along. A request without an origin is refused, too.
 func SameOrigin(r *http.Request, secure bool) bool {
 	u, err := url.Parse(r.Header.Get("Origin"))
 	if err != nil || u.Host == "" {

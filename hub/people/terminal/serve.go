@@ -16,43 +16,43 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Bounds of a terminal.
+// Limits of a terminal.
 const (
-	// maxMessage is the longest message of a browser: what is typed is short, what is pasted is cut into pieces.
+	// maxMessage is the longest message of a browser; the page splits pasted text.
 	maxMessage = 64 << 10
-	// lookEvery is how often it is looked whether the session has ended, pingEvery how often the browser has to answer.
+	// lookEvery is how often the session is checked, and pingEvery how often the browser is pinged.
 	lookEvery = 2 * time.Second
 	pingEvery = 20 * time.Second
-	// silence is how long a browser may answer nothing, writeTimeout how long it may take nothing.
+	// silence is how long a browser may send nothing, and writeTimeout how long it may not read.
 	silence      = time.Minute
 	writeTimeout = 20 * time.Second
 	bufferSize   = 16 << 10
 	maxSide      = 1000
 )
 
-// Ends are the command's ends of a terminal.
+// Ends are the ends of a terminal that the command uses.
 type Ends struct {
 	In    io.Reader
 	Out   io.Writer
 	Sizes remotecommand.TerminalSizeQueue
 }
 
-// Options say what a terminal is for.
+// Options are the settings of a terminal.
 type Options struct {
 	// Secure says that the page is served over TLS.
 	Secure bool
 	Clock  clock.WithTicker
-	// Run runs the command until it ends or the context does, and says in words how it ended.
+	// Run runs the command until it or the context ends, and returns in words how it ended.
 	Run func(ctx context.Context, e Ends) string
-	// Alive says whether the session of the person has not ended; Used is called when they type.
+	// Alive says whether the person's session is active; Used is called when the person types.
 	Alive func() bool
 	Used  func()
 }
 
-// errSessionOver says that whoever typed is not signed in any more.
+// errSessionOver says that the person's session has ended.
 var errSessionOver = errors.New("you are not signed in any more")
 
-// Serve runs a command with the terminal of a browser. It returns when both ends are done with.
+// Serve runs a command in a browser's terminal. It returns when both ends have finished.
 func Serve(w http.ResponseWriter, r *http.Request, o Options) {
 	up := websocket.Upgrader{
 		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize, HandshakeTimeout: writeTimeout,
@@ -60,7 +60,7 @@ func Serve(w http.ResponseWriter, r *http.Request, o Options) {
 	}
 	conn, err := up.Upgrade(w, r, nil)
 	if err != nil {
-		return // it has said so to the browser
+		return // the upgrader has sent an error response
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	in, typed := io.Pipe()
@@ -74,20 +74,20 @@ func Serve(w http.ResponseWriter, r *http.Request, o Options) {
 	}
 	t.finish(end)
 	cancel(nil)
-	_ = in.Close() // who types on is not heard
+	_ = in.Close() // further input is discarded
 	_ = conn.Close()
 	group.Wait()
 }
 
-// terminal is one that is open.
+// terminal is an open terminal.
 type terminal struct {
 	Options
 	conn   *websocket.Conn
 	typed  *io.PipeWriter
 	sizes  chan remotecommand.TerminalSize
-	ctx    context.Context //nolint:containedctx // It is that of the terminal, which is one call.
+	ctx    context.Context //nolint:containedctx // A terminal lasts for one call.
 	cancel context.CancelCauseFunc
-	// writing is held by the one who writes: a WebSocket has room for one.
+	// writing serializes writes, as a WebSocket requires.
 	writing sync.Mutex
 }
 
@@ -97,12 +97,12 @@ type size struct {
 	Rows    uint16 `json:"rows"`
 }
 
-// read passes on what is typed until the browser is gone.
+// read passes on the input until the browser disconnects.
 func (t *terminal) read() {
 	defer t.cancel(errors.New("the browser is gone"))
-	defer func() { _ = t.typed.Close() }() // the command has all of it
+	defer func() { _ = t.typed.Close() }() // tells the command that there is no more input
 	t.conn.SetReadLimit(maxMessage)
-	heard := func() { _ = t.conn.SetReadDeadline(t.Clock.Now().Add(silence)) } // reading fails if this does
+	heard := func() { _ = t.conn.SetReadDeadline(t.Clock.Now().Add(silence)) } // if this fails, so does reading
 	t.conn.SetPongHandler(func(string) error { heard(); return nil })
 	for {
 		heard()
@@ -122,14 +122,14 @@ func (t *terminal) read() {
 			continue
 		}
 		select {
-		case <-t.sizes: // the one before does not matter any more
+		case <-t.sizes: // drop the previous size
 		default:
 		}
-		t.sizes <- remotecommand.TerminalSize{Width: s.Columns, Height: s.Rows} // nobody else writes to it
+		t.sizes <- remotecommand.TerminalSize{Width: s.Columns, Height: s.Rows} // never blocks: there is no other writer
 	}
 }
 
-// watch ends the terminal with the session, and has the browser show that it is there.
+// watch ends the terminal with the session, and pings the browser.
 func (t *terminal) watch() {
 	ticker := t.Clock.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -154,7 +154,7 @@ func (t *terminal) watch() {
 	}
 }
 
-// Write implements io.Writer: it is what the command says.
+// Write implements io.Writer for the output of the command.
 func (t *terminal) Write(p []byte) (int, error) {
 	if err := t.send(websocket.BinaryMessage, p); err != nil {
 		t.cancel(err)
@@ -185,10 +185,10 @@ func (t *terminal) Next() *remotecommand.TerminalSize {
 	}
 }
 
-// finish says how it ended.
+// finish tells the browser how the command ended.
 func (t *terminal) finish(end string) {
 	text, err := json.Marshal(map[string]string{"end": end})
 	if err == nil && t.send(websocket.TextMessage, text) == nil {
-		_ = t.send(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")) // it is closed anyway
+		_ = t.send(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")) // the connection is closed next in any case
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Scope says where to look.
+// Scope limits what is read.
 type Scope struct {
-	// Namespace limits what is read to one; empty is every namespace, and what is in none.
+	// Namespace is the namespace to read; empty for all, and for cluster-scoped objects.
 	Namespace string
 }
 
-// Applications reads all of a scope, by namespace, kind and name.
+// Applications reads the applications of a scope, sorted by namespace, kind and name.
 func (r *Reader) Applications(ctx context.Context, scope Scope) ([]applications.Application, error) {
 	known, err := r.heardClusters(ctx)
 	if err != nil {
@@ -52,12 +52,12 @@ func (r *Reader) Applications(ctx context.Context, scope Scope) ([]applications.
 	return out, nil
 }
 
-// heardClusters reads which clusters are heard from; it returns nil if the person may not read that.
+// heardClusters reads the freshness of clusters; nil if the person may not read Clusters.
 func (r *Reader) heardClusters(ctx context.Context) (applications.Clusters, error) {
 	var clusters clusterv1alpha1.ClusterList
 	err := r.hub.List(ctx, &clusters)
 	if apierrors.IsForbidden(err) {
-		return nil, nil // their bindings say it
+		return nil, nil // the bindings mark stale reports themselves
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing clusters: %w", err)
@@ -65,8 +65,8 @@ func (r *Reader) heardClusters(ctx context.Context) (applications.Clusters, erro
 	return applications.ClustersOf(clusters.Items), nil
 }
 
-// Policies reads those of a scope and says what they have of the applications. In a
-// namespace the ClusterPropagationPolicies are left out: what they have is elsewhere too.
+// Policies reads the policies of a scope, with those of the applications that each of them matches. For a single
+// namespace it omits ClusterPropagationPolicies, since they match elsewhere as well.
 func (r *Reader) Policies(ctx context.Context, scope Scope, apps []applications.Application) ([]applications.Policy, error) {
 	var all []policyv1alpha1.Policy
 	var namespaced policyv1alpha1.PropagationPolicyList

@@ -19,15 +19,14 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// Fleet is all clusters, and what of them the reader has no right to see.
+// Fleet is all clusters, and what the reader may not see of them.
 type Fleet struct {
 	Clusters []clusters.Cluster `json:"clusters"`
 	// Hidden are sentences about what may not be read.
 	Hidden []string `json:"hidden,omitempty"`
 }
 
-// Clusters reads all clusters, by name. Leases and Works are left out if they may not be
-// read.
+// Clusters reads all clusters, sorted by name. Leases and Works are omitted if they may not be read.
 func (r *Reader) Clusters(ctx context.Context) (Fleet, error) {
 	var list clusterv1alpha1.ClusterList
 	if err := r.hub.List(ctx, &list); err != nil {
@@ -54,7 +53,7 @@ func (r *Reader) Clusters(ctx context.Context) (Fleet, error) {
 	return out, nil
 }
 
-// hideForbidden returns an error, but for one about rights: then it says what is missing.
+// hideForbidden returns the error, unless it is about rights: then it adds a sentence to Hidden.
 func (f *Fleet) hideForbidden(err error, hidden string) error {
 	if apierrors.IsForbidden(err) {
 		f.Hidden = append(f.Hidden, hidden)
@@ -63,13 +62,13 @@ func (f *Fleet) hideForbidden(err error, hidden string) error {
 	return err
 }
 
-// ExecutionNamespace returns the namespace of the Works of a cluster.
+// ExecutionNamespace returns the execution namespace of a cluster.
 func ExecutionNamespace(c *clusterv1alpha1.Cluster) string {
 	return cmp.Or(c.Annotations[contract.ExecutionNamespaceAnnotation],
 		contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, c.Name))
 }
 
-// leases reads those of the agents, by cluster.
+// leases reads the leases of the agents, by cluster.
 func (r *Reader) leases(ctx context.Context) (map[string]*coordinationv1.Lease, error) {
 	var list coordinationv1.LeaseList
 	if err := r.hub.List(ctx, &list, client.InNamespace(contract.ClusterNamespace)); err != nil {
@@ -82,7 +81,7 @@ func (r *Reader) leases(ctx context.Context) (map[string]*coordinationv1.Lease, 
 	return out, nil
 }
 
-// tally counts all Works. Their manifests are not kept.
+// tally counts all Works, without keeping their manifests.
 func (r *Reader) tally(ctx context.Context) (clusters.Tally, error) {
 	out := clusters.Tally{}
 	err := listPages(ctx, r.hub, func() *workv1alpha1.WorkList { return &workv1alpha1.WorkList{} },
@@ -110,7 +109,7 @@ func (r *Reader) ClusterNames(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Capacities reads all clusters, by name, without leases and Works.
+// Capacities reads all clusters without leases and Works, sorted by name.
 func (r *Reader) Capacities(ctx context.Context) ([]clusters.Cluster, error) {
 	found, err := r.clusters(ctx)
 	if err != nil {
@@ -125,12 +124,12 @@ func (r *Reader) Capacities(ctx context.Context) ([]clusters.Cluster, error) {
 
 // Refusal is a Work that a cluster does not apply.
 type Refusal struct {
-	// Work is its name, and Message what the cluster says.
+	// Work is the name of the Work, and Message the reason that the cluster gave.
 	Work    string `json:"work"`
 	Message string `json:"message"`
 }
 
-// Cluster reads what belongs to one, and what it refuses, by name.
+// Cluster reads the details of a cluster, and its refusals, sorted by name.
 func (r *Reader) Cluster(ctx context.Context, c *clusterv1alpha1.Cluster) (clusters.Cluster, []Refusal, error) {
 	in := clusters.Input{Cluster: c, Lease: &coordinationv1.Lease{}, Now: r.clock.Now()}
 	err := r.hub.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: c.Name}, in.Lease)

@@ -10,37 +10,36 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Event is something that happened.
+// Event is a Kubernetes event as people see it.
 type Event struct {
 	At time.Time `json:"at"`
-	// Warning says that somebody should look at it.
+	// Warning says that the event is a warning.
 	Warning bool `json:"warning"`
 	// Object is the object that the event is about.
 	Object Object `json:"object"`
-	// Cluster it is about; empty if it is about none or all.
+	// Cluster is the cluster concerned; empty for none or all.
 	Cluster string `json:"cluster,omitempty"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Count is how often it happened up to then.
+	// Count is how often it has happened.
 	Count int32 `json:"count"`
 	// By is the controller that reported the event.
 	By string `json:"by,omitempty"`
 }
 
-// Object names what an event is about.
+// Object identifies the object of an event.
 type Object struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
 
-// String is how people write it.
+// String returns the kind and name for people.
 func (o Object) String() string {
 	return applications.Template{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
 }
 
-// eventsFrom returns what events tell, the oldest first. clusterOf says which cluster an object is
-// about; nothing is changed.
+// eventsFrom converts events, the oldest first. clusterOf returns the cluster that an object concerns.
 func eventsFrom(events []corev1.Event, clusterOf func(Object) string) []Event {
 	out := make([]Event, 0, len(events))
 	for i := range events {
@@ -55,14 +54,14 @@ func eventsFrom(events []corev1.Event, clusterOf func(Object) string) []Event {
 	return out
 }
 
-// sortEvents orders events as they happened.
+// sortEvents sorts events by time.
 func sortEvents(events []Event) {
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Object.String(), b.Object.String()), cmp.Compare(a.Reason, b.Reason))
 	})
 }
 
-// EventTime is when an event happened last.
+// EventTime returns when an event last happened.
 func EventTime(e *corev1.Event) time.Time {
 	if e.Series != nil && !e.Series.LastObservedTime.IsZero() {
 		return e.Series.LastObservedTime.Time

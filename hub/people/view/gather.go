@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/hub/people/explain"
 )
 
-// gatherDecision reads what a decision on a binding depends on beside it. Of bindings that are supposed
-// to be otherwise than on the hub it has those. What may not be read is left out, and the report says so.
+// gatherDecision reads what a decision about a binding depends on. Supposed bindings replace those on the hub. What may
+// not be read is omitted, and the report says so.
 func (r *Reader) gatherDecision(ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster, supposed ...kube.Binding) (decide.World, error) {
 	w := decide.World{Clusters: clusters, Now: r.clock.Now()}
 	resource := &b.BindingSpec().Resource

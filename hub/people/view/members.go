@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// members reads what came of a binding in each cluster that has it, or should.
+// members reads the state of a binding in each cluster that has it or should.
 func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster) error {
 	wanted := map[string]bool{}
 	for _, target := range bindings.Targets(b.BindingSpec()) {
@@ -68,7 +68,7 @@ func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Bin
 	return nil
 }
 
-// stagedIn adds to a report how its changes go out in waves, and returns how each cluster is in that.
+// stagedIn adds the staged rollout to a report, and returns each cluster's state in it.
 func (r *Reader) stagedIn(
 	ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster, works []workv1alpha1.Work,
 ) (map[string]*rollouts.Cluster, error) {
@@ -84,7 +84,7 @@ func (r *Reader) stagedIn(
 	names := executionNamespaces(clusters)
 	sent := map[string]rollouts.Sent{}
 	for i := range works {
-		sent[names[works[i].Namespace]] = sentOf(&works[i]) // why pods are not ready stands in a table of its own
+		sent[names[works[i].Namespace]] = sentOf(&works[i]) // the reasons for pods that are not ready have their own table
 	}
 	out := map[string]*rollouts.Cluster{}
 	for _, c := range rollouts.Clusters(ro.RolloutStatus(), targetNames(b), sent) {
@@ -93,7 +93,7 @@ func (r *Reader) stagedIn(
 	return out, nil
 }
 
-// summedUp returns, from a binding, whether the object is applied in a cluster.
+// summedUp returns, from the status of a binding, whether the object is applied in a cluster.
 func summedUp(item workv1alpha2.AggregatedStatusItem) metav1.ConditionStatus {
 	if item.Applied {
 		return metav1.ConditionTrue
@@ -134,8 +134,9 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 	return m
 }
 
-// notWatched returns the agent's message about a watch that the member refuses; empty if there is none. After a cluster went back to an
-// agent that does not know the condition, nobody removes it, so a condition that is older than the last report of Applied is ignored.
+// notWatched returns the agent's message about a watch that the member refuses; empty if there is none. If an agent is
+// downgraded to a version without this condition, nobody removes it, so it is ignored if it is older than the last
+// report of Applied.
 func notWatched(work *workv1alpha1.Work, applied *metav1.Condition) string {
 	c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkNotWatched)
 	if c == nil || c.Status != metav1.ConditionTrue || applied == nil || c.ObservedGeneration != applied.ObservedGeneration {

@@ -19,23 +19,23 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Ref names a template. The namespace is empty for one that is in none.
+// Ref identifies a template. The namespace is empty if it is cluster-scoped.
 type Ref struct {
 	schema.GroupVersionKind
 	Namespace, Name string
 }
 
-// RefOf names an object.
+// RefOf returns the Ref of an object.
 func RefOf(obj *unstructured.Unstructured) Ref {
 	return Ref{GroupVersionKind: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// String is how people write it.
+// String returns the kind and name for people.
 func (r Ref) String() string {
 	return applications.Template{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}.String()
 }
 
-// Template reads the object that its author wrote.
+// Template reads the template.
 func (r *Reader) Template(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(ref.GroupVersionKind)
@@ -62,12 +62,12 @@ func (r *Reader) Binding(ctx context.Context, ref Ref) (kube.Binding, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading binding %q: %w", key.Name, err)
 	case b.BindingSpec().Resource.APIVersion != "" && schema.FromAPIVersionAndKind(b.BindingSpec().Resource.APIVersion, "").Group != ref.Group:
-		return nil, nil // of a kind of the same name in another group
+		return nil, nil // that of a kind of the same name in another group
 	}
 	return b, nil
 }
 
-// RequireBinding reads the binding of a template. There being none is an error that says what to do.
+// RequireBinding reads the binding of a template. If there is none, it returns an error that says what to do.
 func (r *Reader) RequireBinding(ctx context.Context, ref Ref) (kube.Binding, error) {
 	b, err := r.Binding(ctx, ref)
 	if b != nil || err != nil {
@@ -79,7 +79,7 @@ func (r *Reader) RequireBinding(ctx context.Context, ref Ref) (kube.Binding, err
 	return nil, fmt.Errorf("%s goes to no cluster, since no policy has it; `hub explain` says why", ref)
 }
 
-// Application reads one.
+// Application reads an application.
 func (r *Reader) Application(ctx context.Context, ref Ref) (*applications.Application, error) {
 	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Reader) Application(ctx context.Context, ref Ref) (*applications.Applic
 	return &a, nil
 }
 
-// Works reads those of a binding, with their manifests.
+// Works reads the Works of a binding, with their manifests.
 func (r *Reader) Works(ctx context.Context, b kube.Binding) ([]workv1alpha1.Work, error) {
 	id := bindings.IDOf(b)
 	if id == "" {

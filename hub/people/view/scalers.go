@@ -16,8 +16,7 @@ import (
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
 )
 
-// scalers returns a sentence for each CronFederatedHPA that scales an object. Who may not read them is told nothing
-// of them.
+// scalers returns a sentence for each CronFederatedHPA that scales an object; none if the person may not read them.
 func (r *Reader) scalers(ctx context.Context, template *unstructured.Unstructured) ([]string, error) {
 	if template.GetNamespace() == "" {
 		return nil, nil
@@ -41,7 +40,7 @@ func (r *Reader) scalers(ctx context.Context, template *unstructured.Unstructure
 	return out, nil
 }
 
-// rulesOf says what the rules of a CronFederatedHPA do next.
+// rulesOf describes what the rules of a CronFederatedHPA do next.
 func rulesOf(one *autoscalingv1alpha1.CronFederatedHPA) string {
 	due := map[string]string{}
 	for i := range one.Status.ExecutionHistories {

@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/hub/people/view/tree"
 )
 
-// Tree follows an application from its template to the objects in the members.
+// Tree returns the path of an application from its template to the objects in the members.
 func (r *Reader) Tree(ctx context.Context, ref Ref) (tree.Node, error) {
 	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {

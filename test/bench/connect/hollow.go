@@ -19,10 +19,10 @@ import (
 	"fairlead.dev/common/line"
 )
 
-// hollowLine is the line of an agent without a member. It redials as an agent does.
+// hollowLine is the line of an agent without a member. It redials as a real agent does.
 type hollowLine struct {
 	cluster string
-	// hub is how the agent reaches it.
+	// hub is the agent's configuration for the hub.
 	hub *rest.Config
 
 	up     atomic.Bool
@@ -65,7 +65,7 @@ func (l *hollowLine) end() {
 	l.ended.Wait()
 }
 
-// dial opens the line once, in the name of the agent.
+// dial opens the line once, as the agent.
 func (l *hollowLine) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -82,7 +82,7 @@ func (l *hollowLine) dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// answer is what a hollow member says: a line a second where it is followed, and nothing else.
+// answer serves requests to a hollow member: a line per second to a followed log, and nothing else.
 func answer(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, contract.LineProxyPrefix) || !r.URL.Query().Has("follow") {
 		_, _ = io.WriteString(w, "ok\n")

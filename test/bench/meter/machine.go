@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Machine is where the bench ran.
+// Machine describes the machine that the bench ran on.
 type Machine struct {
 	Cores       int    `json:"cores"`
 	MemoryBytes int64  `json:"memoryBytes"`
@@ -27,12 +27,12 @@ func ThisMachine() Machine {
 	return m
 }
 
-// String is one line for people.
+// String returns one line.
 func (m Machine) String() string {
 	return fmt.Sprintf("%d cores (%s), %d GB, %s, %s", m.Cores, m.CPU, (m.MemoryBytes+1<<29)>>30, m.OS, m.Go)
 }
 
-// field returns the first value of a name in a file of /proc; empty where there is none.
+// field returns the first value of a name in a file of /proc; empty if there is none.
 func field(path, name string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -14,7 +14,7 @@ type Running struct {
 	args []string
 }
 
-// Component is the part of the control plane that a process is: its first argument.
+// Component returns the component of the control plane that a process is: its first argument.
 func (r Running) Component() string {
 	if len(r.args) < 2 {
 		return ""
@@ -22,7 +22,7 @@ func (r Running) Component() string {
 	return r.args[1]
 }
 
-// Tree has the children of each process.
+// Tree maps each process to its children.
 type Tree map[int][]Running
 
 // ReadTree reads all processes.
@@ -58,7 +58,7 @@ func ReadTree() (Tree, error) {
 	return t, nil
 }
 
-// Below returns the children of a process, their children and so on.
+// Below returns all descendants of a process.
 func (t Tree) Below(pid int) []Running {
 	var out []Running
 	for _, child := range t[pid] {

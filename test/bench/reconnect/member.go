@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// newMembers answers for all members, each below a path with its name, as far as an agent asks
-// how its member is.
+// newMembers serves all members, each below a path with its name, with the answers that an agent needs for its status.
 func newMembers() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")

@@ -6,35 +6,34 @@ import (
 	"time"
 )
 
-// packet is how many bytes go at a time.
+// packet is the payload of a packet in bytes.
 const packet = 1400
 
-// overhead is what the headers of TCP and IP add to a packet.
+// overhead is the size of the TCP and IP headers of a packet.
 const overhead = 52
 
-// longestQueue is how long what waits before the line may take: what reads for it waits then, as
-// TCP has its sender wait.
+// longestQueue is the maximum delay of data queued before the line: beyond it the reader waits, as TCP makes its sender
+// wait.
 const longestQueue = 2 * time.Second
 
-// line is what lies between agent and hub.
+// line describes the link between agent and hub.
 type line struct {
-	// delay is that of one way.
+	// delay is one-way.
 	delay time.Duration
-	// rate is in bytes a second, each way.
+	// rate is in bytes per second, in each direction.
 	rate float64
 	// loss is the share of packets that are lost.
 	loss float64
 }
 
-// way is one direction of a line, shared by all its connections. It is safe for use by many
-// goroutines.
+// way is one direction of a line, shared by all its connections. It is safe for concurrent use.
 type way struct {
 	line
 
 	mu sync.Mutex
-	// free is when the line has sent what it was given.
+	// free is when the line has sent everything queued.
 	free time.Time
-	// random says whether a packet is lost, given the share.
+	// random decides with the loss share whether a packet is lost.
 	random func() float64
 	bytes  int64
 }
@@ -44,8 +43,7 @@ func newWay(l line, seed uint64) *way {
 	return &way{line: l, random: r.Float64}
 }
 
-// send puts a packet on the line. It returns when it arrives, and until when its sender waits with
-// the next.
+// send puts a packet on the line. It returns when the packet arrives, and when its sender may send the next.
 func (w *way) send(now time.Time, n int) (arrives, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +52,7 @@ func (w *way) send(now time.Time, n int) (arrives, next time.Time) {
 	w.bytes += int64(n)
 	arrives = w.free.Add(w.delay)
 	if w.random() < w.loss {
-		// It is missed when the next has arrived, and that is known when its acknowledgement is here.
+		// The loss is detected when the next packet has arrived, and known when its acknowledgement is back.
 		w.free = w.free.Add(w.takes(n))
 		w.bytes += int64(n)
 		arrives = later(arrives.Add(2*w.delay), w.free.Add(w.delay))
@@ -66,7 +64,7 @@ func (w *way) takes(n int) time.Duration {
 	return time.Duration(float64(n) / w.rate * float64(time.Second))
 }
 
-// sent is how many bytes went this way, headers and what was sent again among them.
+// sent returns the bytes sent this way, including headers and retransmissions.
 func (w *way) sent() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// buffer is how many bytes the kernel keeps at each end of the line.
+// buffer is the size of the kernel's buffer at each end of the line.
 const buffer = 32 << 10
 
-// narrow gives a socket the packets of a line. Those between programs of one machine are of 64 kB,
-// and the kernel lets so many of them wait that what is sent next comes minutes later.
+// narrow limits a socket to packets of a line. Packets on one machine are 64 kB, and the kernel would queue so many
+// that later data arrives minutes late.
 func narrow(_, _ string, conn syscall.RawConn) error {
 	var err error
 	control := func(fd uintptr) {
@@ -28,17 +28,17 @@ func narrow(_, _ string, conn syscall.RawConn) error {
 	return errors.Join(conn.Control(control), err)
 }
 
-// relay is the line as a program: it takes connections of the agent and carries them to the hub.
+// relay implements the line: it accepts connections of the agent and forwards them to the hub.
 type relay struct {
 	listener net.Listener
 	up, down *way
 
 	mu sync.Mutex
-	// target is where the hub is.
+	// target is the hub's address.
 	target string
-	// open is closed while the line is there, and another one while it is away.
+	// open is closed while the line is up, and replaced while it is down.
 	open chan struct{}
-	// connections is how many were opened.
+	// connections is the number of connections opened.
 	connections int
 	first       time.Time
 }
@@ -54,10 +54,10 @@ func newRelay(ctx context.Context, l line) (*relay, error) {
 	return r, nil
 }
 
-// URL is what the agent is told to dial.
+// URL returns the URL for the agent.
 func (r *relay) URL() string { return "https://" + r.listener.Addr().String() }
 
-// Connect lets the line be there, to the hub at an address.
+// Connect brings the line up, to a hub at an address.
 func (r *relay) Connect(target string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,14 +65,14 @@ func (r *relay) Connect(target string) {
 	close(r.open)
 }
 
-// Cut takes the line away: what is on it, and what comes, waits.
+// Cut takes the line down: data in flight and new data wait.
 func (r *relay) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open = make(chan struct{})
 }
 
-// state returns where the hub is, and what is closed while the line is there.
+// state returns the address of the hub, and a channel that is closed while the line is up.
 func (r *relay) state() (string, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +95,7 @@ func (r *relay) serve(ctx context.Context) {
 	}
 }
 
-// carry carries one connection.
+// carry forwards one connection.
 func (r *relay) carry(ctx context.Context, agent net.Conn) {
 	defer func() { _ = agent.Close() }()
 	_, open := r.state()
@@ -104,7 +104,7 @@ func (r *relay) carry(ctx context.Context, agent net.Conn) {
 	case <-ctx.Done():
 		return
 	}
-	// The handshake of TCP goes there and back before anything else does.
+	// The TCP handshake takes a round trip before any data.
 	if !sleep(ctx, r.up.delay+r.down.delay) {
 		return
 	}
@@ -128,13 +128,13 @@ func (r *relay) carry(ctx context.Context, agent net.Conn) {
 	<-ctx.Done()
 }
 
-// chunk is a packet on its way.
+// chunk is a packet in flight.
 type chunk struct {
 	data    []byte
 	arrives time.Time
 }
 
-// pump carries what comes from one end to the other until one of them ends.
+// pump forwards data from one end to the other until one of them ends.
 func (r *relay) pump(ctx context.Context, w *way, from io.Reader, to io.Writer) {
 	onTheWay := make(chan chunk, 4096)
 	go func() {
@@ -176,7 +176,7 @@ func (r *relay) pump(ctx context.Context, w *way, from io.Reader, to io.Writer) 
 	}
 }
 
-// usage is what went over the line until now.
+// usage is the traffic on the line so far.
 type usage struct {
 	up, down    int64
 	connections int
@@ -192,7 +192,7 @@ func (u usage) minus(v usage) usage {
 	return usage{up: u.up - v.up, down: u.down - v.down, connections: u.connections - v.connections}
 }
 
-// Close ends the relay.
+// Close stops the relay.
 func (r *relay) Close() error {
 	if err := r.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("ending the relay: %w", err)
@@ -200,7 +200,7 @@ func (r *relay) Close() error {
 	return nil
 }
 
-// sleep waits, and says whether the context lasted.
+// sleep waits, and reports whether the context is still alive.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/test/issuer"
 )
 
-// template is what the hub of the book sends to its cluster.
+// template returns the object that the hub of the book propagates to its cluster.
 func template() *corev1.ConfigMap {
 	object := &corev1.ConfigMap{}
 	object.Namespace, object.Name = corev1.NamespaceDefault, "book"
@@ -27,7 +27,7 @@ func template() *corev1.ConfigMap {
 	return object
 }
 
-// hub returns how the administrator reaches the hub, which may have another port after a restore.
+// hub returns an administrator's configuration for the hub, whose port may change with a restore.
 func (m *machine) hub(t *testing.T) *rest.Config {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", m.path("/var/lib/fairlead/admin.kubeconfig"))
@@ -35,7 +35,7 @@ func (m *machine) hub(t *testing.T) *rest.Config {
 	return config
 }
 
-// send sends the template to the member, and returns by what it is known there.
+// send propagates the template to the member, and returns the UID of the object there.
 func (m *machine) send(t *testing.T, member *cluster.Cluster) (id types.UID) {
 	t.Helper()
 	g := NewWithT(t)
@@ -51,7 +51,7 @@ func (m *machine) send(t *testing.T, member *cluster.Cluster) (id types.UID) {
 	return id
 }
 
-// change changes the template, and waits until the member has that: all of them are there, and talk to each other.
+// change changes the template, and waits for the change in the member: hub, agent and member work together.
 func (m *machine) change(t *testing.T, member *cluster.Cluster, sent types.UID) {
 	t.Helper()
 	g := NewWithT(t)
@@ -70,7 +70,7 @@ func (m *machine) change(t *testing.T, member *cluster.Cluster, sent types.UID) 
 	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// uid is by what the object of the template is known in the member.
+// uid returns the UID of the template's object in the member.
 func uid(t *testing.T, g Gomega, member *cluster.Cluster) types.UID {
 	t.Helper()
 	object := template()
@@ -78,13 +78,13 @@ func uid(t *testing.T, g Gomega, member *cluster.Cluster) types.UID {
 	return object.UID
 }
 
-// signIn has somebody use the API with a token of the issuer.
+// signIn uses the API with a token of the issuer.
 func (m *machine) signIn(t *testing.T, login *issuer.Issuer) {
 	t.Helper()
 	g := NewWithT(t)
 	config := rest.AnonymousClientConfig(m.hub(t))
 	config.BearerToken = login.Sign(login.Claims("1", []string{"operators"}, time.Hour).With("email", "ann@example.com"))
-	g.Eventually(func(g Gomega) { // the API asks the issuer now and then
+	g.Eventually(func(g Gomega) { // the API server polls the issuer
 		hub, err := client.New(config, client.Options{})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(hub.List(t.Context(), &corev1.SecretList{})).To(Succeed())

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// block is a block of code of a page.
+// block is a code block of a page.
 type block struct {
-	// language is what the page calls it; "" if nothing.
+	// language is that of the fence; "" if none.
 	language string
-	// line is that of its first line.
+	// line is the number of its first line.
 	line int
 	text string
 }
 
-// fence begins or ends a block.
+// fence matches the start or end of a block.
 var fence = regexp.MustCompile("^```([a-z]*)$")
 
 // read returns the blocks of a page.
@@ -46,7 +46,7 @@ func read(path string) ([]block, error) {
 	return out, nil
 }
 
-// script puts the blocks of shell of a page together. Lines keep their numbers, which the shell tells of what fails.
+// script joins the shell blocks of a page. Line numbers are preserved, because the shell reports them with errors.
 func script(blocks []block) string {
 	var out strings.Builder
 	line := 1
@@ -61,7 +61,7 @@ func script(blocks []block) string {
 	return out.String()
 }
 
-// shell is the language of blocks that are run; console that of blocks that are not.
+// shell is the language of blocks that are run, console that of blocks that are not.
 const (
 	shell   = "sh"
 	console = "console"

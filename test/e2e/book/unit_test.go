@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// command returns what a unit of systemd starts, by its file and its drop-ins, as systemd reads them: a later variable replaces an earlier
-// one, ${X} is one word and $X as many as it has.
+// command returns the command of a systemd unit, from its file and drop-ins, as systemd reads them: later variables
+// replace earlier ones, ${X} is one word, and $X is split into words.
 func command(units, name string) ([]string, error) {
 	dropIns, err := filepath.Glob(filepath.Join(units, name+".service.d", "*.conf"))
 	if err != nil {
@@ -46,7 +46,7 @@ func command(units, name string) ([]string, error) {
 	return out, nil
 }
 
-// set takes over assignments of a line: one in quotes, or several between blanks.
+// set parses the assignments of a line: one in quotes, or several separated by blanks.
 func set(variables map[string]string, line string) {
 	assignments := strings.Fields(line)
 	if quoted, ok := strings.CutPrefix(line, `"`); ok {

@@ -1,3 +1,3 @@
-// Package joining tests, with the built programs, what an operator does to let a cluster join
-// and leave: through a proxy, as a process, inside the member.
+// Package joining tests, with the built programs, how an operator joins a cluster and makes it leave: through a proxy,
+// with the agent as a process, and with the agent inside the member.
 package joining

@@ -20,10 +20,10 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-// hubName is a name that no DNS of this machine knows; the proxy does.
+// hubName is a name that only the proxy resolves.
 const hubName = "hub.fairlead.test"
 
-// member is the one cluster of these tests. It joins and leaves under several names.
+// member is the one member of these tests. It joins and leaves under several names.
 const member = "edge-1"
 
 // shared is a hub, and a member that has joined.
@@ -31,10 +31,10 @@ var shared = fleettest.Of(fleet.Options{Clusters: 1, Nodes: 1, UnsafeExec: true,
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// world is the fleet, as one test sees it.
+// world is the fleet as used by one test.
 type world struct{ *fleettest.World }
 
-// up returns the fleet without a cluster on the hub: its member is free to join.
+// up returns the fleet without a Cluster on the hub: its member is free to join.
 func up(t *testing.T) *world {
 	t.Helper()
 	w := &world{shared.World(t, fleet.HubName)}
@@ -43,7 +43,7 @@ func up(t *testing.T) *world {
 	return w
 }
 
-// clear removes every cluster from the hub, and frees its name.
+// clear removes every Cluster from the hub, and frees its name.
 func (w *world) clear() {
 	for name := range strings.FieldsSeq(w.MustKubectl(fleet.HubName, "get", "clusters", "-o", "jsonpath={.items[*].metadata.name}")) {
 		w.Operate("forget", name, "--force")
@@ -56,7 +56,7 @@ func (w *world) clear() {
 	}
 }
 
-// joinArguments make a token and return the arguments of the join command that it printed.
+// joinArguments creates a token and returns the arguments of the printed join command.
 func (w *world) joinArguments(name string) []string {
 	w.T.Helper()
 	args, err := w.CreateToken(w.T.Context(), name)
@@ -64,7 +64,7 @@ func (w *world) joinArguments(name string) []string {
 	return args
 }
 
-// agent runs a command of the operator of the member, and returns all that it printed.
+// agent runs a command as the operator of the member, and returns its output.
 func (w *world) agent(environment []string, args ...string) (string, error) {
 	w.T.Helper()
 	var out bytes.Buffer
@@ -76,7 +76,7 @@ func (w *world) agent(environment []string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// killAt runs a command of the operator of the member, and kills it as soon as it says something.
+// killAt runs a command as the operator of the member, and kills it as soon as it prints a text.
 func (w *world) killAt(saying string, environment []string, args ...string) {
 	w.T.Helper()
 	cmd := exec.CommandContext(w.T.Context(), w.Program("agent"), args...)
@@ -94,7 +94,7 @@ func (w *world) killAt(saying string, environment []string, args ...string) {
 	w.G.Expect(said).To(BeTrue(), saying)
 }
 
-// send has a ConfigMap sent to a cluster.
+// send propagates a ConfigMap to a cluster.
 func (w *world) send(name, target string) {
 	w.T.Helper()
 	file := w.ApplyConfigMap(name, target)
@@ -105,7 +105,7 @@ func (w *world) send(name, target string) {
 	w.Eventually(func(g Gomega) { g.Expect(w.managed(g, name)).To(Equal("true")) })
 }
 
-// managed returns the managed label of a ConfigMap in the member; "gone" if there is none.
+// managed returns the managed label of a ConfigMap in the member; "gone" if it does not exist.
 func (w *world) managed(g Gomega, name string) string {
 	c, err := w.Client(member)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -22,24 +22,24 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// crashes is an image whose program ends crashAfter its start, whenever that is.
+// crashes is an image whose program exits crashAfter every start.
 const (
 	crashes    = "r.example/agent:crashes"
 	crashAfter = 2 * time.Second
 )
 
-// kubelet runs what the pods in karmada-system of the member would run: the program that an image
-// stands for, with the pod's arguments and environment, as its service account.
+// kubelet runs the commands of the pods in karmada-system of the member: the program that replaces an image, with the
+// pod's arguments and environment, as its service account.
 type kubelet struct {
 	w      *world
 	client kubernetes.Interface
 	dir    string
-	// images are the command lines before the arguments, by image. One that is not there cannot be pulled.
+	// images maps images to their command lines without arguments. An unknown image cannot be pulled.
 	images map[string][]string
 
 	mu   sync.Mutex
 	pods map[types.UID]*process.Process
-	// names are those of the pods, and started is since when their programs run.
+	// names are the names of the pods, and started the start times of their programs.
 	names   map[types.UID]string
 	started map[types.UID]time.Time
 }
@@ -77,7 +77,7 @@ func (w *world) startKubelet(images map[string][]string) *kubelet {
 	return k
 }
 
-// kill ends the processes of the pods whose names begin with a prefix, as kill -9 does.
+// kill kills the processes of pods whose names have a prefix, as kill -9 does.
 func (k *kubelet) kill(prefix string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,14 +88,14 @@ func (k *kubelet) kill(prefix string) {
 	}
 }
 
-// pull has an image there that was not.
+// pull makes an image available.
 func (k *kubelet) pull(image string, command ...string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.images[image] = command
 }
 
-// sync starts what is to run and did not, or not any more, and ends what is not to.
+// sync starts programs of pods that do not run, and stops those whose pods are gone.
 func (k *kubelet) sync(ctx context.Context) error {
 	list, err := k.client.CoreV1().Pods("karmada-system").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -150,14 +150,14 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, command []string) 
 	var args []string
 	for _, e := range pod.Spec.Containers[0].Env {
 		value := e.Value
-		if e.ValueFrom != nil { // the one field that is asked for
+		if e.ValueFrom != nil { // the only field used
 			value = pod.Annotations["fairlead.dev/agent-upgrade"]
 		}
 		args = append(args, e.Name+"="+value)
 	}
 	args = append(args, command...)
 	for _, arg := range pod.Spec.Containers[0].Args {
-		if arg == ":10357" { // pods have addresses of their own, these do not
+		if arg == ":10357" { // pods have their own IP addresses, these processes share one
 			arg = "127.0.0.1:0"
 		}
 		args = append(args, strings.ReplaceAll(arg, "/var/lib/fairlead/agent", dir))

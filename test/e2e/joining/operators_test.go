@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-// ofShop is a pod in the namespace into which the owner lets operators, and one beside it.
+// ofShop is a pod in the namespace to which the owner admits operators, and one in another.
 const ofShop = `
 apiVersion: v1
 kind: Namespace
@@ -35,7 +35,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "fairlead:ops"}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: "fairlead:bob"}]
 `
 
-// reach lets the group ops and bob send requests to a cluster, as far as the hub is concerned.
+// reach lets the group ops and bob send requests to a cluster, according to the hub's RBAC.
 const reach = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -49,7 +49,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reach}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: ops}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]
 `
 
-// through runs kubectl of somebody of the hub through the line of a cluster.
+// through runs kubectl as a user of the hub through the line of a cluster.
 func (w *world) through(cluster, user, group string, args ...string) (string, error) {
 	w.T.Helper()
 	config, err := clientcmd.LoadFromFile(w.Kubeconfig(fleet.HubName))
@@ -69,7 +69,8 @@ func (w *world) through(cluster, user, group string, args ...string) (string, er
 	return string(out), err
 }
 
-// TestOperatorsAreLetInByTheJoinAndOutByLeaving has an owner let operators in as a new user would, change that, and leave.
+// TestOperatorsAreLetInByTheJoinAndOutByLeaving admits operators to a member as a new user would, changes that, and
+// leaves.
 func TestOperatorsAreLetInByTheJoinAndOutByLeaving(t *testing.T) {
 	w := up(t)
 	const name = "watched"
@@ -92,7 +93,7 @@ func TestOperatorsAreLetInByTheJoinAndOutByLeaving(t *testing.T) {
 	agent := w.RunAgent(filepath.Join(t.TempDir(), "log"), where...)
 	w.AwaitReady(name)
 
-	// Rights are known a moment after they were written.
+	// New RBAC rules take a moment to be effective.
 	answers := func(user, group, want string, args ...string) {
 		t.Helper()
 		w.Eventually(func(g Gomega) {
@@ -122,7 +123,7 @@ func TestOperatorsAreLetInByTheJoinAndOutByLeaving(t *testing.T) {
 		g.Expect(w.Operate("clusters")).To(MatchRegexp(name + ` +Ready .* up \S+ .*read, exec in shop for group:ops`))
 	})
 
-	// All of it is said anew.
+	// The command replaces the whole configuration.
 	out, err = w.agent(nil, "operators", "user:bob", "--in", "shop", "--kubeconfig", w.Kubeconfig(member))
 	w.G.Expect(err).NotTo(HaveOccurred())
 	w.G.Expect(out).To(ContainSubstring("Operators of the hub: read in shop for user:bob"))

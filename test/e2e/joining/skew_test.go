@@ -14,11 +14,11 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// oldest is the commit of the oldest agent that this hub is tried with. When there are releases, it is
-// the one two minor versions before.
+// oldest is the commit of the oldest agent that is tested with this hub. Once there are releases, it will be the one
+// two minor versions before.
 const oldest = "08ff814d737dfcbe3a9f8abc6bda17fa3bf64404"
 
-// oldAgent builds the agent of that commit, out of the repository's own history.
+// oldAgent builds the agent of that commit from the repository's history.
 func (w *world) oldAgent() string {
 	w.T.Helper()
 	root, err := exec.CommandContext(w.T.Context(), "git", "rev-parse", "--show-toplevel").Output()
@@ -31,7 +31,7 @@ func (w *world) oldAgent() string {
 	if out, err := git.CombinedOutput(); err != nil {
 		w.T.Skipf("commit %s is not in this clone, which may be a shallow one: %s", oldest, out)
 	}
-	// Without the paths in it, all that has not changed since comes from the build cache.
+	// Without paths in the binary, unchanged packages come from the build cache.
 	for _, command := range [][]string{{"tar", "-xf", archive}, {"go", "build", "-trimpath", "-buildvcs=false", "-o", "old-agent", "./agent"}} {
 		cmd := exec.CommandContext(w.T.Context(), command[0], command[1:]...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
@@ -41,8 +41,8 @@ func (w *world) oldAgent() string {
 	return filepath.Join(dir, "old-agent")
 }
 
-// TestAHubWorksWithAnOlderAgent has an older agent join and work, replaces it by the one of today, which
-// goes on with what the other left, and goes back.
+// TestAHubWorksWithAnOlderAgent joins an older agent and uses it, replaces it by the current one, which takes over its
+// objects, and downgrades again.
 func TestAHubWorksWithAnOlderAgent(t *testing.T) {
 	w := up(t)
 	programs := map[string]string{"old": w.oldAgent(), "new": w.Program("agent")}

@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// TestAnAgentInWhosePlaceAnotherJoinedLeavesItsMemberAlone has the agent of a machine that was lost start again, after the cluster has joined
-// from another one: what it remembers is outdated, and the hub, which refuses it, is not away.
+// TestAnAgentInWhosePlaceAnotherJoinedLeavesItsMemberAlone restarts the agent of a lost machine after the cluster has
+// joined from another one: its local state is outdated, and it must not mistake the hub's rejection for an outage.
 func TestAnAgentInWhosePlaceAnotherJoinedLeavesItsMemberAlone(t *testing.T) {
 	w := up(t)
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func TestAnAgentInWhosePlaceAnotherJoinedLeavesItsMemberAlone(t *testing.T) {
 	t.Logf("looked for %.1f s", time.Since(began).Seconds())
 }
 
-// isAsTheHubHasIt holds that the member has what was changed as it is now, and not what was dropped.
+// isAsTheHubHasIt checks that the changed object in the member is up to date, and the dropped one is gone.
 func (w *world) isAsTheHubHasIt(g Gomega) {
 	w.T.Helper()
 	there, err := w.Kubectl(w.T.Context(), member, "get", "configmaps", "-l", "karmada.io/managed=true", "-o", `jsonpath={range .items[*]}{.metadata.name}={.data.a} {end}`)

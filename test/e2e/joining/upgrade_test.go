@@ -11,14 +11,14 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// want has the hub want an image of a cluster's agent. An attempt is the time at which somebody asked for it.
+// want sets the desired image of a cluster's agent. An attempt is the time of the request.
 func (w *world) want(cluster, image, within string, attempt int64) {
 	w.T.Helper()
 	w.MustKubectl(fleet.HubName, "patch", "cluster", cluster, "--type", "merge", "-p",
 		fmt.Sprintf(`{"spec":{"agent":{"image":%q,"reportWithin":%q,"attempt":%d}}}`, image, within, attempt))
 }
 
-// upgrade returns what the hub was told of the upgrade of the agent that is inside its member: wanted, phase, running, message.
+// upgrade returns the status of the upgrade of the agent in its member: wanted, phase, running, message.
 func (w *world) upgrade(g Gomega) string {
 	out, err := w.Kubectl(w.T.Context(), fleet.HubName, "get", "cluster", "inside", "-o",
 		"jsonpath={.status.agentUpgrade.image} {.status.agentUpgrade.phase} {.status.agentUpgrade.running} {.status.agentUpgrade.message}")
@@ -26,7 +26,7 @@ func (w *world) upgrade(g Gomega) string {
 	return out
 }
 
-// runs returns the image of the agent in the member, and that of the guard, with how many of each are to run.
+// runs returns the images of the agent and of the guard in the member, with their replicas.
 func (w *world) runs(g Gomega) string {
 	out, err := w.Kubectl(w.T.Context(), member, "get", "deployments", "-n", "karmada-system", "fairlead-agent", "fairlead-agent-guard",
 		"-o", "jsonpath={range .items[*]}{.spec.template.spec.containers[0].image}*{.spec.replicas} {end}")
@@ -34,8 +34,8 @@ func (w *world) runs(g Gomega) string {
 	return out
 }
 
-// TestAnAgentIsUpgradedFromTheHub has an agent in its member upgraded, to images that work, that are
-// never pulled, that do not start and that end soon after, while it and its guard are killed.
+// TestAnAgentIsUpgradedFromTheHub upgrades an agent in its member to images that work, that cannot be pulled, that do
+// not start and that exit soon after, while it and its guard are killed.
 func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	w := up(t)
 	program := w.Program("agent")
@@ -46,7 +46,7 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	k := w.installInside(t, "inside", images, "--image", "r.example/agent:v1", "--namespaces", "default", "--kinds", "configmaps")
 	w.AwaitReady("inside")
 
-	// All at once: there is no wave after this one for whose sake it would be looked at for a minute.
+	// All at once: there is no later wave, before which the agent would be watched for a minute.
 	w.Operate("upgrade", "agents", "inside", "--image", "r.example/agent:v2", "--batch", "1", "--report-within", "40s")
 	w.G.Expect(w.upgrade(w.G)).To(Equal("r.example/agent:v2 Upgraded r.example/agent:v2 upgraded from r.example/agent:v1"))
 	w.Eventually(func(g Gomega) {
@@ -67,10 +67,10 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 		w.G.Expect(out).NotTo(HavePrefix("yes"), "no Work can bring another image past the guard: %s %s", verb, right)
 	}
 
-	// Whatever is killed meanwhile, an agent that cannot be heard is gone back from.
+	// Whatever is killed meanwhile, an agent that cannot reach the hub is rolled back.
 	for _, image := range []string{"r.example/agent:broken", crashes, "r.example/agent:absent"} {
 		within := "4s"
-		if image == crashes { // it is heard, and ends before it has run for half of this
+		if image == crashes { // it reports, and exits before half of this has passed
 			within = "10s"
 		}
 		w.want("inside", image, within, time.Now().Unix())
@@ -87,7 +87,7 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	}
 	w.G.Expect(w.Operate("clusters", "describe", "inside")).To(ContainSubstring("Its agent went back from r.example/agent:absent"))
 
-	// It is tried again only if somebody says so, and succeeds once the image is there.
+	// The upgrade is retried only on request, and succeeds once the image exists.
 	again := []string{"upgrade", "agents", "inside", "--image", "r.example/agent:absent", "--batch", "1", "--report-within", "40s", "--kubeconfig", w.Kubeconfig(fleet.HubName)}
 	_, err := w.Run(t.Context(), "hub", again...)
 	w.G.Expect(err).To(MatchError(ContainSubstring("in wave all the upgrade failed in inside, and 0 may")))
@@ -97,7 +97,7 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	w.G.Expect(w.upgrade(w.G)).To(HavePrefix("r.example/agent:absent Upgraded "))
 }
 
-// TestAnAgentThatIsAProcessIsUpgradedByItsOwner has the hub say how.
+// TestAnAgentThatIsAProcessIsUpgradedByItsOwner checks that the hub says how.
 func TestAnAgentThatIsAProcessIsUpgradedByItsOwner(t *testing.T) {
 	w := up(t)
 	dir := t.TempDir()

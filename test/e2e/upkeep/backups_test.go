@@ -26,7 +26,7 @@ const (
 	// counter is a template that changes all the time.
 	counter = "counter"
 	keep    = 3
-	// interval is how often it does: other programs want to run as well.
+	// interval is the time between changes: other programs need the processor as well.
 	interval = 200 * time.Millisecond
 )
 
@@ -48,7 +48,7 @@ func newBackups(t *testing.T) *backups {
 	return w
 }
 
-// restart starts the hub with further flags.
+// restart restarts the hub with further flags.
 func (w *backups) restart(flags ...string) {
 	w.T.Helper()
 	w.G.Expect(w.Stop(w.T.Context(), fleet.HubName)).To(Succeed())
@@ -56,7 +56,7 @@ func (w *backups) restart(flags ...string) {
 	w.G.Expect(w.StartHub(w.T.Context())).To(Succeed())
 }
 
-// found returns the names of all files in the directory of backups for which it says so.
+// found returns the names of the files in the backup directory that match.
 func (w *backups) found(g Gomega, is func(name string) bool) []string {
 	entries, err := os.ReadDir(w.dir)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ func isBackup(name string) bool {
 
 func isPartial(name string) bool { return strings.HasSuffix(name, ".partial") }
 
-// taken is when a backup was made, to the second, by its name.
+// taken returns the time of a backup, to the second, from its name.
 func (w *backups) taken(file string) time.Time {
 	w.T.Helper()
 	_, stamp, _ := strings.Cut(strings.TrimPrefix(filepath.Base(file), "fairlead-"), "-")
@@ -84,13 +84,13 @@ func (w *backups) taken(file string) time.Time {
 	return at
 }
 
-// hub runs a command of the operator that needs no hub.
+// hub runs an operator's command that does not need a running hub.
 func (w *backups) hub(args ...string) error {
 	_, err := w.Run(w.T.Context(), "hub", args...)
 	return err
 }
 
-// counting changes the template until it is stopped, and knows what was acknowledged when.
+// counting changes the template until it is stopped, and records the acknowledged numbers with their times.
 type counting struct {
 	mu    sync.Mutex
 	acked []time.Time
@@ -121,7 +121,7 @@ func (w *backups) count() *counting {
 	return c
 }
 
-// before is the last number that was acknowledged before a time, and last the last of all.
+// before returns the last number acknowledged before a time, and the last of all.
 func (c *counting) before(at time.Time) (n, last int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +196,7 @@ func TestAHubMakesSealedBackupsFromWhichItIsRestored(t *testing.T) {
 			g.Expect(file).NotTo(BeAnExistingFile(), "the next one removes it")
 		}
 	})
-	w.Eventually(func(g Gomega) { // there is one of after the kill
+	w.Eventually(func(g Gomega) { // there is a backup made after the kill
 		newest := slices.Max(w.found(g, isBackup))
 		n, _ := counting.before(w.taken(newest))
 		g.Expect(n).To(BeNumerically(">", 0))
@@ -236,7 +236,7 @@ func (w *backups) killInTheMiddle() {
 	})
 }
 
-// refused has nothing restored from a backup without its key, or from a part of it.
+// refused checks that nothing is restored from a backup without its key, or from a truncated one.
 func (w *backups) refused(file string) {
 	w.T.Helper()
 	data, err := os.ReadFile(file)

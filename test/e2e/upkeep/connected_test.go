@@ -25,14 +25,14 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// exchange is the fleet, as the test of the authority sees it.
+// exchange is the fleet as used by the test of the certificate authority.
 type exchange struct {
 	*fleettest.World
-	// ended is told how the agent in this process ended.
+	// ended receives the result of the agent in this process.
 	ended chan error
 }
 
-// newExchange returns the fleet. The agent of the member that joins anew each time is stopped.
+// newExchange returns the fleet. The agent of the member that joins again each time is stopped.
 func newExchange(t *testing.T) *exchange {
 	t.Helper()
 	w := &exchange{World: shared.World(t, fleet.HubName, fleet.AgentName(away)), ended: make(chan error, 1)}
@@ -42,8 +42,8 @@ func newExchange(t *testing.T) *exchange {
 	return w
 }
 
-// stay runs the agent of a member in this process, as it is but for one thing: what is drawn by
-// lot, when to renew within an hour, is always at once.
+// stay runs the agent of a member in this process, unmodified except that the random delay of renewals, up to an hour,
+// is zero.
 func (w *exchange) stay(member string) {
 	w.T.Helper()
 	w.stop(fleet.AgentName(member))
@@ -81,7 +81,7 @@ func (w *exchange) stay(member string) {
 	w.Eventually(func(g Gomega) { g.Expect(w.status(g)).To(MatchRegexp(`(?m)^` + member + ` +fairlead-ca`)) })
 }
 
-// stayed says that the agent in this process was never started again.
+// stayed checks that the agent in this process was never restarted.
 func (w *exchange) stayed() {
 	w.T.Helper()
 	w.G.Expect(w.ended).NotTo(Receive())
@@ -106,7 +106,7 @@ func (w *exchange) mustAgent(args ...string) {
 	w.G.Expect(err).NotTo(HaveOccurred())
 }
 
-// rejoin returns the arguments of the join command for a member that comes back.
+// rejoin returns the arguments of the join command for a member that joins again.
 func (w *exchange) rejoin(member string) []string {
 	w.T.Helper()
 	_, rest, found := strings.Cut(w.Operate("token", "create", "--rejoin", member), "agent join ")
@@ -122,7 +122,7 @@ func (w *exchange) log(name string) string {
 	return string(data)
 }
 
-// copyAdmin keeps the administrator's kubeconfig as it is now.
+// copyAdmin copies the current administrator's kubeconfig.
 func (w *exchange) copyAdmin() string {
 	w.T.Helper()
 	data, err := os.ReadFile(w.Kubeconfig(fleet.HubName))
@@ -132,13 +132,13 @@ func (w *exchange) copyAdmin() string {
 	return path
 }
 
-// reaches says whether the hub is reached with a kubeconfig.
+// reaches returns an error if the hub cannot be reached with a kubeconfig.
 func (w *exchange) reaches(kubeconfig string) error {
 	_, err := w.Run(w.T.Context(), "hub", "clusters", "--kubeconfig", kubeconfig)
 	return err
 }
 
-// send has a ConfigMap sent to a cluster, and waits until the hub says that it is there.
+// send propagates a ConfigMap to a cluster, and waits until the hub says that it is applied.
 func (w *exchange) send(name, target string) {
 	w.T.Helper()
 	w.ApplyConfigMap(name, target)

@@ -66,7 +66,7 @@ func TestTheAuthorityIsExchangedWhileClustersAreJoined(t *testing.T) {
 	w.G.Expect(w.status(w.G)).To(ContainSubstring("Phase: Steady"))
 	w.joinsAndWorks("finished", []string{next})
 
-	// The one that was away trusts nobody who speaks for the hub now, until somebody tells it.
+	// The agent that was away does not trust the hub's new certificate until it is given the new authority.
 	w.G.Expect(w.StartAgent(away)).To(Succeed())
 	w.Eventually(func(g Gomega) { g.Expect(w.log(fleet.AgentName(away))).To(ContainSubstring("x509")) })
 	w.stop(fleet.AgentName(away))
@@ -85,7 +85,7 @@ func TestTheAuthorityIsExchangedWhileClustersAreJoined(t *testing.T) {
 	w.stayed()
 }
 
-// joinsAndWorks has a member join and both that are connected apply something.
+// joinsAndWorks joins a member, and checks that it and the connected one apply objects.
 func (w *exchange) joinsAndWorks(phase string, hashes []string) {
 	w.T.Helper()
 	args, err := w.CreateToken(w.T.Context(), phase)
@@ -107,7 +107,7 @@ func (w *exchange) joinsAndWorks(phase string, hashes []string) {
 	w.Operate("forget", phase, "--release")
 }
 
-// hashes are those that the hub tells of.
+// hashes returns the authorities' hashes shown by the hub.
 func (w *exchange) hashes(g Gomega) []string {
 	w.T.Helper()
 	hub, err := w.Client(fleet.HubName)
@@ -121,7 +121,7 @@ func (w *exchange) hashes(g Gomega) []string {
 	return hashes
 }
 
-// waitedFor are the clusters that `hub ca status` shows as not as far.
+// waitedFor returns the clusters that `hub ca status` shows as not done.
 func (w *exchange) waitedFor(g Gomega) []string {
 	var names []string
 	for line := range strings.Lines(w.status(g)) {
@@ -139,7 +139,7 @@ func (w *exchange) ca(args ...string) string {
 	return out
 }
 
-// status is what `hub ca status` says.
+// status returns the output of `hub ca status`.
 func (w *exchange) status(g Gomega) string {
 	w.T.Helper()
 	out, err := w.tryCA("status")
@@ -152,7 +152,7 @@ func (w *exchange) tryCA(args ...string) (string, error) {
 	return w.Run(w.T.Context(), "hub", append(append([]string{"ca"}, args...), "--data-dir", filepath.Join(w.Dir, fleet.HubName), "--kubeconfig", w.Kubeconfig(fleet.HubName))...)
 }
 
-// refused has a step refused for a reason.
+// refused checks that a step is refused for a reason.
 func (w *exchange) refused(why, step string) {
 	w.T.Helper()
 	_, err := w.tryCA(step)

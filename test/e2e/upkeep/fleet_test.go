@@ -8,13 +8,14 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-// shared is used by one test after the other. That of backups comes first by name of file: the other lets a member go.
+// shared is used by one test after the other. The test of backups must come first, by file name: the other one removes
+// a member.
 var shared = fleettest.Of(fleet.Options{Clusters: 3, APIOnly: true})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// The members of the fleet. One stays connected throughout, one is away while the authority is
-// exchanged, and one joins anew in each phase of that.
+// The members of the fleet. One stays connected throughout, one is away while the authority is rotated, and one joins
+// again in each phase of the rotation.
 const (
 	stays = "edge-1"
 	away  = "edge-2"

@@ -1,3 +1,3 @@
-// Package fleettest gives the tests of a package one fleet: started by the first that
-// needs it, stopped after the last.
+// Package fleettest gives the tests of a package one fleet, which starts with the first test that needs it and stops
+// after the last.
 package fleettest

@@ -30,13 +30,12 @@ type Shared struct {
 	err     error
 }
 
-// Of returns a fleet to be shared, which is not started yet. The options need no
-// directories.
+// Of returns a fleet to be shared, not started yet. The options need no directories.
 func Of(o fleet.Options) *Shared { return &Shared{options: o} }
 
 // Main runs the tests of a package; call it from TestMain. It returns the exit status.
 func (s *Shared) Main(m *testing.M) int {
-	ctrl.SetLogger(logr.Discard()) // the programs have logs of their own
+	ctrl.SetLogger(logr.Discard()) // the programs write their own logs
 	code := m.Run()
 	if err := s.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -45,7 +44,7 @@ func (s *Shared) Main(m *testing.M) int {
 	return code
 }
 
-// Up returns the fleet, with all of it running if nobody stopped any.
+// Up returns the fleet, after starting whatever does not run.
 func (s *Shared) Up(t *testing.T) *fleet.Fleet {
 	t.Helper()
 	s.once.Do(s.start)

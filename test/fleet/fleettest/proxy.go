@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Proxy is the only way out: it connects to the names that it knows, and only to port 443.
+// Proxy is an HTTP CONNECT proxy that knows some names, and connects only to their port 443.
 type Proxy struct {
-	// Address is for HTTPS_PROXY.
+	// Address is the host and port for HTTPS_PROXY.
 	Address  string
 	listener net.Listener
 	targets  map[string]string
@@ -24,7 +24,7 @@ type Proxy struct {
 	cut      int
 }
 
-// NewProxy serves until the test ends. A connection by which nothing passes for as long as idle is cut; 0 is never.
+// NewProxy serves until the test ends. A connection without traffic for as long as idle is closed; 0 means never.
 func NewProxy(t *testing.T, targets map[string]string, idle time.Duration) *Proxy {
 	t.Helper()
 	p, err := StartProxy(targets, idle)
@@ -54,7 +54,7 @@ func StartProxy(targets map[string]string, idle time.Duration) (*Proxy, error) {
 	return p, nil
 }
 
-// Close takes no more connections; those that are open go on.
+// Close accepts no more connections; open connections stay.
 func (p *Proxy) Close() { _ = p.listener.Close() }
 
 func (p *Proxy) serve(conn net.Conn) {
@@ -91,7 +91,7 @@ func (p *Proxy) serve(conn net.Conn) {
 	_, _ = io.Copy(&watched{conn, used}, out)
 }
 
-// limit ends a connection by which nothing passes for too long; used says that something did.
+// limit calls end for a connection without traffic for too long; used reports traffic.
 func (p *Proxy) limit(end func()) (used, stop func()) {
 	if p.idle == 0 {
 		return func() {}, func() {}
@@ -109,7 +109,7 @@ func (p *Proxy) limit(end func()) (used, stop func()) {
 	}, func() { timer.Stop() }
 }
 
-// watched tells that something was written.
+// watched reports writes.
 type watched struct {
 	io.Writer
 	used func()
@@ -120,14 +120,14 @@ func (w *watched) Write(b []byte) (int, error) {
 	return w.Writer.Write(b)
 }
 
-// Seen returns what it was asked for so far: METHOD HOST of each.
+// Seen returns the requests so far, each as METHOD HOST.
 func (p *Proxy) Seen() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.requests...)
 }
 
-// Cut is how many connections it has cut since they were idle.
+// Cut returns the number of connections closed for being idle.
 func (p *Proxy) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,21 +15,19 @@ import (
 )
 
 const (
-	// WaitTimeout is how long things may take on a machine that does other work too.
+	// WaitTimeout allows for a machine that does other work too.
 	WaitTimeout = 5 * time.Minute
 	poll        = 500 * time.Millisecond // most checks start a program
 )
 
-// World is a fleet as one test sees it: whatever goes wrong fails the test. Its methods may
-// also be called when the test cleans up.
+// World is a fleet as used by one test: every error fails the test. Its methods may also be called in cleanups.
 type World struct {
 	*fleet.Fleet
 	T *testing.T
 	G *gomega.WithT
 }
 
-// World returns the fleet for a test. If that fails, it shows the end of the logs of some
-// processes.
+// World returns the fleet for a test. If the test fails, it prints the tails of the given processes' logs.
 func (s *Shared) World(t *testing.T, logs ...string) *World {
 	t.Helper()
 	w := &World{Fleet: s.Up(t), T: t, G: gomega.NewWithT(t)}
@@ -43,13 +41,13 @@ func (s *Shared) World(t *testing.T, logs ...string) *World {
 	return w
 }
 
-// Eventually checks until it holds.
+// Eventually retries check until it passes.
 func (w *World) Eventually(check func(g gomega.Gomega)) {
 	w.T.Helper()
 	w.G.Eventually(check).WithTimeout(WaitTimeout).WithPolling(poll).Should(gomega.Succeed())
 }
 
-// Operate runs a command of the operator of the hub and returns what it prints.
+// Operate runs a command of the hub's operator and returns its output.
 func (w *World) Operate(args ...string) string {
 	w.T.Helper()
 	out, err := w.Run(context.Background(), "hub", append(args, "--kubeconfig", w.Kubeconfig(fleet.HubName))...)
@@ -57,7 +55,7 @@ func (w *World) Operate(args ...string) string {
 	return out
 }
 
-// MustKubectl runs kubectl on the hub or a member and returns what it prints.
+// MustKubectl runs kubectl on the hub or a member and returns its output.
 func (w *World) MustKubectl(name string, args ...string) string {
 	w.T.Helper()
 	out, err := w.Kubectl(context.Background(), name, args...)
@@ -65,7 +63,7 @@ func (w *World) MustKubectl(name string, args ...string) string {
 	return out
 }
 
-// Apply applies YAML to the hub, and returns the file that has it.
+// Apply applies YAML to the hub, and returns the file that contains it.
 func (w *World) Apply(yaml string) string {
 	w.T.Helper()
 	file := filepath.Join(w.T.TempDir(), "objects.yaml")
@@ -74,8 +72,8 @@ func (w *World) Apply(yaml string) string {
 	return file
 }
 
-// ApplyConfigMap applies a ConfigMap of the namespace default with a policy that sends it to a
-// cluster, and returns the file that has both.
+// ApplyConfigMap applies a ConfigMap in the namespace default with a policy that propagates it to a cluster, and
+// returns the file that contains both.
 func (w *World) ApplyConfigMap(name, target string) string {
 	w.T.Helper()
 	return w.Apply(fmt.Sprintf(`
@@ -93,8 +91,8 @@ data: {a: "1"}
 `, name, target))
 }
 
-// AwaitReady waits until the hub reports a cluster as alive, as people see it. To start a program is a tenth of a second of
-// processor time, so it is asked once there is something to see.
+// AwaitReady waits until `hub` commands show a cluster as ready. Starting a program takes a tenth of a second of
+// processor time, so it is run only once the Cluster is ready.
 func (w *World) AwaitReady(name string) {
 	w.T.Helper()
 	w.Eventually(func(g gomega.Gomega) {

@@ -1,11 +1,11 @@
-// Package hollow runs agents that have no member behind them: thousands in one process, for tests and benches of a hub
-// with many clusters.
+// Package hollow runs agents that have no member: thousands in one process, for tests and benches of a hub with many
+// clusters.
 //
-// To the hub such an agent is what a real one is. It has connections, a certificate and the rights of its own, watches its
-// Works, its Cluster and how kinds are interpreted, renews its lease, tells how its member is, keeps the finalizer of its
-// Works until they are deleted, and writes their status as a real agent does: one patch with what is new. Its credentials,
-// how it connects and asks, the lease, and the line where there are to be lines, are kept by the code of real agents. What a
-// hollow agent does not do is apply anything, nor let operators in: what came of a manifest is said by an Outcome.
+// The hub cannot tell such an agent from a real one. It has its own connections, certificate and rights, watches its
+// Works, its Cluster and the interpreter customizations, renews its lease, reports the status of its member, keeps the
+// finalizer of its Works until they are deleted, and writes their status as a real agent does: one patch with the
+// changes. Credentials, connections, requests, the lease and the line (if there are lines) are handled by the code of
+// real agents. A hollow agent applies nothing and lets no operators in; an Outcome says what became of each manifest.
 //
 //	fleet, err := hollow.New(ctx, hollow.Options{Hub: config, PKI: pki, Dir: dir}) // runs until ctx ends
 //	err = fleet.Join(ctx, builder.MakeCluster("edge-1").Region("north").Obj(), …)
@@ -18,8 +18,8 @@
 //		return hollow.Running(manifest)
 //	})
 //
-// The clusters are registered in bulk: what the hub would make for a member that joins with a token is made by an
-// administrator, and the certificates of the agents are signed here, with the key of the hub's own authority. So only a hub
-// whose data directory is at hand can have hollow agents. How joining itself fares is measured by test/bench/reconnect. The
-// hub that gives the agents their rights must be running.
+// The clusters are registered in bulk: an administrator creates the objects that the hub would create for a member that
+// joins with a token, and the agents' certificates are signed here with the key of the hub's authority. So the data
+// directory of the hub must be at hand. Joining itself is measured by test/bench/reconnect. The hub must be running,
+// because it grants the agents their rights.
 package hollow

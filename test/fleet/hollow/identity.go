@@ -23,16 +23,16 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// skew is by how much a certificate is older than it is, as those are that a hub issues.
+// skew is how far NotBefore lies in the past, as in the certificates that a hub issues.
 const skew = 5 * time.Minute
 
-// authority signs the certificates of agents, as the hub's API has it done for those that join.
+// authority signs the certificates of agents, as the hub's API does for agents that join.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.PrivateKey
 }
 
-// readAuthority reads the one that signs from the directory of the certificates of a hub's API.
+// readAuthority reads the signing authority from the PKI directory of a hub's API.
 func readAuthority(pki string) (*authority, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(pki, "ca-signing.crt"), filepath.Join(pki, "ca-signing.key"))
 	if err != nil {
@@ -41,7 +41,7 @@ func readAuthority(pki string) (*authority, error) {
 	return &authority{cert: pair.Leaf, key: pair.PrivateKey}, nil
 }
 
-// issue signs a certificate of the agent of a cluster, for the join of its key.
+// issue signs a certificate for the agent of a cluster, and returns it with the join ID of its key.
 func (a *authority) issue(cluster string, key *ecdsa.PrivateKey, now time.Time) (certificate []byte, join string, err error) {
 	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	if err != nil {
@@ -61,16 +61,16 @@ func (a *authority) issue(cluster string, key *ecdsa.PrivateKey, now time.Time) 
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), join, nil
 }
 
-// stateDir is where the agent of a cluster keeps what it got from its hub.
+// stateDir returns the state directory of the agent of a cluster.
 func (f *Fleet) stateDir(cluster string) string { return filepath.Join(f.options.Dir, cluster) }
 
-// Config returns how the agent of a cluster reaches the hub.
+// Config returns the configuration with which the agent of a cluster reaches the hub.
 func (f *Fleet) Config(cluster string) (*rest.Config, error) {
 	return registration.Load(f.stateDir(cluster), cluster)
 }
 
-// admit gives the agent of a cluster what it would have got by joining: a certificate for a key of its own, in a state directory. It
-// returns what the hub would have recorded of that.
+// admit gives the agent of a cluster the result of a join: a certificate for its own key, in a state directory. It
+// returns what the hub would have recorded of the join.
 func (f *Fleet) admit(cluster, memberID string) (record.Joined, record.Certificate, error) {
 	var issued record.Certificate
 	joined := record.Joined{At: time.Now().UTC().Truncate(time.Second)}

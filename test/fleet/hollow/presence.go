@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/agent/setup"
 )
 
-// renewer is what a real agent renews its lease with. Where there are to be lines it goes by that of this life, which is
-// kept with what a real agent keeps it with.
+// renewer returns the lease renewer of a real agent. With lines it uses the line of this life, which is kept by the
+// connector of a real agent.
 func (a *agent) renewer(l *life, credentials *registration.Credentials) (manager.Runnable, error) {
 	if a.fleet.options.Lines {
 		var err error
@@ -40,7 +40,7 @@ func (a *agent) renewer(l *life, credentials *registration.Credentials) (manager
 	return renewer, nil
 }
 
-// connector keeps the line of a life. The agent lets no operators in, and is always well.
+// connector keeps the line of a life open. The agent lets no operators in, and is always healthy.
 func (a *agent) connector(l *life, credentials *registration.Credentials) (*connect.Connector, error) {
 	connector, err := connect.New(connect.Deps{
 		Cluster: a.name, Clock: clock.RealClock{}, Certificate: credentials.Certificate, Open: credentials.Attach, OutageEnds: l.unheard.Ended,
@@ -55,7 +55,7 @@ func (a *agent) connector(l *life, credentials *registration.Credentials) (*conn
 	return connector, nil
 }
 
-// rests says whether the hub takes the line of the agent for the sign of life.
+// rests reports whether the hub counts the agent's line as its heartbeat.
 func (a *agent) rests() bool {
 	l := a.alive()
 	if l == nil || l.connector == nil {

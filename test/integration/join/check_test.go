@@ -26,7 +26,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// between is somebody between a member and its hub, who has another authority.
+// between is a man in the middle with another authority.
 type between struct {
 	address string
 	mu      sync.Mutex
@@ -88,7 +88,7 @@ func TestNobodyBetweenLearnsTheToken(t *testing.T) {
 	h.g.Expect(b.secrets).To(BeEmpty(), "it was never sent")
 }
 
-// check returns what was found, by check, and whether nothing of it failed.
+// check returns the findings by check, and whether none failed.
 func (h *hub) check(o registration.Options) (map[string]registration.Finding, bool) {
 	out, well := map[string]registration.Finding{}, true
 	h.g.Expect(registration.Check(h.t.Context(), o, func(f registration.Finding) {

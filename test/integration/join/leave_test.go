@@ -26,7 +26,7 @@ import (
 	testcluster "fairlead.dev/test/cluster"
 )
 
-// agent runs a command of the agent, and returns what it printed.
+// agent runs a command of the agent, and returns its output.
 func agent(ctx context.Context, args ...string) (string, error) {
 	var out, problems bytes.Buffer
 	env := cli.Environment{Out: &out, Err: &problems, SetLogger: func(logr.Logger) {}}
@@ -36,13 +36,13 @@ func agent(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// leave runs `agent leave --installed`, and returns what it printed.
+// leave runs `agent leave --installed`, and returns its output.
 func leave(ctx context.Context, kubeconfig, objects string) (string, error) {
 	return agent(ctx, "leave", "--installed", "--objects", objects, "--kubeconfig", kubeconfig)
 }
 
-// TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed is about the Secret of an agent; it runs alone, since there
-// is one in a member.
+// TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed is about the Secret of an agent; it runs
+// alone, because a member has only one.
 func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	caches := t.TempDir()
@@ -120,14 +120,15 @@ func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *t
 	g.Expect(out).To(And(ContainSubstring("was never finished"), ContainSubstring("are removed")))
 	g.Expect(apps.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
 
-	// A command before was killed after it had removed the Secrets.
+	// An earlier command was killed after it had removed the Secrets.
 	g.Expect(os.MkdirAll(record, 0o700)).To(Succeed())
 	_, err = leave(ctx, shared.Kubeconfig, registration.Keep)
 	g.Expect(err).To(MatchError(ContainSubstring(registration.ErrNotJoined.Error())))
 	g.Expect(record).NotTo(BeADirectory(), "it may have Secrets in it")
 }
 
-// TestASecretOfAMemberRemovesNothingOfWhoeverJoinsOrLeaves runs alone, since there is one Secret of an agent in a member.
+// TestASecretOfAMemberRemovesNothingOfWhoeverJoinsOrLeaves runs alone, because a member has only one Secret of an
+// agent.
 func TestASecretOfAMemberRemovesNothingOfWhoeverJoinsOrLeaves(t *testing.T) {
 	h, ctx := newHub(t), t.Context()
 	h.serve()

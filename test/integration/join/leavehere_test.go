@@ -55,7 +55,7 @@ func killedAt(ctx context.Context, text string, args ...string) string {
 	return out.out.String()
 }
 
-// has joins as a cluster that has an object of the hub, and returns the state directory of its agent and the object.
+// has joins as a cluster with an object from the hub, and returns the state directory of its agent and the object.
 func (h *hub) has(ctx context.Context, name string) (dir string, object *corev1.ConfigMap) {
 	h.t.Helper()
 	dir = h.keeps(ctx, name, 0).dir
@@ -115,7 +115,7 @@ func TestLeavingWithWhatIsLeftOfAStateDirectory(t *testing.T) {
 	h.g.Expect(out).To(ContainSubstring("hub forget begun"))
 	h.g.Expect(begun).NotTo(BeADirectory())
 
-	// It was killed while it removed what the agent had.
+	// It was killed while it removed the agent's files.
 	left := filepath.Join(t.TempDir(), "left")
 	h.g.Expect(os.Mkdir(left, 0o700)).To(Succeed())
 	h.g.Expect(os.WriteFile(filepath.Join(left, "agent.json"), []byte(`{"cluster":"left","left":true}`), 0o600)).To(Succeed())

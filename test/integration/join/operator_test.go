@@ -34,7 +34,7 @@ import (
 	testcluster "fairlead.dev/test/cluster"
 )
 
-// command runs a command of the operator and returns what it printed.
+// command runs an operator's command and returns its output.
 func (h *hub) command(ctx context.Context, args ...string) (string, error) {
 	var out, problems bytes.Buffer
 	kubeconfig := testcluster.Shared(h.t, testcluster.Options{Profile: testcluster.Hub}).Kubeconfig
@@ -48,7 +48,7 @@ func (h *hub) command(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// must is command for one that succeeds.
+// must runs a command that must succeed.
 func (h *hub) must(ctx context.Context, args ...string) string {
 	h.t.Helper()
 	out, err := h.command(ctx, args...)
@@ -68,7 +68,7 @@ func (h *hub) created(ctx context.Context, args ...string) string {
 	return ""
 }
 
-// members is an API that passes for as many members as there are paths.
+// members is an API that serves as several members, one per path.
 func members(t *testing.T) func(name string) *rest.Config {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +151,7 @@ func TestAForgottenClusterIsGoneAndItsNameKept(t *testing.T) {
 	h.g.Eventually(works).WithTimeout(time.Minute).Should(Succeed())
 	h.g.Expect(h.Create(ctx, builder.MakeWork("lost", "web").Obj())).To(Succeed())
 
-	// An agent that says that its member does not answer is not one to forget unasked.
+	// An agent that reports its member as unavailable is not forgotten without confirmation.
 	says := func(ready metav1.ConditionStatus) {
 		lost := &clusterv1alpha1.Cluster{}
 		h.g.Expect(h.Get(ctx, client.ObjectKey{Name: "lost"}, lost)).To(Succeed())
@@ -183,7 +183,7 @@ func TestAForgottenClusterIsGoneAndItsNameKept(t *testing.T) {
 	h.g.Expect(err).NotTo(HaveOccurred())
 }
 
-// TestManyJoinAtOnce has 80 members join with one token that is good for 60.
+// TestManyJoinAtOnce has 80 members join with one token that is valid for 60.
 func TestManyJoinAtOnce(t *testing.T) {
 	const many, allowed = 80, 60
 	h := newHub(t)

@@ -16,8 +16,7 @@ import (
 	testcluster "fairlead.dev/test/cluster"
 )
 
-// TestTheHubIsToldOfWhatThePodAfterThisOneWillHave keeps credentials in a member that does not
-// take them at first.
+// TestTheHubIsToldOfWhatThePodAfterThisOneWillHave keeps credentials in a member that rejects them at first.
 func TestTheHubIsToldOfWhatThePodAfterThisOneWillHave(t *testing.T) {
 	h := newHub(t)
 	ctx := t.Context()

@@ -1,4 +1,3 @@
-// Package merge adds up what many clusters report of one object, for scripts that would take
-// long to do it themselves. Whatever clusters say, what comes out is bounded, and it takes time
-// in proportion to what went in.
+// Package merge aggregates the reports of many clusters about one object, for scripts that would take long to do it
+// themselves. Whatever the clusters report, the result is bounded, and takes time in proportion to the input.
 package merge

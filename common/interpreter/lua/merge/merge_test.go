@@ -113,7 +113,7 @@ func TestFields(t *testing.T) {
 	g.Expect(merge.Current(item(nil), 1)).To(BeFalse())
 }
 
-// TestOddStatusesOfConditions has clusters report what no condition is.
+// TestOddStatusesOfConditions has clusters report malformed conditions.
 func TestOddStatusesOfConditions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -128,7 +128,7 @@ func TestOddStatusesOfConditions(t *testing.T) {
 	}
 }
 
-// TestWhatComesOutIsBounded has clusters say a lot, all of it different.
+// TestWhatComesOutIsBounded has clusters report a lot of distinct content.
 func TestWhatComesOutIsBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

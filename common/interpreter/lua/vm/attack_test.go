@@ -11,11 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// half is half a text as long as one may be, as the variable s.
+// half makes the variable s a string of half the allowed length.
 const half = "local s = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' for i = 1, 13 do s = s .. s end\n"
 
-// attacks are functions that would take far more time or memory than they may, if they were
-// let. Each was let once.
+// attacks returns functions that would take far more time or memory than allowed. Each of them succeeded once.
 func attacks() map[string]string {
 	return map[string]string{
 		"a format that repeats its argument":     half + "return string.format('" + strings.Repeat("%[1]s", 2000) + "', s)",
@@ -55,7 +54,7 @@ func attacks() map[string]string {
 	}
 }
 
-// TestAttacks is not parallel: it looks at what the process allocates.
+// TestAttacks is not parallel, since it measures the allocations of the process.
 func TestAttacks(t *testing.T) { //nolint:paralleltest // See above.
 	for name, body := range attacks() {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +102,7 @@ func TestScriptsThatTakeLongToCompileAreRefused(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftInALibrary has a call leave something where the next one would find it.
+// TestNothingIsLeftInALibrary has a call leave data where the next call could find it.
 func TestNothingIsLeftInALibrary(t *testing.T) {
 	t.Parallel()
 	for _, library := range []string{"math", "string", "table", "os", "require('kube')"} {
@@ -118,7 +117,7 @@ func TestNothingIsLeftInALibrary(t *testing.T) {
 	}
 }
 
-// hunter writes programs that call what a sandbox offers with what it may not expect.
+// hunter generates programs that call the sandbox's functions with unexpected arguments.
 type hunter struct{ *rand.Rand }
 
 func (h hunter) one(of ...string) string { return of[h.IntN(len(of))] }
@@ -197,7 +196,7 @@ func (h hunter) body(depth int) string {
 	return out.String()
 }
 
-// hunt runs one program. What it says does not matter; that it ends does.
+// hunt runs one program. Its result does not matter; it must end.
 func hunt(t *testing.T, seed uint64) {
 	t.Helper()
 	h := hunter{rand.New(rand.NewPCG(seed, 0))}

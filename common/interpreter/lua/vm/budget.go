@@ -8,32 +8,33 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// look is after how many steps the clock is read.
+// look is the number of steps after which the clock is read.
 const look = 128
 
-// budget is the remaining time and memory of a call. It is the context that gopher-lua checks before each instruction.
+// budget is the remaining time and memory of a call. It is the context that gopher-lua checks before each
+// instruction.
 type budget struct {
 	limiter *Limiter
-	// ended says why the call may not go on; nil while it may.
+	// ended returns why the call must stop; nil while it may continue.
 	ended func() error
-	// large waits until it may allocate much.
+	// large blocks until the call may allocate much.
 	large func() (end func(), err error)
 	begin time.Time
-	cpu   time.Duration // of the thread when the call began
+	cpu   time.Duration // CPU time of the thread when the call began
 	bytes int
 	steps int
-	// exhausted is the error that every instruction gets once the budget is used up, even if the script catches it. Its text contains no
-	// measured numbers: a condition that shows it would otherwise change with each failing call.
+	// exhausted is the error that every instruction gets once the budget is used up, even if the script catches it.
+	// Its text contains no measured numbers: a condition that shows it would change with each failing call.
 	exhausted string
-	// exceeded says that it was the script which used too much, and not the caller who had it stopped.
+	// exceeded says that the script used too much, as opposed to the caller cancelling it.
 	exceeded bool
-	// ends are called when the call has ended.
+	// ends are called at the end of the call.
 	ends []func()
 }
 
 var _ context.Context = &budget{}
 
-// renew begins a call. It waits until the script may run.
+// renew begins a call. It blocks until the script may run.
 func (b *budget) renew(ctx context.Context, l *Limiter) error {
 	end, err := l.begin(ctx)
 	if err != nil {
@@ -56,7 +57,7 @@ func (b *budget) end() {
 	b.ends = nil
 }
 
-// Done implements context.Context. gopher-lua asks before every instruction.
+// Done implements context.Context. gopher-lua calls it before every instruction.
 func (b *budget) Done() <-chan struct{} {
 	if b.steps++; b.steps%look == 0 {
 		b.watch()
@@ -81,7 +82,7 @@ func (b *budget) Err() error {
 	return &Error{Message: b.exhausted, exceeded: b.exceeded}
 }
 
-// charge takes bytes from the budget and raises an error if it, or the time, is used up.
+// charge takes bytes from the budget and raises an error if the budget, or the time, is used up.
 func (b *budget) charge(l *lua.LState, bytes int) {
 	b.bytes -= bytes
 	switch {
@@ -97,7 +98,7 @@ func (b *budget) charge(l *lua.LState, bytes int) {
 	b.check(l)
 }
 
-// grow waits until the script may allocate more than a small part. That is none of its time.
+// grow blocks until the script may allocate more than a small share. The wait does not count as its time.
 func (b *budget) grow() {
 	//nolint:forbidigo // As above.
 	from := time.Now()
@@ -111,7 +112,7 @@ func (b *budget) grow() {
 	b.begin = b.begin.Add(time.Since(from))
 }
 
-// watch looks whether the time is used up.
+// watch checks whether the time is used up.
 func (b *budget) watch() {
 	if b.exhausted != "" {
 		return
@@ -125,20 +126,20 @@ func (b *budget) watch() {
 	}
 }
 
-// check raises an error if the budget is spent.
+// check raises an error if the budget is used up.
 func (b *budget) check(l *lua.LState) {
 	if b.exhausted != "" {
 		l.RaiseError("%s", b.exhausted)
 	}
 }
 
-// slow comes before what takes long in Go.
+// slow is called before an operation in Go that takes long.
 func (b *budget) slow(l *lua.LState) {
 	b.watch()
 	b.check(l)
 }
 
-// text charges for a text of this length, which is made next.
+// text charges for a text of this length that is about to be made.
 func (b *budget) text(l *lua.LState, length int) {
 	if length > maxText {
 		l.RaiseError("a text of %d bytes is too long; at most %d are allowed", length, maxText)
@@ -146,10 +147,10 @@ func (b *budget) text(l *lua.LState, length int) {
 	b.charge(l, length+16)
 }
 
-// What the meter has scripts call; see metered.
+// The functions below are called by the code that the meter inserts; see metered.
 
-// block is called where a block of statements begins, with what they allocate at most, and
-// with the table of a function's arguments if it has one.
+// block is called at the start of a block of statements, with the maximum that they allocate, and with the table of a
+// function's variable arguments if it has one.
 func (b *budget) block(l *lua.LState) int {
 	cost := int(l.CheckNumber(1))
 	if args, ok := l.Get(2).(*lua.LTable); ok {
@@ -159,13 +160,13 @@ func (b *budget) block(l *lua.LState) int {
 	return 0
 }
 
-// many returns its arguments, which become those of a table.
+// many returns its arguments, which become fields of a table.
 func (b *budget) many(l *lua.LState) int {
 	b.charge(l, l.GetTop()*valueCost)
 	return l.GetTop()
 }
 
-// concat is the operator .. of two or more operands.
+// concat is the operator .. with two or more operands.
 func (b *budget) concat(l *lua.LState) int {
 	length := 0
 	for i := 1; i <= l.GetTop(); i++ {
@@ -188,8 +189,8 @@ func (b *budget) concat(l *lua.LState) int {
 	return 1
 }
 
-// key is the index of an assignment: of this table, if it is known. A list is as long as
-// its last index, so one far beyond its end costs what lies between.
+// key is the index of an assignment to a table, if the table is known. A list is as long as its last index, so an
+// index far beyond its end costs everything in between.
 func (b *budget) key(l *lua.LState) int {
 	key := l.Get(1)
 	b.charge(l, 0)
@@ -204,7 +205,7 @@ func (b *budget) key(l *lua.LState) int {
 	return 1
 }
 
-// gap charges for what lies between the end of a list and an index.
+// gap charges for the space between the end of a list and an index.
 func (b *budget) gap(l *lua.LState, index float64, length int) {
 	if beyond := index - float64(length); beyond > 64 && index < float64(lua.MaxArrayIndex) {
 		b.charge(l, int(beyond)*valueCost)

@@ -6,11 +6,11 @@ import (
 	"fairlead.dev/common/interpreter/lua/merge"
 )
 
-// maxReported bounds what is read of that which clusters reported.
+// maxReported bounds how much of the clusters' reports is read, in bytes.
 const maxReported = 256 << 20
 
-// clusters is the module that adds up what many clusters report: scripts that loop over
-// thousands of them take long.
+// clusters is the module that aggregates the reports of many clusters: a loop over thousands of them in Lua takes
+// long.
 func (s *sandbox) clusters() *lua.LTable {
 	t := s.l.NewTable()
 	s.function(t, "last", func(l *lua.LState) int {
@@ -64,7 +64,7 @@ func (s *sandbox) clusters() *lua.LTable {
 	return t
 }
 
-// withStatus returns the items that have a status, as they are.
+// withStatus returns the items that have a status, unchanged.
 func (s *sandbox) withStatus(l *lua.LState) int {
 	out := l.NewTable()
 	if list, ok := l.Get(1).(*lua.LTable); ok {
@@ -83,7 +83,7 @@ func (s *sandbox) withStatus(l *lua.LState) int {
 	return 1
 }
 
-// pushText returns what returns a text, or nil if there is none.
+// pushText returns a function that returns a text, or nil, to the script.
 func (s *sandbox) pushText(l *lua.LState) func(text string, ok bool) int {
 	return func(text string, ok bool) int {
 		if !ok {
@@ -94,7 +94,7 @@ func (s *sandbox) pushText(l *lua.LState) func(text string, ok bool) int {
 	}
 }
 
-// reported returns an argument as it was reported: what the script has not looked at is not copied.
+// reported returns an argument as it was reported: values that the script has not accessed are not copied.
 func (s *sandbox) reported(l *lua.LState, at int) any {
 	s.budget.slow(l)
 	most := max(0, min(maxReported, s.budget.bytes))
@@ -102,7 +102,7 @@ func (s *sandbox) reported(l *lua.LState, at int) any {
 	d.share = true
 	v, err := d.value(l.Get(at))
 	if d.left < 0 {
-		s.budget.charge(l, most-d.left) // more than is left, and says so
+		s.budget.charge(l, most-d.left) // exceeds the budget and raises the error
 	}
 	if err != nil {
 		l.ArgError(at, err.Error())
@@ -111,7 +111,7 @@ func (s *sandbox) reported(l *lua.LState, at int) any {
 	return v
 }
 
-// items returns the items of the clusters, the first argument.
+// items returns the clusters' items, the first argument.
 func (s *sandbox) items(l *lua.LState) []merge.Item {
 	list, _ := s.reported(l, 1).([]any)
 	out := make([]merge.Item, len(list))
@@ -123,7 +123,7 @@ func (s *sandbox) items(l *lua.LState) []merge.Item {
 	return out
 }
 
-// texts returns a list of texts, the second argument; none for nil.
+// texts returns a list of texts, the second argument; empty for nil.
 func (s *sandbox) texts(l *lua.LState) []string {
 	list, _ := s.reported(l, 2).([]any)
 	out := make([]string, 0, len(list))
@@ -135,13 +135,13 @@ func (s *sandbox) texts(l *lua.LState) []string {
 	return out
 }
 
-// pushNew returns a value that was made.
+// pushNew returns a newly made value to the script.
 func (s *sandbox) pushNew(l *lua.LState, v any) int { return s.pushValue(l, v, nil) }
 
-// pushKept returns a table of values that were reported, and are told as they were.
+// pushKept returns a table of reported values, which keep their original form.
 func (s *sandbox) pushKept(l *lua.LState, v map[string]any) int {
 	if len(v) == 0 {
-		return s.pushNew(l, v) // a table that the script made, and no object of before
+		return s.pushNew(l, v) // a new table, not an object that existed before
 	}
 	return s.pushValue(l, v, s.memory)
 }

@@ -10,7 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// FuzzThereAndBack gives objects to a script that returns them.
+// FuzzThereAndBack passes objects through a script that returns them.
 func FuzzThereAndBack(f *testing.F) {
 	for _, seed := range []string{
 		`{"a": 1}`, `{"a": {}, "b": [], "c": [{}, []], "": {"": {}}}`, `{"n": 9223372036854775807, "m": [-9223372036854775808, 9007199254740993, 9007199254740992]}`,
@@ -33,7 +33,7 @@ func FuzzThereAndBack(f *testing.F) {
 		want := withoutNulls(in)
 		out, err := called(s, in)
 		if err != nil {
-			if len(text) < 400 { // deeper than what is allowed needs more
+			if len(text) < 400 { // exceeding the allowed depth takes more bytes
 				t.Fatalf("%s: %v", text, err)
 			}
 			return
@@ -45,7 +45,7 @@ func FuzzThereAndBack(f *testing.F) {
 	})
 }
 
-// withoutNulls returns an object without what is null: Lua has no such fields.
+// withoutNulls returns an object without its nulls: Lua tables cannot have nil fields.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -78,7 +78,7 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// FuzzTables has scripts return whatever they say.
+// FuzzTables has scripts return arbitrary tables.
 func FuzzTables(f *testing.F) {
 	for _, seed := range []string{
 		`{1, 2, {a = {}}}`, `{a = {1, nil, 3}}`, `{[1] = 1, [3] = 3}`, `{[0] = 1}`, `{["a"] = 1/0}`, `{[1.5] = 2}`, `{print}`, `{{}, {}}`, `(function() local t = {} t[1] = t return t end)()`,

@@ -4,5 +4,5 @@ package vm
 
 import "time"
 
-// cpuTime is not known here: a script is stopped by the time that passes on the clock.
+// cpuTime is not available on this system: scripts are limited by wall-clock time.
 func cpuTime() time.Duration { return 0 }

@@ -9,13 +9,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// decoder makes objects of tables.
+// decoder converts tables to objects.
 type decoder struct {
 	memory *memory
 	path   []step
-	// left is how many bytes the object may still have.
+	// left is how many more bytes the object may have.
 	left int
-	// share says that what was not looked at need not be copied: nobody changes the object.
+	// share says that values that were not accessed need not be copied, since nobody modifies the object.
 	share bool
 }
 
@@ -25,7 +25,7 @@ type step struct {
 	index int
 }
 
-// newDecoder returns one for an object of at most so many bytes.
+// newDecoder returns a decoder for an object of limited size.
 func newDecoder(m *memory, most int) *decoder {
 	if m == nil {
 		m = &memory{}
@@ -33,7 +33,7 @@ func newDecoder(m *memory, most int) *decoder {
 	return &decoder{memory: m, left: most}
 }
 
-// spend takes from what the object may still have.
+// spend takes bytes from the object's limit.
 func (d *decoder) spend(bytes int) error {
 	if d.left -= bytes; d.left < 0 {
 		return d.errorf("it is too large for an object")
@@ -41,10 +41,10 @@ func (d *decoder) spend(bytes int) error {
 	return nil
 }
 
-// nothing is an empty table of which nobody knows what it was to be.
+// nothing stands for an empty table of unknown type.
 type nothing struct{}
 
-// value decodes any value. An empty table that was not there before is nil.
+// value decodes any value. An empty table that is not from the input is nil.
 func (d *decoder) value(v lua.LValue) (any, error) {
 	out, err := d.decode(v, place{})
 	if _, empty := out.(nothing); empty {
@@ -73,7 +73,7 @@ func (d *decoder) decode(v lua.LValue, at place) (any, error) {
 	}
 }
 
-// number returns a whole number as such: Lua has no other numbers than float64.
+// number returns integers as such: Lua has only float64.
 func (d *decoder) number(f float64, at place) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, d.errorf("%v is no number of an object", f)
@@ -109,8 +109,7 @@ func (d *decoder) table(t *lua.LTable) (any, error) {
 	}
 }
 
-// empty returns what an empty table is: what it was when it went in, or what was at its
-// place then.
+// empty returns what an empty table represents: the same as when it was passed in, or as what was at its place then.
 func (d *decoder) empty(t *lua.LTable) any {
 	object, known := d.memory.empties[t]
 	if !known && len(d.memory.args) > 0 {
@@ -132,7 +131,7 @@ func (d *decoder) empty(t *lua.LTable) any {
 	}
 }
 
-// untouched returns a copy of what no script has looked at.
+// untouched returns a copy of a value that the script has not accessed.
 func (d *decoder) untouched(v any) (any, error) {
 	if d.share {
 		return v, nil
@@ -229,7 +228,7 @@ func (d *decoder) list(t *lua.LTable) (any, error) {
 			return nil, err
 		}
 		if _, empty := value.(nothing); empty {
-			value = map[string]any{} // lists are of objects, and their length is kept
+			value = map[string]any{} // lists contain objects, and keep their length
 		}
 		out = append(out, value)
 	}
@@ -240,7 +239,7 @@ func (d *decoder) list(t *lua.LTable) (any, error) {
 	return out, nil
 }
 
-// errorf returns an error that says where it is.
+// errorf returns an error that names the place.
 func (d *decoder) errorf(format string, args ...any) error {
 	var at strings.Builder
 	for _, s := range d.path {

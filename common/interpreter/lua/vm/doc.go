@@ -1,18 +1,16 @@
-// Package vm runs a function of a Lua script on objects of Kubernetes.
+// Package vm runs functions of Lua scripts on Kubernetes objects.
 //
-// A Script is compiled once and may be called by many goroutines. Every call sees only
-// what the script itself defines: it gets an environment of its own, and the libraries
-// cannot be changed. What a script can reach is what opens its sandbox (sandbox.go):
-// base, string, table, math, os.time and os.date, and modules that are required by name: kube
-// knows quantities and pods, clusters adds up what thousands of clusters report.
+// A Script is compiled once and may be called concurrently. Every call sees only what the script itself defines: it
+// has its own environment, and the libraries cannot be changed. A script can reach only what its sandbox provides
+// (sandbox.go): base, string, table, math, os.time and os.date, and modules that are required by name: kube handles
+// quantities and pods, clusters aggregates the reports of thousands of clusters.
 //
-// What a call may cost is bounded: a second of a processor's time, which gopher-lua asks the
-// budget for before every instruction (budget.go), and memory, which is metered (meter.go) by
-// what the script says rather than by what the process happens to use, so that a script that is
-// too greedy is so on every machine. All scripts of a process share a Limiter (limiter.go).
+// The cost of a call is bounded: one second of CPU time, which gopher-lua checks with the budget before every
+// instruction (budget.go), and memory, which is metered (meter.go) by what the script does rather than by what the
+// process happens to use, so that an excessive script fails on every machine alike. All scripts of a process share a
+// Limiter (limiter.go).
 //
-// Objects go in and out by encode.go and decode.go. The table of an object is filled when
-// the script first looks at it (memory.go), as most look at a few fields of many. What Lua
-// cannot tell apart survives if the script leaves it alone: an empty object and an empty
-// list, and whole numbers that no float64 holds.
+// Objects are converted by encode.go and decode.go. The table of an object is filled when the script first accesses
+// it (memory.go), since most scripts access a few of many fields. Distinctions that Lua lacks survive if the script
+// does not modify the value: empty objects and empty lists, and integers that a float64 cannot represent.
 package vm

@@ -7,24 +7,24 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// deepest is how deep objects may nest, going in and coming out. What is deeper than
-// this is a table that contains itself, or no object of Kubernetes.
+// deepest bounds how deep objects may nest, in both directions. Anything deeper is a table that contains itself, or
+// no Kubernetes object.
 const deepest = 200
 
-// encoder makes tables of objects.
+// encoder converts objects to tables.
 type encoder struct {
 	l *lua.LState
-	// memory remembers the objects, for decoding; nil if that is not needed. With it, the tables of objects are filled only when the script
-	// looks at them.
+	// memory remembers the objects for decoding; nil if that is not needed. With it, tables of objects are filled
+	// only when the script accesses them.
 	memory *memory
 	depth  int
-	// cost is the memory that the tables take, in the meter's units.
+	// cost is the memory of the tables, in the meter's units.
 	cost int
 }
 
 func newEncoder(l *lua.LState, m *memory) *encoder { return &encoder{l: l, memory: m} }
 
-// value encodes any value that unstructured objects are made of.
+// value encodes any value of an unstructured object.
 func (e *encoder) value(v any) (lua.LValue, error) {
 	switch v := v.(type) {
 	case nil:
@@ -64,12 +64,12 @@ func (e *encoder) object(from map[string]any) (*lua.LTable, error) {
 	return t, nil
 }
 
-// fill gives a table the fields of an object.
+// fill sets the fields of an object in a table.
 func (e *encoder) fill(t *lua.LTable, from map[string]any) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
-	// What a script finds with pairs must not differ from call to call.
+	// Sorted, since the order that pairs returns must not differ between calls.
 	var room [16]string
 	keys := room[:0]
 	for key := range from {
@@ -89,7 +89,7 @@ func (e *encoder) fill(t *lua.LTable, from map[string]any) error {
 	return nil
 }
 
-// list makes a table of a list. What is null there is left out: Lua's lists have no holes.
+// list converts a list. Nulls are left out, since Lua's lists have no holes.
 func (e *encoder) list(from []any) (*lua.LTable, error) {
 	t := e.l.CreateTable(len(from), 0)
 	e.cost += tableCost + valueCost*len(from)

@@ -9,7 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestWhatUsesTooMuchSaysSoInTheSameWordsEachTime has scripts fail again and again, which is written down where it is read.
+// TestWhatUsesTooMuchSaysSoInTheSameWordsEachTime has scripts fail again and again: the message ends up in objects
+// that would otherwise be written each time.
 func TestWhatUsesTooMuchSaysSoInTheSameWordsEachTime(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -54,7 +55,7 @@ func TestWhatUsesTooMuchSaysSoInTheSameWordsEachTime(t *testing.T) {
 	}
 }
 
-// TestWhoIsStoppedUsedNotTooMuch ends the context of a script that would run for longer.
+// TestWhoIsStoppedUsedNotTooMuch cancels the context of a script that would run longer.
 func TestWhoIsStoppedUsedNotTooMuch(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -7,8 +7,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// format is string.format. That of gopher-lua hands the format on to Go, which has verbs
-// that repeat an argument, or show what Go makes of it.
+// format is string.format. gopher-lua's own passes the format to Go, whose verbs can repeat an argument or show Go's
+// representation of it.
 func (s *sandbox) format(l *lua.LState) int {
 	format, next := l.CheckString(1), 2
 	s.budget.text(l, len(format))
@@ -35,8 +35,8 @@ func (s *sandbox) format(l *lua.LState) int {
 	return 1
 }
 
-// verbOf returns the flags, width, precision and letter that a text begins with. A width or
-// precision has at most two digits, as in Lua: it makes long texts of short ones.
+// verbOf returns the flags, width, precision and verb at the start of a text. As in Lua, width and precision have at
+// most two digits, since they make long texts from short ones.
 func verbOf(l *lua.LState, text string) string {
 	end := len(text) - len(strings.TrimLeft(text, "-+ #0"))
 	for part := range 2 {
@@ -60,7 +60,7 @@ func verbOf(l *lua.LState, text string) string {
 	return text[:end+1]
 }
 
-// formatted returns the argument at an index as a verb says.
+// formatted formats the argument at an index with a verb.
 func formatted(l *lua.LState, spec string, at int) string {
 	flags, verb := "%"+spec[:len(spec)-1], spec[len(spec)-1]
 	switch verb {

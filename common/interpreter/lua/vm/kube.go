@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// kube is the module that knows quantities and pod templates.
+// kube is the module for quantities and pod templates.
 func (s *sandbox) kube() *lua.LTable {
 	t := s.l.NewTable()
 	s.function(t, "resourceAdd", s.resourceAdd)
@@ -44,7 +44,7 @@ func amountAt(l *lua.LState, at int) resource.Quantity {
 	return q
 }
 
-// resourceAdd returns the sum of quantities, as a text.
+// resourceAdd returns the sum of quantities, as text.
 func (s *sandbox) resourceAdd(l *lua.LState) int {
 	s.budget.charge(l, l.GetTop()*fieldCost)
 	var sum resource.Quantity
@@ -89,7 +89,7 @@ func (s *sandbox) podSpec(l *lua.LState) *corev1.PodSpec {
 	return pod
 }
 
-// accuratePodRequirements returns what one pod of a template needs, or nil.
+// accuratePodRequirements returns what one pod of a template requires, or nil.
 func (s *sandbox) accuratePodRequirements(l *lua.LState) int {
 	if l.GetTop() != 1 {
 		l.RaiseError("accuratePodRequirements takes one pod template")
@@ -103,7 +103,7 @@ func (s *sandbox) accuratePodRequirements(l *lua.LState) int {
 	return 1
 }
 
-// getPodDependencies returns what a pod of a template needs beside it.
+// getPodDependencies returns the objects that a pod of a template depends on.
 func (s *sandbox) getPodDependencies(l *lua.LState) int {
 	if l.GetTop() != 2 {
 		l.RaiseError("getPodDependencies takes a pod template and a namespace")
@@ -122,7 +122,7 @@ func (s *sandbox) getPodDependencies(l *lua.LState) int {
 	return 1
 }
 
-// push pushes an object of the API as a table.
+// push returns an API object as a table.
 func (s *sandbox) push(l *lua.LState, obj any) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

@@ -6,34 +6,33 @@ import (
 	"time"
 )
 
-// Limits of all scripts of a process.
+// Limits for all scripts of a process.
 const (
-	// maxRunning is how many scripts run at once. They take processors and wait for nothing, so
-	// more would only take memory.
+	// maxRunning is how many scripts run concurrently. They are CPU-bound and never block, so more would only take
+	// memory.
 	maxRunning = 4
-	// maxMemory is how many bytes a call may allocate, garbage included, by the meter's
-	// reckoning, and minMemory what it may where the process itself has little.
+	// maxMemory is how many bytes a call may allocate, garbage included, by the meter's count, and minMemory the
+	// limit in a process with little memory.
 	maxMemory = 128 << 20
 	minMemory = 16 << 20
-	// memoryShare is which part of the memory of the process one call may allocate.
+	// memoryShare is the divisor for the share of the process's memory that one call may allocate.
 	memoryShare = 4
-	// smallShare is which part of that a call may allocate while others run; for more it waits
-	// until it is the only one that does.
+	// smallShare is the divisor for the part of that which a call may allocate while others run; for more it waits
+	// until no other call does.
 	smallShare = 16
 )
 
-// Limiter is the budget that the scripts of several engines share: a few run at once, and only
-// one of these may allocate more than a small part of what a call may. It is safe for use by
-// many goroutines.
+// Limiter is the budget that the scripts of several engines share: a few run concurrently, and only one of them may
+// allocate more than a small part of a call's limit. It is safe for concurrent use.
 type Limiter struct {
 	memory  int
 	time    time.Duration
 	running chan struct{}
 	greedy  chan struct{}
-	stopped chan struct{} // closed: what the context of a script is that is stopped
+	stopped chan struct{} // closed; the Done channel of a script that is stopped
 }
 
-// NewLimiter returns one for a process that may have so many bytes of memory; 0 for any number.
+// NewLimiter returns a Limiter for a process with this memory limit in bytes; 0 means unlimited.
 func NewLimiter(memory int64) *Limiter {
 	l := &Limiter{
 		memory: maxMemory, time: maxTime,
@@ -46,7 +45,7 @@ func NewLimiter(memory int64) *Limiter {
 	return l
 }
 
-// begin waits until a script may run. Who got no error calls the function when it has run.
+// begin blocks until a script may run. Unless it fails, the caller calls end afterwards.
 func (l *Limiter) begin(ctx context.Context) (end func(), err error) {
 	select {
 	case l.running <- struct{}{}:
@@ -56,8 +55,7 @@ func (l *Limiter) begin(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// large waits until a script that runs may allocate much. Who got no error calls the function
-// when it has run.
+// large blocks until a running script may allocate much. Unless it fails, the caller calls end afterwards.
 func (l *Limiter) large(ctx context.Context) (end func(), err error) {
 	select {
 	case l.greedy <- struct{}{}:

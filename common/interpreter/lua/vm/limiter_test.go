@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// gauge counts how many are at a place at once, and the most that ever were.
+// gauge counts the goroutines at a place, and their maximum.
 type gauge struct{ now, most atomic.Int32 }
 
 func (g *gauge) enter() {
@@ -18,8 +18,8 @@ func (g *gauge) enter() {
 	}
 }
 
-// TestScriptsShareOneBudget has sixteen greedy scripts of two engines run at once. They say when
-// they begin, when they have allocated much, and when they end.
+// TestScriptsShareOneBudget runs sixteen greedy scripts of two engines at once. They report when they begin, when
+// they have allocated much, and when they end.
 func TestScriptsShareOneBudget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -99,8 +99,7 @@ func TestWaitingForOthersEndsWithTheContext(t *testing.T) {
 	g.Expect(large.Call(ctx, nil, nobody)).To(MatchError(ContainSubstring("context canceled")))
 }
 
-// TestWhatIsCaughtStaysAnError has scripts catch that they were stopped, and go on as if nothing
-// had been.
+// TestWhatIsCaughtStaysAnError has scripts catch the error that stops them, and continue.
 func TestWhatIsCaughtStaysAnError(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{

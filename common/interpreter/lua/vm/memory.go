@@ -7,7 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// exact is below which a float64 holds every whole number, and no two are the same.
+// exact is the bound below which a float64 represents every integer exactly.
 const exact = 1 << 53
 
 // place is a field of a table.
@@ -17,24 +17,24 @@ type place struct {
 	index int
 }
 
-// memory remembers the objects that were given to a script, so that its results can be decoded. Most scripts look at a few fields of a
-// large object: the tables of the rest are filled only when they are read, and otherwise decode to the original value. For filled tables it
-// keeps facts that Lua loses: which empty tables are objects and which are lists, and whole numbers beyond 2^53. Each of its maps is made
-// when it is first needed.
+// memory remembers the objects that were passed to a script, so that its results can be decoded. Most scripts access
+// a few fields of a large object: the other tables are filled only on access, and otherwise decode to the original
+// value. For filled tables it keeps what Lua loses: which empty tables are objects and which are lists, and integers
+// beyond 2^53. Its maps are created on first use.
 type memory struct {
 	// args are the arguments of the call.
 	args []any
-	// waiting are the tables that are not filled yet, and with what.
+	// waiting are the tables that are not filled yet, and their content.
 	waiting map[*lua.LTable]map[string]any
-	// empties are the empty tables that went in: true for an object.
+	// empties are the empty tables that were passed in: true for an object.
 	empties map[*lua.LTable]bool
-	// paths are where empty tables were, list indices aside: true for an object.
+	// paths are the places of empty tables, without list indices: true for an object.
 	paths map[string]bool
-	// large are the whole numbers by where they were.
+	// large are the large integers by their place.
 	large map[place]int64
-	// values are the whole numbers by what Lua takes them for, unless two are the same.
+	// values are the large integers by their float64; 0 if that is ambiguous.
 	values map[float64]int64
-	// lazy is the metatable of tables that wait.
+	// lazy is the metatable of tables that are not filled yet.
 	lazy *lua.LTable
 }
 
@@ -46,7 +46,7 @@ func (m *memory) wait(t *lua.LTable, with map[string]any) {
 	t.Metatable = m.lazy
 }
 
-// fill fills a table that waits, or raises an error.
+// fill fills a waiting table, or raises an error.
 func (m *memory) fill(l *lua.LState, t *lua.LTable) {
 	from, ok := m.waiting[t]
 	if !ok {
@@ -66,7 +66,7 @@ func (m *memory) empty(t *lua.LTable, object bool) {
 	m.empties[t] = object
 }
 
-// emptyAt says whether there was an empty table at a path, and whether it was an object.
+// emptyAt returns whether there was an empty table at a path, and whether it was an object.
 func (m *memory) emptyAt(path []string) (object, known bool) {
 	if m.paths == nil {
 		m.paths = map[string]bool{}
@@ -89,7 +89,7 @@ func (m *memory) walk(v any, path []string) {
 		}
 	case []any:
 		if len(v) == 0 {
-			if key := pathKey(path); !m.paths[key] { // an object that was there as well counts more
+			if key := pathKey(path); !m.paths[key] { // an object at the same path takes precedence
 				m.paths[key] = false
 			}
 		}
@@ -106,12 +106,12 @@ func (m *memory) number(at place, n int64) {
 	m.large[at] = n
 	f := float64(n)
 	if other, ok := m.values[f]; ok && other != n {
-		n = 0 // which of the two is meant cannot be known
+		n = 0 // ambiguous
 	}
 	m.values[f] = n
 }
 
-// pathKey returns a path as one text, whatever its keys contain.
+// pathKey joins a path unambiguously, whatever its keys contain.
 func pathKey(path []string) string {
 	var b strings.Builder
 	for _, key := range path {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestTablesAreFilledByWhoeverLooks reaches an object's fields in every way that there is.
+// TestTablesAreFilledByWhoeverLooks accesses an object's lazily converted fields in every possible way.
 func TestTablesAreFilledByWhoeverLooks(t *testing.T) {
 	t.Parallel()
 	object := func() map[string]any {
@@ -52,7 +52,7 @@ func TestTablesAreFilledByWhoeverLooks(t *testing.T) {
 	}
 }
 
-// TestWhatComesOutIsNobodyElses changes all of a result.
+// TestWhatComesOutIsNobodyElses modifies everything in a result, which must not change anything else.
 func TestWhatComesOutIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

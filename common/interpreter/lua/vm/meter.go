@@ -6,8 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Names under which a script finds its budget. No script can write them: they are no
-// identifiers of Lua.
+// Names under which a script's code finds its budget. Scripts cannot write them, since they are no Lua identifiers.
 const (
 	blockName  = "\x00block"
 	concatName = "\x00concat"
@@ -15,8 +14,8 @@ const (
 	manyName   = "\x00many"
 )
 
-// What things cost, in bytes. They are about what gopher-lua's values take. A table that
-// begins empty makes room for many fields when it gets its first.
+// Costs in bytes, approximately those of gopher-lua's values. A table that starts empty reserves space for many
+// fields with its first one.
 const (
 	emptyCost    = 1024
 	tableCost    = 256
@@ -25,19 +24,18 @@ const (
 	functionCost = 256
 )
 
-// Limits of what is compiled.
+// Limits at compile time.
 const (
-	// maxDepth is how deep the syntax of a script may nest.
+	// maxDepth bounds the nesting of a script's syntax.
 	maxDepth = 500
-	// maxLookups is how many constants the compiler may look at to find those of a script:
-	// for each use, it goes through all that the function has so far.
+	// maxLookups bounds the constants that the compiler compares: for each use of one, it searches all constants of
+	// the function so far.
 	maxLookups = 20_000_000
 )
 
-// metered returns the statements with the meter put in, as gopher-lua bounds time but not memory:
-// a block begins with a charge for what its statements allocate, if they allocate anything; texts
-// are joined by a function that counts them, an index that is assigned to is looked at first, and
-// so are values of which it is not known how many there are.
+// metered returns the statements with metering added, since gopher-lua bounds time but not memory: a block begins
+// with a charge for what its statements allocate, if they allocate anything; texts are joined by a function that
+// counts them; and the index of an assignment is checked first, as are lists of values of unknown length.
 func metered(stmts []ast.Stmt) ([]ast.Stmt, error) {
 	m := &meter{constants: map[string]bool{}}
 	body := m.block(stmts, 0, 0)
@@ -57,10 +55,10 @@ type meter struct {
 	depth int
 	// tooDeep is the first line that nests too deeply.
 	tooDeep int
-	// cost is the cost of the statements of the innermost block so far.
+	// cost is the cost so far of the statements in the innermost block.
 	cost int
-	// constants are the constants of the innermost function so far, and lookups what it takes to
-	// find those of all functions.
+	// constants are the constants so far of the innermost function, and lookups the comparisons to find those of all
+	// functions.
 	constants map[string]bool
 	lookups   int
 }
@@ -83,7 +81,7 @@ func (m *meter) block(stmts []ast.Stmt, extra, line int) []ast.Stmt {
 	return append([]ast.Stmt{charge(cost, line)}, stmts...)
 }
 
-// charge is the statement that takes from the budget.
+// charge returns the statement that takes from the budget.
 func charge(cost, line int, more ...ast.Expr) *ast.FuncCallStmt {
 	n := &ast.NumberExpr{Value: strconv.Itoa(cost)}
 	n.SetLine(line)
@@ -92,7 +90,7 @@ func charge(cost, line int, more ...ast.Expr) *ast.FuncCallStmt {
 	return s
 }
 
-// call is a call of a function of the meter, which has one value.
+// call returns a call of a metering function, which has one value.
 func call(name string, line int, args ...ast.Expr) *ast.FuncCallExpr {
 	f := &ast.IdentExpr{Value: name}
 	f.SetLine(line)
@@ -102,7 +100,7 @@ func call(name string, line int, args ...ast.Expr) *ast.FuncCallExpr {
 	return e
 }
 
-// enter says whether there is room to go deeper; who got true calls leave.
+// enter returns whether the syntax may nest deeper; if so, the caller calls leave.
 func (m *meter) enter(line int) bool {
 	if m.depth >= maxDepth {
 		if m.tooDeep == 0 {
@@ -164,7 +162,7 @@ func (m *meter) stmt(s ast.Stmt) {
 	}
 }
 
-// loop meters a loop: its condition costs once before it, and again each time.
+// loop meters a loop: its condition is charged once before it, and again in each iteration.
 func (m *meter) loop(condition ast.Expr, stmts []ast.Stmt, line int) (ast.Expr, []ast.Stmt) {
 	before := m.cost
 	condition = m.expr(condition)

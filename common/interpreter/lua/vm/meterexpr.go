@@ -2,7 +2,7 @@ package vm
 
 import "github.com/yuin/gopher-lua/ast"
 
-// target meters what is assigned to.
+// target meters the target of an assignment.
 func (m *meter) target(e ast.Expr) {
 	field, ok := e.(*ast.AttrGetExpr)
 	if !ok {
@@ -20,7 +20,7 @@ func (m *meter) target(e ast.Expr) {
 	field.Key = call(keyName, e.Line(), args...)
 }
 
-// plain says whether an expression may be evaluated twice.
+// plain returns whether an expression may be evaluated twice.
 func plain(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.IdentExpr, *ast.StringExpr, *ast.NumberExpr:
@@ -38,7 +38,7 @@ func (m *meter) exprs(list []ast.Expr) {
 	}
 }
 
-// expr meters an expression and returns what stands for it.
+// expr meters an expression and returns its replacement.
 func (m *meter) expr(e ast.Expr) ast.Expr {
 	if e == nil || !m.enter(e.Line()) {
 		return e
@@ -77,13 +77,13 @@ func (m *meter) expr(e ast.Expr) ast.Expr {
 	return e
 }
 
-// constant notes a name, text or number that the compiler keeps for the function.
+// constant records a name, text or number that the compiler stores as a constant of the function.
 func (m *meter) constant(value string) {
 	m.constants[value] = true
 	m.lookups += len(m.constants)
 }
 
-// table meters a table that is written out.
+// table meters a table constructor.
 func (m *meter) table(e *ast.TableExpr) {
 	if m.cost += tableCost + fieldCost*len(e.Fields); len(e.Fields) == 0 {
 		m.cost += emptyCost - tableCost
@@ -101,7 +101,7 @@ func (m *meter) table(e *ast.TableExpr) {
 	}
 }
 
-// several says whether an expression may have any number of values.
+// several returns whether an expression may have any number of values.
 func several(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
@@ -128,7 +128,7 @@ func (m *meter) function(e *ast.FunctionExpr) {
 	e.Stmts = m.block(e.Stmts, 0, e.Line())
 	m.constants = outer
 	if e.ParList != nil && e.ParList.HasVargs {
-		// One that does not say ... finds its arguments in a table that was made for it.
+		// A variadic function that does not use ... gets its arguments in a table made for it.
 		line := e.Line()
 		arg := &ast.IdentExpr{Value: "arg"}
 		arg.SetLine(line)
@@ -136,11 +136,10 @@ func (m *meter) function(e *ast.FunctionExpr) {
 	}
 }
 
-// maxOperands is how many texts are joined at once; more would need too many registers.
+// maxOperands bounds the texts joined at once; more would need too many registers.
 const maxOperands = 50
 
-// concat returns the call that joins texts. The operator is right-associative, so a
-// chain is a list of left sides.
+// concat returns the call that joins texts. The operator is right-associative, so a chain is a list of left operands.
 func (m *meter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	line := e.Line()
 	var args []ast.Expr
@@ -154,7 +153,7 @@ func (m *meter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	}
 }
 
-// single keeps the last argument of a call from standing for several values.
+// single truncates the last argument of a call to one value.
 func single(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:

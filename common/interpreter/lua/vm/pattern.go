@@ -8,29 +8,28 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxPattern is how long a pattern may be, and maxWork how long a pattern times a text:
-// what a match takes grows with both.
+// maxPattern bounds the length of a pattern, and maxWork its length times that of the text, to which the cost of a
+// match is proportional.
 const (
 	maxPattern  = 1000
 	maxWork     = 50_000_000
-	maxPatterns = 64 // of a state
+	maxPatterns = 64 // per state
 )
 
-// pattern is a pattern of Lua as a regular expression of RE2.
+// pattern is a Lua pattern translated to an RE2 regular expression.
 //
-// Lua's own matcher goes back and tries again, which takes forever for some patterns and
-// texts. Lua repeats single characters only, and takes the first match in the order in
-// which Perl does, which is RE2's order as well: both find the same, RE2 in linear time.
-// What RE2 has not (%b, %f, and %1 to %9) is refused.
+// Lua's own matcher backtracks, which takes forever for some patterns and texts. Lua repeats single characters only,
+// and takes the first match in Perl's order, which is RE2's order as well: both find the same, but RE2 in linear
+// time. Features that RE2 lacks (%b, %f, and %1 to %9) are refused.
 type pattern struct {
 	re *regexp.Regexp
 	// positions are the captures that are positions.
 	positions []bool
-	// anchored means that it matches where the search begins, or not at all.
+	// anchored says that it matches only where the search begins.
 	anchored bool
 }
 
-// pattern translates, or raises an error.
+// pattern translates a pattern, or raises an error.
 func (s *sandbox) pattern(l *lua.LState, source string, text int) *pattern {
 	s.budget.text(l, text)
 	if len(source) > maxPattern || len(source)*text > maxWork {
@@ -51,7 +50,7 @@ func (s *sandbox) pattern(l *lua.LState, source string, text int) *pattern {
 	return p
 }
 
-// find returns where the first match from start on, and its captures, begin and end.
+// find returns the begin and end of the first match from start on, and of its captures.
 func (p *pattern) find(text string, start int) []int {
 	at := p.re.FindStringSubmatchIndex(text[start:])
 	if at == nil {
@@ -76,8 +75,8 @@ func plainFind(text, part string, start int) []int {
 	return []int{start + i, start + i + len(part)}
 }
 
-// classOf returns one of Lua's classes of characters, and what is not in it, as the
-// inside of a set of RE2; empty if there is no class of that letter.
+// classOf returns one of Lua's character classes and its complement, as the inside of an RE2 set; empty if there is
+// no such class.
 func classOf(letter byte) (in, out string) {
 	switch letter {
 	case 'a':
@@ -105,7 +104,7 @@ func classOf(letter byte) (in, out string) {
 	}
 }
 
-// translate makes a regular expression of a pattern.
+// translate converts a pattern to a regular expression.
 func translate(source string) (*pattern, error) {
 	t := &translation{source: source}
 	t.out.WriteString("(?s)")
@@ -194,7 +193,7 @@ func (t *translation) class() (string, error) {
 	}
 }
 
-// rest returns the character that begins with c: a byte, or all of a rune.
+// rest returns the character that begins with c: a byte, or a whole rune.
 func (t *translation) rest(c byte) string {
 	from := t.at - 1
 	if c >= 0x80 {
@@ -205,7 +204,7 @@ func (t *translation) rest(c byte) string {
 	return t.source[from:t.at]
 }
 
-// escaped translates what follows a %, as the inside of a set.
+// escaped translates the character after a %, as the inside of a set.
 func (t *translation) escaped() (string, error) {
 	if t.at == len(t.source) {
 		return "", fmt.Errorf("it ends with %%")
@@ -224,7 +223,7 @@ func (t *translation) escaped() (string, error) {
 	return quoted(string(c)), nil
 }
 
-// quoted returns a character as it stands in a set of RE2.
+// quoted returns a character as written in an RE2 set.
 func quoted(c string) string {
 	if strings.ContainsAny(c, `\]^[-&~`) {
 		return `\` + c

@@ -61,7 +61,7 @@ func TestPatternsThatAreRefused(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("too long")))
 }
 
-// FuzzPatterns compares what we find with what gopher-lua finds.
+// FuzzPatterns compares our matches with gopher-lua's.
 func FuzzPatterns(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"%a+", "hello world"},
@@ -88,7 +88,7 @@ func FuzzPatterns(f *testing.F) {
 			return
 		}
 		if strings.Contains(source, "[") && (strings.Contains(source, "%") || strings.Contains(source, "-") || strings.Contains(source, "^")) && strings.Count(source, "[") > 1 {
-			return // gopher-lua reads some sets in a way of its own
+			return // gopher-lua parses some sets differently
 		}
 		theirs, err := pm.Find(source, []byte(text), 0, 1)
 		if err != nil {

@@ -14,7 +14,7 @@ type Results struct {
 	memory memory
 }
 
-// Nothing says whether the result at an index, from 0, is absent or nil.
+// Nothing returns whether the result at an index, from 0, is absent or nil.
 func (r *Results) Nothing(i int) bool { return r.at(i) == lua.LNil }
 
 func (r *Results) at(i int) lua.LValue {
@@ -42,8 +42,7 @@ func (r *Results) Bool(i int) (bool, error) {
 	return bool(b), nil
 }
 
-// Object returns the result at an index, which must be a table with texts as keys. An
-// empty table is an empty object.
+// Object returns the result at an index, which must be a table with string keys. An empty table is an empty object.
 func (r *Results) Object(i int) (map[string]any, error) {
 	v, err := r.table(i, "an object")
 	if err != nil {
@@ -101,7 +100,7 @@ func (r *Results) wrong(i int, wanted string) error {
 	return fmt.Errorf("%s must be %s, but is %s", which(i), wanted, is)
 }
 
-// Shown returns a value of an object as an error shows it.
+// Shown formats a value of an object for an error.
 func Shown(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -13,27 +13,24 @@ import (
 
 // Limits of a call.
 const (
-	// maxTime is how long a call may have a processor. On the clock it may take until busyTime, as
-	// the machine may be busy with others.
+	// maxTime bounds the CPU time of a call, and busyTime its wall-clock time, since the machine may be busy.
 	maxTime  = time.Second
 	busyTime = 10 * time.Second
-	// maxSource is how long a script may be. It bounds how deep its syntax can nest.
+	// maxSource bounds the size of a script, and thereby the nesting of its syntax.
 	maxSource = 256 << 10
-	// maxText is how long a text may be that a function of the string library takes or
-	// that two texts make together.
+	// maxText bounds a text that is passed to a function of the string library, or results from joining texts.
 	maxText = 1_000_000
-	// maxCalls is how deep functions may call each other.
+	// maxCalls bounds the depth of calls.
 	maxCalls = 200
-	// maxStack is how many values the calls of a script may hold at once.
+	// maxStack bounds the number of values on the stack of a script.
 	maxStack = 1 << 16
-	// maxResult is how large what a script returns may be as an object, and maxPod a pod
-	// template that it hands to a function of ours, by the decoder's reckoning. A table that
-	// is in many places counts as often.
+	// maxResult bounds the returned values as objects, and maxPod a pod template passed to a built-in function, by
+	// the decoder's count. A table that occurs several times counts each time.
 	maxResult = 32 << 20
 	maxPod    = 4 << 20
 )
 
-// chunk is the name of every script in the messages of Lua; see newError.
+// chunk is the name of every script in Lua's messages; see newError.
 const chunk = "line"
 
 // Engine compiles scripts that may require the same modules.
@@ -43,19 +40,18 @@ type Engine struct {
 	limiter *Limiter
 }
 
-// Options say what scripts find besides the libraries.
+// Options configure what scripts find besides the libraries.
 type Options struct {
-	// Modules are scripts that return a table, by the name under which they are
-	// required. They cannot be changed by who requires them.
+	// Modules are scripts that return a table, by the name with which they are required. Scripts that require them
+	// cannot change them.
 	Modules map[string]string
-	// Limiter is shared with the scripts of other engines; nil gives this engine one of its own.
+	// Limiter is shared with the scripts of other engines; nil gives this engine its own.
 	Limiter *Limiter
-	// Print is given what scripts print; nil drops it. It is called by the goroutine
-	// that called the script.
+	// Print receives what scripts print; nil drops it. It is called by the goroutine that called the script.
 	Print func(line string)
 }
 
-// New returns an engine, or an error if a module does not compile.
+// New returns an engine. It fails if a module does not compile.
 func New(o Options) (*Engine, error) {
 	e := &Engine{modules: map[string]*lua.FunctionProto{}, print: o.Print, limiter: o.Limiter}
 	if e.limiter == nil {
@@ -71,8 +67,7 @@ func New(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Script is a compiled script that defines one function which can be called. It is safe
-// for use by many goroutines.
+// Script is a compiled script that defines one callable function. It is safe for concurrent use.
 type Script struct {
 	engine   *Engine
 	proto    *lua.FunctionProto
@@ -80,8 +75,7 @@ type Script struct {
 	states   sync.Pool
 }
 
-// Compile makes a script of its source and checks that it defines the function. What is
-// wrong with it is an *Error.
+// Compile compiles a script and checks that it defines the function. Errors in the script are an *Error.
 func (e *Engine) Compile(source, function string) (*Script, error) {
 	proto, err := compile(source)
 	if err != nil {
@@ -109,7 +103,7 @@ func compile(source string) (proto *lua.FunctionProto, err error) {
 		return nil, &Error{Message: fmt.Sprintf("the script is %d bytes long; at most %d are allowed", len(source), maxSource)}
 	}
 	defer func() {
-		// The compiler is not made for what people may write.
+		// The compiler may panic on arbitrary input.
 		if r := recover(); r != nil {
 			proto, err = nil, &Error{Message: fmt.Sprintf("the script cannot be compiled: %v", r)}
 		}
@@ -127,10 +121,9 @@ func compile(source string) (proto *lua.FunctionProto, err error) {
 	return proto, nil
 }
 
-// Call calls the function of the script with arguments that Kubernetes objects are made
-// of (maps, lists, texts, numbers, booleans, nil), and has read take what it returned. It waits
-// while too many others run. The context may shorten the second that a call may take. An error of
-// the script is an *Error; those of read are returned as they are.
+// Call calls the function of the script with JSON values as arguments (maps, lists, texts, numbers, booleans, nil),
+// and passes the result to read. It waits while too many scripts run. The context may shorten the second that a call
+// may take. An error of the script is an *Error; errors of read are returned as they are.
 func (s *Script) Call(ctx context.Context, args []any, read func(*Results) error) error {
 	st, err := s.state()
 	if err != nil {
@@ -143,14 +136,14 @@ func (s *Script) Call(ctx context.Context, args []any, read func(*Results) error
 		}
 		return read(results)
 	}); err != nil {
-		return err // The state is not used again: it may have stopped anywhere.
+		return err // The state is not reused: it may have stopped anywhere.
 	}
 	st.clear()
 	s.states.Put(st)
 	return nil
 }
 
-// state returns one that is not in use.
+// state returns a state that is not in use.
 func (s *Script) state() (*state, error) {
 	if st, ok := s.states.Get().(*state); ok {
 		return st, nil

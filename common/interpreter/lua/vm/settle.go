@@ -2,12 +2,11 @@ package vm
 
 import "github.com/yuin/gopher-lua/ast"
 
-// gopher-lua gets some calls wrong: it takes the register of a variable for the function if one
-// value of the call is assigned to the variable, calls the wrong thing if what a loop goes through
-// is a call of a call, and makes a tail call, which has no line, of a call that is returned.
+// gopher-lua compiles some calls wrongly: if one value of a call is assigned to a variable, it takes the variable's
+// register for the function; if a loop iterates over a call of a call, it calls the wrong value; and a returned call
+// becomes a tail call, which has no line.
 
-// settled returns an expression that has the first value of a call and is none; any other
-// expression is returned as it is.
+// settled wraps a call in an expression that has its first value; any other expression is returned as it is.
 func settled(e ast.Expr) ast.Expr {
 	if _, ok := e.(*ast.FuncCallExpr); !ok {
 		return e
@@ -18,10 +17,10 @@ func settled(e ast.Expr) ast.Expr {
 	return out
 }
 
-// settle settles the calls whose values are assigned one by one.
+// settle wraps the calls whose values are assigned one by one.
 func settle(s *ast.AssignStmt) {
 	if call, ok := s.Rhs[0].(*ast.FuncCallExpr); ok && len(s.Lhs) == 1 && len(s.Rhs) == 1 {
-		call.AdjustRet = false // others than the first are left out all the same
+		call.AdjustRet = false // further values are dropped all the same
 		return
 	}
 	for i := range s.Rhs {

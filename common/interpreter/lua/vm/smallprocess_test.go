@@ -7,8 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestAScriptOfASmallProcessIsSmall has scripts fill memory in many instructions, with all the time that a script of a process
-// of 64 MiB may have: each is to end by what it allocates.
+// TestAScriptOfASmallProcessIsSmall has scripts fill memory in many instructions, with the full time limit in a
+// process of 64 MiB: each must be stopped by the limit on allocations.
 func TestAScriptOfASmallProcessIsSmall(t *testing.T) { //nolint:paralleltest // It looks at what the process allocates.
 	for name, body := range map[string]string{
 		"a table that grows":                  "local t = {} while true do t[#t+1] = {} end",

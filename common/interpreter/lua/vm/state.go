@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// state is a Lua state that runs one call of a script at a time.
+// state is a Lua state that runs one call at a time.
 type state struct {
 	l       *lua.LState
 	budget  *budget
@@ -34,10 +34,9 @@ func newState(e *Engine) (st *state, err error) {
 	return st, nil
 }
 
-// run has f run the script within the limits. That the budget is spent is an error even if the
-// script caught it.
+// run runs the script, by calling f, within the limits. An exhausted budget is an error even if the script caught it.
 func (st *state) run(ctx context.Context, l *Limiter, f func() error) error {
-	runtime.LockOSThread() // whose time on a processor is counted
+	runtime.LockOSThread() // the thread's CPU time is measured
 	defer runtime.UnlockOSThread()
 	if err := st.budget.renew(ctx, l); err != nil {
 		return err
@@ -47,7 +46,7 @@ func (st *state) run(ctx context.Context, l *Limiter, f func() error) error {
 	return f()
 }
 
-// define runs the script, which defines its function, and returns that.
+// define runs the script, which defines its function, and returns the function.
 func (st *state) define(s *Script) (*lua.LFunction, error) {
 	f := st.l.NewFunctionFromProto(s.proto)
 	f.Env = st.sandbox.environment()
@@ -96,8 +95,8 @@ func (st *state) call(s *Script, args []any) (*Results, error) {
 	return results, nil
 }
 
-// failed returns what went wrong in a call. The line at which a script was stopped that took too long, or that nobody waits for, is
-// another one each time, and is not told.
+// failed converts the error of a call. The line at which a script was stopped for its time, or because nobody waits
+// for it, differs each time, so it is left out.
 func (st *state) failed(err error, m *memory) *Error {
 	out := newError(err, m)
 	if st.budget.exhausted == "" {
@@ -110,7 +109,7 @@ func (st *state) failed(err error, m *memory) *Error {
 	return &Error{Line: line, Message: st.budget.exhausted, exceeded: st.budget.exceeded}
 }
 
-// clear forgets the results of a call.
+// clear drops the results of a call.
 func (st *state) clear() {
 	st.l.SetTop(0)
 	st.sandbox.memory = &memory{}

@@ -6,7 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// tables is the table library, with what its functions make and do counted.
+// tables is the table library, with the work and allocations of its functions charged.
 func (s *sandbox) tables() *lua.LTable {
 	t := s.library(lua.TabLibName, "getn", "maxn")
 	from := s.rawLibrary(lua.TabLibName)
@@ -29,9 +29,8 @@ func (s *sandbox) tables() *lua.LTable {
 	return t
 }
 
-// changeable returns the table at index 1. The functions of this library do not ask the
-// table itself, so that they could change the libraries, and what is left there would be
-// seen by the next call.
+// changeable returns the table at index 1. The functions of this library bypass the table's metatable, so they could
+// change the libraries, and the next call would see the change.
 func (s *sandbox) changeable(l *lua.LState) *lua.LTable {
 	t := l.CheckTable(1)
 	s.memory.fill(l, t)
@@ -56,7 +55,7 @@ func (s *sandbox) concat(l *lua.LState) int {
 		}
 		text := lua.LVAsString(v)
 		if len(joined)+len(text) > maxText {
-			s.budget.text(l, len(joined)+len(text)) // says so
+			s.budget.text(l, len(joined)+len(text)) // raises the error
 		}
 		s.budget.charge(l, len(text)+len(between))
 		joined = append(joined, text...)
@@ -66,14 +65,14 @@ func (s *sandbox) concat(l *lua.LState) int {
 	return 1
 }
 
-// unpack is the function of base.
+// unpack is Lua's basic function unpack.
 func (s *sandbox) unpack(l *lua.LState) int {
 	list := l.CheckTable(1)
 	first, last := l.OptInt(2, 1), l.OptInt(3, list.Len())
 	if last < first {
 		return 0
 	}
-	n := uint(last) - uint(first) + 1 // also of numbers that are far apart
+	n := uint(last) - uint(first) + 1 // unsigned, for numbers that are far apart
 	if n > maxStack {
 		l.RaiseError("too many values to unpack")
 	}
@@ -84,7 +83,7 @@ func (s *sandbox) unpack(l *lua.LState) int {
 	return int(n)
 }
 
-// sort is table.sort. Each comparison is charged: there are many, of texts that may be long.
+// sort is table.sort. Each comparison is charged: there may be many, of long texts.
 func (s *sandbox) sort(l *lua.LState) int {
 	list := s.changeable(l)
 	o := &order{l: l, budget: s.budget}
@@ -133,7 +132,7 @@ func (o *order) Less(i, j int) bool {
 	}
 	if x, ok := a.(lua.LString); ok {
 		if y, ok := b.(lua.LString); ok {
-			return x < y // many times faster than gopher-lua
+			return x < y // much faster than gopher-lua
 		}
 	}
 	return o.l.LessThan(a, b)

@@ -4,8 +4,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// text is the string library. Its functions take texts up to a length; what makes long
-// texts of short ones is missing, and patterns are matched in linear time.
+// text is the string library. Its functions accept texts up to a limit; functions that make long texts from short
+// ones are missing, and patterns match in linear time.
 func (s *sandbox) text() *lua.LTable {
 	t := s.library(lua.StringLibName, "len")
 	for _, name := range []string{"byte", "char", "lower", "reverse", "sub", "upper"} {
@@ -21,8 +21,8 @@ func (s *sandbox) text() *lua.LTable {
 	return s.readOnly(t, "string")
 }
 
-// limited puts a function of a library in place that counts its texts first, and what it
-// makes of them afterwards.
+// limited installs a library function with its text arguments checked before the call and its results charged
+// afterwards.
 func (s *sandbox) limited(in, from *lua.LTable, name string) {
 	f := s.rawFunction(from, name)
 	s.function(in, name, func(l *lua.LState) int {
@@ -36,7 +36,7 @@ func (s *sandbox) limited(in, from *lua.LTable, name string) {
 	})
 }
 
-// texts returns how long the texts on the stack are together, from an index on.
+// texts returns the total length of the texts on the stack from an index on.
 func texts(l *lua.LState, from int) int {
 	length := 0
 	for i := from; i <= l.GetTop(); i++ {
@@ -104,7 +104,7 @@ func (s *sandbox) gmatch(l *lua.LState) int {
 			return 0
 		}
 		if next = at[1]; at[0] == at[1] {
-			next++ // an empty match is found once
+			next++ // advance after an empty match
 		}
 		if p.anchored {
 			next = len(text) + 1
@@ -114,8 +114,8 @@ func (s *sandbox) gmatch(l *lua.LState) int {
 	return 1
 }
 
-// startOf returns where a search begins, from the third argument: from 1, or from the
-// end if it is negative. It says no if that is beyond the end.
+// startOf returns where a search begins, from the third argument: counted from 1, or from the end if it is negative.
+// It returns false if that is beyond the end.
 func startOf(l *lua.LState, text string) (int, bool) {
 	start := l.OptInt(3, 1)
 	switch {
@@ -136,7 +136,7 @@ func pushMatch(l *lua.LState, text string, at []int) int {
 	return 1
 }
 
-// position marks a capture that is a position; see pattern.find.
+// positionCapture marks a capture that is a position; see pattern.find.
 const positionCapture = -2
 
 func pushCaptures(l *lua.LState, text string, at []int) int {

@@ -12,10 +12,10 @@ import (
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
 )
 
-// errNever says that a schedule names a time that no calendar has.
+// errNever says that no calendar has the time that a schedule names.
 var errNever = errors.New("it names a time that never comes")
 
-// times are the times of a rule.
+// times are the times of a rule, in its time zone.
 type times struct {
 	schedule string
 	table    *timetable
@@ -35,7 +35,7 @@ func timesOf(tables *Timetables, rule *autoscalingv1alpha1.CronFederatedHPARule,
 	return times{schedule: rule.Schedule, table: table, zone: zone}, nil
 }
 
-// next returns the first of them after another time.
+// next returns the first time of the rule after the given one.
 func (t times) next(after time.Time) (time.Time, error) {
 	at, err := tick(t.table, after.In(t.zone))
 	if err != nil {
@@ -44,21 +44,23 @@ func (t times) next(after time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// has says whether a time is one of them.
+// has says whether a time is one of the rule's.
 func (t times) has(at time.Time) bool {
 	first, err := t.next(at.Add(-time.Second))
 	return err == nil && first.Equal(at)
 }
 
 const (
-	// mostShift is more than any two clocks of a zone are apart.
+	// mostShift is more than any two offsets of a time zone differ.
 	mostShift = 26 * time.Hour
-	// mostChanges is at how many changes of clocks a time is looked for: one that they leave out each year never comes.
+	// mostChanges is how many changes of a zone's offset are searched before a time counts as never coming: one that is
+	// skipped every year.
 	mostChanges = 16
 )
 
-// tick returns the first time after another one that a schedule names, by the clocks of that one's zone. It looks from one change of clocks
-// to the next, between which clocks go like any others. What a change leaves out is in none of these; what it repeats is found before it.
+// tick returns the first time after another one that a schedule names, in the zone of that time. It searches from one
+// change of the zone's offset to the next, since clocks run evenly in between. A time that a change skips is in none of
+// these intervals; one that a change repeats is found before it.
 func tick(table *timetable, after time.Time) (time.Time, error) {
 	zone := after.Location()
 	for range mostChanges {
@@ -73,7 +75,7 @@ func tick(table *timetable, after time.Time) (time.Time, error) {
 		case !end.IsZero() && !at.Before(end):
 			after = end.Add(-time.Second)
 			if near := at.Add(-mostShift); near.After(after) {
-				after = near.In(zone) // none is before that, by whichever clocks
+				after = near.In(zone) // no time is due before that, by any offset
 			}
 		case isRepeated:
 			after = begin.Add(setBack(begin) - time.Second).In(zone)
@@ -81,17 +83,17 @@ func tick(table *timetable, after time.Time) (time.Time, error) {
 			return at.In(zone), nil
 		}
 	}
-	return time.Time{}, errNever // each that there would be is left out by a change of clocks
+	return time.Time{}, errNever // every candidate is skipped by a change of the offset
 }
 
-// setBack returns by how much clocks are set back at a time; less than 0 is forwards.
+// setBack returns by how much clocks are set back at a change; negative means forward.
 func setBack(change time.Time) time.Duration {
 	_, before := change.Add(-time.Second).Zone()
 	_, since := change.Zone()
 	return time.Duration(before-since) * time.Second
 }
 
-// zoneOf returns the time zone of a rule: that of a time where the rule has none.
+// zoneOf returns the time zone of a rule, or that of now if the rule names none.
 func zoneOf(rule *autoscalingv1alpha1.CronFederatedHPARule, now time.Time) (*time.Location, error) {
 	if rule.TimeZone == nil || *rule.TimeZone == "" {
 		return now.Location(), nil
@@ -103,8 +105,8 @@ func zoneOf(rule *autoscalingv1alpha1.CronFederatedHPARule, now time.Time) (*tim
 	return zone, nil
 }
 
-// check says what is wrong with a schedule. The library takes fields for seconds and years too; those
-// of the API are five.
+// check returns what is wrong with a schedule. The library also accepts fields for seconds and years; the API has five
+// fields.
 func check(cron string) error {
 	if word := strings.TrimSpace(cron); strings.HasPrefix(word, "@") {
 		if strings.EqualFold(word, "@everysecond") || !gronx.IsValid(word) {

@@ -9,36 +9,36 @@ import (
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
 )
 
-// Grace is how late a rule is still followed: as long as another hub takes to be elected, or the API
-// server to come back. What is later was missed.
+// Grace is how late a rule may still be executed: as long as it takes to elect another hub, or until the API server is
+// back. Later than that, the time was missed.
 const Grace = 30 * time.Second
 
-// mostMissed bounds how many missed times of a rule are counted: of one that is due every minute there are
-// half a million in a year.
+// mostMissed bounds how many missed times of a rule are counted: a rule that is due every minute has half a million in
+// a year.
 const mostMissed = 1000
 
-// Input is what the times of a CronFederatedHPA depend on.
+// Input is what decides which rules of a CronFederatedHPA are due.
 type Input struct {
-	// Rules as they are now.
+	// Rules are the present rules.
 	Rules []autoscalingv1alpha1.CronFederatedHPARule
-	// Histories as they were last written.
+	// Histories are the histories as last written.
 	Histories []autoscalingv1alpha1.ExecutionHistory
-	// Edited is when the rules became what they are, if they were not looked at since: a rule whose
-	// history does not know them yet has its first time after that. Zero: after now.
+	// Edited is when the rules were last edited, if no decision was made since: a rule without a history is first due
+	// after that. If it is zero, the rule is first due after Now.
 	Edited time.Time
-	// Tables remembers what schedules name from one decision to the next; nil if nothing does.
+	// Tables caches the parsed schedules between decisions; nil for no cache.
 	Tables *Timetables
-	// Now in the time zone of the hub.
+	// Now is the present time in the hub's time zone.
 	Now time.Time
 }
 
-// Plan is what becomes of one rule.
+// Plan is the decision about one rule.
 type Plan struct {
-	// Rule as it is now.
+	// Rule is the rule.
 	Rule *autoscalingv1alpha1.CronFederatedHPARule
-	// Due is the time for which the rule has to be followed now; zero if there is none.
+	// Due is the time for which the rule must be executed now; zero if there is none.
 	Due time.Time
-	// Missed are the times that went by without the rule being followed; nil if there are none.
+	// Missed are the times that passed without an execution; nil if there are none.
 	Missed *Missed
 	// Next is when the rule is due next; zero if it is suspended or invalid.
 	Next time.Time
@@ -46,15 +46,15 @@ type Plan struct {
 	Problem error
 }
 
-// Missed are times of a rule that went by.
+// Missed are times of a rule that passed without an execution.
 type Missed struct {
-	// First and Last of those that were counted.
+	// First and Last are the first and last of those that were counted.
 	First, Last time.Time
-	// Count of them; a thousand stands for more as well.
+	// Count is their number; a thousand means a thousand or more.
 	Count int
 }
 
-// Decide returns what becomes of each rule, in the order of the rules.
+// Decide returns the plan for each rule, in the order of the rules.
 func Decide(in Input) []Plan {
 	if in.Tables == nil {
 		in.Tables = &Timetables{}
@@ -82,21 +82,21 @@ func decide(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) Plan {
 	for at := waiting(in, rule, times); !at.IsZero() && !at.After(in.Now); {
 		from := at
 		if in.Now.Sub(at) <= Grace {
-			p.Due = at // of several within the grace the last one
+			p.Due = at // if several are within the grace period, only the last one counts
 		} else if p.Missed = p.Missed.and(at); p.Missed.Count == mostMissed {
 			from = in.Now.Add(-Grace - time.Second)
 		}
 		following, err := times.next(from)
 		if err != nil {
-			break // it was the last one for ever
+			break // there is no later time
 		}
 		at = following
 	}
 	return p
 }
 
-// waiting returns the first time for which a rule was not followed yet: what its history says, unless
-// the rule was edited in such a way that it is not due then, or is due before.
+// waiting returns the first time for which a rule was not executed yet: the next time in its history, unless an edit of
+// the rule removed that time or added an earlier one.
 func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule, times times) time.Time {
 	var history autoscalingv1alpha1.ExecutionHistory
 	if i := slices.IndexFunc(in.Histories, func(h autoscalingv1alpha1.ExecutionHistory) bool { return h.RuleName == rule.Name }); i >= 0 {
@@ -104,7 +104,8 @@ func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule, times ti
 	}
 	var first time.Time
 	if !in.Edited.IsZero() {
-		// The API server notes edits in whole seconds, by a clock of its own, so an edit after a time may be noted as one before it.
+		// The API server records edits in whole seconds by its own clock, so an edit may appear to precede an execution
+		// that it followed.
 		edited := in.Edited
 		if last := lastOf(&history, in.Now); last.After(edited) {
 			edited = last
@@ -123,8 +124,8 @@ func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule, times ti
 	return at
 }
 
-// lastOf returns the last time of a rule that is done with, as far as its history goes; zero if there is none. A time yet to come is of a
-// clock that was put right since.
+// lastOf returns the last time of a rule that its history shows as handled; zero if there is none. Times in the future
+// are ignored: they were written with a clock that has since been corrected.
 func lastOf(h *autoscalingv1alpha1.ExecutionHistory, now time.Time) time.Time {
 	var last time.Time
 	note := func(at *metav1.Time) {
@@ -141,7 +142,7 @@ func lastOf(h *autoscalingv1alpha1.ExecutionHistory, now time.Time) time.Time {
 	return last
 }
 
-// and adds a time that went by.
+// and adds a missed time.
 func (m *Missed) and(at time.Time) *Missed {
 	if m == nil {
 		return &Missed{First: at, Last: at, Count: 1}
@@ -155,8 +156,8 @@ func suspended(rule *autoscalingv1alpha1.CronFederatedHPARule) bool {
 	return rule.Suspend != nil && *rule.Suspend
 }
 
-// InOrder returns the plans of rules that are due, in the order in which they are to be followed: that of
-// their times, and at the same time that of the rules.
+// InOrder returns the plans that are due in the order of execution: by time, and at the same time in the order of the
+// rules.
 func InOrder(plans []Plan) []*Plan {
 	var out []*Plan
 	for i := range plans {

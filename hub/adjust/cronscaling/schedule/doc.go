@@ -1,4 +1,3 @@
-// Package schedule decides which rules of a CronFederatedHPA are due, which of their times went by while
-// no hub worked, and when each is due next; and it keeps the histories of what came of them. It has no
-// clock: the time is given.
+// Package schedule decides which rules of a CronFederatedHPA are due, which of their times were missed while no hub
+// worked, and when each is due next. It also maintains the execution histories. It is pure: the time is an input.
 package schedule

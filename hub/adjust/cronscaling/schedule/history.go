@@ -11,26 +11,25 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// The limits of histories that are not set, as in the schema.
+// The default limits of histories, as in the CRD schema.
 const (
 	defaultSuccessful = 3
 	defaultFailed     = 3
 )
 
-// layout of times in messages.
+// layout is the format of times in messages.
 const layout = time.RFC3339
 
-// Outcome is what came of following a rule.
+// Outcome is the result of executing a rule.
 type Outcome struct {
-	// Replicas that were set.
+	// Replicas are the replicas that were set.
 	Replicas int32
-	// Failure is why none were set; nil if they were.
+	// Failure is why none were set; nil on success.
 	Failure error
 }
 
-// Histories returns the histories of rules after their plans were carried out: those that there were,
-// with what happened at a time now. Outcomes are by the names of rules; what is due and has none is still
-// to be done. Histories of rules that are not there any more are left out.
+// Histories returns the histories after the plans were executed at a time: the previous ones, with the outcomes added.
+// Outcomes are by rule name; a due rule without one is still to be executed. Histories of removed rules are dropped.
 func Histories(before []autoscalingv1alpha1.ExecutionHistory, plans []Plan, outcomes map[string]Outcome, now time.Time) []autoscalingv1alpha1.ExecutionHistory {
 	out := make([]autoscalingv1alpha1.ExecutionHistory, 0, len(plans))
 	for i := range plans {
@@ -60,7 +59,7 @@ func Histories(before []autoscalingv1alpha1.ExecutionHistory, plans []Plan, outc
 	return out
 }
 
-// upcoming is the time that is written as the next one of a rule: what is due and not done yet stays.
+// upcoming returns the time to write as the rule's next one: a time that is due and not executed yet stays.
 func upcoming(p *Plan, done bool) *metav1.Time {
 	switch {
 	case !p.Due.IsZero() && !done:
@@ -72,7 +71,7 @@ func upcoming(p *Plan, done bool) *metav1.Time {
 	}
 }
 
-// String says what was missed and what to do about it.
+// String says what was missed, and what to do about it.
 func (m *Missed) String() string {
 	const advice = "Missed times are not made up for: scale by hand if it matters before the next one."
 	switch {
@@ -91,14 +90,14 @@ func failed(at, now time.Time, message string) autoscalingv1alpha1.FailedExecuti
 	}
 }
 
-// timestamp is a time as the API server stores it.
+// timestamp converts a time to the precision of the API server.
 func timestamp(at time.Time) *metav1.Time {
 	return new(metav1.NewTime(at.UTC().Truncate(time.Second)))
 }
 
 func prepend[T any](list []T, first T) []T { return append([]T{first}, list...) }
 
-// newest keeps as many of a history as a limit allows.
+// newest truncates a history to a limit.
 func newest[T any](list []T, limit *int32, otherwise int) []T {
 	most := otherwise
 	if limit != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// mostTimetables is how many of them are remembered: more than there are different schedules anywhere, and a few megabytes.
+// mostTimetables bounds the cache: more than there are different schedules in practice, at a few megabytes.
 const mostTimetables = 10_000
 
-// Timetables remembers what schedules name, which is worked out once: a rule is looked at every few seconds, and whoever writes it decides
-// how long its lists are. It is safe for use by many goroutines, and its zero value is ready for use.
+// Timetables caches parsed schedules. Each rule is evaluated every few seconds, and its author decides how long its
+// lists are. It is safe for concurrent use, and its zero value is ready to use.
 type Timetables struct {
 	mu         sync.Mutex
 	bySchedule map[string]*timetable
 }
 
-// of returns what a schedule names. The error says what is wrong with it.
+// of returns the timetable of a schedule. The error says what is wrong with the schedule.
 func (t *Timetables) of(cron string) (*timetable, error) {
 	t.mu.Lock()
 	known := t.bySchedule[cron]
@@ -38,24 +38,26 @@ func (t *Timetables) of(cron string) (*timetable, error) {
 	return known, known.err
 }
 
-// timetable has a bit for each minute, hour, day and month that a schedule names.
+// timetable is a parsed schedule: a bit for each minute, hour, day and month that it names.
 type timetable struct {
 	minutes uint64
 	hours   uint64
 	months  uint64
-	// days are the days of the month that are named by number, nearest those whose nearest working day is; last is its last day.
+	// days are the days of the month that are given as numbers; nearest are those whose nearest working day is meant;
+	// last means the last day of the month.
 	days, nearest uint64
 	last          bool
-	// weekdays are from Sunday on; ofMonth has seven for each week of a month, and seven for the last days of their kind.
+	// weekdays starts with Sunday. ofMonth has seven bits for each week of a month, then seven for the last such
+	// weekday of the month.
 	weekdays, ofMonth uint64
-	// anyDay says that no days of the month are named, anyWeekday that no days of the week are. If both are, a day is one of both, or with
-	// together of each.
+	// anyDay says that the schedule names no days of the month, anyWeekday that it names no days of the week. If it
+	// names both, a day must match one of them, or both if together is set.
 	anyDay, anyWeekday, together bool
 	// err says what is wrong with the schedule.
 	err error
 }
 
-// The fields of a schedule, as the library counts them.
+// The fields of a schedule, in the library's numbering.
 const (
 	fieldMinute = iota + 1
 	fieldHour
@@ -64,14 +66,15 @@ const (
 	fieldWeekday
 )
 
-// lastOfMonth is where the last days of a month begin in ofMonth: after five weeks.
+// lastOfMonth is the first of the bits for last weekdays in ofMonth, after five weeks.
 const lastOfMonth = 5 * 7
 
 var errUnreadable = errors.New("a field of it is none of cron: minute 0-59, hour 0-23, day of the month 1-31, month 1-12, day of the week 0-7, " +
 	"each as *, a number, a range such as 1-5, a step such as */5, or a list of these")
 
-// newTimetable works out what a schedule names. What the library takes for due is, but it is asked for each value of a field once: left
-// to find the next time, it asks again for each day, of each entry of a list, and for minutes if there is none.
+// newTimetable parses a schedule. The library decides what is due, but is asked only once for each value of each field.
+// Its own search for the next time would ask again for each day and each entry of a list, and would take minutes if
+// there is no such time.
 func newTimetable(cron string) *timetable {
 	if err := check(cron); err != nil {
 		return &timetable{err: err}
@@ -85,7 +88,7 @@ func newTimetable(cron string) *timetable {
 		anyDay: day == "*" || day == "?", anyWeekday: weekday == "*" || weekday == "?",
 		together: strings.HasPrefix(weekday, "*/") || strings.HasPrefix(day, "*") || day == "?",
 	}
-	// Each value of a field stands in one of these times.
+	// Each of these times contains one value of a field.
 	t.minutes, t.err = t.named(fields, fieldMinute, 0, 59, func(v int) time.Time { return time.Date(2023, 1, 1, 0, v, 0, 0, time.UTC) })
 	t.hours, err = t.named(fields, fieldHour, 0, 23, func(v int) time.Time { return time.Date(2023, 1, 1, v, 0, 0, 0, time.UTC) })
 	t.err = errors.Join(t.err, err)
@@ -103,7 +106,8 @@ func newTimetable(cron string) *timetable {
 	return t
 }
 
-// named returns which values of a field are named, each of which stands in a time. Days that depend on the month are noted aside.
+// named returns the values of a field that the schedule names; at gives a time that contains a value. Days that depend
+// on the month are recorded separately.
 func (t *timetable) named(fields []string, field, from, to int, at func(v int) time.Time) (uint64, error) {
 	var out uint64
 	library := &gronx.SegmentChecker{}
@@ -128,8 +132,8 @@ func (t *timetable) named(fields []string, field, from, to int, at func(v int) t
 	return out, nil
 }
 
-// note notes a day that depends on the month, and says whether it is one: the last day (L), the working day nearest to one (15W), the last
-// Friday (5L), the second one (5#2).
+// note records a day that depends on the month, and says whether the entry is one: the last day (L), the working day
+// nearest to a day (15W), the last Friday (5L), the second Friday (5#2).
 func (t *timetable) note(field int, entry string) bool {
 	day, week, nth := strings.Cut(entry, "#")
 	switch {
@@ -160,17 +164,17 @@ func (t *timetable) note(field int, entry string) bool {
 	return true
 }
 
-// number reads a number, and says whether it is one of those from one to another.
+// number parses a number, and says whether it is within bounds.
 func number(text string, from, to int) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= from && n <= to
 }
 
-// isEmpty says that no calendar has what is named.
+// isEmpty says whether no calendar has a time that the schedule names.
 func (t *timetable) isEmpty() bool {
 	for month := time.January; month <= time.December; month++ {
 		for first := time.Sunday; first <= time.Saturday; first++ {
-			for _, year := range []int{2023, 2024} { // of which one has a leap day
+			for _, year := range []int{2023, 2024} { // one of them is a leap year
 				if has(t.months, int(month)) && t.daysOf(first, daysIn(year, month)) != 0 {
 					return t.hours == 0 || t.minutes == 0
 				}
@@ -186,7 +190,7 @@ func daysIn(year int, month time.Month) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
 
-// daysOf returns the days that are named of a month that begins with a day of the week and has so many days.
+// daysOf returns the days that the schedule names in a month of that length that starts on that weekday.
 func (t *timetable) daysOf(first time.Weekday, length int) uint64 {
 	days, byWeekday := t.days, uint64(0)
 	if t.last {
@@ -216,7 +220,7 @@ func (t *timetable) daysOf(first time.Weekday, length int) uint64 {
 	}
 }
 
-// workingDay returns the working day of a month that is nearest to one of its days.
+// workingDay returns the working day of a month that is nearest to a day.
 func workingDay(first, length, day int) int {
 	for _, away := range []int{0, -1, 1, -2, 2} {
 		near := day + away
@@ -224,14 +228,15 @@ func workingDay(first, length, day int) int {
 			return near
 		}
 	}
-	return day // one of five days in a row is none of a weekend
+	return day // unreachable: of five days in a row one is a working day
 }
 
-// longestGap is between two times that a calendar has, in months: a leap day that is a Sunday, when a year that can be divided by
-// hundred comes between.
+// longestGap is the longest time between two due times, in months: a 29 February that is a Sunday, across a year that
+// is divisible by 100 and not a leap year.
 const longestGap = 41 * 12
 
-// after returns the first time after another one, by clocks that go like those of that one, and whether there is one.
+// after returns the first time after another one, in the same time zone and without changes of its offset; false if
+// there is none.
 func (t *timetable) after(last time.Time) (time.Time, bool) {
 	from := time.Date(last.Year(), last.Month(), last.Day(), last.Hour(), last.Minute()+1, 0, 0, last.Location())
 	year, month, day := from.Date()
@@ -258,7 +263,7 @@ func (t *timetable) after(last time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// onOneDay returns the first time of a day that is not before another one.
+// onOneDay returns the first time of a day that is not before the given one.
 func (t *timetable) onOneDay(hour, minute int) (h, m int, ok bool) {
 	for h = hour; h < 24; h++ {
 		if left := t.minutes >> minute << minute; has(t.hours, h) && left != 0 {

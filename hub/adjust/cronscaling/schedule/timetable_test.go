@@ -14,8 +14,8 @@ import (
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
 )
 
-// TestATimetableSaysWhatTheLibrarySays compares the two, of made-up schedules: left to itself the library finds the same times, as long as
-// it finds one.
+// TestATimetableSaysWhatTheLibrarySays compares the two on random schedules: as long as the library finds a time, both
+// find the same.
 func TestATimetableSaysWhatTheLibrarySays(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -52,15 +52,16 @@ func TestATimetableSaysWhatTheLibrarySays(t *testing.T) {
 	g.Expect(compared).To(BeNumerically(">", 300))
 }
 
-// hostile are schedules of as many characters as may be that never come: each day of each month is looked at for each of their entries.
+// hostile returns a schedule of the maximum length that never comes due; each day of each month is checked against
+// every one of its entries.
 func hostile(i int) string {
 	lists := []string{"30W,31W,30W,31W,", "030W,0030W,30W,", "30,31,30W,"}
 	list := strings.Repeat(lists[i%len(lists)], 64)[:220]
 	return fmt.Sprintf("%d %d %s 2 ?", i/24%60, i%24, list[:strings.LastIndex(list, ",")])
 }
 
-// TestSchedulesThatNeverComeHoldNothingUp decides on more rules than an object may have, each another one, and again and again. The library
-// tries for a tenth of a second and more, each time.
+// TestSchedulesThatNeverComeHoldNothingUp decides repeatedly on more rules than an object may have, all different. The
+// library alone searches for a tenth of a second or more each time.
 func TestSchedulesThatNeverComeHoldNothingUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -94,7 +95,7 @@ func TestTimetablesAreForgottenBeforeTheyAreTooMany(t *testing.T) {
 	}
 }
 
-// A field of which one entry is wrong is wrong, whatever day it is.
+// A field with one invalid entry is invalid, on every day.
 func TestEachEntryOfAListIsLookedAt(t *testing.T) {
 	t.Parallel()
 	for _, cron := range []string{"0,60 * * * *", "* 0,5-1 * * *", "* * 1,32 * *", "* * -5W * *", "* * 32W * *", "* * W * *", "* * * * 8L", "* * * * L", "* * * * 1#6", "* * * * -1#2", "* * * * 3W"} {
@@ -102,7 +103,7 @@ func TestEachEntryOfAListIsLookedAt(t *testing.T) {
 	}
 }
 
-// BenchmarkNext is what one rule costs each time that it is looked at.
+// BenchmarkNext measures what one rule costs each time it is looked at.
 func BenchmarkNext(b *testing.B) {
 	from := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
 	for name, cron := range map[string]string{"daily": "0 8 * * 1-5", "never": hostile(0)} {

@@ -11,15 +11,15 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// notAllowed has the application leave edge-1 because its namespace may not use it any more.
+// notAllowed makes the application leave edge-1 because its namespace may no longer use it.
 func notAllowed() func(*Input) {
 	return task(func(t *workv1alpha2.GracefulEvictionTask) {
 		t.Producer, t.Reason = workv1alpha2.ProducerNamespaceClusters, workv1alpha2.EvictionNotAllowed
 	})
 }
 
-// TestAClusterThatMayNotBeUsedIsLeftInTime goes by what a tenant can do to stay: fit nowhere else, be unhealthy there, and have the
-// scheduler decide again and again.
+// TestAClusterThatMayNotBeUsedIsLeftInTime covers what a tenant can do to stay: fit nowhere else, be unhealthy
+// elsewhere, and make the scheduler decide again and again.
 func TestAClusterThatMayNotBeUsedIsLeftInTime(t *testing.T) {
 	t.Parallel()
 	grace := int(DefaultGrace.Seconds())

@@ -15,7 +15,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Decide decides.
+// Decide decides which clusters to leave, and which tasks have ended.
 func Decide(in Input) Decision {
 	d := Decision{}
 	cond := &conditionBuilder{}
@@ -28,7 +28,7 @@ func Decide(in Input) Decision {
 	return d
 }
 
-// evict leaves a target.
+// evict moves a target to an eviction task.
 func (d *Decision) evict(in *Input, cond *conditionBuilder, target *workv1alpha2.TargetCluster, task workv1alpha2.GracefulEvictionTask) {
 	task.FromCluster = target.Name
 	task.CreationTimestamp = new(metav1.NewTime(in.Now.Truncate(time.Second)))
@@ -44,11 +44,12 @@ func (d *Decision) leaving(cluster string) bool {
 	return slices.ContainsFunc(d.Evictions, func(e Eviction) bool { return e.Cluster == cluster })
 }
 
-// preserveRetry is after how long it is looked again for state that cannot be read.
+// preserveRetry is the delay until state that could not be read is read again.
 const preserveRetry = 15 * time.Second
 
-// preserve reads what is to go along, and says so if it cannot be. Only a copy that goes before the next is made hands over its state, as
-// with Karmada: what one that goes on running says is old by the time the other begins.
+// preserve reads the state that a replacement gets, and reports if it cannot be read. As in Karmada, only a copy that
+// is deleted before its replacement is created hands over its state: the state of a copy that keeps running would be
+// outdated by the time the replacement starts.
 func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string, rules *policyv1alpha1.StatePreservation, cond *conditionBuilder) bool {
 	if rules == nil || len(rules.Rules) == 0 {
 		return true
@@ -67,8 +68,8 @@ func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string
 	return true
 }
 
-// health is how the application fares in a cluster, as far as the cluster is heard from. What is
-// shown from before it fell silent says nothing of today.
+// health returns the health of the application in a cluster, or Unknown if the cluster is not heard from: a report from
+// before it fell silent says nothing about now.
 func health(in *Input, cluster string) workv1alpha1.ResourceHealth {
 	item := in.item(cluster)
 	if item == nil || !item.Applied || item.StaleSince != nil || !heard(in.Clusters[cluster]) {
@@ -77,12 +78,13 @@ func health(in *Input, cluster string) workv1alpha1.ResourceHealth {
 	return item.Health
 }
 
-// heard says whether a cluster is there and tells the truth of today.
+// heard says whether a cluster exists and its reports are current.
 func heard(c *clusterv1alpha1.Cluster) bool {
 	return c != nil && meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 }
 
-// item is what the binding shows of a cluster; nil if nothing. It is asked for each target, and for each again by each task.
+// item returns the binding's aggregated status of a cluster; nil if there is none. It is indexed, since it is needed
+// for each target and, for each task, for each target again.
 func (in *Input) item(cluster string) *workv1alpha2.AggregatedStatusItem {
 	if in.items == nil {
 		all := in.Status.AggregatedStatus

@@ -13,7 +13,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// A cluster gets a NoExecute taint that is tolerated for five minutes: it is left after these, and not before.
+// A cluster gets a NoExecute taint that is tolerated for five minutes: the application leaves once they have passed,
+// and not before.
 func ExampleDecide() {
 	tainted := time.Date(2026, time.March, 1, 9, 0, 0, 0, time.UTC)
 	cluster := builder.MakeCluster("shop-rome").Taint("example.com/closing", corev1.TaintEffectNoExecute).Obj()

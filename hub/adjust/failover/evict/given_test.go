@@ -16,8 +16,7 @@ import (
 
 var start = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// given is a binding of a Deployment of four replicas that is healthy in edge-1 and
-// edge-2; edge-3 is there too.
+// given returns a binding of a Deployment with four replicas that is healthy in edge-1 and edge-2; edge-3 exists too.
 func given(changes ...func(*Input)) Input {
 	in := Input{
 		Now: start, Generation: 3, Namespaced: true, HasHealthRule: true, Works: map[string]Work{"edge-1": {Observed: true}, "edge-2": {Observed: true}}, Clusters: map[string]*clusterv1alpha1.Cluster{},
@@ -41,7 +40,7 @@ func given(changes ...func(*Input)) Input {
 	return in
 }
 
-// ready makes a cluster what it is since the start.
+// ready sets the Ready condition of a cluster, unchanged since the start.
 func ready(name string, status metav1.ConditionStatus) func(*Input) {
 	return func(in *Input) {
 		if in.Clusters[name] == nil {
@@ -93,7 +92,7 @@ func target(name string, replicas int32) workv1alpha2.TargetCluster {
 	return workv1alpha2.TargetCluster{Name: name, Replicas: replicas}
 }
 
-// task is one that leaves edge-1 since the start.
+// task adds an eviction task for edge-1, created at the start.
 func task(changes ...func(*workv1alpha2.GracefulEvictionTask)) func(*Input) {
 	return func(in *Input) {
 		out := workv1alpha2.GracefulEvictionTask{
@@ -107,12 +106,12 @@ func task(changes ...func(*workv1alpha2.GracefulEvictionTask)) func(*Input) {
 	}
 }
 
-// tolerated has the placement bear the taint for a while.
+// tolerated makes the placement tolerate the taint for a while.
 func tolerated(in *Input) {
 	in.Tolerations = []corev1.Toleration{{Key: "lost", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(300))}}
 }
 
-// suspended has the hub not believe the silence of edge-1.
+// suspended makes the hub disregard the silence of edge-1.
 func suspended(in *Input) {
 	in.Suspended = map[string]Suspension{"edge-1": {Reason: "HubSuspectsItself", Message: "Most are silent."}}
 }

@@ -8,14 +8,13 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// taken says whether the scheduler gives the place of a copy to another cluster. What
-// goes to every cluster has no other place.
+// taken says whether the scheduler gives the place of a copy to another cluster. An application that goes to every
+// cluster has no other place.
 func taken(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return bindings.Divided(spec) || spec.Placement == nil || len(spec.Placement.SpreadConstraints) > 0 || len(spec.Placement.ClusterAffinities) > 1
 }
 
-// Missing is how many replicas have no cluster; for what is not divided it is 1 as long
-// as there is no cluster at all.
+// Missing is how many replicas have no cluster. If replicas are not divided, it is 1 while there is no cluster at all.
 func Missing(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	if !bindings.Divided(spec) {
 		if len(spec.Clusters) == 0 {
@@ -30,10 +29,9 @@ func Missing(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	return missing
 }
 
-// placed says whether all of the application has a cluster, or as much as the bounds of its
-// replicas allow, and the scheduler says so of the binding as it is. As long as it does not, an
-// old copy may be the last. That a quota forbids what the application asks for since is said of
-// one that is placed.
+// placed says whether the scheduler has placed all of the current generation, or as much as the bounds of its replicas
+// allow. Otherwise an old copy may be the last one. A binding that is over its quota since its placement counts as
+// placed.
 func placed(in *Input) bool {
 	missing := Missing(in.Spec) > 0
 	c := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingScheduled)

@@ -12,10 +12,9 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// TaintPolicies are the policies that put NoExecute taints on clusters, ready to be asked which taints
-// they put there, and which of these are about to go because what they were put there for is
-// over. A cluster that is back is Ready before its taints are gone, and nothing is to be moved
-// away in between.
+// TaintPolicies are the compiled policies that add NoExecute taints to clusters. They tell which taints they add, and
+// which of these are about to be removed since their condition no longer holds. A cluster that is back is Ready before
+// its taints are removed, and nothing should be moved in between.
 type TaintPolicies struct {
 	policies []taintPolicy
 	keys     sets.Set[string]
@@ -27,10 +26,10 @@ type taintPolicy struct {
 	keys []string
 }
 
-// CompileTaintPolicies makes policies ready. One that cannot be read does nothing.
+// CompileTaintPolicies compiles policies. An invalid one has no effect.
 func CompileTaintPolicies(list []policyv1alpha1.ClusterTaintPolicy) TaintPolicies {
 	out := TaintPolicies{keys: sets.Set[string]{}, silence: sets.Set[string]{}}
-	for i := range list { // those that are being deleted, too: their taints stay
+	for i := range list { // including those that are being deleted: their taints stay
 		keys := evicting(&list[i].Spec)
 		out.keys.Insert(keys...)
 		if slices.ContainsFunc(list[i].Spec.AddOnConditions, notReady) {
@@ -46,7 +45,7 @@ func CompileTaintPolicies(list []policyv1alpha1.ClusterTaintPolicy) TaintPolicie
 	return out
 }
 
-// evicting are the keys of the taints of a policy that evict.
+// evicting returns the keys of a policy's NoExecute taints.
 func evicting(spec *policyv1alpha1.ClusterTaintPolicySpec) []string {
 	var keys []string
 	for _, t := range spec.Taints {
@@ -57,20 +56,19 @@ func evicting(spec *policyv1alpha1.ClusterTaintPolicySpec) []string {
 	return keys
 }
 
-// Keys are the keys of the taints that policies put on clusters: others were put there by
-// people.
+// Keys returns the keys of the taints that policies add. All others were added by people.
 func (p TaintPolicies) Keys() sets.Set[string] { return p.keys }
 
-// BySilence are the keys of those that they put on clusters that are not Ready.
+// BySilence returns the keys of those that policies add to clusters that are not Ready.
 func (p TaintPolicies) BySilence() sets.Set[string] { return p.silence }
 
-// notReady says whether a condition does not hold of a cluster that is Ready.
+// notReady says whether a condition matches only clusters that are not Ready.
 func notReady(m policyv1alpha1.MatchCondition) bool {
 	return m.ConditionType == clusterv1alpha1.ClusterReady &&
 		(m.Operator == policyv1alpha1.MatchConditionIn) != slices.Contains(m.StatusValues, metav1.ConditionTrue)
 }
 
-// Expiring returns the keys of the taints that are about to go from a cluster.
+// Expiring returns the keys of the taints that are about to be removed from a cluster.
 func (p TaintPolicies) Expiring(c *clusterv1alpha1.Cluster) sets.Set[string] {
 	out := sets.Set[string]{}
 	for i := range p.policies {

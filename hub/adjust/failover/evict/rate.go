@@ -7,38 +7,37 @@ import (
 	"time"
 )
 
-// overdue is how long a slot is kept for who does not come.
+// overdue is how long a slot is kept for a binding that does not claim it.
 const overdue = 10 * time.Second
 
-// RateLimiter lets applications leave failed clusters one after the other, so that what looks
-// like a failure and is none does little harm until somebody sees it. Each zone of failure has a
-// limit of its own: one that has failed does not hold up the others. In a zone namespaces take
-// turns, so that one with thousands of applications does not hold up the others either. It is
-// for one goroutine at a time.
+// RateLimiter spaces out evictions from failed clusters, so that a false alarm does little harm until somebody notices.
+// Each failure zone has its own limit, so one that has failed does not delay the others. Within a zone, namespaces take
+// turns, so that one with thousands of applications does not delay the others either. It is not safe for concurrent
+// use.
 type RateLimiter struct {
 	every time.Duration
 	zones map[string]*zone
 }
 
-// zone is what fails together.
+// zone is a failure zone.
 type zone struct {
-	// taken is when the last slot was taken, and next the first that nobody waits for.
+	// taken is when the last slot was used, and next is the first slot that nobody waits for.
 	taken, next time.Time
-	// round is the round of the last slot that was taken.
+	// round is the round of the last slot that was used.
 	round int
-	// asked counts who asked.
+	// asked counts the requests for a turn.
 	asked int
-	// waiting are the turns of those that wait, by name; queue has them in order, and slots their
-	// times: the first turn has the first slot. A turn that comes in between moves those behind it
-	// to later slots, of which they learn when they ask again.
+	// waiting has the turns of those that wait, by name; queue has them in order, and slots has their times: the first
+	// turn has the first slot. A turn that is inserted moves those behind it to later slots, which they learn when they
+	// ask again.
 	waiting map[string]turn
 	queue   []turn
 	slots   []time.Time
-	// rounds are the last of each namespace that asked of late, and asking how many of its names wait.
+	// rounds is the last round of each namespace that asked recently, and asking how many of its names wait.
 	rounds, asking map[string]int
 }
 
-// turn says when a name has its turn: a namespace has one in each round.
+// turn is the place of a name in the queue: a namespace has one turn in each round.
 type turn struct {
 	round, asked    int
 	namespace, name string
@@ -48,7 +47,7 @@ func (t turn) compare(other turn) int {
 	return cmp.Or(cmp.Compare(t.round, other.round), cmp.Compare(t.asked, other.asked))
 }
 
-// NewRateLimiter returns a limit of so many evictions a second in each zone; 0 and less is no limit.
+// NewRateLimiter returns a limiter for that many evictions per second in each zone; 0 or less means no limit.
 func NewRateLimiter(perSecond float64) *RateLimiter {
 	p := &RateLimiter{zones: map[string]*zone{}}
 	if perSecond > 0 {
@@ -57,9 +56,9 @@ func NewRateLimiter(perSecond float64) *RateLimiter {
 	return p
 }
 
-// Ask returns how long the rate limit of a zone makes a name of a namespace wait; 0 is not at all, and then
-// its slot is used up. Who asks again keeps its turn, unless it asks much too late: slots are
-// not saved up. Names of different namespaces differ.
+// Ask returns how long the rate limit of a zone makes a name of a namespace wait. 0 means that it may go on, and uses
+// up its slot. A name that asks again keeps its turn unless it is much too late: slots do not accumulate. Names must be
+// unique across namespaces.
 func (p *RateLimiter) Ask(in, namespace, name string, now time.Time) time.Duration {
 	if p.every == 0 {
 		return 0
@@ -87,7 +86,7 @@ func (p *RateLimiter) Ask(in, namespace, name string, now time.Time) time.Durati
 	return 0
 }
 
-// add gives a name its turn: the next one of its namespace, behind who has come to its slot already.
+// add gives a name its turn: the next one of its namespace, behind those whose slot has already come.
 func (z *zone) add(namespace, name string, now time.Time) turn {
 	if len(z.queue) == 0 {
 		maps.DeleteFunc(z.rounds, func(_ string, last int) bool { return last < z.round })
@@ -107,7 +106,7 @@ func (z *zone) add(namespace, name string, now time.Time) turn {
 	return t
 }
 
-// remove takes out a turn and its slot.
+// remove removes a turn and its slot.
 func (z *zone) remove(i int) {
 	t := z.queue[i]
 	delete(z.waiting, t.name)
@@ -117,8 +116,8 @@ func (z *zone) remove(i int) {
 	z.queue, z.slots = slices.Delete(z.queue, i, i+1), slices.Delete(z.slots, i, i+1)
 }
 
-// Forget gives up the slot of a name in a zone. When nobody waits any more, who comes
-// next does not wait for those who left.
+// Forget gives up the slot of a name in a zone. When nobody waits any more, the next one does not wait for slots that
+// were given up.
 func (p *RateLimiter) Forget(in, name string) {
 	z := p.zones[in]
 	if z == nil {
@@ -130,7 +129,7 @@ func (p *RateLimiter) Forget(in, name string) {
 	}
 	i, _ := slices.BinarySearchFunc(z.queue, t, turn.compare)
 	z.remove(i)
-	// A namespace whose turns were given up is not behind others for them.
+	// A namespace whose turns were given up must not fall behind the others because of them.
 	if z.asking[t.namespace] == 0 {
 		z.rounds[t.namespace] = min(z.rounds[t.namespace], z.round)
 	}

@@ -10,8 +10,9 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// unsent returns the clusters that are to take the place of a copy and were not sent it, because dispatching to them is
-// suspended. If it is not known which clusters take the place, or none does, it is none as long as one of them has its share.
+// unsent returns the clusters of a copy's replacements that did not get their share because dispatching to them is
+// suspended. If it is unknown which targets are replacements, or none is, it returns none as long as one target has its
+// share.
 func unsent(in *Input, task *workv1alpha2.GracefulEvictionTask) []string {
 	targets := replacing(in, task)
 	var out []string
@@ -35,8 +36,8 @@ func notSent(in *Input, target *workv1alpha2.TargetCluster) bool {
 	return item == nil || !item.Applied || grew(in, target)
 }
 
-// resume remembers since when what takes the place of a copy is sent again, also while the copy's own cluster is not heard from. Nothing
-// is remembered if that was never suspended, as far as the hub knows.
+// resume remembers since when replacements of a copy are dispatched again, even while the copy's own cluster is silent.
+// If dispatching was never suspended, as far as the hub knows, it remembers nothing.
 func (d *Decision) resume(in *Input, task *workv1alpha2.GracefulEvictionTask) {
 	since, known := in.Memory.Resumed[task.FromCluster]
 	switch {
@@ -53,8 +54,8 @@ func (d *Decision) resume(in *Input, task *workv1alpha2.GracefulEvictionTask) {
 	d.Memory.Resumed[task.FromCluster] = since
 }
 
-// heldBySuspension says whether a copy that is to go before others are made stays, because nothing would be sent to the
-// clusters that would have those. Without are the clusters that are left.
+// heldBySuspension says whether a direct eviction must wait because its replacements would not be dispatched. Without
+// are the clusters that are being left.
 func (d *Decision) heldBySuspension(in *Input, cond *conditionBuilder, task *workv1alpha2.GracefulEvictionTask, without []string) bool {
 	if !directly(task) || in.Spec.Suspension == nil || !unreachable(in, without) {
 		return false
@@ -64,24 +65,24 @@ func (d *Decision) heldBySuspension(in *Input, cond *conditionBuilder, task *wor
 	return true
 }
 
-// unreachable says whether dispatching is suspended to all clusters that an application would have if it left some.
+// unreachable says whether dispatching is suspended to all clusters that an application would have without some.
 func unreachable(in *Input, without []string) bool {
 	left := func(t workv1alpha2.TargetCluster) bool { return slices.Contains(without, t.Name) }
 	others := slices.DeleteFunc(slices.Clone(in.Spec.Clusters), left)
 	whole := ptr.Deref(in.Spec.Suspension.Dispatching, false)
-	shut := slices.Clone(without) // those that can take nothing
+	shut := slices.Clone(without) // those that cannot get any replicas
 	if some := in.Spec.Suspension.DispatchingOnClusters; some != nil {
 		shut = append(shut, some.ClusterNames...)
 	}
 	if !bindings.Divided(in.Spec) && len(others) > 0 {
 		if slices.ContainsFunc(others, func(t workv1alpha2.TargetCluster) bool { return !notSent(in, &t) }) {
-			return false // one has it
+			return false // one other target has its share
 		}
 		return !taken(in.Spec) || whole || !in.CouldPlaceWithout(shut)
 	}
 	if !whole && len(shut) == len(without) {
 		return false
 	}
-	// A person drives out also what has no other place: that it has none is not for want of dispatching.
+	// A person evicts even what has no other place: then the suspension is not what leaves it without one.
 	return in.CouldPlaceWithout(without) && (whole || !in.CouldPlaceWithout(shut))
 }

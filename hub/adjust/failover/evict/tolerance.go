@@ -12,28 +12,28 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// DefaultToleration is for how long an application tolerates that a cluster is not Ready if its policy
-// does not say, as pods tolerate it of nodes.
+// DefaultToleration is how long an application tolerates that a cluster is not Ready if its policy does not say, as
+// pods tolerate a node that is not ready.
 const DefaultToleration = 300 * time.Second
 
-// Tolerance is for how long an application may stay in a cluster that is tainted NoExecute.
+// Tolerance is how long an application may stay in a cluster with NoExecute taints.
 type Tolerance struct {
-	// Forever says that the application may stay.
+	// Forever says that the application may stay without a limit.
 	Forever bool
-	// Until is when it must leave otherwise; it may be past.
+	// Until is otherwise when it must leave; it may be in the past.
 	Until time.Time
-	// Taint is the taint that drives it out first, nil if none does.
+	// Taint is the taint that evicts it first; nil if none does.
 	Taint *corev1.Taint
-	// Seconds is for how long that taint is tolerated; nil if it is not at all.
+	// Seconds is how long that taint is tolerated; nil if it is not tolerated.
 	Seconds *int64
-	// ByDefault says that it is tolerated for DefaultToleration, because the policy says nothing.
+	// ByDefault says that the toleration is DefaultToleration, because the policy has none.
 	ByDefault bool
 }
 
 // Expired says whether the application must leave now.
 func (v Tolerance) Expired(now time.Time) bool { return !v.Forever && !now.Before(v.Until) }
 
-// Why says in a sentence why an application leaves a cluster.
+// Why returns a sentence that says why an application leaves a cluster.
 func (v Tolerance) Why(cluster string) string {
 	switch {
 	case v.Taint == nil:
@@ -47,10 +47,9 @@ func (v Tolerance) Why(cluster string) string {
 	}
 }
 
-// tolerate says how long an application with these tolerations may stay where these
-// taints are. The first toleration that accepts a taint is the one that counts for it.
-// A taint that does not say since when it is there never expires. BySilence are the keys of
-// the taints that clusters get for not being Ready, beside those of the hub itself.
+// tolerate returns how long an application with these tolerations may stay with these taints. For each taint the first
+// toleration that matches counts. A taint without timeAdded never expires. BySilence are the keys of the taints that
+// policies add to clusters that are not Ready, in addition to the hub's own.
 func tolerate(taints []corev1.Taint, tolerations []corev1.Toleration, bySilence sets.Set[string]) Tolerance {
 	out := Tolerance{Forever: true}
 	leave := func(at time.Time, v Tolerance) {

@@ -32,7 +32,7 @@ func TestHowLongAnApplicationMayStay(t *testing.T) {
 	tests := map[string]struct {
 		taints      []corev1.Taint
 		tolerations []corev1.Toleration
-		// want is the second at which it must leave.
+		// want is the second at which the application must leave.
 		want int
 	}{
 		"no taint":                                   {want: forever},

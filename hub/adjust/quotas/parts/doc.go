@@ -1,3 +1,3 @@
-// Package parts divides a FederatedResourceQuota: it makes the Works that bring clusters their parts, and says of what they
-// report how much of the whole is used.
+// Package parts divides a FederatedResourceQuota: it makes the Works with the clusters' parts, and calculates from
+// their reports how much of the quota is used.
 package parts

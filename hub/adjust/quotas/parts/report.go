@@ -19,25 +19,25 @@ import (
 	"fairlead.dev/common/quota"
 )
 
-// Part is what one cluster has.
+// Part is the part of one cluster.
 type Part struct {
 	Cluster string
-	// Hard is what the FederatedResourceQuota gives to it.
+	// Hard is its assignment in the FederatedResourceQuota.
 	Hard corev1.ResourceList
-	// Work brings it there.
+	// Work propagates it.
 	Work *workv1alpha1.Work
 }
 
-// Reports remember what was read of the Works of one FederatedResourceQuota, so that only those are read again that changed. The zero value is
-// ready; one at a time may use them.
+// Reports caches the parsed statuses of the Works of one FederatedResourceQuota, so that only changed ones are parsed
+// again. The zero value is ready for use; it is not safe for concurrent use.
 type Reports struct {
-	// quota and generation are those of the FederatedResourceQuota that they were read for.
+	// quota and generation identify the FederatedResourceQuota that the reports were parsed for.
 	quota      types.UID
 	generation int64
 	byCluster  map[string]report
 }
 
-// report is what one Work said of the part of its cluster; not ok if it said nothing.
+// report is the parsed status of one Work; ok is false if the cluster has not reported.
 type report struct {
 	work     types.UID
 	version  string
@@ -45,9 +45,9 @@ type report struct {
 	ok       bool
 }
 
-// Status returns the status of a FederatedResourceQuota, which shares with the reports what clusters say. Of what bindings tell, used is
-// what they use; of all else, such as counts of objects, what the clusters report.
-// What nothing is used of is left out.
+// Status returns the status of a FederatedResourceQuota; it shares the clusters' reports with r. The usage of resources
+// that bindings request is theirs; that of all others, such as object counts, is what the clusters report. Unused
+// resources are left out.
 func (r *Reports) Status(q *policyv1alpha1.FederatedResourceQuota, bindings []workv1alpha2.Binding, parts []Part) policyv1alpha1.FederatedResourceQuotaStatus {
 	out := policyv1alpha1.FederatedResourceQuotaStatus{Overall: q.Spec.Overall.DeepCopy(), AggregatedStatus: r.aggregate(q, parts)}
 	used := corev1.ResourceList{}
@@ -69,7 +69,7 @@ func (r *Reports) Status(q *policyv1alpha1.FederatedResourceQuota, bindings []wo
 	return out
 }
 
-// aggregate returns what clusters report of their parts, those that applied them, by name.
+// aggregate returns the reports of the clusters that have applied their part, by name.
 func (r *Reports) aggregate(q *policyv1alpha1.FederatedResourceQuota, parts []Part) []policyv1alpha1.ClusterQuotaStatus {
 	if r.quota != q.UID || r.generation != q.Generation {
 		r.quota, r.generation, r.byCluster = q.UID, q.Generation, nil
@@ -92,8 +92,8 @@ func (r *Reports) aggregate(q *policyv1alpha1.FederatedResourceQuota, parts []Pa
 	return out
 }
 
-// reportOf returns what a cluster reports of its part, and whether it does. The status of the whole has room for what was asked only:
-// a report of more objects, or of more resources than the part bounds, would leave none for the other clusters.
+// reportOf returns what a cluster reports of its part, and whether it does. It ignores additional objects, and
+// resources that the part does not limit, because they would take the room of other clusters in the aggregated status.
 func reportOf(q *policyv1alpha1.FederatedResourceQuota, part Part) (corev1.ResourceQuotaStatus, bool) {
 	if !meta.IsStatusConditionTrue(part.Work.Status.Conditions, workv1alpha1.WorkApplied) {
 		return corev1.ResourceQuotaStatus{}, false
@@ -110,7 +110,7 @@ func reportOf(q *policyv1alpha1.FederatedResourceQuota, part Part) (corev1.Resou
 	return corev1.ResourceQuotaStatus{}, false
 }
 
-// read reads of what an agent wrote the amounts of some resources.
+// read parses the amounts of some resources from an agent's status.
 func read(raw []byte, of corev1.ResourceList) (corev1.ResourceQuotaStatus, error) {
 	var reported struct {
 		Hard, Used map[corev1.ResourceName]json.RawMessage
@@ -129,7 +129,7 @@ func read(raw []byte, of corev1.ResourceList) (corev1.ResourceQuotaStatus, error
 	return corev1.ResourceQuotaStatus{Hard: hard, Used: used}, nil
 }
 
-// amounts reads the amounts of some resources, each after a look at it.
+// amounts parses the amounts of some resources, after validating each.
 func amounts(reported map[corev1.ResourceName]json.RawMessage, of corev1.ResourceList) (corev1.ResourceList, error) {
 	out := corev1.ResourceList{}
 	for name := range of {
@@ -150,7 +150,7 @@ func amounts(reported map[corev1.ResourceName]json.RawMessage, of corev1.Resourc
 	return out, nil
 }
 
-// Over returns the resources of which more is used than is allowed, sorted.
+// Over returns the resources whose usage exceeds the quota, sorted.
 func Over(s *policyv1alpha1.FederatedResourceQuotaStatus) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(s.Overall)) {
@@ -162,7 +162,7 @@ func Over(s *policyv1alpha1.FederatedResourceQuotaStatus) []string {
 	return out
 }
 
-// Same says whether two statuses say the same, however their quantities are written.
+// Same reports whether two statuses are equal, regardless of the notation of quantities.
 func Same(a, b *policyv1alpha1.FederatedResourceQuotaStatus) bool {
 	return sameAmounts(a.Overall, b.Overall) && sameAmounts(a.OverallUsed, b.OverallUsed) &&
 		slices.EqualFunc(a.AggregatedStatus, b.AggregatedStatus, func(a, b policyv1alpha1.ClusterQuotaStatus) bool {

@@ -9,20 +9,19 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// Count is how many there are.
+// Count is how many replicas the members have.
 type Count struct {
-	// Total of all clusters; of no meaning while Wait says something.
+	// Total is the sum over all clusters; meaningless if Wait is set.
 	Total int32
-	// By says how many each cluster has, in the order of the targets: no more than counts.
+	// By is what was counted for each cluster, in the order of the targets.
 	By []workv1alpha2.TargetCluster
-	// Excess are the clusters that report more than counts, and how many they report.
+	// Excess are the clusters that report more than is counted, and how many they report.
 	Excess []workv1alpha2.TargetCluster
-	// Wait says why the total is not known now: what is on its way would be taken for what
-	// the members want.
+	// Wait says why the total is not known now: a change in progress would be mistaken for what the members want.
 	Wait string
 }
 
-// CountOf adds up what the clusters of a binding report.
+// CountOf sums up the replicas that the clusters of a binding report.
 func CountOf(b workv1alpha2.Binding) Count {
 	spec, status := b.BindingSpec(), b.BindingStatus()
 	switch {
@@ -58,22 +57,22 @@ func CountOf(b workv1alpha2.Binding) Count {
 	return c
 }
 
-// allowance is how many replicas a cluster may have beyond twice its share.
+// allowance is how many replicas are counted for a cluster beyond twice its share.
 const allowance = 10
 
-// most is how many replicas count of a cluster with a share: an autoscaler that needs more gets
-// there in a few steps, as the share grows with each; a cluster that lies does not get far in one.
+// most is how many replicas are counted at most for a cluster with a share. An autoscaler that needs more gets there in
+// a few steps, since its share grows with each; a cluster that lies does not get far in one.
 func most(share int32) int32 {
 	return int32(min(2*int64(max(share, 0))+allowance, math.MaxInt32))
 }
 
-// settled returns the replicas that a cluster has, if they are those that it wants: not in
-// the middle of a rollout, which has more for a while, or of a change of their number.
+// settled returns the replicas that a cluster has if they are what it wants: not during a rollout, which has more for a
+// while, nor while their number changes.
 func settled(item *workv1alpha2.AggregatedStatusItem) (replicas int32, wait string) {
 	if item == nil || item.Status == nil || !item.Applied {
 		return 0, "has not reported"
 	}
-	counts, _ := bindings.CountsOf(item) // none of what does not count replicas
+	counts, _ := bindings.CountsOf(item) // the zero value if the status does not count replicas
 	switch {
 	case counts.Replicas == 0:
 		return 0, "reports no replicas yet"

@@ -1,3 +1,3 @@
-// Package scale reads what a HorizontalPodAutoscaler scales, and how many replicas of a divided Deployment the members
-// made of it.
+// Package scale reads the target of a HorizontalPodAutoscaler, and counts the replicas that the members gave a divided
+// Deployment. It is pure.
 package scale

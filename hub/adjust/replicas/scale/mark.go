@@ -14,18 +14,16 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Mark is what is recorded of a target that was marked for an autoscaler. The zero value is
-// that nothing was.
+// Mark is the record of a target that was labelled for an autoscaler. The zero value means none.
 type Mark struct {
 	Target
 
-	// UID is the UID of the object which was marked: one of the same name that is made later may have
-	// the label from its author. Records of older hubs have none.
+	// UID is the UID of the labelled object: a later object of the same name may have the label from its author.
+	// Records of older hubs have none.
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// On says whether an object has its label from this mark. Where that does not tell the object,
-// the API server does: it notes who wrote a label.
+// On says whether an object has its label from this mark. If the mark has no UID, managedFields tell who set the label.
 func (m Mark) On(obj metav1.Object) bool {
 	if m == (Mark{}) || m.UID != "" {
 		return m.UID == obj.GetUID()
@@ -36,7 +34,7 @@ func (m Mark) On(obj metav1.Object) bool {
 	})
 }
 
-// Marked returns what was marked for the autoscaler of a binding.
+// Marked returns the mark recorded on an autoscaler's binding.
 func Marked(b workv1alpha2.Binding) Mark {
 	var m Mark
 	if json.Unmarshal([]byte(b.GetAnnotations()[contract.ScaleTargetAnnotation]), &m) != nil {
@@ -45,7 +43,7 @@ func Marked(b workv1alpha2.Binding) Mark {
 	return m
 }
 
-// SetMarked records on the binding of an autoscaler what is marked for it.
+// SetMarked records a mark on an autoscaler's binding.
 func SetMarked(b workv1alpha2.Binding, m Mark) error {
 	annotations := maps.Clone(b.GetAnnotations())
 	if annotations == nil {

@@ -10,8 +10,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// Target is what a HorizontalPodAutoscaler scales, in its own namespace. The zero value is
-// nothing.
+// Target is what a HorizontalPodAutoscaler scales, in its own namespace. The zero value means none.
 type Target struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -24,7 +23,7 @@ func IsAutoscaler(ref workv1alpha2.ObjectReference) bool {
 	return kind.Group == "autoscaling" && kind.Kind == "HorizontalPodAutoscaler"
 }
 
-// TargetOf returns what an autoscaler scales.
+// TargetOf returns the target of an autoscaler.
 func TargetOf(autoscaler *unstructured.Unstructured) (Target, error) {
 	ref, _, err := unstructured.NestedStringMap(autoscaler.Object, "spec", "scaleTargetRef")
 	if err != nil {
@@ -42,5 +41,5 @@ func (t Target) GroupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)
 }
 
-// String names the target for people.
+// String returns the kind and name of the target.
 func (t Target) String() string { return t.Kind + " " + t.Name }

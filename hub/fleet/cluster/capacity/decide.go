@@ -15,7 +15,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// day is how long a baseline stays at least, and how long a jump is shown at most.
+// day is the shortest time for which a baseline is kept, and the longest for which a jump is reported.
 const day = 24 * time.Hour
 
 // Baseline is the capacity that later reports are compared with.
@@ -24,7 +24,8 @@ type Baseline struct {
 	At metav1.Time `json:"at"`
 	// Allocatable are the amounts in that report.
 	Allocatable corev1.ResourceList `json:"allocatable"`
-	// Jumped is since when reports are more than twice the baseline; nil if they are not. It is stored here, since the agent can write the condition.
+	// Jumped is since when reports exceed twice the baseline; nil if they do not. It is stored here rather than derived
+	// from the condition, which the agent can write.
 	Jumped *metav1.Time `json:"jumped,omitempty"`
 }
 
@@ -40,8 +41,7 @@ func Read(annotation string) *Baseline {
 // Input is everything that a decision about one cluster depends on.
 type Input struct {
 	// Now is the hub's time.
-	Now time.Time
-	// Cluster is the name of the cluster.
+	Now     time.Time
 	Cluster string
 	// Usual is the stored baseline; nil if there is none.
 	Usual *Baseline
@@ -66,7 +66,7 @@ func comparedResources() []corev1.ResourceName {
 // Decide compares a report with the baseline. The baseline follows the reports once a day, and then shrinks by half at most, so that a
 // cluster that is small at night may grow again in the morning without a warning. After a day a jump becomes the new baseline.
 func Decide(in Input) Decision {
-	now := metav1.NewTime(in.Now.UTC().Truncate(time.Second)) // as precise as it is in the annotation
+	now := metav1.NewTime(in.Now.UTC().Truncate(time.Second)) // as precise as it is stored
 	next := &Baseline{At: now, Allocatable: corev1.ResourceList{}}
 	if in.Usual != nil {
 		next = &Baseline{At: in.Usual.At, Allocatable: maps.Clone(in.Usual.Allocatable), Jumped: in.Usual.Jumped}
@@ -140,7 +140,7 @@ func message(cluster string, usual *Baseline, over []corev1.ResourceName) string
 		strings.Join(names, ", "), cluster, strings.Join(limits, ","))
 }
 
-// Condition returns the condition to write, given the present one; nil to leave that.
+// Condition returns the condition to write, given the present one; nil if the present one is up to date.
 func (d Decision) Condition(has *metav1.Condition, generation int64, now time.Time) *metav1.Condition {
 	out := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterCapacityJumped, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ReasonCapacityUsual,
@@ -163,7 +163,7 @@ func larger(a, b resource.Quantity) resource.Quantity {
 	return b
 }
 
-// half halves a quantity, exactly to a thousandth.
+// half halves a quantity: to a thousandth below 2^40, to a whole unit above.
 func half(q resource.Quantity) resource.Quantity {
 	if milli := q.MilliValue(); q.Value() < 1<<40 {
 		return *resource.NewMilliQuantity(milli/2, q.Format)

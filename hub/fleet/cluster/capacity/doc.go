@@ -1,4 +1,4 @@
-// Package capacity decides whether the capacity that an agent reports is what it usually reports.
-// Capacity draws replicas, and nobody but the agent knows how much there is: more than twice as
-// much as the day before is shown to operators, who may bound what is believed.
+// Package capacity decides whether the capacity that an agent reports is plausible. The scheduler divides replicas by
+// capacity, and only the agent knows how much there is. A report of more than twice the previous day's is therefore
+// shown to operators, who can cap what the hub believes.
 package capacity

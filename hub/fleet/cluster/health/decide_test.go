@@ -11,21 +11,21 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// A story is what happens to one cluster, second by second.
+// step is what happens to one cluster at a second of the hub's clock.
 type step struct {
 	// at is the second of the hub's clock.
 	at int
-	// ready is what the agent writes, if anything.
+	// ready is the Ready status that the agent writes, if any.
 	ready metav1.ConditionStatus
 	// renew says that the agent renews its lease.
 	renew bool
-	// patience is how many seconds a renewal holds, as the lease says from then on.
+	// patience is the lease duration in seconds that the lease carries from then on.
 	patience int
-	// restart says that the hub forgets what it knew, and stopped that it did not run until then.
+	// restart says that the hub has lost its memory; stopped says that it was not running until then.
 	restart, stopped bool
-	// want is Ready afterwards; empty if there is none.
+	// want is Ready afterwards; empty if the condition is absent.
 	want metav1.ConditionStatus
-	// wantRecheck is the second of the next look; 0 if there is none.
+	// wantRecheck is the second of the next reconcile; 0 if none is needed.
 	wantRecheck int
 }
 

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// member is one that the hub looks at every second, and which speaks or does not.
+// member is a cluster that the hub reconciles every second, and which may be silent.
 type member struct {
 	now     time.Time
 	ready   *metav1.Condition
@@ -19,8 +19,8 @@ type member struct {
 	out     Decision
 }
 
-// spend lets time pass, second by second, while the member renews its lease or not. It
-// returns how long what its silence brought about stayed.
+// spend advances the clock second by second, while the member renews its lease or not. It returns how long the
+// consequences of its silence lasted.
 func (m *member) spend(d time.Duration, alive bool) (unbelieved time.Duration) {
 	for range int(d / time.Second) {
 		m.now = m.now.Add(time.Second)

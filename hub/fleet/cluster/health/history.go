@@ -7,7 +7,7 @@ type LineReport struct {
 	// Up says that a line is open. Since is when it was opened, by the clock of the server that holds it, which identifies the line.
 	Up    bool
 	Since time.Time
-	// Goodbye says that the agent announced the end of the last line.
+	// Goodbye says whether the agent announced that it was closing the last line.
 	Goodbye bool
 }
 

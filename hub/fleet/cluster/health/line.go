@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// How the line of an agent is judged, the connection that it keeps open to the hub.
+// How a line is judged: the connection that an agent keeps open to the hub.
 const (
 	// DefaultLineGrace is how long an agent may take to reopen a lost line.
 	DefaultLineGrace = 3 * time.Second
@@ -28,19 +28,20 @@ type Line struct {
 	// Lost is when a line was last lost, whether there is another one now or not; zero if none ever was. A line that the agent replaced by
 	// a new one was not lost.
 	Lost time.Time
-	// Goodbye says that the agent announced the end of the line, or that the replica is gone which would know about a new line.
+	// Goodbye says that the agent announced the end of the line, or that the replica that would know of a new line is
+	// gone.
 	Goodbye bool
 }
 
 // down says whether the line was lost and not reopened.
 func (l Line) down() bool { return l.Known && !l.Up && !l.Lost.IsZero() }
 
-// disconnected says that the line was lost, that nothing was heard by other ways since, and that there is no reason to
-// wait for longer than it takes an agent to open a new one:
+// disconnected says whether the line was lost, no other heartbeat has arrived since, and there is no reason to wait for
+// longer than an agent takes to open a new line:
 //
-//   - an agent that says goodbye is started anew, or does without a line from now on;
-//   - when most lines are lost at once, the hub had better suspect its own network;
-//   - a hub that starts, or was stopped for a while, has lost lines itself.
+//   - an agent that says goodbye is restarting, or will do without a line;
+//   - when most lines are lost at once, the hub's own network is the likelier cause;
+//   - a hub that starts, or was suspended, has lost the lines itself.
 func (in Input) disconnected(memory Memory) bool {
 	line := in.Line
 	if in.Ready == nil || !line.down() || line.Goodbye || in.Suspect || memory.Heard.After(line.Lost) {
@@ -49,7 +50,7 @@ func (in Input) disconnected(memory Memory) bool {
 	return line.Since.After(memory.Started) || !line.Lost.Before(memory.Started.Add(in.Options.FirstGrace))
 }
 
-// countLosses carries over the recent losses of the line, and returns their number if people are to be warned of them.
+// countLosses carries over the recent losses of the line, and returns their number if a warning is due.
 func countLosses(in Input, memory *Memory) (unstable int) {
 	memory.lost = in.Line.Lost
 	if in.Memory == nil {
@@ -82,7 +83,8 @@ func recent(times []time.Time, now time.Time, window time.Duration) []time.Time 
 // LineLosses are the times at which the lines of all clusters were lost. The zero value has none.
 type LineLosses struct {
 	up int
-	// losses are the times at which lines were lost without a goodbye, and back those of them whose line is open again; both are sorted.
+	// losses are the times at which lines were lost without a goodbye; back are those of lines that are open again.
+	// Both are sorted.
 	losses, back []time.Time
 }
 
@@ -106,7 +108,8 @@ func NewLineLosses(lines []Line) LineLosses {
 	return out
 }
 
-// MostAt says whether most lines were lost within seconds of a time: the hub has probably lost its own network then, and not each agent its own.
+// MostAt says whether most lines were lost within linesAtOnce of a time. Then the hub has probably lost its own
+// network, rather than each agent its own.
 func (l LineLosses) MostAt(lost time.Time) bool {
 	fell := countNear(l.losses, lost)
 	before := fell + l.up - countNear(l.back, lost)

@@ -14,17 +14,17 @@ import (
 // lineStep is what happens to one cluster and its line at a second of the hub's clock.
 type lineStep struct {
 	at int
-	// line is what happened to the line a moment before: up, lost, goodbye; empty if nothing did.
+	// line is what happened to the line just before: up, lost, goodbye; empty for nothing.
 	line string
-	// ready is what the agent writes, renew says that it renews its lease.
+	// ready is the Ready status that the agent writes; renew says that it renews its lease.
 	ready metav1.ConditionStatus
 	renew bool
-	// restart says that the hub forgets what it knew, its lines too, and stopped that it did not run until then.
+	// restart says that the hub has lost its memory, lines included; stopped says that it was not running until then.
 	restart, stopped bool
 	// suspect says that most lines were lost.
 	suspect bool
-	// want is Ready afterwards, wantReason its reason if that is to be looked at, wantRecheck the second of the next
-	// look, 0 if there is none, and wantUnstable how often the line was lost if people are told.
+	// want is Ready afterwards; wantReason is its reason, if that is checked; wantRecheck is the second of the next
+	// reconcile, 0 if none is needed; wantUnstable is how often the line was lost, if people are told.
 	want         metav1.ConditionStatus
 	wantReason   string
 	wantRecheck  int
@@ -235,7 +235,7 @@ func TestDecideByLine(t *testing.T) {
 	}
 }
 
-// after is a line to which something happened.
+// after returns a line to which something happened.
 func (l Line) after(what string, now time.Time) Line {
 	switch what {
 	case "up":

@@ -28,12 +28,12 @@ func TestAMemberWhoseLineComesAndGoesIsBelievedMoreSlowly(t *testing.T) {
 		return out
 	}
 	look(0, "")
-	for range 10 { // started anew, or killed: without a line nobody would notice
+	for range 10 { // the agent was restarted or killed, which nobody would notice without a line
 		g.Expect(look(time.Second, "up").Settling).To(BeFalse())
 		look(time.Second, "lost")
 		g.Expect(look(3*time.Second, "").Ready).NotTo(BeNil())
 	}
-	for _, want := range []bool{false, false, true} { // it was never away for long, away once, away twice
+	for _, want := range []bool{false, false, true} { // not away for long yet, then once, then twice
 		g.Expect(look(time.Second, "up").Settling).To(Equal(want))
 		look(time.Second, "lost")
 		g.Expect(look(3*time.Second, "").Ready).NotTo(BeNil())

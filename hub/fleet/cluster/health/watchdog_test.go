@@ -32,7 +32,7 @@ func TestAWatchdogTellsAStoppedHubFromABusyOne(t *testing.T) {
 	}
 }
 
-// TestAWatchdogGoesByTheWallClock: the monotonic one stands still while a machine is suspended.
+// TestAWatchdogGoesByTheWallClock: the monotonic clock stands still while a machine is suspended.
 func TestAWatchdogGoesByTheWallClock(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -1,4 +1,3 @@
-// Package taint decides which taints a Cluster has for what its Ready condition says.
-// It only thinks. Taints that operators set are not touched, except that one that
-// evicts is told since when it does.
+// Package taint decides which taints follow from a Cluster's Ready condition. It is pure. Taints that operators set are
+// left alone, except that a NoExecute taint without a timeAdded gets one.
 package taint

@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Refusal is why a line is not opened, or does not stay.
+// Refusal is the reason why a line is not opened, or is ended.
 type Refusal struct {
-	// Reason is the reason of the answer.
+	// Reason is the reason in the Status that the agent receives.
 	Reason metav1.StatusReason
 	// Message is a sentence for people.
 	Message string
@@ -28,15 +28,15 @@ type Agent struct {
 
 // Cluster is the part of the agent's Cluster that the decision depends on.
 type Cluster struct {
-	// Found says that there is such a cluster.
+	// Found says that the Cluster exists.
 	Found bool
-	// Deleting says that it is being deleted.
+	// Deleting says that the Cluster is being deleted.
 	Deleting bool
-	// Annotations are the annotations of the Cluster.
+	// Annotations are its annotations.
 	Annotations map[string]string
 }
 
-// Open decides whether an agent may open the line of the cluster with a name, and whether a line may stay.
+// Open decides whether an agent may open, or keep, the line of the cluster of that name; nil if it may.
 func Open(name string, agent Agent, cluster Cluster) *Refusal {
 	if own, is := contract.AgentCluster(agent.User); !is || own != name {
 		return &Refusal{metav1.StatusReasonForbidden, fmt.Sprintf("only the agent of %s opens its line, and %s is not: use the certificate of that agent", name, agent.User)}
@@ -53,7 +53,7 @@ func Open(name string, agent Agent, cluster Cluster) *Refusal {
 		ID string `json:"id"`
 	}{}
 	if json.Unmarshal([]byte(cluster.Annotations[contract.JoinedAnnotation]), &joined) != nil {
-		return nil // of a version that knew no joins; the rights of the agent decide
+		return nil // the agent joined before joins had ids, so only its rights count
 	}
 	if joined.ID != "" && !slices.Contains(agent.Groups, contract.JoinGroup(joined.ID)) {
 		return &Refusal{metav1.StatusReasonForbidden, fmt.Sprintf("%s has joined anew since this agent got its certificate: use the agent that joined last", name)}
@@ -63,23 +63,23 @@ func Open(name string, agent Agent, cluster Cluster) *Refusal {
 
 // Lifetime has the facts that limit how long a line may stay open.
 type Lifetime struct {
-	// Opened is when it was opened, MaxAge is for how long an agent may keep it.
+	// Opened is when the line was opened, and MaxAge how long the agent may keep it.
 	Opened time.Time
 	MaxAge time.Duration
-	// Credential is how the API server names the certificate of the agent, with contract.CredentialIDPrefix; empty if it does
-	// not.
+	// Credential is the API server's identifier of the agent's certificate, with contract.CredentialIDPrefix; empty if
+	// it gives none.
 	Credential string
-	// ClaimedExpiry is when the certificate ends, as the agent says; it may be anything.
+	// ClaimedExpiry is when the certificate expires according to the agent, which may claim anything.
 	ClaimedExpiry string
 	// Annotations are the annotations of the Cluster.
 	Annotations map[string]string
 }
 
-// supersededFor is for how long a line may stay that was opened with another certificate than the one issued last: an agent opens
-// a new line soon after it has a new certificate, and who has taken an old one is to lose it.
+// supersededFor is how long a line may stay that was opened with a certificate other than the latest one. An agent
+// opens a new line soon after it gets a new certificate; whoever stole an old one must lose the line.
 const supersededFor = time.Hour
 
-// End is when a line must end.
+// End returns when a line must end.
 func End(l Lifetime) time.Time {
 	end := l.Opened.Add(l.MaxAge)
 	recorded := struct {

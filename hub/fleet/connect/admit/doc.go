@@ -1,7 +1,7 @@
-// Package admit decides who may open a line, and for how long it may stay. It only thinks: what is known of the agent and of its
-// Cluster goes in, a refusal or an end comes out.
+// Package admit decides who may open a line, and how long it may stay open. It is pure: facts about the agent and its
+// Cluster go in, a refusal or an end time comes out.
 //
-// The API server that forwards the request hides the certificate of the agent, but for its fingerprint. When the certificate ends
-// the hub knows from the record that it made when it was issued; of another than the last, the agent says it. Whoever says nothing
-// or a lie gains at most the time until a line is too old, and cannot open another.
+// The API server that forwards the request hides the agent's certificate, except for its fingerprint. The hub recorded
+// the expiry of the certificate that it issued last; for an older one, the agent states the expiry. An agent that lies
+// or says nothing gains at most the time until the line reaches its maximum age, and cannot open another.
 package admit

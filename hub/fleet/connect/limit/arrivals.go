@@ -11,12 +11,12 @@ import (
 const (
 	arrivalsPerSecond = 1
 	arrivalsAtOnce    = 5
-	// restedEvery is the interval at which clusters are forgotten that have opened no line for a while.
+	// restedEvery is the interval at which clusters are dropped that have not opened a line for a while.
 	restedEvery = time.Minute
 )
 
-// Arrivals limits the opening of lines for each cluster: one at a time, and not too often, so that one agent cannot keep out the others. It
-// is safe for use by many goroutines.
+// Arrivals limits how often each cluster may open a line: one at a time and at a bounded rate, so that one agent cannot
+// keep the others out. It is safe for concurrent use.
 type Arrivals struct {
 	mu       sync.Mutex
 	clusters map[string]*arrival
@@ -28,10 +28,10 @@ type arrival struct {
 	busy bool
 }
 
-// NewArrivals returns limits under which no line was opened yet.
+// NewArrivals returns an Arrivals that has seen no line yet.
 func NewArrivals() *Arrivals { return &Arrivals{clusters: map[string]*arrival{}} }
 
-// Acquire says whether a line of a cluster may be opened now. The opening counts until release is called.
+// Acquire says whether a line of a cluster may be opened now. The attempt counts as running until release is called.
 func (a *Arrivals) Acquire(cluster string, now time.Time) (release func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,7 +52,7 @@ func (a *Arrivals) Acquire(cluster string, now time.Time) (release func(), ok bo
 	}), true
 }
 
-// sweep forgets clusters whose full burst is available again.
+// sweep drops clusters whose full burst is available again.
 func (a *Arrivals) sweep(now time.Time) {
 	if now.Sub(a.swept).Abs() < restedEvery {
 		return

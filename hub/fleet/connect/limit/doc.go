@@ -1,3 +1,3 @@
-// Package limit counts what is open on lines, and refuses what would be too much: API servers neither time requests
-// through lines nor queue them. It only counts.
+// Package limit counts the open requests and streams on lines, and refuses more than the limits allow: API servers
+// neither time out nor queue requests through lines. It is pure.
 package limit

@@ -9,22 +9,23 @@ import (
 type Limits struct {
 	// Line is the limit for a line, and User that for one user on a line.
 	Line, User int
-	// Hub is the limit for a replica of the hub, and UserHub that for one user there, so that a user with rights in many clusters cannot
-	// keep out all others.
+	// Hub is the limit for a replica of the hub, and UserHub that for one user there, so that a user with rights in
+	// many clusters cannot keep out the others.
 	Hub, UserHub int
 }
 
 // Streams limits requests that stay open: upgrades, watches and followed logs.
 func Streams() Limits { return Limits{Line: 100, User: 20, Hub: 1000, UserHub: 500} }
 
-// Requests limits requests that are answered at once. A kubectl that meets a cluster for the first time sends some forty at a time.
+// Requests limits requests that are answered at once. When kubectl first contacts a cluster, it sends about forty at
+// once.
 func Requests() Limits { return Limits{Line: 100, User: 64, Hub: 1000, UserHub: 500} }
 
 // Uploads limits requests that send data to members, until they end: upgrades, and requests with a body. An agent accepts 30 of these on a
 // line, of which the hub keeps two for its own requests.
 func Uploads() Limits { return Limits{Line: 28, User: 20, Hub: 1000, UserHub: 500} }
 
-// Counter counts open requests. It is safe for use by many goroutines.
+// Counter counts open requests. It is safe for concurrent use.
 type Counter struct {
 	limits Limits
 	what   string
@@ -40,7 +41,7 @@ type line struct {
 	users map[string]int
 }
 
-// New returns a counter. What is the plural noun for the requests, in messages for people.
+// New returns a counter. What is the plural noun for the requests in error messages.
 func New(what string, limits Limits) *Counter {
 	return &Counter{limits: limits, what: what, users: map[string]int{}, lines: map[string]*line{}}
 }

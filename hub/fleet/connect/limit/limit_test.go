@@ -32,7 +32,7 @@ func TestAcquire(t *testing.T) {
 	g.Expect(c.Open()).To(Equal(4))
 
 	first()
-	first() // once is enough
+	first() // releasing twice has no further effect
 	g.Expect(c.Open()).To(Equal(3))
 	open("edge-1", "alice")
 	last()

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Client sends requests to the agent at the other end of a line, and says when the line has ended.
+// Client sends requests to the agent at the other end of a line, and reports the end of the line.
 type Client interface {
 	http.RoundTripper
-	// Done is closed when the line has ended.
+	// Done is closed when the line ends.
 	Done() <-chan struct{}
-	// Err says why the line has ended, once it has.
+	// Err returns why the line has ended, once it has.
 	Err() error
 	// Close ends the line and all its streams.
 	Close() error
@@ -23,9 +23,10 @@ type Client interface {
 
 // Info is the agent's description of itself when it opened a line.
 type Info struct {
-	// Session is a hash that distinguishes the agent processes which share a certificate. It is empty if it is unknown, as from an older replica.
+	// Session is a hash that tells agent processes with the same certificate apart; empty if unknown, as from an older
+	// replica.
 	Session string
-	// Operators summarizes the permissions that the owner of the member gives to operators; empty if the agent did not say.
+	// Operators summarizes what the owner of the member permits operators; empty if the agent did not say.
 	Operators string
 	// Presence is contract.LineIsPresence or contract.LeaseIsPresence.
 	Presence string
@@ -34,7 +35,7 @@ type Info struct {
 // Line is one open line of a cluster.
 type Line struct {
 	Info
-	// Cluster is the name of the cluster that the line leads to.
+	// Cluster is the name of the cluster.
 	Cluster string
 	// Client sends requests through the line.
 	Client Client
@@ -49,7 +50,8 @@ type State struct {
 	Cluster string
 	// Up says that the cluster has an open line.
 	Up bool
-	// Since is when the cluster got its first line without a gap until now; if it has no line, when it last had one.
+	// Since is when the cluster became connected without a gap since; if it is not connected, when its last connection
+	// started.
 	Since time.Time
 	// Lost is when the last line ended; zero while the cluster has one.
 	Lost time.Time
@@ -59,7 +61,7 @@ type State struct {
 	Losses int
 }
 
-// Registry has the lines of all clusters. It is safe for use by many goroutines; make one with New.
+// Registry holds the lines of all clusters. It is safe for concurrent use; use New to make one.
 type Registry struct {
 	mu       sync.Mutex
 	clusters map[string]*entry
@@ -78,7 +80,7 @@ func New() *Registry {
 	return &Registry{clusters: map[string]*entry{}, watchers: map[int]func(string){}}
 }
 
-// Open adds a line, which new requests use from now on.
+// Open adds a line. New requests use it from now on.
 func (r *Registry) Open(cluster string, client Client, info Info, now time.Time) *Line {
 	l := &Line{Info: info, Cluster: cluster, Client: client, Opened: now}
 	r.mu.Lock()
@@ -163,7 +165,7 @@ func (r *Registry) Lines(cluster string) []*Line {
 	return nil
 }
 
-// All returns every open line.
+// All returns all open lines.
 func (r *Registry) All() []*Line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +176,7 @@ func (r *Registry) All() []*Line {
 	return out
 }
 
-// SetPresence sets whether new lines count as the heartbeat, or leases do. OnChange is not called for it.
+// SetPresence sets whether lines or leases count as heartbeats. It does not call the functions of OnChange.
 func (r *Registry) SetPresence(presence string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +188,7 @@ func (r *Registry) SetPresence(presence string) {
 	}
 }
 
-// Forget forgets a cluster that does not exist any more, and returns its open lines, which the caller should close.
+// Forget removes a cluster that no longer exists, and returns its open lines, which the caller must close.
 func (r *Registry) Forget(cluster string) []*Line {
 	r.mu.Lock()
 	e := r.clusters[cluster]
@@ -199,9 +201,9 @@ func (r *Registry) Forget(cluster string) []*Line {
 	return e.open
 }
 
-// OnChange registers a function that is called with the name of a cluster whenever a line of it was opened, has ended, or was forgotten,
-// until stop is called. The function runs in the goroutine of the change, so it must not block; it may add to a queue. The state that it
-// reads from the registry includes the change.
+// OnChange registers a function that is called with the name of a cluster whenever one of its lines was opened, ended,
+// or was forgotten, until stop is called. The function runs in the goroutine that made the change, so it must not
+// block; it may add to a queue. The registry already includes the change.
 func (r *Registry) OnChange(f func(cluster string)) (stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// idle is a line that nothing goes through.
+// idle is a line without traffic.
 type idle struct{ http.RoundTripper }
 
 func (idle) Done() <-chan struct{} { return nil }
@@ -41,7 +41,7 @@ func TestRegistry(t *testing.T) {
 	g.Expect(state.Lost).To(BeZero())
 
 	r.Ended(second, false, at(9))
-	r.Ended(first, true, at(10)) // it is gone already
+	r.Ended(first, true, at(10)) // it was replaced already
 	state, _ = r.State("edge-1")
 	g.Expect(state).To(Equal(State{Cluster: "edge-1", Since: at(0), Lost: at(9), Losses: 1, Info: Info{Session: "a", Operators: "read"}}))
 	g.Expect(r.Newest("edge-1")).To(BeNil())

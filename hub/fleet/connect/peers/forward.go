@@ -10,15 +10,16 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// ErrUnknownReplica says that a replica has gone, or never was.
+// ErrUnknownReplica says that a replica is gone, or never existed.
 var ErrUnknownReplica = errors.New("the hub has no such replica now")
 
-// forwarded is the key under which the context of a request says that it came from another replica.
+// forwarded is the context key that marks a request that came from another replica.
 type forwarded struct{}
 
-// Transport returns what sends requests to another replica, upgrades among them; nil if that is not known any more. What is sent keeps its path and its
-// headers, which the other trusts: they must say who asks, and nothing that came from outside. A request that was forwarded already, or was made for
-// one, is answered with 508.
+// Transport returns a transport for requests to another replica, upgrades included; nil if the replica is not known any
+// more. A request keeps its path and its headers, which the other replica trusts: they must identify the caller, and
+// contain nothing from outside. A request that was already forwarded, or was made on behalf of one, is answered with
+// 508.
 func (p *Peers) Transport(replica string) http.RoundTripper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +51,7 @@ func (f forwarding) RoundTrip(req *http.Request) (*http.Response, error) {
 	out := req.Clone(req.Context())
 	out.URL.Scheme, out.URL.Host = "https", other.record.Address
 	out.Header.Set(contract.HopHeader, contract.FirstHop)
-	// With one of these the transport would send a request once more whose answer got lost.
+	// With one of these headers, net/http would send a request again if its response got lost.
 	out.Header.Del("Idempotency-Key")
 	out.Header.Del("X-Idempotency-Key")
 	through := other.transport
@@ -70,7 +71,7 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// answer is an answer of this replica's own.
+// answer makes a response of this replica's own.
 func answer(req *http.Request, status int, text string) *http.Response {
 	return &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,

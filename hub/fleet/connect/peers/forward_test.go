@@ -23,7 +23,7 @@ func TestForwarding(t *testing.T) {
 	g := NewWithT(t)
 	d := &registers{}
 	var one, two *replica
-	// The member: it says what it was sent, and gives back what comes through an upgrade, until the other end has ended its half.
+	// The member echoes the request, or, once upgraded, the stream until the other end closes its half.
 	member := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/back":
@@ -64,7 +64,7 @@ func TestForwarding(t *testing.T) {
 	resp, _ := send("/back") //nolint:bodyclose // What upgrades ends with its connection.
 	g.Expect(resp.StatusCode).To(Equal(http.StatusLoopDetected), "it was forwarded once")
 
-	// An upgrade, through the ReverseProxy that the hub uses, with one half ended before the other.
+	// An upgrade, through the ReverseProxy that the hub uses, with one half closed before the other.
 	front := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "line"}) }, Transport: through,
 	})

@@ -18,18 +18,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// identity is by what a replica is known to the others.
+// identity is how a replica identifies itself to the others.
 type identity struct {
-	// id is its name: that of the machine and some random digits.
+	// id is its name: the machine's, and some random digits.
 	id   string
 	pin  string
 	cert tls.Certificate
 }
 
-// randomDigits tells two starts on one machine apart.
+// randomDigits distinguish two starts on one machine.
 const randomDigits = 5
 
-// newIdentity makes the key of a replica on a machine.
+// newIdentity makes the name and key of a replica on a machine.
 func newIdentity(host string, now time.Time) (identity, error) {
 	var random [randomDigits]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -42,7 +42,7 @@ func newIdentity(host string, now time.Time) (identity, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: me.id},
-		// Nobody looks at these: what counts is whether the key is in a Lease.
+		// Nobody checks these: what counts is whether the key's pin is in a Lease.
 		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(10, 0, 0),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -59,7 +59,8 @@ func newIdentity(host string, now time.Time) (identity, error) {
 	return me, nil
 }
 
-// replicaID is the name of a machine, as far as it can be part of a Lease's, and what tells its starts apart.
+// replicaID returns the name of a replica: the machine's name, as far as it is allowed in the name of a Lease, and the
+// random digits.
 func replicaID(host, random string) string {
 	const most = validation.DNS1123LabelMaxLength - 2*randomDigits - len("-")
 	host = strings.Map(func(r rune) rune {
@@ -77,23 +78,23 @@ func replicaID(host, random string) string {
 	return host + "-" + random
 }
 
-// pinOf is the hash of the key of a certificate.
+// pinOf returns the hash of a certificate's public key.
 func pinOf(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
 	return hex.EncodeToString(sum[:])
 }
 
-// errUnknownReplica says that the other end of a connection is no replica that this one knows.
+// errUnknownReplica says that the other end of a connection is not a known replica.
 var errUnknownReplica = errors.New("the other end shows no key of a replica of this hub")
 
-// tls returns how a replica speaks to another: verify is asked for the pin of the other end.
+// tls returns the TLS configuration between replicas. It calls verify with the pin of the other end.
 func (i identity) tls(verify func(pin string) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{i.cert},
 		NextProtos:   []string{"http/1.1"},
 		ClientAuth:   tls.RequireAnyClientCert,
-		// Nobody signed the certificate of the other end; VerifyConnection knows it by its key, at every handshake.
+		// The certificate of the other end is self-signed; VerifyConnection checks its key, at every handshake.
 		InsecureSkipVerify:     true, //nolint:gosec // see above
 		SessionTicketsDisabled: true,
 		VerifyConnection: func(state tls.ConnectionState) error {

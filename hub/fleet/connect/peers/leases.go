@@ -14,28 +14,28 @@ import (
 	"fairlead.dev/common/outward"
 )
 
-// How the Leases are kept.
+// Settings for the Leases.
 const (
-	// listEvery is how often they are read, and lookEvery how often at the most when an unknown replica calls.
+	// listEvery is how often they are read, and lookEvery the minimum interval when unknown replicas connect.
 	listEvery = 5 * time.Second
 	lookEvery = time.Second
-	// renewEvery is how often this replica renews its own.
+	// renewEvery is how often this replica renews its own Lease.
 	renewEvery = 10 * time.Second
-	// LeaseDuration is after how long without a change a Lease is that of a replica which is gone.
+	// LeaseDuration is how long a Lease may stay unchanged before its replica counts as gone.
 	LeaseDuration = 40 * time.Second
-	// directoryTimeout bounds a request.
+	// directoryTimeout bounds each reconcile of the Leases.
 	directoryTimeout = 5 * time.Second
-	// maxPeers bounds how many other replicas are called.
+	// maxPeers bounds the number of other replicas that are called.
 	maxPeers = 32
 )
 
-// leases is one replica's memory of the Leases of all replicas.
+// leases is what one replica remembers of the Leases of all replicas.
 type leases struct {
 	own     Record
 	renewed time.Time
-	// seen is since when each record has its version.
+	// seen has the version of each record, and since when it has it.
 	seen map[string]leaseVersion
-	// failing is the error of the last try, which is logged only when it changes.
+	// failing is the error of the last attempt; it is logged only when attempts start or cease to fail.
 	failing string
 }
 
@@ -44,7 +44,7 @@ type leaseVersion struct {
 	since   time.Time
 }
 
-// keepLeases keeps the record of this replica, and calls those of which there are records.
+// keepLeases renews the record of this replica, and connects to the others that have one.
 func (p *Peers) keepLeases(ctx context.Context, own Record) {
 	r := &leases{own: own, seen: map[string]leaseVersion{}}
 	ticker := p.o.Clock.NewTicker(p.listEvery)
@@ -70,7 +70,7 @@ func (p *Peers) keepLeases(ctx context.Context, own Record) {
 	}
 }
 
-// report logs when the Leases begin or cease to be out of reach.
+// report logs when the Leases become unreachable, or reachable again.
 func (r *leases) report(ctx context.Context, err error) {
 	log := logr.FromContextOrDiscard(ctx)
 	switch {
@@ -83,7 +83,7 @@ func (r *leases) report(ctx context.Context, err error) {
 	}
 }
 
-// reconcile looks at the records once.
+// reconcile processes the records once.
 func (p *Peers) reconcile(ctx context.Context, r *leases) error {
 	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
 	defer cancel()
@@ -103,7 +103,8 @@ func (p *Peers) reconcile(ctx context.Context, r *leases) error {
 	return p.collect(ctx, r, records)
 }
 
-// restartExpiry starts the time over after which a record counts as left behind: the others could not renew theirs, either.
+// restartExpiry restarts the time after which records count as abandoned: while the API was unreachable, the others
+// could not renew theirs either.
 func (r *leases) restartExpiry(now time.Time) {
 	for id, s := range r.seen {
 		s.since = now
@@ -111,7 +112,7 @@ func (r *leases) restartExpiry(now time.Time) {
 	}
 }
 
-// callNew calls the replicas that are new, and drops those that have no record any more.
+// callNew connects to new replicas, and drops those that have no record any more.
 func (p *Peers) callNew(ctx context.Context, records []Record) {
 	slices.SortFunc(records, func(a, b Record) int { return cmp.Compare(a.ID, b.ID) })
 	listed := map[string]bool{}
@@ -140,7 +141,7 @@ func (p *Peers) callNew(ctx context.Context, records []Record) {
 	p.disconnect(left...)
 }
 
-// collect deletes the records of replicas that are gone: they have not been renewed for long, and are not heard.
+// collect deletes the records of replicas that are gone: not renewed for LeaseDuration, and not heard from.
 func (p *Peers) collect(ctx context.Context, r *leases, records []Record) error {
 	now, seen := p.o.Clock.Now(), map[string]leaseVersion{}
 	for _, record := range records {
@@ -161,7 +162,7 @@ func (p *Peers) collect(ctx context.Context, r *leases, records []Record) error 
 	return nil
 }
 
-// advertised is by what address others find a listener.
+// advertised returns the address at which other replicas reach a listener.
 func advertised(ctx context.Context, told string, at net.Addr) string {
 	host, port, err := net.SplitHostPort(told)
 	if err != nil {

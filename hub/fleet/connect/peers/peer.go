@@ -21,13 +21,13 @@ import (
 // Connections to other replicas.
 const (
 	dialTimeout = 3 * time.Second
-	// firstRedial and lastRedial are the delays after the first and after many failed calls of a replica.
+	// firstRedial is the delay after the first failure to call a replica; lastRedial is the longest delay.
 	firstRedial = 500 * time.Millisecond
 	lastRedial  = 5 * time.Second
-	// idleConnections are kept for requests to come, for idleTimeout.
+	// idleConnections is how many idle connections are kept, for idleTimeout.
 	idleConnections = 32
 	idleTimeout     = time.Minute
-	// maxHeaderBytes bounds the headers of a request or an answer.
+	// maxHeaderBytes bounds the headers of a request or a response.
 	maxHeaderBytes = 256 << 10
 )
 
@@ -44,7 +44,7 @@ type peer struct {
 
 // call starts to follow the lines of another replica, until disconnect or the end of the context.
 func (p *Peers) call(ctx context.Context, record Record) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // drop ends it
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // disconnect cancels it
 	other := &peer{record: record, cancel: cancel, transport: &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout: dialTimeout,
@@ -85,7 +85,7 @@ func (p *Peers) disconnect(ids ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range ids {
-		delete(p.known, id) // what it said last is kept for a while
+		delete(p.known, id) // its last reported lines are kept for a while
 	}
 }
 
@@ -119,7 +119,8 @@ func (p *Peers) keepFollowing(ctx context.Context, other *peer) {
 // errSilent says that another replica sent nothing for too long.
 var errSilent = errors.New("it was silent for too long")
 
-// follow receives the lines of another replica until the stream ends or falls silent. It returns whether all lines had arrived.
+// follow receives the lines of another replica until the stream ends or falls silent. It returns whether it received
+// all lines.
 func (p *Peers) follow(ctx context.Context, other *peer) (synced bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	silent := p.o.Clock.NewTimer(p.silence)
@@ -172,7 +173,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// begin notes that another replica starts to send all its lines.
+// begin records that another replica starts to send all its lines.
 func (p *Peers) begin(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +193,7 @@ func (p *Peers) apply(id string, m wire.Message) error {
 	return err
 }
 
-// markLost notes that the stream of another replica has ended.
+// markLost records that the stream of another replica has ended.
 func (p *Peers) markLost(id string) {
 	p.mu.Lock()
 	clusters := p.heard[id].Lose(p.o.Clock.Now())

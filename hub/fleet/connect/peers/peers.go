@@ -20,73 +20,74 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/view"
 )
 
-// Lines are the lines that this replica holds, as lines.Registry has them. Methods may be called by several goroutines.
+// Lines are the lines that this replica holds: see lines.Registry. Its methods are safe for concurrent use.
 type Lines interface {
-	// States returns what is known of the lines of all clusters.
+	// States returns the state of the lines of each cluster.
 	States() []lines.State
-	// OnChange has f called whenever that has changed, until stop is called. F does not block.
+	// OnChange registers a function that is called with the name of a cluster when its lines change, until stop is
+	// called. The function must not block.
 	OnChange(f func(cluster string)) (stop func())
 }
 
-// Options say how a replica works with others. All must be set but those that say otherwise.
+// Options are the settings of a replica. All are required unless they say otherwise.
 type Options struct {
-	// Host is the name of the machine, with which that of the replica begins.
+	// Host is the name of the machine, with which the name of the replica starts.
 	Host string
-	// BindAddress is IP:PORT where other replicas call this one.
+	// BindAddress is the IP:PORT at which this replica listens for the others.
 	BindAddress string
-	// AdvertiseAddress is HOST or HOST:PORT by which they find it; a port that is missing is that of the listener, and nothing at all an
-	// address of this machine.
+	// AdvertiseAddress is the HOST or HOST:PORT at which the others reach this replica. Without a port it is the
+	// listener's; if empty, it is an address of this machine.
 	AdvertiseAddress string
 	// Directory has the Leases of all replicas.
 	Directory Directory
 	// Lines are the lines of this replica.
 	Lines Lines
-	// Handler takes the requests that other replicas forward. It may trust their headers.
+	// Handler serves the requests that other replicas forward. It may trust their headers.
 	Handler http.Handler
-	// Elected is closed when this replica becomes the one that works.
+	// Elected is closed when this replica becomes the leader.
 	Elected <-chan struct{}
-	// PresenceChanged is told by what agents of this replica are to show that they are there, when that changes. It may take as long as the context
-	// lasts. May be nil.
+	// PresenceChanged is called when the heartbeat that this replica's agents must use changes. It may take until the
+	// context ends. May be nil.
 	PresenceChanged func(ctx context.Context, presence string)
-	// Clock is the hub's time.
+	// Clock is the hub's clock.
 	Clock clock.WithTicker
-	// Log is told which replicas come and go; the zero value tells nobody.
+	// Log logs which replicas come and go; the zero value logs nothing.
 	Log logr.Logger
 }
 
-// How soon replicas know of each other.
+// How soon replicas learn of each other's state.
 const (
-	// heartbeatEvery is how often a replica has something to say at the least.
+	// heartbeatEvery is how often a replica sends a heartbeat.
 	heartbeatEvery = time.Second
-	// silence is how long another may say nothing, and take nothing.
+	// silence is how long another replica may send nothing, or accept nothing.
 	silence = view.LeaderSilence
 )
 
-// Peers are the other replicas of this hub. Its methods may be called by several goroutines.
+// Peers are the other replicas of this hub. Its methods are safe for concurrent use.
 type Peers struct {
 	o       Options
 	me      identity
 	silence time.Duration
-	// listEvery and lookEvery are how the Leases are read, which tests shorten.
+	// listEvery and lookEvery are the intervals at which Leases are read; tests shorten them.
 	listEvery, lookEvery time.Duration
-	// look asks for the records to be read soon.
+	// look triggers a reconcile of the Leases.
 	look chan struct{}
 
 	mu sync.Mutex
-	// known are the replicas that have a record, by their names.
+	// known are the replicas that have a record, by name.
 	known map[string]*peer
 	// heard has the lines of each replica as that replica reported them, including replicas that have gone.
 	heard map[string]*view.Replica
-	// leaderHeard is when the leader last said that it has the lines of this replica.
+	// leaderHeard is when the leader last confirmed that it has this replica's lines.
 	leaderHeard time.Time
 	presence    string
-	// streams counts how many others are told of the lines of this one.
+	// streams counts the open streams of lines of each other replica.
 	streams  map[string]int
 	watchers map[int]func(cluster string)
 	next     int
 }
 
-// New returns the other replicas of the hub, of which none is known before Start.
+// New returns a Peers that knows no replica until Start runs.
 func New(o Options) (*Peers, error) {
 	if o.BindAddress == "" || o.Directory == nil || o.Lines == nil || o.Handler == nil || o.Elected == nil || o.Clock == nil {
 		return nil, errors.New("setting up the replicas of the hub: an address, the directory, lines, the handler, the election and the clock must be given")
@@ -101,13 +102,13 @@ func New(o Options) (*Peers, error) {
 	}, nil
 }
 
-// ID is the name of this replica.
+// ID returns the name of this replica.
 func (p *Peers) ID() string { return p.me.id }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: replicas that wait hold lines, too.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: replicas that are not the leader hold lines, too.
 func (*Peers) NeedLeaderElection() bool { return false }
 
-// Start lets other replicas call, and calls them, until the context ends. Then it deletes the record of this replica.
+// Start serves and calls the other replicas until the context ends. Then it deletes the record of this replica.
 func (p *Peers) Start(ctx context.Context) error {
 	log := p.o.Log
 	ctx = logr.NewContext(ctx, log)
@@ -136,7 +137,7 @@ func (p *Peers) Start(ctx context.Context) error {
 	p.disconnect(p.all()...)
 	p.deregister(ctx, own)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // It was asked to end, and did.
+		return nil //nolint:nilerr // It was stopped by its context.
 	}
 	return fmt.Errorf("listening for the other replicas of the hub: %w", served)
 }
@@ -152,7 +153,7 @@ func (p *Peers) deregister(ctx context.Context, own Record) {
 
 const deregisterTimeout = 2 * time.Second
 
-// keepPresence decides by what agents are to show that they are there, and says so when that changes.
+// keepPresence decides what agents must use as their heartbeat, and reports changes.
 func (p *Peers) keepPresence(ctx context.Context) {
 	ticker := p.o.Clock.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
@@ -173,14 +174,14 @@ func (p *Peers) keepPresence(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-elected:
-			elected = nil // it is read above
+			elected = nil // the top of the loop calls p.elected
 		case <-ticker.C():
 			p.forget()
 		}
 	}
 }
 
-// elected says whether this replica is the one that works.
+// elected says whether this replica is the leader.
 func (p *Peers) elected() bool {
 	select {
 	case <-p.o.Elected:
@@ -190,15 +191,15 @@ func (p *Peers) elected() bool {
 	}
 }
 
-// Presence is by what the agents of this replica are to show that they are there: contract.LineIsPresence while the replica that works knows
-// their lines, or else contract.LeaseIsPresence.
+// Presence returns what the agents of this replica must use as their heartbeat: contract.LineIsPresence while the
+// leader knows their lines, or else contract.LeaseIsPresence.
 func (p *Peers) Presence() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.presence
 }
 
-// Line returns what other replicas say of the line of a cluster, and whether they said anything.
+// Line returns the merged report of the other replicas on the line of a cluster; false if none has reported any.
 func (p *Peers) Line(cluster string) (view.Line, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +212,7 @@ func (p *Peers) Line(cluster string) (view.Line, bool) {
 	return view.Merge(states...)
 }
 
-// Lines returns what other replicas say of the lines of all clusters, by replica.
+// Lines returns the other replicas' reports on the lines of all clusters, by replica.
 func (p *Peers) Lines() map[string][]lines.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,8 +229,8 @@ func (p *Peers) Holder(cluster string) (string, bool) {
 	return l.Replica, l.Up
 }
 
-// Sessions returns, by replica, the session of the line that each other replica has of a cluster, or may have: a replica that is not heard is in doubt
-// for a moment. Those that do not tell sessions, and those that have gone, are left out.
+// Sessions returns, by replica, the session of the line that each other replica has of a cluster, or may have if it has
+// just fallen silent. Replicas without sessions, and those that are gone, are omitted.
 func (p *Peers) Sessions(cluster string) map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,7 +243,7 @@ func (p *Peers) Sessions(cluster string) map[string]string {
 	return out
 }
 
-// forget drops what was heard of replicas long gone.
+// forget drops the reports of replicas that are long gone.
 func (p *Peers) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,7 +255,8 @@ func (p *Peers) forget() {
 	}
 }
 
-// OnChange has f called with the name of a cluster whenever what Line says of it has changed, until stop is called. F must not block.
+// OnChange registers a function that is called with the name of a cluster when the result of Line changes for it, until
+// stop is called. The function must not block.
 func (p *Peers) OnChange(f func(cluster string)) (stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,7 +270,7 @@ func (p *Peers) OnChange(f func(cluster string)) (stop func()) {
 	}
 }
 
-// changed tells of lines of other replicas.
+// changed reports changes of lines of other replicas.
 func (p *Peers) changed(clusters []string) {
 	p.mu.Lock()
 	watchers := slices.Collect(maps.Values(p.watchers))
@@ -280,7 +282,7 @@ func (p *Peers) changed(clusters []string) {
 	}
 }
 
-// all are the replicas that have a record.
+// all returns the names of the replicas that have a record.
 func (p *Peers) all() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

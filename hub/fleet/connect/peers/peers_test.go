@@ -26,7 +26,7 @@ const (
 	poll        = 20 * time.Millisecond
 )
 
-// registers is a Directory in memory.
+// registers is an in-memory Directory.
 type registers struct {
 	mu      sync.Mutex
 	records map[string]Record
@@ -72,7 +72,7 @@ func (d *registers) ids() []string {
 	return slices.Sorted(maps.Keys(d.records))
 }
 
-// line is a line of the registry through which nothing goes.
+// line is a line in the registry without traffic.
 type line struct{ http.RoundTripper }
 
 func (line) Done() <-chan struct{} { return nil }
@@ -80,7 +80,7 @@ func (line) Err() error            { return nil }
 func (line) Close() error          { return nil }
 func (line) Streams() int          { return 0 }
 
-// ahead is a clock that may be ahead of the time.
+// ahead is a clock that can run ahead of real time.
 type ahead struct {
 	clock.RealClock
 
@@ -93,7 +93,7 @@ func (a *ahead) Now() time.Time { return a.RealClock.Now().Add(time.Duration(a.b
 // Since implements clock.Clock.
 func (a *ahead) Since(at time.Time) time.Duration { return a.Now().Sub(at) }
 
-// replica is one of a hub.
+// replica is a replica of a hub.
 type replica struct {
 	*Peers
 
@@ -107,7 +107,7 @@ type replica struct {
 	changes  []string
 }
 
-// start starts a replica, which ends with the test.
+// start starts a replica, which stops when the test ends.
 func start(t *testing.T, name string, d Directory, h http.Handler, more ...func(*Peers)) *replica {
 	t.Helper()
 	g := NewWithT(t)
@@ -128,7 +128,7 @@ func start(t *testing.T, name string, d Directory, h http.Handler, more ...func(
 		defer r.mu.Unlock()
 		r.changes = append(r.changes, cluster)
 	}))
-	// Those who did not find each other at once find each other at the next reading.
+	// Replicas that do not find each other at once do so at the next list.
 	r.listEvery, r.lookEvery = 5*poll, poll
 	for _, change := range more {
 		change(r.Peers)
@@ -143,14 +143,14 @@ func start(t *testing.T, name string, d Directory, h http.Handler, more ...func(
 	return r
 }
 
-// says is what a replica was told of presence.
+// says returns what a replica was told about presence.
 func (r *replica) says() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.presence)
 }
 
-// changed is of which clusters a replica was told that their lines changed.
+// changed returns the clusters whose lines a replica was told have changed.
 func (r *replica) changed() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +162,7 @@ func eventually(t *testing.T, check func(g Gomega)) {
 	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
-// hears waits until replicas have all lines of each other.
+// hears waits until replicas know all lines of each other.
 func hears(t *testing.T, replicas ...*replica) {
 	t.Helper()
 	for _, a := range replicas {
@@ -190,7 +190,7 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 	holder, holds := one.Holder("edge-299")
 	g.Expect(holds).To(BeTrue())
 	g.Expect(holder).To(Equal(two.ID()))
-	eventually(t, func(g Gomega) { // what it heard first may be of before the lines were opened
+	eventually(t, func(g Gomega) { // the first update may predate the lines
 		said, _ := three.Line("edge-7")
 		g.Expect(said.Since).To(BeTemporally("~", opened, waitTimeout))
 		g.Expect(said.Info).To(Equal(lines.Info{Presence: contract.LeaseIsPresence, Operators: "read", Session: session}))
@@ -199,7 +199,7 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 	_, holds = two.Holder("edge-7")
 	g.Expect(holds).To(BeFalse(), "it is asked for lines of others")
 
-	// The agent goes from the second to the third, with a goodbye.
+	// The agent moves from the second replica to the third, with a goodbye.
 	three.lines.Open("edge-7", line{}, lines.Info{}, time.Now())
 	two.lines.Ended(two.lines.Newest("edge-7"), true, time.Now())
 	two.lines.Ended(two.lines.Newest("edge-8"), false, time.Now())
@@ -212,7 +212,7 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 	})
 	g.Expect(one.changed()).To(HaveLen(300))
 
-	// With the replica go its lines, and nothing is concluded about their members.
+	// The lines of a stopped replica disappear, and nothing is concluded about their members.
 	two.stop()
 	eventually(t, func(g Gomega) {
 		said, known := one.Line("edge-9")
@@ -221,7 +221,7 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 		g.Expect(said.Goodbye).To(BeTrue())
 		g.Expect(d.ids()).To(ConsistOf(one.ID(), three.ID()), "its Lease went with it")
 	})
-	// Of a connection that works only whether it is there is compared: to print it would be to read what it writes.
+	// Only compare the connection with nil: printing a live one would race with its writes.
 	eventually(t, func(g Gomega) { g.Expect(one.Transport(two.ID()) == nil).To(BeTrue()) })
 	g.Expect(one.Sessions("edge-9")).To(BeEmpty(), "the replica has gone, and is not in doubt")
 }
@@ -248,5 +248,5 @@ func TestAgentsRenewLeasesWhileTheLeaderDoesNotKnowTheirLines(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(two.Presence()).To(Equal(contract.LineIsPresence)) })
 }
 
-// nothing is for requests of which none comes.
+// nothing is a handler for tests without requests.
 func nothing() http.Handler { return http.NotFoundHandler() }

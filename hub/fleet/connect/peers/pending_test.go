@@ -59,7 +59,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(http.StatusOK))
 
-	// A replica that is not what the Lease says.
+	// A replica whose certificate does not match its Lease.
 	g.Expect(d.Renew(t.Context(), Record{ID: "hub-9", Address: d.record(one.ID()).Address, Pin: stranger.pin})).To(Succeed())
 	eventually(t, func(g Gomega) { g.Expect(two.Transport("hub-9")).NotTo(BeNil()) })
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://line/secret", nil)
@@ -70,7 +70,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	g.Expect(served).To(BeEmpty())
 }
 
-// TestASilentReplicaIsLost has a replica that says something and then nothing, one that never stops saying nonsense, and one that never answers.
+// TestASilentReplicaIsLost has a replica that says something and then nothing, one that sends garbage without end, and
+// one that never answers.
 func TestASilentReplicaIsLost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -117,7 +118,7 @@ func TestASilentReplicaIsLost(t *testing.T) {
 		<-r.Context().Done()
 	})
 	one := start(t, "hub-1", d, nothing(), func(p *Peers) { p.silence = 500 * time.Millisecond })
-	// Each is called again and again: whatever it does, a call ends.
+	// Each is called again and again: every call ends, whatever the peer does.
 	eventually(t, func(g Gomega) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -133,7 +134,7 @@ func TestASilentReplicaIsLost(t *testing.T) {
 	})
 }
 
-// TestTheLeaseOfAReplicaThatIsGoneIsDeleted goes by what the others see, not by clocks.
+// TestTheLeaseOfAReplicaThatIsGoneIsDeleted: what counts is whether the other replicas see it renewed, not the clocks.
 func TestTheLeaseOfAReplicaThatIsGoneIsDeleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -177,7 +178,7 @@ func TestStrangersDoNotCrowd(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		defer func() { _ = conn.Close() }()
 		if _, err := conn.Write([]byte{22}); err != nil {
-			return // that one was too many
+			return // exceeds the limit
 		}
 	}
 	eventually(t, func(g Gomega) {

@@ -17,19 +17,20 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
-// linesPath is where a replica tells of its lines. All other paths are those of requests that are forwarded.
+// linesPath is the path of the stream of lines. All other paths are those of forwarded requests.
 const linesPath = "/lines"
 
-// How others are served.
+// Limits for the other replicas.
 const (
 	headerTimeout = 10 * time.Second
-	// maxPending bounds connections that have not asked for anything yet.
+	// maxPending bounds the connections that have not sent a request yet.
 	maxPending = 64
-	// maxPendingOfOne bounds those from one address. Known replicas are let in however many there are.
+	// maxPendingOfOne bounds those from one address. Known replicas are exempt.
 	maxPendingOfOne = 8
-	// maxStreams is how many streams of lines one replica may have: it may call again before the end of the last one is noticed.
+	// maxStreams is how many streams of lines one replica may have: it may reconnect before the end of its last stream
+	// is noticed.
 	maxStreams = 4
-	// lookRest is how long changes are collected, once one has been told.
+	// lookRest is how long further changes are collected after one was sent.
 	lookRest = 50 * time.Millisecond
 )
 
@@ -40,7 +41,7 @@ type server struct {
 	pending connlimit.Limit
 }
 
-// server returns what serves other replicas until the context ends.
+// server returns a server for the other replicas that runs until the context ends.
 func (p *Peers) server(ctx context.Context, log logr.Logger) *server {
 	s := &server{pending: connlimit.Limit{All: maxPending, OfOne: maxPendingOfOne, Pending: true, IsExempt: p.isReplicaAddress}}
 	s.Server = &http.Server{
@@ -55,7 +56,8 @@ func (p *Peers) server(ctx context.Context, log logr.Logger) *server {
 
 func (s *server) serve(l net.Listener) error { return s.Serve(tls.NewListener(l, s.TLSConfig)) }
 
-// admit says why the other end of a connection is no replica. It may be one that has just started.
+// admit returns an error if the pin is that of no replica. The Leases are read again first, since the replica may have
+// just started.
 func (p *Peers) admit(pin string) error {
 	if _, known := p.replica(pin); known {
 		return nil
@@ -67,7 +69,7 @@ func (p *Peers) admit(pin string) error {
 	return errUnknownReplica
 }
 
-// replica is the name of the one that has a pin.
+// replica returns the name of the replica with a pin.
 func (p *Peers) replica(pin string) (string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,12 +81,12 @@ func (p *Peers) replica(pin string) (string, bool) {
 	return "", false
 }
 
-// isReplicaAddress says whether a replica has such an address, as far as their records have addresses and no names.
+// isReplicaAddress says whether an address is that of a replica, as far as their records contain IP addresses.
 func (p *Peers) isReplicaAddress(ip netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.known {
-		host, _, _ := net.SplitHostPort(other.record.Address) // which was validated
+		host, _, _ := net.SplitHostPort(other.record.Address) // validated when it was read
 		if at, err := netip.ParseAddr(host); err == nil && at.Unmap() == ip {
 			return true
 		}
@@ -92,9 +94,9 @@ func (p *Peers) isReplicaAddress(ip netip.Addr) bool {
 	return false
 }
 
-// serve answers another replica.
+// serve handles a request of another replica.
 func (p *Peers) serve(w http.ResponseWriter, r *http.Request) {
-	// The connection may be older than the last look at the records.
+	// The record may have been removed since the connection was opened.
 	id, known := p.replica(pinOf(r.TLS.PeerCertificates[0]))
 	switch {
 	case !known:
@@ -108,7 +110,7 @@ func (p *Peers) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveLines tells another replica of the lines of this one, for as long as it takes what is said.
+// serveLines streams the lines of this replica to another one, for as long as it keeps reading.
 func (p *Peers) serveLines(w http.ResponseWriter, r *http.Request, id string) {
 	if !p.acquire(id) {
 		http.Error(w, "this replica tells you of its lines already", http.StatusTooManyRequests)
@@ -138,11 +140,11 @@ func (p *Peers) release(id string) {
 	}
 }
 
-// streamLines writes all lines, then what changes.
+// streamLines writes all lines, then the changes.
 func (p *Peers) streamLines(ctx context.Context, w http.ResponseWriter, id string) error {
 	out := http.NewResponseController(w)
 	write := func(messages ...wire.Message) error {
-		// A replica that takes nothing is as good as gone.
+		// A replica that does not read counts as gone.
 		if err := out.SetWriteDeadline(p.o.Clock.Now().Add(silence)); err != nil {
 			return err
 		}
@@ -161,7 +163,7 @@ func (p *Peers) streamLines(ctx context.Context, w http.ResponseWriter, id strin
 	stop := p.o.Lines.OnChange(func(string) {
 		select {
 		case changes <- struct{}{}:
-		default: // it will be looked at all of them
+		default: // a change is already pending, and each one sends all changes
 		}
 	})
 	defer stop()
@@ -191,7 +193,7 @@ func (p *Peers) streamLines(ctx context.Context, w http.ResponseWriter, id strin
 	}
 }
 
-// heartbeat is how this replica is, as another one is told.
+// heartbeat returns this replica's state for another one.
 func (p *Peers) heartbeat(id string) *wire.Heartbeat {
 	return &wire.Heartbeat{Elected: p.elected(), Hears: p.isSynced(id)}
 }

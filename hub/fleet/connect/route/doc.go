@@ -1,5 +1,5 @@
-// Package route says what a request to the API of lines is for, by its path. It only thinks.
+// Package route parses the paths of requests to the API of lines. It is pure.
 //
-// Paths are split as they came, with their escapes: what comes after clusters/NAME/proxy is the member's to understand.
-// A path that means another one when it is cleaned, such as one with `..`, means none here.
+// Paths are split without unescaping: what follows clusters/NAME/proxy is for the member to interpret. A path that
+// changes when it is cleaned, such as one with `..`, is rejected.
 package route

@@ -22,12 +22,12 @@ const (
 	Version Kind = "Version"
 	// OpenAPI are the descriptions of the API. Rest has the path.
 	OpenAPI Kind = "OpenAPI"
-	// Lines is the list of lines, and Line is one of them.
+	// Lines is the list of lines, and Line a single one.
 	Lines Kind = "Lines"
 	Line  Kind = "Line"
-	// Attach is an agent that opens its line.
+	// Attach is the request of an agent to open its line.
 	Attach Kind = "Attach"
-	// Proxy is a request to the API of a member. Rest is its path there, which begins with a slash.
+	// Proxy is a request to the API of a member. Rest is its path there, starting with a slash.
 	Proxy Kind = "Proxy"
 )
 
@@ -43,8 +43,8 @@ type Target struct {
 // ErrUnknown says that nothing is served at a path.
 var ErrUnknown = errors.New("nothing is served at this path")
 
-// Split says what a request is for, by its path with the escapes in it. An error other than ErrUnknown is a sentence
-// about what is wrong with the path.
+// Split parses the escaped path of a request. An error other than ErrUnknown is a sentence about what is wrong with the
+// path.
 func Split(escaped string) (Target, error) {
 	switch {
 	case escaped == "/apis", escaped == "/apis/":
@@ -90,7 +90,7 @@ func Split(escaped string) (Target, error) {
 	return Target{Kind: kind, Cluster: cluster, Rest: "/" + rest}, nil
 }
 
-// clusterOf is the name of a cluster in a segment of a path.
+// clusterOf returns the name of a cluster from a segment of a path.
 func clusterOf(segment string) (string, error) {
 	name, err := url.PathUnescape(segment)
 	if err != nil {
@@ -105,7 +105,7 @@ func clusterOf(segment string) (string, error) {
 	return name, nil
 }
 
-// checkRest refuses what could mean another path to one of the programs on the way.
+// checkRest rejects a path that programs on the way could interpret differently.
 func checkRest(rest string) error {
 	plain, err := url.PathUnescape(rest)
 	if err != nil {

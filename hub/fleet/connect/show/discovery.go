@@ -7,8 +7,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// What may be done. The resource clusters itself is not served: Clusters are those of cluster.karmada.io, and `kubectl get clusters`
-// means these.
+// The verbs of each resource. The resource clusters itself is not served: `kubectl get clusters` must mean the Clusters
+// of cluster.karmada.io.
 func lineVerbs() []string   { return []string{"get", "list"} }
 func attachVerbs() []string { return []string{"create"} }
 func proxyVerbs() []string  { return []string{"create", "delete", "get", "patch", "update"} }
@@ -17,7 +17,7 @@ func version() metav1.GroupVersionForDiscovery {
 	return metav1.GroupVersionForDiscovery{GroupVersion: contract.ConnectGroup + "/" + contract.ConnectVersion, Version: contract.ConnectVersion}
 }
 
-// Group is the group for who discovers it alone.
+// Group returns the group for its own discovery path.
 func Group() metav1.APIGroup {
 	return metav1.APIGroup{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: contract.ConnectGroup,
@@ -25,14 +25,14 @@ func Group() metav1.APIGroup {
 	}
 }
 
-// Groups are all groups of this API.
+// Groups returns all groups of this API.
 func Groups() metav1.APIGroupList {
 	group := Group()
 	group.TypeMeta = metav1.TypeMeta{}
 	return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{group}}
 }
 
-// Resources are the resources of the version.
+// Resources returns the resources of the version.
 func Resources() metav1.APIResourceList {
 	return metav1.APIResourceList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version().GroupVersion,
@@ -44,7 +44,7 @@ func Resources() metav1.APIResourceList {
 	}
 }
 
-// Aggregated are groups, versions and resources in one.
+// Aggregated returns the groups, versions and resources for aggregated discovery.
 func Aggregated() apidiscoveryv2.APIGroupDiscoveryList {
 	kind := func(name string) *metav1.GroupVersionKind {
 		return &metav1.GroupVersionKind{Group: contract.ConnectGroup, Version: contract.ConnectVersion, Kind: name}
@@ -57,7 +57,7 @@ func Aggregated() apidiscoveryv2.APIGroupDiscoveryList {
 				Version: contract.ConnectVersion, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
 				Resources: []apidiscoveryv2.APIResourceDiscovery{
 					{
-						// Without a kind of its answers only the subresource is there.
+						// Without a response kind, only the subresource exists.
 						Resource: contract.ConnectClustersResource, Scope: apidiscoveryv2.ScopeCluster, SingularResource: "cluster", Verbs: []string{},
 						Subresources: []apidiscoveryv2.APISubresourceDiscovery{
 							{Subresource: contract.ProxySubresource, ResponseKind: kind("ClusterProxy"), Verbs: proxyVerbs()},

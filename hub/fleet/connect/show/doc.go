@@ -1,3 +1,3 @@
-// Package show renders lines as objects of the API of lines and as tables for kubectl, and what the API has for those
-// that discover it. It only thinks.
+// Package show renders lines as objects of the API of lines and as tables for kubectl, and the discovery documents of
+// that API. It is pure.
 package show

@@ -28,33 +28,34 @@ type Line struct {
 	Status            LineStatus `json:"status"`
 }
 
-// LineStatus is how a line is.
+// LineStatus is the state of a line.
 type LineStatus struct {
 	// Up says that the cluster has an open line.
 	Up bool `json:"up"`
-	// Since is since when it has had one without a gap, or when the last one began.
+	// Since is when the cluster became connected without a gap since; if it is not connected, when its last connection
+	// started.
 	Since metav1.Time `json:"since"`
 	// Lost is when the last line ended; absent while the cluster has one.
 	Lost *metav1.Time `json:"lost,omitempty"`
-	// Goodbye says that the agent ended the last line on purpose.
+	// Goodbye says that the agent ended the last line deliberately.
 	Goodbye bool `json:"goodbye,omitempty"`
-	// Replica is the replica of the hub that has the line.
+	// Replica is the replica of the hub that holds the line.
 	Replica string `json:"replica,omitempty"`
 	// Presence is contract.LineIsPresence or contract.LeaseIsPresence.
 	Presence string `json:"presence,omitempty"`
-	// Operators says what the owner of the member lets operators do.
+	// Operators summarizes what the owner of the member permits operators.
 	Operators string `json:"operators,omitempty"`
 }
 
-// LineList are the lines of all clusters, by name.
+// LineList has the lines of all clusters, by name.
 type LineList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
 	Items           []Line `json:"items"`
 }
 
-// Merge makes a list of what this replica knows of lines, and of what the others do. Of a cluster of which several know, the one
-// that has its line says how it is, or else the one that lost it last.
+// Merge merges the lines that this replica and the others know of. If several report on one cluster, the report of an
+// open line wins, or else that of the line that was lost last.
 func Merge(replica string, own []lines.State, others map[string][]lines.State) []Line {
 	type known struct {
 		lines.State
@@ -96,14 +97,14 @@ func lineOf(s lines.State, replica string) Line {
 	return l
 }
 
-// List is a list of lines.
+// List returns the LineList of the items.
 func List(items []Line) LineList {
 	return LineList{
 		TypeMeta: metav1.TypeMeta{Kind: KindLineList, APIVersion: contract.ConnectGroup + "/" + contract.ConnectVersion}, Items: items,
 	}
 }
 
-// State says in words how a line is.
+// State describes the state of a line in words.
 func State(s LineStatus, now time.Time) string {
 	since := func(t time.Time) string { return duration.HumanDuration(max(0, now.Sub(t))) }
 	switch {
@@ -118,7 +119,7 @@ func State(s LineStatus, now time.Time) string {
 	}
 }
 
-// Table is lines as kubectl prints them.
+// Table renders lines as a table for kubectl.
 func Table(items []Line, now time.Time) (metav1.Table, error) {
 	t := metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"},

@@ -2,13 +2,13 @@ package show
 
 import "fairlead.dev/common/contract"
 
-// object is an object of JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// OpenAPIPath is where the description of the version is, below the root of descriptions.
+// OpenAPIPath is the path of the version's OpenAPI v3 document.
 const OpenAPIPath = "/openapi/v3" + contract.ConnectAPIPath
 
-// OpenAPIRoot lists the descriptions of version 3 that there are.
+// OpenAPIRoot lists the available OpenAPI v3 documents.
 func OpenAPIRoot() any {
 	return object{"paths": object{contract.ConnectAPIPath[1:]: object{"serverRelativeURL": OpenAPIPath}}}
 }
@@ -18,7 +18,7 @@ func OpenAPIv3() any {
 	return object{"openapi": "3.0.0", "info": info(), "paths": object{}, "components": object{"schemas": object{schemaName: schema()}}}
 }
 
-// OpenAPIv2 is the same in the version before.
+// OpenAPIv2 describes the same in OpenAPI v2.
 func OpenAPIv2() any {
 	return object{"swagger": "2.0", "info": info(), "paths": object{}, "definitions": object{schemaName: schema()}}
 }

@@ -9,74 +9,70 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Verdict is what happens to a request.
+// Verdict is the outcome for a request.
 type Verdict string
 
-// Verdicts.
+// The verdicts.
 const (
-	// Approve : the certificate is issued.
+	// Approve means that the certificate is issued.
 	Approve Verdict = "Approve"
-	// Deny : it is not, and the request is done with.
+	// Deny means that the request is refused for good.
 	Deny Verdict = "Deny"
-	// Wait : an operator is to accept it first.
+	// Wait means that an operator must accept the request first.
 	Wait Verdict = "Wait"
 )
 
-// Input is a request and what the hub knows about it.
+// Input is a request, and what the hub knows about it.
 type Input struct {
 	// Now is the hub's time.
 	Now time.Time
-	// Request is what is asked for, and by whom.
+	// Request is what is requested, and by whom.
 	Request Request
-	// UID of the object that asks.
+	// UID is the UID of the CertificateSigningRequest.
 	UID string
-	// MemberID is the id that the member gives itself.
+	// MemberID is the id that the member claims.
 	MemberID string
-	// Token is the token that was presented; nil if the hub has none of its id.
+	// Token is the token that was presented; nil if the hub does not know its id.
 	Token *bootstrap.Token
-	// Cluster is the cluster of the name that is asked for; nil if there is none.
+	// Cluster is the existing Cluster of the requested name; nil if there is none.
 	Cluster *Cluster
-	// ReservedFor is the id of the member that was forgotten and for which the name is
-	// kept; empty if it is not.
+	// ReservedFor is the id of the forgotten member for which the name is reserved; empty if it is not reserved.
 	ReservedFor string
 	// Others are the names of other Clusters with the same member id.
 	Others []string
-	// AskOnly says that the member only wants to know what would be decided.
+	// AskOnly says that the request only asks what the decision would be.
 	AskOnly bool
-	// Manual says that an operator is to accept every join, whatever its token says.
+	// Manual says that an operator must accept every join, whatever its token says.
 	Manual bool
 }
 
-// Cluster is a Cluster that there is.
+// Cluster is an existing Cluster.
 type Cluster struct {
-	// ID of its member; empty if nobody has joined as it yet.
+	// ID is the id of its member; empty if none has joined yet.
 	ID string
-	// Leaving says that it was forgotten, or is being deleted.
+	// Leaving says that it was forgotten or is being deleted.
 	Leaving bool
-	// Join is the id of the join whose agent has the rights of this Cluster; empty if its member
-	// joined a hub that knew no joins.
+	// Join is the id of the join whose agent has the rights of this Cluster; empty if its member joined before joins
+	// had ids.
 	Join string
-	// Fingerprint is the fingerprint of the certificate that was issued last; empty if it is not known.
+	// Fingerprint is the fingerprint of the certificate that was issued last; empty if unknown.
 	Fingerprint string
 }
 
-// Decision is what happens, and why.
+// Decision is the verdict, and the reason for it.
 type Decision struct {
-	// Verdict is what happens.
 	Verdict Verdict
 	// Reason is one of the reasons in package contract.
 	Reason string
-	// Message is a sentence for whoever asked, and says what to do next.
+	// Message is a sentence for the requester that says what to do next.
 	Message string
-	// Join says that an approved request is one to join: the token is to be marked as
-	// used and the Cluster to be made.
+	// Join says that the approved request is a join: the token must be marked as used, and the Cluster created.
 	Join bool
-	// Adopt is the id of the join that a Cluster without one gets from here on: its agent has a
-	// certificate of it by now.
+	// Adopt is the id of the join to record on a Cluster that has none: its agent has a certificate of that join.
 	Adopt string
 }
 
-// Decide says whether the certificate may be issued. Of a question only the answer is issued.
+// Decide decides whether to issue the certificate. If the request only asks, it is denied in any case, with the answer.
 func Decide(in Input) Decision {
 	out := decide(in)
 	if !in.AskOnly || out.Verdict == Deny {
@@ -110,7 +106,8 @@ func decide(in Input) Decision {
 	return accepted(in)
 }
 
-// accepted decides about a join with which nothing is wrong.
+// Decide decides whether to issue the certificate. A request that only asks is denied in any case, with the answer as
+// the message.
 func accepted(in Input) Decision {
 	name, by := in.Request.Cluster, ""
 	again := joinedBefore(in) && in.Token.Member != in.MemberID
@@ -137,17 +134,17 @@ func accepted(in Input) Decision {
 	}
 }
 
-// joinedBefore says whether a member has had the name: its id is no secret, so who has another
-// token that happens to admit the name may only say that it is that one.
+// joinedBefore says whether a member has had the name. A member's id is no secret, so the holder of another token that
+// admits the name can only claim to be that member.
 func joinedBefore(in Input) bool {
 	return in.ReservedFor != "" || in.Cluster != nil && in.Cluster.ID != ""
 }
 
-// renewal decides about an agent that asks for what it already is.
+// renewal decides about an agent that asks for the next certificate of its own name.
 func renewal(in Input) Decision {
 	name := in.Request.Cluster
 	switch {
-	case in.ReservedFor != "" && (in.Cluster == nil || in.Cluster.Leaving): // a Cluster that is as before: whoever began to forget it was stopped
+	case in.ReservedFor != "" && (in.Cluster == nil || in.Cluster.Leaving): // whoever started to forget the Cluster was interrupted
 		return deny(contract.ReasonNameReserved, "Cluster %s was forgotten on this hub: join again with a token from %s.", name, tokenCommand(name))
 	case in.Cluster == nil:
 		return deny(contract.ReasonClusterUnknown,
@@ -176,7 +173,7 @@ func renewal(in Input) Decision {
 	return out
 }
 
-// token says why a token lets nobody join with this request; nil if it does.
+// token returns a refusal if the token does not admit this request; nil if it does.
 func token(in Input) *Decision {
 	name := in.Request.Cluster
 	id, ok := bootstrap.IDOfUser(in.Request.User)
@@ -194,7 +191,7 @@ func token(in Input) *Decision {
 		return refuse(contract.ReasonTokenOfAnotherCluster,
 			"Token %s is for cluster %s, not for %s: make one with %s.", id, in.Token.Cluster, name, tokenCommand(name))
 	case in.Token.UsedFor(in.UID):
-		return nil // we had begun with this very request
+		return nil // an earlier attempt for this very request got that far
 	case in.Token.UsesLeft() == 0 && len(in.Token.Uses) == 1:
 		return refuse(contract.ReasonTokenUsed, "Token %s was used already, at %s by cluster %s: make another with %s.",
 			id, in.Token.Uses[0].At.Format(time.RFC3339), in.Token.Uses[0].Cluster, tokenCommand(name))
@@ -209,7 +206,7 @@ func token(in Input) *Decision {
 	}
 }
 
-// member says why a member cannot have the name; nil if it can.
+// member returns a refusal if the member cannot have the name; nil if it can.
 func member(in Input) *Decision {
 	name := in.Request.Cluster
 	switch {

@@ -1,7 +1,7 @@
-// Package approve decides whether a member may have the certificate that it asks for.
-// It only thinks. Whoever is refused is told what to do about it.
+// Package approve decides whether a member gets the certificate that it requests. It is pure. A refusal says what the
+// member's operator can do about it.
 //
-// There are two ways to ask. A member that joins presents a token, which names the one
-// cluster that may use it, once; it says by its id which member it is. An agent that
-// has joined asks for another certificate of the same name, with the one that it has.
+// There are two kinds of request. A joining member presents a token, which names the one cluster that may use it, once;
+// the request carries the member's id. An agent that has joined presents its current certificate, and requests the next
+// one for the same name.
 package approve

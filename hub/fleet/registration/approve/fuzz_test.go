@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// FuzzDecide holds, of whatever is asked by whomever, that what is approved is a
-// certificate of an agent whose name the token admits, or that the agent has already.
+// FuzzDecide checks that whatever is approved, for whatever request and requester, is a certificate for an agent whose
+// name the token admits, or that the agent has already.
 func FuzzDecide(f *testing.F) {
 	raw, _ := pem.Decode(encode(f, nil))
 	f.Add(raw.Bytes, "system:bootstrap:abc123", contract.BootstrapGroup, "edge-1", memberID, "", certificatesv1.KubeAPIServerClientSignerName, "client auth", 0)
@@ -51,7 +51,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// mustBeAnAgents looks at the request with other eyes.
+// mustBeAnAgents checks the request independently of the code under test.
 func mustBeAnAgents(t *testing.T, in Input, der []byte, signer, usage string) {
 	t.Helper()
 	parsed, err := x509.ParseCertificateRequest(der)

@@ -17,17 +17,17 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Request is what a certificate signing request asks for, and who asks.
+// Request is what a certificate signing request asks for, and who made it.
 type Request struct {
-	// Cluster is the name that the common name carries; empty if it carries none.
+	// Cluster is the name in the common name; empty if it has none.
 	Cluster string
-	// User and Groups are who asks, as the API server authenticated them.
+	// User and Groups identify the requester, as the API server authenticated it.
 	User   string
 	Groups []string
-	// Join is the id of the join whose group is asked for; empty if none is.
+	// Join is the id of the join whose group is requested; empty if none is.
 	Join string
-	// Credential is the fingerprint of the certificate that was presented with the request;
-	// empty if there was none, or the API server does not tell.
+	// Credential is the fingerprint of the certificate that authenticated the request; empty if there was none, or the
+	// API server does not report it.
 	Credential string
 
 	signer   string
@@ -37,9 +37,8 @@ type Request struct {
 	parsed   *x509.CertificateRequest
 }
 
-// Read returns what is asked for, and whether it is for us to decide: the certificate is
-// one of an agent, or of somebody who would be taken for one, or it is an agent or the
-// holder of a join token who asks, who may have no other.
+// Read returns the parsed request, and whether this stage decides about it: it asks for an agent's certificate or one
+// that could pass for it, or its requester is an agent or the holder of a join token, who may request nothing else.
 func Read(spec certificatesv1.CertificateSigningRequestSpec) (Request, bool) {
 	asksForItself := slices.Contains(spec.Groups, contract.AgentGroup) || slices.Contains(spec.Groups, contract.BootstrapGroup)
 	out := Request{
@@ -68,10 +67,10 @@ func Read(spec certificatesv1.CertificateSigningRequestSpec) (Request, bool) {
 	return out, ours
 }
 
-// ownJoin is the id that a join has which is made with this request.
+// ownJoin returns the id of the join that this request would make.
 func (r Request) ownJoin() string { return contract.JoinID(r.parsed.RawSubjectPublicKeyInfo) }
 
-// PublicKey is the key for which a certificate is asked; nil if the request cannot be read.
+// PublicKey is the key to certify; nil if the request cannot be parsed.
 func (r Request) PublicKey() crypto.PublicKey {
 	if r.parsed == nil {
 		return nil
@@ -79,7 +78,7 @@ func (r Request) PublicKey() crypto.PublicKey {
 	return r.parsed.PublicKey
 }
 
-// wrong says what is wrong with a request, whoever makes it.
+// wrong returns what is wrong with a request, regardless of the requester.
 func (r Request) wrong() error {
 	if r.parsed == nil {
 		return errors.New("it cannot be read")
@@ -126,14 +125,13 @@ func (r Request) wrong() error {
 }
 
 const (
-	// shortestRSA is below what nobody should trust a key any more, longestRSA above what it
-	// costs more than it gains to check one.
+	// Below shortestRSA a key is not to be trusted; above longestRSA checking it costs more than it gains.
 	shortestRSA, longestRSA = 2048, 4096
-	// largest is how many bytes the request of an agent can have.
+	// largest is the greatest size of an agent's request, in bytes.
 	largest = 4096
 )
 
-// padded says whether there is more in a request than what is to be signed.
+// padded returns an error if a request contains more than what is to be signed.
 func (r Request) padded() error {
 	block, rest := pem.Decode(r.raw)
 	if len(r.raw) > largest || len(block.Headers) > 0 || len(bytes.TrimSpace(rest)) > 0 || !bytes.HasPrefix(r.raw, []byte("-----BEGIN ")) {

@@ -1,8 +1,7 @@
-// Package grant says what an agent may do on the hub. It only thinks.
+// Package grant lists the rights of an agent on the hub. It is pure.
 //
-// An agent reads its own Works and changes their finalizers and status, reads its own
-// Cluster and changes its status, renews its own lease, asks for its own next
-// certificate, reads how kinds are to be interpreted, and emits events about its Works.
-// It sees nothing of another cluster. What these rules cannot say (that of a Work only
-// the finalizers are changed) an admission policy does.
+// An agent may read its own Works and change their finalizers and status, read its own Cluster and change its status,
+// renew its own lease, request its own next certificate, read interpreter customizations, and emit events about its
+// Works. It sees nothing of other clusters. An admission policy enforces what RBAC cannot, such as that an agent
+// changes only the finalizers of a Work.
 package grant

@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Retirement keeps the name of a Cluster that was forgotten, and lets its agent read that
-// it was. It does not belong to the Cluster: it stays when that is gone.
+// Retirement reserves the name of a forgotten Cluster, and lets its former agent read that it was forgotten. It is not
+// owned by the Cluster, so it outlives it.
 type Retirement struct {
 	Record  *corev1.ConfigMap
 	Role    *rbacv1.Role
@@ -44,7 +44,7 @@ func Retired(cluster *clusterv1alpha1.Cluster, at, by string) Retirement {
 	}
 }
 
-// RetiredOf returns as much of the retirement of a name as is needed to end it.
+// RetiredOf returns the objects of a retirement by name only, as is enough to delete them.
 func RetiredOf(cluster string) Retirement {
 	return Retired(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}, "", "")
 }

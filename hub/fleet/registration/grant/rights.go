@@ -12,27 +12,26 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// leaseDurationSeconds is for how long a renewal holds.
+// leaseDurationSeconds is how long a renewal of the lease holds.
 const leaseDurationSeconds = 40
 
-// Rights are the objects that give an agent what it may do. All of them belong to the Cluster and vanish with it: the ClusterRole and its
-// binding by themselves, what is in a namespace with one of these two (see Own).
+// Rights are the objects that give an agent its rights. All of them are garbage-collected with the Cluster: it owns the
+// ClusterRole and its binding, and these own what is in namespaces (see Own).
 type Rights struct {
-	// Cluster lets the agent report about its member.
+	// Cluster lets the agent report the status of its member.
 	Cluster        *rbacv1.ClusterRole
 	ClusterBinding *rbacv1.ClusterRoleBinding
-	// Works lets the agent handle its Works, in its execution namespace.
+	// Works lets the agent apply its Works, in its execution namespace.
 	Works        *rbacv1.Role
 	WorksBinding *rbacv1.RoleBinding
 	// Lease lets the agent renew its lease.
 	Lease        *rbacv1.Role
 	LeaseBinding *rbacv1.RoleBinding
-	// Heartbeat is the lease itself. It is made here, because the right to create
-	// cannot be given for one name only.
+	// Heartbeat is the lease itself. The hub creates it, because RBAC cannot restrict the right to create to one name.
 	Heartbeat *coordinationv1.Lease
 }
 
-// How the objects are named.
+// The names of the objects.
 const (
 	prefix      = "system:karmada:"
 	suffix      = ":agent"
@@ -40,7 +39,8 @@ const (
 	leaseSuffix = suffix + "-lease"
 )
 
-// To returns the rights of the agent of a cluster whose Works are in a namespace. What is in a namespace belongs to nobody yet: see Own.
+// To returns the rights of the agent of a cluster with this execution namespace. The namespaced objects have no owner
+// yet: see Own.
 func To(cluster *clusterv1alpha1.Cluster, executionNamespace string) Rights {
 	at := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{contract.SystemLabel: contract.LabelTrue}}
@@ -70,15 +70,17 @@ func To(cluster *clusterv1alpha1.Cluster, executionNamespace string) Rights {
 	}
 }
 
-// Own has what is in namespaces belong to the ClusterRole and its binding, as they are on the hub: to each what is in one namespace.
+// Own sets the owners of the namespaced objects, to the ClusterRole and its binding as they exist on the hub: one owner
+// per namespace.
 //
-// The garbage collector of Kubernetes hears of owners and of what they own in any order. It takes an owner that it has not heard of to be in
-// the namespace of the first object that names it, and when another one is elsewhere it reads both from the API. If all of an agent's rights
-// named the Cluster it would make eleven requests for each of them whenever a hub is started, while thousands of agents come back.
+// The garbage collector of Kubernetes hears of owners and dependents in any order. It assumes that an unknown owner is
+// in the namespace of the first dependent that names it, and if another dependent is elsewhere it reads both from the
+// API. If all of an agent's rights named the Cluster as their owner, each hub start would cost eleven such requests per
+// agent, while thousands of agents reconnect.
 func (r Rights) Own(role *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
 	ofRole := owner(rbacv1.SchemeGroupVersion.String(), "ClusterRole", role)
 	r.Heartbeat.OwnerReferences, r.Lease.OwnerReferences, r.LeaseBinding.OwnerReferences = ofRole, ofRole, ofRole
-	// A cluster that is forgotten loses its bindings first: its lease stays until the Cluster goes.
+	// When a cluster is forgotten its bindings are deleted first, but its lease must stay until the Cluster is gone.
 	ofBinding := owner(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding", binding)
 	r.Works.OwnerReferences, r.WorksBinding.OwnerReferences = ofBinding, ofBinding
 }
@@ -87,7 +89,8 @@ func owner(apiVersion, kind string, of metav1.Object) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: of.GetName(), UID: of.GetUID(), Controller: new(true)}}
 }
 
-// ClusterOf returns the cluster whose agent has a right, or a lease, of that namespace and name; false if it is none of these.
+// ClusterOf returns the cluster whose agent has the right, or lease, of that namespace and name; false if it is
+// neither.
 func ClusterOf(namespace, name string) (string, bool) {
 	of, ok := strings.CutPrefix(name, prefix)
 	if !ok {
@@ -101,8 +104,8 @@ func ClusterOf(namespace, name string) (string, bool) {
 	return "", false
 }
 
-// agentOf is who has the rights of a Cluster: whoever has a certificate of the join that was last,
-// and nobody before the first. The agent of a version that knew no joins has them by its name.
+// agentOf returns the subjects that have the rights of a Cluster: holders of a certificate of its latest join, and
+// nobody before the first join. An agent that joined before joins had ids has them by its name.
 func agentOf(cluster *clusterv1alpha1.Cluster) []rbacv1.Subject {
 	joined := record.Read[record.Joined](cluster.Annotations, contract.JoinedAnnotation)
 	switch {
@@ -141,8 +144,7 @@ func clusterRules(cluster string) []rbacv1.PolicyRule {
 			Verbs: []string{"get", "patch", "update"},
 		},
 		{
-			// The right to create cannot be given for one name only; an admission policy holds
-			// that there is no other.
+			// RBAC cannot restrict the right to create to one name; an admission policy does.
 			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"},
 		},
 		{
@@ -150,7 +152,7 @@ func clusterRules(cluster string) []rbacv1.PolicyRule {
 			ResourceNames: []string{contract.RenewalRequest(cluster)}, Verbs: []string{"get", "delete"},
 		},
 		{
-			// Its own line, through which the hub sends requests back.
+			// The agent's own line, through which the hub sends it requests.
 			APIGroups: []string{contract.ConnectGroup}, Resources: []string{contract.LinesResource + "/" + contract.AttachSubresource},
 			ResourceNames: []string{cluster}, Verbs: []string{"create"},
 		},

@@ -21,7 +21,7 @@ func TestRightsBelongToTheClusterAndNameItsAgentOnly(t *testing.T) {
 	}}
 	rights := To(cluster, "karmada-es-edge-1")
 	role, binding := rights.Cluster.DeepCopy(), rights.ClusterBinding.DeepCopy()
-	role.UID, binding.UID = "u-2", "u-3" // as the hub made them
+	role.UID, binding.UID = "u-2", "u-3" // the hub created these
 	rights.Own(role, binding)
 
 	owner := func(apiVersion, kind, name string, uid types.UID) []metav1.OwnerReference {
@@ -48,7 +48,7 @@ func TestRightsBelongToTheClusterAndNameItsAgentOnly(t *testing.T) {
 		g.Expect(o.meta.Namespace).To(Equal(o.namespace))
 		g.Expect(o.meta.Name).To(Equal(o.name))
 		g.Expect(o.meta.OwnerReferences).To(Equal(o.owner))
-		// Or the garbage collector would read all of it from the API whenever it starts.
+		// Otherwise the garbage collector would look all of them up in the API whenever it starts.
 		g.Expect(namespaces).To(Or(Not(HaveKey(o.owner[0].UID)), HaveKeyWithValue(o.owner[0].UID, o.namespace)), "what belongs to one is in one namespace")
 		namespaces[o.owner[0].UID] = o.namespace
 		of, is := ClusterOf(o.namespace, o.name)

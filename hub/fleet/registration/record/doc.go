@@ -1,3 +1,3 @@
-// Package record is what the hub writes onto a Cluster about how its member joined, with
-// which certificate its agent comes, and that it was forgotten. It only thinks.
+// Package record defines what the hub records in annotations of a Cluster: how its member joined, which certificate its
+// agent has, and that it was forgotten. It is pure.
 package record

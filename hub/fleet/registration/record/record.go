@@ -14,38 +14,36 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Joined is how a member joined last.
+// Joined is how a member joined most recently.
 type Joined struct {
-	// ID is the ID of the join, whose group has the rights of the agent; empty if the agent is of a
-	// version that knew none.
+	// ID is the id of the join, whose group has the agent's rights; empty if the agent joined before joins had ids.
 	ID string `json:"id,omitempty"`
-	// At is when.
+	// At is when it joined.
 	At time.Time `json:"at"`
-	// Token is the id of the token, and TokenBy the user who made it.
+	// Token is the id of the token, and TokenBy the user who created it.
 	Token   string `json:"token"`
 	TokenBy string `json:"tokenBy,omitempty"`
-	// AcceptedBy is the operator who accepted the join; empty if nobody was to be asked.
+	// AcceptedBy is the operator who accepted the join; empty if none had to.
 	AcceptedBy string `json:"acceptedBy,omitempty"`
 }
 
-// Certificate is about a certificate that an agent was given. Nothing in it is a secret.
+// Certificate describes a certificate that was issued to an agent. Nothing in it is secret.
 type Certificate struct {
-	// Serial is its number, in hexadecimal digits.
+	// Serial is the serial number in hexadecimal.
 	Serial string `json:"serial"`
-	// From and Expires are when it holds.
+	// From and Expires bound its validity.
 	From    time.Time `json:"from"`
 	Expires time.Time `json:"expires"`
-	// Key is the public key as a point of the curve P-256; empty if it is another kind
-	// of key. What is sealed with it only the agent can open.
+	// Key is the public key as a point on the curve P-256; empty for any other kind of key. Only the agent can open
+	// what is sealed with it.
 	Key []byte `json:"key,omitempty"`
-	// Fingerprint is how an API server names it.
+	// Fingerprint is the fingerprint as the API server reports it.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// PEM is the certificate itself: an agent that was stopped before it fetched the one that it
-	// asked for finds it here.
+	// PEM is the certificate itself: an agent that was stopped before it fetched its new certificate finds it here.
 	PEM string `json:"pem,omitempty"`
 }
 
-// Join returns the id of the join that a certificate comes from; empty if it comes from none, or is not known.
+// Join returns the id of the join that the certificate belongs to; empty if it belongs to none, or that is unknown.
 func (c Certificate) Join() string {
 	block, _ := pem.Decode([]byte(c.PEM))
 	if block == nil {
@@ -58,21 +56,21 @@ func (c Certificate) Join() string {
 	return contract.JoinOf(parsed.Subject.Organization)
 }
 
-// OfAnother says whether a certificate is known to come from another join than this one.
+// OfAnother says whether the certificate is known to belong to another join than this one.
 func (c Certificate) OfAnother(join string) bool {
 	of := c.Join()
 	return of != "" && join != "" && of != join
 }
 
-// IsOf says whether a certificate is known to be one of this public key.
+// IsOf says whether the certificate is known to be for this public key.
 func (c Certificate) IsOf(public crypto.PublicKey) bool {
 	key, err := point(public)
 	return err == nil && len(key) > 0 && bytes.Equal(key, c.Key)
 }
 
-// IsNext says whether a certificate that was issued is the one to record, in place of the one before, on a Cluster
-// whose agent has the rights of a join. When they begin says which is later only within one join: the clock of the
-// hub may have been put back before another one.
+// IsNext says whether to record an issued certificate in place of the previous one, on a Cluster whose agent has the
+// rights of a join. Which one is newer is judged by their start times only within one join: the hub's clock may have
+// been set back before another join.
 func IsNext(issued Certificate, before *Certificate, join string) bool {
 	switch {
 	case issued.OfAnother(join):
@@ -86,20 +84,20 @@ func IsNext(issued Certificate, before *Certificate, join string) bool {
 
 // Copied records that somebody else may have a copy of the certificate of an agent.
 type Copied struct {
-	// At is when an agent asked with another certificate than the last one, and Fingerprint is that of the certificate.
+	// At is when an agent authenticated with a certificate other than its last one, and Fingerprint is that of the
+	// certificate.
 	At          time.Time `json:"at"`
 	Fingerprint string    `json:"fingerprint"`
 }
 
 // Retired records that a Cluster was forgotten.
 type Retired struct {
-	// At is when the Cluster was forgotten, and By is the operator who forgot it.
+	// At is when the Cluster was forgotten, and By the operator who forgot it.
 	At time.Time `json:"at"`
 	By string    `json:"by"`
 }
 
-// Read returns the record under a key of the annotations of a Cluster; nil if there is
-// none that can be read.
+// Read returns the record stored under an annotation of a Cluster; nil if there is none, or it cannot be decoded.
 func Read[T Joined | Certificate | Copied | Retired](annotations map[string]string, key string) *T {
 	raw := annotations[key]
 	if raw == "" {
@@ -112,7 +110,7 @@ func Read[T Joined | Certificate | Copied | Retired](annotations map[string]stri
 	return out
 }
 
-// Write returns a record as the value of an annotation.
+// Write encodes a record as the value of an annotation.
 func Write[T Joined | Certificate | Copied | Retired](record T) (string, error) {
 	raw, err := json.Marshal(record)
 	if err != nil {
@@ -121,8 +119,8 @@ func Write[T Joined | Certificate | Copied | Retired](record T) (string, error) 
 	return string(raw), nil
 }
 
-// JoinOf returns the id of the join whose agent has the rights of the Cluster with these
-// annotations; empty if there is none.
+// JoinOf returns the id of the join whose agent has the rights of the Cluster with these annotations; empty if there is
+// none.
 func JoinOf(annotations map[string]string) string {
 	if joined := Read[Joined](annotations, contract.JoinedAnnotation); joined != nil {
 		return joined.ID
@@ -135,7 +133,7 @@ func IsRetired(annotations map[string]string) bool {
 	return annotations[contract.RetiredAnnotation] != ""
 }
 
-// Of returns what is to be recorded of a certificate in PEM.
+// Of returns the record of a certificate in PEM.
 func Of(raw []byte) (Certificate, error) {
 	block, _ := pem.Decode(raw)
 	if block == nil {
@@ -155,11 +153,11 @@ func Of(raw []byte) (Certificate, error) {
 	return out, nil
 }
 
-// point returns a public key as a point of the curve P-256; nil if it is another kind of key.
+// point returns a public key as a point on the curve P-256; nil for any other kind of key.
 func point(public crypto.PublicKey) ([]byte, error) {
 	key, ok := public.(*ecdsa.PublicKey)
 	if !ok || key.Curve != elliptic.P256() {
 		return nil, nil
 	}
-	return key.Bytes() //nolint:wrapcheck // the caller says what it was
+	return key.Bytes() //nolint:wrapcheck // the caller wraps it
 }

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// issue returns the certificate of an agent that came from a join, or from none.
+// issue returns the certificate of an agent that belongs to a join, or to none.
 func issue(t *testing.T, serial int64, join string, from time.Time) Certificate {
 	t.Helper()
 	g := NewWithT(t)
@@ -39,7 +39,7 @@ func TestTheLastCertificateOfTheJoinIsTheOneToRecord(t *testing.T) {
 	now := time.Now()
 	before := issue(t, 1, "a", now)
 	short := before
-	short.PEM = "" // as an older hub wrote it
+	short.PEM = "" // as written by an older hub
 	for name, c := range map[string]struct {
 		issued Certificate
 		before *Certificate

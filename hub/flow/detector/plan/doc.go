@@ -9,4 +9,7 @@
 //	                         ├ Leaving     the claim; the old binding has to go first
 //	                         ├ Elsewhere   nothing, it is done where the template is read in another version
 //	                         └ NoPriority  the claim; the PriorityClass is missing
+//
+// Whatever becomes of it, a binding that is there goes by the strategy that is forced on its template, or that the policy which has the template
+// asks for: it is rendered as long as it is there.
 package plan

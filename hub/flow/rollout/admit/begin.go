@@ -15,19 +15,18 @@ import (
 // Made is a revision whose content has been written.
 type Made struct {
 	Cut
-	// Hash of its content.
+	// Hash is the hash of its content.
 	Hash string
-	// TemplateGeneration that the template had.
+	// TemplateGeneration is the generation of the template.
 	TemplateGeneration int64
-	// Strategy is the name of the one that was frozen.
+	// Strategy is the name of the strategy that was frozen with it.
 	Strategy string
 	// At is when it was made.
 	At time.Time
 }
 
-// Begin returns the status with which a revision begins that was made, by the strategy that was
-// frozen with it: nobody has been sent it. Clusters that were sent the one before keep it until it is
-// their turn. It is to be passed to Decide, and what Decide returns is to be written.
+// Begin returns the initial status of a new revision with the strategy that was frozen with it: no cluster has been sent it, and clusters
+// keep the revision before until it is their turn. The caller passes it to Decide, and writes what that returns.
 func Begin(status fairleadv1alpha1.StagedRolloutStatus, made Made, strategy fairleadv1alpha1.RolloutStrategySpec) fairleadv1alpha1.StagedRolloutStatus {
 	made.Cut = gated(made.Cut, &status, strategy)
 	out := *status.DeepCopy()
@@ -42,7 +41,7 @@ func Begin(status fairleadv1alpha1.StagedRolloutStatus, made Made, strategy fair
 		group := &out.Clusters[i]
 		switch group.State {
 		case fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp:
-			continue // They go on waiting, or with what they were sent.
+			continue // they keep waiting, or catching up
 		default:
 		}
 		if group.Revision != status.Stable {
@@ -53,9 +52,8 @@ func Begin(status fairleadv1alpha1.StagedRolloutStatus, made Made, strategy fair
 	return out
 }
 
-// gated returns a revision as its strategy lets it go out. Whoever may edit a template may not approve by that, but every edit is
-// kept, and they may go back to any that is: so what never passed every wave goes to all clusters at once only where nobody has
-// to approve anything.
+// gated drops Immediately from a revision whose content never passed every wave, if its strategy asks for approvals. Otherwise the right to
+// edit a template would include approving: every edit is stored as a revision, and a rollback to it would reach all clusters at once.
 func gated(c Cut, status *fairleadv1alpha1.StagedRolloutStatus, strategy fairleadv1alpha1.RolloutStrategySpec) Cut {
 	if !c.Immediately || hasPassed(status, c.ContentOf) || !plan.AsksApproval(strategy) {
 		return c
@@ -65,7 +63,7 @@ func gated(c Cut, status *fairleadv1alpha1.StagedRolloutStatus, strategy fairlea
 	return c
 }
 
-// hasPassed says whether a revision is known to have passed every wave. Of those that an older hub recorded this is known of the stable one only.
+// hasPassed returns whether a revision is known to have passed every wave. Of revisions recorded by older versions, only the stable one is.
 func hasPassed(status *fairleadv1alpha1.StagedRolloutStatus, number int64) bool {
 	return slices.ContainsFunc(status.Revisions, func(one fairleadv1alpha1.RevisionStatus) bool {
 		return one.Number == number && (one.Passed || number == status.Stable)

@@ -6,9 +6,8 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// catchUp sends what they missed to clusters that have a slot. It stops when as many have failed
-// at that as may catch up at a time. While it lets nobody in, nobody waits for a slot: those who do
-// would keep the slots from all other rollouts of the strategy.
+// catchUp sends clusters that have a slot the revision that they missed. It stops when as many clusters have failed to catch up as may do
+// so at a time. While it is stopped, no cluster waits for a slot, which would keep slots from other rollouts of the strategy.
 func (r *rollout) catchUp() {
 	stopped := r.blocked() || r.failedCatchingUp() >= int(*r.spec.CatchUp.MaxClusters)
 	for _, m := range r.members {
@@ -22,8 +21,8 @@ func (r *rollout) catchUp() {
 	}
 }
 
-// giveBack takes those from the slots, and from the queue for them, about whom nothing is decided. Who has not got yet what it missed
-// returns, and asks for a slot again: others may have taken that one.
+// giveBack returns the clusters without any in slots or in the queue for them, for when nothing can be decided. A cluster that does not
+// have the revision that it missed is Returning, and needs a slot again, since others may have taken its own.
 func giveBack(in Input) []fairleadv1alpha1.ClusterGroup {
 	works := make(map[string]judge.Work, len(in.Clusters))
 	for i := range in.Clusters {
@@ -40,7 +39,8 @@ func giveBack(in Input) []fairleadv1alpha1.ClusterGroup {
 	return grouped(names)
 }
 
-// withoutSlot is how a cluster is that gives its slot back, or its place in the queue, given whether it has what it is to have.
+// withoutSlot returns the position of a cluster after it gives back its slot, or its place in the queue. Has says that it has the revision
+// to catch up to.
 func withoutSlot(at position, has bool) position {
 	const nobody = fairleadv1alpha1.ClusterReasonNobodyLetIn
 	switch {

@@ -11,10 +11,10 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// longestSettle is after how long of one edit after another a revision is made all the same.
+// longestSettle is after how long of continuous edits a revision is made without waiting for further ones.
 const longestSettle = 30 * time.Second
 
-// remember takes over what was remembered, and what is new of the live content.
+// remember returns the memory, updated with the live content.
 func remember(in Input) Memory {
 	out := in.Memory
 	out.Progress = maps.Clone(in.Memory.Progress)
@@ -40,9 +40,8 @@ func remember(in Input) Memory {
 	return out
 }
 
-// cut returns the revision that is to be made, or nil. What a person asks for comes first: an edit
-// made meanwhile is staged after it. To go back needs nothing but the older revision: also while the
-// strategy is gone, or what is live cannot be kept.
+// cut returns the revision to make, or nil. A rollback by a person comes first; an edit made meanwhile is staged after it. A rollback needs
+// only the older revision, so it works even if the strategy does not exist or the live content cannot be stored.
 func cut(in Input, memory Memory) *Cut {
 	if in.Status.Revision > 0 {
 		if c := goBack(in); c != nil {
@@ -59,8 +58,8 @@ func cut(in Input, memory Memory) *Cut {
 	return c
 }
 
-// goBack is about the target that a person named. Whether that is done in all clusters at once is for Begin to say, which knows
-// the strategy.
+// goBack returns the rollback that a person requested by spec.target, or nil. Whether it goes to all clusters at once is decided by Begin,
+// which knows the strategy.
 func goBack(in Input) *Cut {
 	target := in.Spec.Target
 	if target == nil || target.Over != in.Status.Revision || revision.Of(in.Status.Revisions, target.Revision).Zero() {
@@ -77,8 +76,8 @@ func goBack(in Input) *Cut {
 	return c
 }
 
-// differs says whether the live content is to be made a revision. That is also so if Works are
-// ahead of the status, which somebody has restored then: their numbers are taken.
+// differs returns whether a revision of the live content is needed. It is, too, if Works have higher numbers than the status, which was
+// then restored from a backup.
 func differs(in Input) bool {
 	if in.Live == nil {
 		return false
@@ -86,7 +85,7 @@ func differs(in Input) bool {
 	return in.Live.Edited || in.Status.Revision == 0 || next(in) > in.Status.Revision+1
 }
 
-// toSettle is how long further edits are waited for.
+// toSettle returns how long to wait for further edits.
 func toSettle(in Input, memory Memory) time.Duration {
 	return min(in.Live.Settle-in.Now.Sub(memory.LiveSince), longestSettle-in.Now.Sub(memory.EditedSince))
 }
@@ -97,7 +96,7 @@ func (d *Decision) wakeForEdit(in Input) {
 	}
 }
 
-// next is a number that was never used.
+// next returns a number that was never used, not even by a Work.
 func next(in Input) int64 {
 	out := in.Status.Revision
 	for _, r := range in.Status.Revisions {
@@ -109,7 +108,7 @@ func next(in Input) int64 {
 	return out + 1
 }
 
-// runs says whether the application was there before there was a rollout.
+// runs returns whether the application already ran before there was a rollout.
 func runs(in Input) bool {
 	for i := range in.Clusters {
 		if c := &in.Clusters[i]; c.Target && c.Work.Exists && c.Work.Revision.Zero() {
@@ -119,9 +118,8 @@ func runs(in Input) bool {
 	return false
 }
 
-// rollBack returns the revision that goes back to the stable one, if that is to be done by itself.
-// It does not roll back what is already on its way back to all, and not while only lost clusters
-// are too many: they may be well.
+// rollBack returns the revision for an automatic rollback to the stable one, or nil. It does not roll back a revision that already goes to
+// all clusters at once, nor when only lost clusters exceed the budget, since these may be healthy.
 func (r *rollout) rollBack() *Cut {
 	if r.halt == nil || r.halt.Reason != fairleadv1alpha1.ReasonRolloutTooManyFailed || r.blocked() || r.completed || r.stable.Zero() ||
 		r.spec.OnFailure != fairleadv1alpha1.OnFailureRollBack {
@@ -132,7 +130,7 @@ func (r *rollout) rollBack() *Cut {
 	}
 }
 
-// made is what is known of how the newest revision came about.
+// made returns the record of the newest revision.
 func (r *rollout) made() fairleadv1alpha1.RevisionStatus {
 	for _, kept := range r.in.Status.Revisions {
 		if kept.Number == r.newest.Number {
@@ -142,7 +140,7 @@ func (r *rollout) made() fairleadv1alpha1.RevisionStatus {
 	return fairleadv1alpha1.RevisionStatus{}
 }
 
-// forget drops revisions that nobody needs any more.
+// forget drops revisions from the status that are not needed and exceed the history limit.
 func (r *rollout) forget() {
 	needed := map[int64]bool{r.newest.Number: true, r.status.Stable: true}
 	if t := r.in.Spec.Target; t != nil && t.Over == r.newest.Number {
@@ -154,7 +152,7 @@ func (r *rollout) forget() {
 	for _, group := range r.status.Clusters {
 		needed[group.Revision] = true
 	}
-	needed[revision.NewestEdit(r.status.Revisions).Number] = true // What the live content is compared with.
+	needed[revision.NewestEdit(r.status.Revisions).Number] = true // the live content is compared with it
 	keep := int(*r.spec.HistoryLimit)
 	kept := make([]fairleadv1alpha1.RevisionStatus, 0, len(r.status.Revisions))
 	for _, rev := range slices.Backward(r.status.Revisions) {

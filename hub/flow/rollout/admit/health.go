@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// wellOrNot says whether a wave is well, and if so, what is left of its soak.
+// wellOrNot returns whether a wave is healthy, and if so, what is left of its soak.
 func (r *rollout) wellOrNot(w *wave) (time.Duration, bool) {
 	if w.status.StartedAt == nil {
 		return 0, false
@@ -31,12 +31,12 @@ func (r *rollout) wellOrNot(w *wave) (time.Duration, bool) {
 		w.status.WellSince = r.now()
 	}
 	if !r.sentAny(w) {
-		return 0, true // Nothing was changed there that could prove itself.
+		return 0, true // nothing changed in this wave, so there is nothing to soak
 	}
 	return max(w.settings.Soak.Duration-r.in.Now.Sub(w.status.WellSince.Time), r.unwatched(w)), true
 }
 
-// lacking says what a wave lacks to be well; empty if it is.
+// lacking returns what a wave lacks to be healthy; empty if it is.
 func (r *rollout) lacking(w *wave) string {
 	held, flying := 0, 0
 	for _, m := range w.members {
@@ -46,7 +46,7 @@ func (r *rollout) lacking(w *wave) string {
 		case m.in(fairleadv1alpha1.ClusterInFlight):
 			flying++
 		case m.in(fairleadv1alpha1.ClusterHealthy) && m.silent() && m.now.reason == "" && !m.Early:
-			flying++ // The hub suspects itself: nobody knows.
+			flying++ // its health is unknown while the hub suspects its own network
 		}
 	}
 	switch need := r.needed(w); {
@@ -61,7 +61,7 @@ func (r *rollout) lacking(w *wave) string {
 	return ""
 }
 
-// tooFew says whether a wave waits for nothing but clusters that are not there.
+// tooFew returns whether a wave waits only because too few clusters are available.
 func (r *rollout) tooFew(w *wave) bool {
 	for _, m := range w.members {
 		if m.in(fairleadv1alpha1.ClusterInFlight) || m.in(fairleadv1alpha1.ClusterHeld) && !r.waits(m) {
@@ -71,11 +71,11 @@ func (r *rollout) tooFew(w *wave) bool {
 	return r.updated(w) < r.needed(w)
 }
 
-// needed is how many clusters must be healthy with something new.
+// needed returns how many clusters must be healthy with changed content.
 func (r *rollout) needed(w *wave) int { return min(int(*w.settings.MinUpdated), r.concerned(w)) }
 
-// concerned is how many clusters of a wave the revision changes, as far as is known. Lost ones that
-// are no targets any more are among them: nothing was proven by their leaving.
+// concerned returns how many clusters of a wave the revision changes, as far as is known. It includes lost ones that are not targets any
+// more, since their leaving proves nothing.
 func (r *rollout) concerned(w *wave) int {
 	n := 0
 	for _, m := range w.members {
@@ -86,7 +86,7 @@ func (r *rollout) concerned(w *wave) int {
 	return n
 }
 
-// updated is how many are healthy with something new.
+// updated returns how many clusters are healthy with changed content.
 func (r *rollout) updated(w *wave) int {
 	n := 0
 	for _, m := range w.members {
@@ -97,7 +97,7 @@ func (r *rollout) updated(w *wave) int {
 	return n
 }
 
-// sentAny says whether the revision changed anything in a wave, also where a person then left it out.
+// sentAny returns whether the revision changed anything in a wave, including clusters that were skipped afterwards.
 func (r *rollout) sentAny(w *wave) bool {
 	for _, m := range w.members {
 		if m.in(fairleadv1alpha1.ClusterHealthy) && m.now.reason == "" ||

@@ -12,17 +12,17 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// wave is one wave of the newest revision, and who is in it now.
+// wave is one wave of the newest revision, with its current members.
 type wave struct {
 	index    int
 	settings *fairleadv1alpha1.Wave
 	status   fairleadv1alpha1.WaveStatus
 	members  []*member
-	// soaking says that it was well when the status was written.
+	// soaking says that the wave was healthy when the status was written.
 	soaking bool
 }
 
-// position is how a cluster is, as the status says it.
+// position is the state of a cluster in the status.
 type position struct {
 	state    fairleadv1alpha1.ClusterState
 	reason   string
@@ -35,13 +35,13 @@ type member struct {
 	name     string
 	wave     *wave
 	position int
-	// late says that it became a target after the waves were made, left that it is none any more.
+	// late says that it became a target after the waves were made; left says that it is not a target any more.
 	late, left bool
-	// skipped says that a person leaves it out.
+	// skipped says that a person excluded it.
 	skipped bool
 	before  position
 	now     position
-	// unheard says of one that is held that it cannot be sent anything although its silence is not believed.
+	// unheard says that it is held because it is silent, although its silence is not believed yet.
 	unheard bool
 }
 
@@ -59,19 +59,19 @@ func (m *member) was(states ...fairleadv1alpha1.ClusterState) bool {
 	return slices.Contains(states, m.before.state)
 }
 
-// wasAside says that it was set aside, and has not caught up.
+// wasAside returns whether it was set aside, and has not caught up.
 func (m *member) wasAside() bool {
 	return m.was(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp)
 }
 
-// wasSent says that it was to have the newest revision.
+// wasSent returns whether the status assigned it the newest revision.
 func (r *rollout) wasSent(m *member) bool {
 	return m.before.revision == r.newest.Number &&
 		m.was(fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost)
 }
 
-// cutOff says of one that is no target any more whether it may be what it was sent that has made it silent. Of a wave that has
-// passed nobody is to prove anything any more.
+// cutOff returns whether a member that is not a target any more may be silent because of the revision that it was sent. A healthy one whose
+// wave has passed is not suspected.
 func (r *rollout) cutOff(m *member) bool {
 	switch {
 	case !m.silent() || !r.wasSent(m):
@@ -83,17 +83,16 @@ func (r *rollout) cutOff(m *member) bool {
 	}
 }
 
-// passed says whether its wave has gone by.
+// passed returns whether the wave of a member has passed.
 func (r *rollout) passed(m *member) bool { return r.completed || m.wave.status.PassedAt != nil }
 
-// silent says whether nothing is heard of it.
+// silent returns whether the cluster is silent.
 func (m *member) silent() bool { return !m.SilentSince.IsZero() }
 
-// unconfirmed says whether silence is not believed now.
+// unconfirmed returns whether the silence of a member is not believed now.
 func (r *rollout) unconfirmed(m *member) bool { return m.Unconfirmed || r.in.HubSuspect }
 
-// behind says whether it has something older than the stable revision, or was set aside before it
-// was given anything.
+// behind returns whether a member has an older revision than the stable one, or was set aside before it was sent any.
 func (r *rollout) behind(m *member) bool {
 	if r.stable.Zero() || !m.Work.Exists {
 		return !r.stable.Zero() && m.wasAside()
@@ -101,7 +100,7 @@ func (r *rollout) behind(m *member) bool {
 	return !judge.Has(m.Work, r.stable) && m.Work.Revision.Number < r.stable.Number
 }
 
-// missed is the revision that it catches up to.
+// missed returns the revision that a member catches up to.
 func (r *rollout) missed(m *member) revision.ID {
 	if r.stable.Zero() || r.spec.CatchUp.To == fairleadv1alpha1.CatchUpToNewest && r.passed(m) {
 		return r.newest
@@ -109,7 +108,7 @@ func (r *rollout) missed(m *member) revision.ID {
 	return r.stable
 }
 
-// expected is the revision that it is to be healthy with.
+// expected returns the revision with which a member must become healthy.
 func (r *rollout) expected(m *member) revision.ID {
 	if m.was(fairleadv1alpha1.ClusterCatchingUp) {
 		return r.missed(m)
@@ -117,7 +116,7 @@ func (r *rollout) expected(m *member) revision.ID {
 	return r.newest
 }
 
-// judgeAll says of everybody how they are, as if nothing more were sent.
+// judgeAll sets the state of every member, before anything more is sent.
 func (r *rollout) judgeAll() {
 	for _, m := range r.members {
 		r.judge(m)
@@ -135,7 +134,7 @@ func (r *rollout) judgeAll() {
 
 func (r *rollout) judge(m *member) {
 	switch {
-	case m.left && !m.was(fairleadv1alpha1.ClusterLost) && r.unconfirmed(m): // It is lost once its silence is believed.
+	case m.left && !m.was(fairleadv1alpha1.ClusterLost) && r.unconfirmed(m): // lost once its silence is believed
 		m.is(fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterReasonLeft, r.newest.Number)
 	case m.left:
 		m.is(fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterReasonLeft, 0)
@@ -152,8 +151,7 @@ func (r *rollout) judge(m *member) {
 	}
 }
 
-// concerns says whether there is something to be judged about it and the newest revision. Once
-// that is stable this is so only for those who were not well.
+// concerns returns whether a member is judged by the newest revision. Once that is stable, only members that were not healthy with it are.
 func (r *rollout) concerns(m *member) bool {
 	if r.completed {
 		return m.before.revision == r.newest.Number && !m.was(fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterCatchingUp, "")
@@ -161,7 +159,7 @@ func (r *rollout) concerns(m *member) bool {
 	return r.wasSent(m) || judge.Has(m.Work, r.newest)
 }
 
-// judgeSent is about a cluster that was sent the newest revision.
+// judgeSent sets the state of a cluster that was sent the newest revision.
 func (r *rollout) judgeSent(m *member) {
 	before := position{}
 	if r.wasSent(m) {
@@ -170,7 +168,7 @@ func (r *rollout) judgeSent(m *member) {
 	v := r.ask(m, r.newest, before)
 	number := r.newest.Number
 	if v.State == fairleadv1alpha1.ClusterSetAside && !judge.Has(m.Work, r.newest) {
-		number = 0 // It was not sent yet, and is not to be.
+		number = 0 // it was not sent the revision, and will not be
 	}
 	m.is(v.State, v.Reason, number)
 }
@@ -186,20 +184,20 @@ func (r *rollout) ask(m *member, wanted revision.ID, before position) judge.Verd
 	return v
 }
 
-// judgeCatchingUp is about a cluster that was sent what it had missed. What fails here stops
-// nothing but catching up. It says false if the cluster has caught up, or was sent more since.
+// judgeCatchingUp sets the state of a cluster that is catching up, and returns whether it did; false means that the cluster has caught up,
+// was sent a newer revision since, or was not sent anything yet. Failures here stop only catching up.
 func (r *rollout) judgeCatchingUp(m *member) bool {
 	missed := r.missed(m)
 	if missed != r.newest && judge.Has(m.Work, r.newest) {
 		return false
 	}
 	replaced := m.Work.Revision.Number > missed.Number && !judge.Has(m.Work, missed)
-	if replaced || r.stable.Zero() && !r.passed(m) { // What it was sent was replaced before it was stable: its wave is its turn.
+	if replaced || r.stable.Zero() && !r.passed(m) { // its revision was replaced before it became stable, so it waits for its wave
 		m.before = position{state: fairleadv1alpha1.ClusterHeld}
 		return false
 	}
 	if m.before.reason == fairleadv1alpha1.ClusterReasonNobodyLetIn && !judge.Has(m.Work, missed) {
-		return false // It gave its slot back, and was not sent anything yet: it asks for one again.
+		return false // it gave its slot back before it was sent anything, and needs one again
 	}
 	before := position{state: fairleadv1alpha1.ClusterInFlight, revision: missed.Number}
 	if m.before.revision == missed.Number {
@@ -211,7 +209,7 @@ func (r *rollout) judgeCatchingUp(m *member) bool {
 		}
 	}
 	if m.silent() && !judge.Has(m.Work, missed) && !r.unconfirmed(m) {
-		return false // It was not sent anything yet.
+		return false // it was not sent anything yet
 	}
 	v := r.ask(m, missed, before)
 	switch v.State {
@@ -225,18 +223,18 @@ func (r *rollout) judgeCatchingUp(m *member) bool {
 	case fairleadv1alpha1.ClusterSetAside:
 		m.is(v.State, v.Reason, missed.Number)
 	case fairleadv1alpha1.ClusterLost:
-		m.is(fairleadv1alpha1.ClusterCatchingUp, v.Reason, missed.Number) // Heard again: it goes on.
+		m.is(fairleadv1alpha1.ClusterCatchingUp, v.Reason, missed.Number) // continues when it is heard from again
 	default:
 		m.is(fairleadv1alpha1.ClusterCatchingUp, v.Reason, missed.Number)
 	}
 	return true
 }
 
-// judgeUnsent is about a cluster that has not been sent the newest revision.
+// judgeUnsent sets the state of a cluster that has not been sent the newest revision.
 func (r *rollout) judgeUnsent(m *member) {
 	heldAt := int64(0)
 	if !m.Work.Exists && !m.wasAside() || judge.Has(m.Work, r.stable) || r.behind(m) && (m.before.state == "" || m.before.revision == r.stable.Number) {
-		heldAt = r.stable.Number // What has only just been placed, or was promised it, gets it.
+		heldAt = r.stable.Number // a new target, or one that the status assigned the stable revision, gets that
 	}
 	returning := func(reason string) { m.is(fairleadv1alpha1.ClusterReturning, reason, 0) }
 	switch {
@@ -274,11 +272,11 @@ func (r *rollout) judgeUnsent(m *member) {
 	}
 }
 
-// opens says whether its wave takes clusters that are heard from again: while it soaks it does
-// not, or clusters that come and go would keep it from ever being over.
+// opens returns whether the wave of a member accepts clusters that are heard from again. It does not while it soaks, or unstable clusters
+// would keep it from ever passing.
 func (r *rollout) opens(m *member) bool { return m.wave.index == r.current && !m.wave.soaking }
 
-// settled says whether it has been heard from for long enough.
+// settled returns whether a member has been heard from for long enough.
 func (r *rollout) settled(m *member) bool {
 	if m.HeardSince.IsZero() {
 		return true
@@ -288,7 +286,7 @@ func (r *rollout) settled(m *member) bool {
 	return left <= 0
 }
 
-// howLong is the reason of one that is silent.
+// howLong returns the reason of a silent member, by how long it is silent.
 func (r *rollout) howLong(m *member) string {
 	left := r.spec.CatchUp.WarnAfter.Duration - r.in.Now.Sub(m.SilentSince)
 	r.out.wake(left)

@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// grantRetries gives the clusters their time anew for which a person asks that.
+// grantRetries restarts the deadlines of clusters for which a person requested a retry.
 func (r *rollout) grantRetries() {
 	granted, again := sets.New(r.status.Retried...), sets.Set[string]{}
 	r.status.Retried = r.retries(granted)
@@ -31,8 +31,8 @@ func (r *rollout) grantRetries() {
 	}
 }
 
-// retries are what people ask for of the newest revision: the last of each cluster, if that takes part, or did when it was granted. They
-// may write thousands of others, and the status that repeats them has to fit into an object.
+// retries returns the requested retries for the newest revision: the last of each cluster that is a member, or was when it was granted.
+// People may write thousands of others, and the status that repeats them must fit into an object.
 func (r *rollout) retries(granted sets.Set[fairleadv1alpha1.ClusterAtRevision]) []fairleadv1alpha1.ClusterAtRevision {
 	members := sets.Set[string]{}
 	for _, m := range r.members {

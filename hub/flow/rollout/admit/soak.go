@@ -9,7 +9,7 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// unheard are those of a wave that are healthy as far as is known, and whose silence is too young to say anything.
+// unheard returns the members of a wave that were last healthy, and whose silence is too short to be believed.
 func (r *rollout) unheard(w *wave) []*member {
 	var out []*member
 	for _, m := range w.members {
@@ -20,8 +20,8 @@ func (r *rollout) unheard(w *wave) []*member {
 	return out
 }
 
-// unwatched is how long a wave that was sent before this process began to follow the clusters waits to hear of them, if it is to soak:
-// what was reported last may be older than the time in which there was no hub.
+// unwatched returns how long a soaking wave that started before this process began to watch the clusters waits to hear from them: their
+// last reports may be from before the time without a hub.
 func (r *rollout) unwatched(w *wave) time.Duration {
 	if w.settings.Soak.Duration == 0 || !w.status.StartedAt.Time.Before(r.in.Began) {
 		return 0
@@ -29,8 +29,8 @@ func (r *rollout) unwatched(w *wave) time.Duration {
 	return r.in.Heard.Sub(r.in.Now)
 }
 
-// standStill has a wave wait for those that are not heard from. What it has soaked so far is kept: lines are lost for a moment
-// all the time, and a soak that began anew each time would never be over.
+// standStill pauses the soak of a wave until the unheard clusters are heard from. The elapsed part is kept: lines are lost for a moment all
+// the time, and a soak that restarted each time would never end.
 func (r *rollout) standStill(w *wave, unheard []*member) {
 	soak := r.soak(w)
 	names := make([]string, len(unheard))
@@ -48,7 +48,7 @@ func (r *rollout) standStill(w *wave, unheard []*member) {
 		w.settings.Name, clusters(len(unheard)), shortened(names))}
 }
 
-// soakOn has a wave soak on in which everybody is heard from again: the time in between does not count.
+// soakOn resumes the soak of a wave whose members are all heard from again. The pause does not count.
 func (r *rollout) soakOn(w *wave) {
 	soak := r.soak(w)
 	if w.status.WellSince == nil {
@@ -57,7 +57,7 @@ func (r *rollout) soakOn(w *wave) {
 	}
 	since := w.status.WellSince.Time
 	if since.Before(soak.WellSince) {
-		since = soak.WellSince // it could not be written
+		since = soak.WellSince // the last status was not written
 	}
 	if still := soak.Still; !still.IsZero() {
 		if still.Before(since) {
@@ -69,7 +69,7 @@ func (r *rollout) soakOn(w *wave) {
 	w.status.WellSince = &metav1.Time{Time: since}
 }
 
-// soak is what is remembered of the soak of a wave.
+// soak returns the memory of the soak of a wave.
 func (r *rollout) soak(w *wave) *Soak {
 	if r.out.Memory.Soak.Wave != w.settings.Name {
 		r.out.Memory.Soak = Soak{Wave: w.settings.Name}

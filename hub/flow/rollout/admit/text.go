@@ -22,7 +22,7 @@ func list(members []*member) string {
 	return shortened(out)
 }
 
-// shortened is a list of some, and of how many more there are.
+// shortened returns a list of the first few, with the number of the others.
 func shortened(all []string) string {
 	out := slices.Clone(all[:min(len(all), most)])
 	if n := len(all) - most; n > 0 {

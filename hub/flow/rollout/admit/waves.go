@@ -14,14 +14,14 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// goOn begins waves, sends to those whose turn it is, and lets waves pass.
+// goOn begins waves, sends the revision to the clusters whose turn it is, and lets waves pass.
 func (r *rollout) goOn() {
 	switch {
 	case r.completed:
 		return
-	case r.in.Status.Immediately && r.hold == nil: // A person wants it, or a failure: no gate, not even a pause.
+	case r.in.Status.Immediately && r.hold == nil: // a rollback to all clusters at once ignores gates and pauses
 		r.sendToAll()
-	case r.allLeft(), len(r.members) == 0 && plan.AsksApproval(r.spec): // Nobody has approved of what clusters that come later would be given.
+	case r.allLeft(), len(r.members) == 0 && plan.AsksApproval(r.spec): // later targets would get unapproved content
 		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutWave, fmt.Sprintf("The application has no cluster now in which revision %d could prove itself.", r.newest.Number)}
 	case r.nothingToChange() && !r.blocked():
 		r.complete()
@@ -36,14 +36,14 @@ func (r *rollout) goOn() {
 	}
 }
 
-// allLeft says that all have left in the middle of the rollout, as when they are lost and others are not found yet.
+// allLeft returns whether all clusters left during the rollout, as when they are lost and no others are found yet.
 func (r *rollout) allLeft() bool {
 	left := func(c Cluster) bool { return c.Work.Exists }
 	return len(r.members) == 0 && !r.stable.Zero() && (r.waves[0].status.StartedAt != nil || slices.ContainsFunc(r.in.Clusters, left))
 }
 
-// sendToFirst gives what runs since before the strategy was added to targets that have nothing: to them it is what the stable revision
-// is later, which a pause does not keep from anybody either. If an edit came with the strategy, they wait for their wave like the others.
+// sendToFirst sends the content that ran before the strategy was added to targets without a Work, even during a pause, as later the stable
+// revision. If an edit came together with the strategy, they wait for their wave like the others.
 func (r *rollout) sendToFirst() {
 	if !r.stable.Zero() || !r.isWhatRan() || r.hold != nil || r.in.HubSuspect {
 		return
@@ -55,8 +55,8 @@ func (r *rollout) sendToFirst() {
 	}
 }
 
-// isWhatRan says that the newest revision is what ran before there was a strategy, and no edit of that: all who have something have it, and
-// no wave gave it to them.
+// isWhatRan returns whether the newest revision is what ran before there was a strategy, without an edit: all clusters with a Work have it,
+// and no wave has started.
 func (r *rollout) isWhatRan() bool {
 	if r.made().Cause != fairleadv1alpha1.CauseAdopted || r.waves[0].status.StartedAt != nil {
 		return false
@@ -71,8 +71,8 @@ func (r *rollout) isWhatRan() bool {
 	return runs
 }
 
-// nothingToChange says that the first revision only makes what is not there, and the strategy
-// stages only what changes something. If something ran before and is nowhere by now, nobody can say whether the revision is that.
+// nothingToChange returns whether the first revision changes no existing Work, and the strategy stages only changes. If the application ran
+// before and has no Work any more, it returns false, because nobody can tell whether the revision is what ran.
 func (r *rollout) nothingToChange() bool {
 	if !r.stable.Zero() || r.waves[0].status.StartedAt != nil || r.made().Cause == fairleadv1alpha1.CauseAdopted && !r.isWhatRan() {
 		return false
@@ -85,9 +85,8 @@ func (r *rollout) nothingToChange() bool {
 	return true
 }
 
-// sendToAll sends the newest revision to everybody who is heard from, and to those who have one
-// that never was stable even if they are not: they must not find that when they return. Those who
-// were set aside return one after the other as ever.
+// sendToAll sends the newest revision to all clusters that are heard from, and to silent ones with a revision that never was stable, so
+// that they do not return to that. Clusters that were set aside catch up by slots as usual.
 func (r *rollout) sendToAll() {
 	for _, m := range r.members {
 		unproven := m.Work.Exists && m.Work.Revision.Number > r.stable.Number && !judge.Has(m.Work, r.stable)
@@ -108,12 +107,12 @@ func (r *rollout) sendToAll() {
 	r.complete()
 }
 
-// complete makes the newest revision the stable one. Whoever has not got it is named, so that
-// nobody is sent it by that alone.
+// complete makes the newest revision the stable one. Clusters that do not have it stay in the status, so that becoming stable does not by
+// itself send it to them.
 func (r *rollout) complete() {
-	for i := range r.status.Revisions { // The one before, too: an older hub may have recorded it.
+	for i := range r.status.Revisions { // also marks the former stable one, which an older version may have recorded
 		one := &r.status.Revisions[i]
-		passed := one.Number == r.newest.Number && len(r.members) > 0 // of no cluster it has passed nothing
+		passed := one.Number == r.newest.Number && len(r.members) > 0 // without clusters, it has proven nothing
 		one.Passed = one.Passed || passed || one.Number == r.status.Stable
 	}
 	r.status.Stable, r.stable, r.completed = r.newest.Number, r.newest, true
@@ -132,9 +131,9 @@ func (r *rollout) complete() {
 	}
 }
 
-// step does for a wave what may be done now, and says whether it has passed. A wave in which nobody is, or nothing changes, needs its approval
-// like any other: whoever picks the clusters of an application could empty it, or write overrides for others, and fill it with these when the
-// revision is stable.
+// step advances a wave, and returns whether it has passed. A wave without clusters or changes needs its approval like any other. Otherwise
+// a user who may select the clusters of an application could bypass it, by emptying the wave, or by overriding only other clusters, and
+// adding these when the revision is stable.
 func (r *rollout) step(w *wave) bool {
 	approved := r.approved(w)
 	switch {
@@ -177,21 +176,21 @@ func (r *rollout) askApproval(w *wave, what string) {
 	r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutNeedsApproval, message}
 }
 
-// somebodyWaits says whether an approval of one wave keeps anybody of it or a later one waiting.
+// somebodyWaits returns whether clusters in a wave or a later one are affected by its approval.
 func (r *rollout) somebodyWaits(w *wave) bool {
 	return r.sentAny(w) || slices.ContainsFunc(r.waves[w.index:], r.wouldChange)
 }
 
-// wouldChange says whether the revision changes anything in a wave, now or once a person leaves a cluster out no more. To leave out is
-// no approval: when the revision is stable, whoever is left out no more catches up with it.
+// wouldChange returns whether the revision changes anything in a wave, including clusters that are skipped. Skipping is no approval: when
+// the revision is stable, clusters that are not skipped any more catch up to it.
 func (r *rollout) wouldChange(w *wave) bool {
 	return r.concerned(w) > 0 || slices.ContainsFunc(w.members, func(m *member) bool {
 		return m.in(fairleadv1alpha1.ClusterSkipped) && !judge.Unchanged(m.Work, r.newest, r.stable)
 	})
 }
 
-// isAnotherContent says whether the newest revision has another content than the one that clusters are given that come now. That it changes
-// nothing where the application is, as an override for a cluster where it is not, tells nothing of clusters that come when it is stable.
+// isAnotherContent returns whether the newest revision's content differs from the one that new targets get now. Even if it changes nothing
+// in the current clusters, as with an override for another cluster, it may in targets that are added when it is stable.
 func (r *rollout) isAnotherContent() bool {
 	proven := r.stable
 	if proven.Zero() {
@@ -207,7 +206,7 @@ func (r *rollout) start(w *wave) {
 	}
 	w.status.StartedAt = r.now()
 	for _, m := range w.members {
-		if m.in(fairleadv1alpha1.ClusterReturning) { // Its wave takes it now.
+		if m.in(fairleadv1alpha1.ClusterReturning) { // its wave accepts it now
 			r.judgeUnsent(m)
 		}
 	}
@@ -225,8 +224,8 @@ func (r *rollout) start(w *wave) {
 	}
 }
 
-// send sends the newest revision to as many as may be on their way at a time: those first that
-// have one that was replaced before it was stable, then in the order of the wave.
+// send sends the newest revision to as many clusters as may be in flight at a time: first those with a revision that was replaced before it
+// became stable, then in the order of the wave.
 func (r *rollout) send(w *wave) {
 	free := max(plan.Scaled(w.settings.MaxConcurrent, len(w.members), false), 1)
 	var turn []*member
@@ -260,10 +259,10 @@ func (r *rollout) send(w *wave) {
 	}
 }
 
-// waits says of one that is held whether it has come too late for a wave that soaks.
+// waits returns whether a held member was added too late for its wave, which already soaks.
 func (r *rollout) waits(m *member) bool { return m.late && m.wave.soaking }
 
-// pass ends a wave, and goes to the next.
+// pass ends a wave, and makes the next one current.
 func (r *rollout) pass(w *wave) {
 	w.status.PassedAt = r.now()
 	r.current++
@@ -273,8 +272,7 @@ func (r *rollout) pass(w *wave) {
 	}
 }
 
-// now is the time for a status, which knows whole seconds: the next one, so that nothing that is
-// measured from it is over too early.
+// now returns the time for a status, which has whole seconds. It rounds up, so that nothing measured from it ends too early.
 func (r *rollout) now() *metav1.Time {
 	at := r.in.Now.Truncate(time.Second)
 	if at.Before(r.in.Now) {

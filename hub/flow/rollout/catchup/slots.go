@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Input is all rollouts of one strategy. For each rollout it must be what was last written, even
-// if a cache does not show that yet: or more clusters than Max are let in at once.
+// Input is the state of all rollouts of one strategy. It must contain the last written status of each, even if the cache does not show it
+// yet; otherwise more than Max clusters may catch up at a time.
 type Input struct {
 	// Max is how many clusters may be catching up at a time; less than 1 counts as 1.
 	Max int

@@ -11,57 +11,56 @@ import (
 // Grace is how long a cluster may be unhealthy after it was healthy.
 const Grace = time.Minute
 
-// RetryGrace is how long the refusal of a member is not believed after a person asked for another try.
-// An agent tries what is refused again after a minute at the most, so that within two it has tried, and
-// has said what came of it.
+// RetryGrace is how long a member's refusal is ignored after a person requested a retry. An agent retries what was rejected within a
+// minute, so that within two it has retried and reported the result.
 const RetryGrace = 2 * time.Minute
 
 // Input is one cluster that was, or is being, sent a revision.
 type Input struct {
 	Now time.Time
-	// Wanted is the revision, and Stable the one that passed every wave last, which may be the same; none if there is none.
+	// Wanted is the revision, and Stable the last one that passed every wave, which may be the same; zero if there is none.
 	Wanted, Stable revision.ID
 	Work           Work
-	// Before and Reason are what the last verdict about this very revision was; empty if there is none.
+	// Before and Reason are the last verdict on this revision; empty if there is none.
 	Before fairleadv1alpha1.ClusterState
 	Reason string
-	// Silent says that nothing is heard of the cluster, Unconfirmed that this is not believed.
+	// Silent says that the cluster is silent, Unconfirmed that its silence is not believed yet.
 	Silent, Unconfirmed bool
-	// Suspended says that nothing is dispatched to it by the will of a person.
+	// Suspended says that a person suspended dispatching to it.
 	Suspended bool
-	// Proven says that the wave of the cluster has passed: to be silent and healthy is no loss then.
+	// Proven says that the wave of the cluster has passed: a cluster that was healthy is then not lost when it falls silent.
 	Proven bool
-	// Deadline is how long it may take, while heard from.
+	// Deadline is how long it may take to become healthy while it is heard from.
 	Deadline time.Duration
 	Progress Progress
 }
 
-// Verdict is how a cluster is: InFlight, Healthy, Failed, Lost, or SetAside if it was not sent the
-// revision and is not to be, or is suspended.
+// Verdict is the state of a cluster: InFlight, Healthy, Failed, Lost, or SetAside if it was not sent the revision and will not be, or is
+// suspended.
 type Verdict struct {
 	State    fairleadv1alpha1.ClusterState
 	Reason   string
 	Progress Progress
-	// Again is when time alone may change the verdict; 0 is never.
+	// Again is after how long time alone may change the verdict; 0 means never.
 	Again time.Duration
 }
 
-// Has says whether a Work has the content of a revision, by whatever number.
+// Has returns whether a Work has the content of a revision, whatever its number.
 func Has(work Work, id revision.ID) bool {
 	return work.Exists && !id.Zero() && work.Revision.Hash == id.Hash
 }
 
-// Unchanged says whether a revision changes nothing where a Work is, so that there is nothing to wait for: what is there is as it
-// was, or the content of the stable revision, which is another one. Any other content that a Work has by an older number may be
-// what failed there, or what has cut the cluster off, and is judged as if it had just been sent.
+// Unchanged returns whether a revision changes nothing in the cluster of a Work, so that there is nothing to wait for: the Work already had
+// the content, or has it by another number as that of the stable revision. Other content with an older number may be what failed there, or
+// what cut the cluster off, and is judged as if it had just been sent.
 func Unchanged(work Work, id, stable revision.ID) bool {
 	return Has(work, id) && (work.Unchanged || Has(work, stable) && work.Revision.Number != id.Number && stable.Number != id.Number)
 }
 
-// Well says whether the agent says so, of the very generation that the Work has.
+// Well returns whether the agent reports the current generation of the Work as applied and healthy.
 func (r Report) Well() bool { return r.Current && r.Applied && r.Health == Healthy }
 
-// Decide says how the cluster fares.
+// Decide returns the verdict on a cluster.
 func Decide(in Input) Verdict {
 	if in.Progress.Revision != in.Wanted.Number {
 		in.Progress = Progress{Revision: in.Wanted.Number}
@@ -80,7 +79,7 @@ func Decide(in Input) Verdict {
 	case in.Suspended && in.Before != fairleadv1alpha1.ClusterHealthy && in.Before != fairleadv1alpha1.ClusterFailed:
 		return in.is(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReasonSuspended)
 	case in.Before == fairleadv1alpha1.ClusterFailed:
-		return in.is(in.Before, in.Reason) // until it is healthy, or a person asks for another try
+		return in.is(in.Before, in.Reason) // until it is healthy, or a person requests a retry
 	case in.wasHealthy():
 		return in.afterHealthy()
 	default:
@@ -88,7 +87,7 @@ func Decide(in Input) Verdict {
 	}
 }
 
-// is returns a verdict for which no time runs.
+// is returns a verdict that time alone does not change.
 func (in Input) is(state fairleadv1alpha1.ClusterState, reason string) Verdict {
 	progress := Progress{Revision: in.Wanted.Number, Elapsed: in.Progress.Elapsed}
 	if state == fairleadv1alpha1.ClusterHealthy {
@@ -97,7 +96,7 @@ func (in Input) is(state fairleadv1alpha1.ClusterState, reason string) Verdict {
 	return Verdict{State: state, Reason: reason, Progress: progress}
 }
 
-// silent is about a cluster of which nothing is heard: what it was sent may be what cut it off.
+// silent returns the verdict on a silent cluster: the revision that it was sent may be what cut it off.
 func (in Input) silent() Verdict {
 	sent := Has(in.Work, in.Wanted) && !in.behind()
 	switch {
@@ -117,8 +116,8 @@ func (in Input) silent() Verdict {
 	}
 }
 
-// behind says that what it has is older than the stable revision and was not sent with this one: it was silent or left out before, and
-// has proven nothing since.
+// behind returns whether the cluster's revision is not newer than the stable one, and was not sent as the wanted one: the cluster was
+// silent or skipped before, and its silence proves nothing.
 func (in Input) behind() bool {
 	had := in.Work.Revision.Number
 	return had != in.Wanted.Number && had <= in.Stable.Number && in.Before != fairleadv1alpha1.ClusterHealthy
@@ -129,8 +128,8 @@ func (in Input) wasHealthy() bool {
 		in.Before == fairleadv1alpha1.ClusterInFlight && in.Reason == fairleadv1alpha1.ClusterReasonUnhealthy)
 }
 
-// afterHealthy is about a cluster that was healthy with the revision. A Work that is scaled has a
-// new generation: until that is reported the cluster is as it was.
+// afterHealthy returns the verdict on a cluster that was healthy with the revision. Scaling gives the Work a new generation; until it is
+// reported, the state stays the same.
 func (in Input) afterHealthy() Verdict {
 	report := in.Work.Report
 	if !report.Current || report.Applied && report.Health == Unknown {
@@ -152,8 +151,7 @@ func (in Input) afterHealthy() Verdict {
 	return Verdict{State: fairleadv1alpha1.ClusterInFlight, Reason: fairleadv1alpha1.ClusterReasonUnhealthy, Progress: progress, Again: left}
 }
 
-// onItsWay is about a cluster that was not healthy with the revision yet. One that was lost counts
-// as lost until it is.
+// onItsWay returns the verdict on a cluster that was not healthy with the revision yet. One that was lost stays lost until it is healthy.
 func (in Input) onItsWay() Verdict {
 	left := RetryGrace - in.Now.Sub(in.Progress.RetriedAt)
 	if in.Work.Report.Current && in.Work.Report.Refused && Has(in.Work, in.Wanted) && left <= 0 {
@@ -169,14 +167,14 @@ func (in Input) onItsWay() Verdict {
 	return v
 }
 
-// elapse lets the time run that a cluster has.
+// elapse adds the time since the last verdict to what counts against the deadline.
 func (in Input) elapse() Verdict {
 	progress := in.Progress
 	if !progress.At.IsZero() {
 		progress.Elapsed += max(in.Now.Sub(progress.At), 0)
 	}
 	progress.At = in.Now
-	if in.Unconfirmed { // The hub suspects itself: its clock for others stands still.
+	if in.Unconfirmed { // time does not count while the hub suspects its own network
 		progress.Elapsed, progress.At = in.Progress.Elapsed, time.Time{}
 	}
 	left := in.Deadline - progress.Elapsed

@@ -1,5 +1,5 @@
-// Package judge says how one cluster fares with one revision. It is pure.
+// Package judge decides the state of one cluster with one revision. It is pure.
 //
-// It believes only what was reported about the very generation of the Work that carries the
-// revision: what was healthy before says nothing about what was sent since.
+// It believes only reports on the generation of the Work that carries the revision: earlier health implies nothing about what was sent
+// since.
 package judge

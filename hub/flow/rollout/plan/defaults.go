@@ -10,9 +10,8 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// Defaulted returns a strategy with everything filled in that it leaves out, as the API server
-// does, and with its last wave: of all clusters that are in no other. How the first revision goes
-// out depends on the waves, and so is filled in nowhere else.
+// Defaulted returns a strategy with the API server's defaults, and with the implicit last wave of all clusters that are in no other. The
+// default of firstTime depends on the waves, and is therefore set only here.
 func Defaulted(spec fairleadv1alpha1.RolloutStrategySpec) fairleadv1alpha1.RolloutStrategySpec {
 	out := *spec.DeepCopy()
 	if len(out.Waves) == 0 {
@@ -55,7 +54,7 @@ func Defaulted(spec fairleadv1alpha1.RolloutStrategySpec) fairleadv1alpha1.Rollo
 	return out
 }
 
-// AsksApproval says whether a person is to approve any wave of a strategy.
+// AsksApproval returns whether any wave of a strategy needs approval.
 func AsksApproval(spec fairleadv1alpha1.RolloutStrategySpec) bool {
 	return slices.ContainsFunc(Defaulted(spec).Waves, asksApproval)
 }
@@ -68,8 +67,8 @@ func setDefault[T any](field **T, value T) {
 	}
 }
 
-// Scaled is what a number or a percentage means of some; 0 if it is neither, so that nothing
-// odd is ever a permission.
+// Scaled returns the value of a number or percentage of a total, rounded up or down; 0 if it is invalid, so that an invalid value never
+// permits anything.
 func Scaled(value *intstr.IntOrString, of int, up bool) int {
 	n, err := intstr.GetScaledValueFromIntOrPercent(value, of, up)
 	if err != nil {

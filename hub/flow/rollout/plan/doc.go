@@ -1,6 +1,5 @@
 // Package plan divides the targets of an application into the waves of a rollout. It is pure.
 //
-// Which clusters a wave has, and in which order they are taken, is decided once, when a revision is
-// made, and kept with it: so that a label that changes or a target that leaves in the middle of a
-// wave moves nobody from one wave to another. Targets that come later are placed one by one.
+// The clusters of a wave and their order are decided once, when a revision is made, and stored with it, so that no cluster moves to another
+// wave when a label changes or a target leaves meanwhile. Targets added later are placed one by one.
 package plan

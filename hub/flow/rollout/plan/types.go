@@ -5,13 +5,13 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// Input is what waves are made of.
+// Input is the input of Waves.
 type Input struct {
-	// Strategy is the strategy that the revision is to go by. What it leaves out has its default.
+	// Strategy is the strategy of the revision. Unset fields have their defaults.
 	Strategy fairleadv1alpha1.RolloutStrategySpec
-	// Seed is the UID of the binding: clusters alike are taken in an order that differs from
-	// application to application, but not from revision to revision.
+	// Seed is the UID of the binding: it makes the order of otherwise equal clusters differ between applications, but not between
+	// revisions.
 	Seed string
-	// Targets are the clusters of the application. Of one that has no Cluster, only the name is set.
+	// Targets are the clusters of the application. If there is no Cluster for one, only the name is set.
 	Targets []*clusterv1alpha1.Cluster
 }

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Waves divides the targets into the waves of a strategy: each is in exactly one, the first that
-// it fits in. There is one wave for each of Defaulted(Strategy).Waves, though it may be empty.
+// Waves divides the targets into the waves of a strategy: each is in exactly one, the first that it fits in. There is one wave for each of
+// Defaulted(Strategy).Waves, which may be empty.
 func Waves(in Input) []revision.Wave {
 	waves := Defaulted(in.Strategy).Waves
 	left := slices.Clone(in.Targets)
@@ -38,8 +38,8 @@ func Waves(in Input) []revision.Wave {
 	return out
 }
 
-// Place returns the index of the wave of a target that came after the waves were made: the first
-// that it matches and that takes all that match, or else the last.
+// Place returns the index of the wave of a target that was added after the waves were made: the first that it matches and that has no size,
+// or else the last.
 func Place(strategy *fairleadv1alpha1.RolloutStrategySpec, c *clusterv1alpha1.Cluster) int {
 	waves := Defaulted(*strategy).Waves
 	for i := range waves {
@@ -54,8 +54,8 @@ func matches(w *fairleadv1alpha1.Wave, c *clusterv1alpha1.Cluster) bool {
 	return w.Clusters == nil || selector.Cluster(w.Clusters, c)
 }
 
-// order sorts by a label, if there is one, and those that are alike by what differs from
-// application to application.
+// order sorts clusters by a label, if one is given, and ties by a rank that differs between applications. If all values are numbers, it
+// compares them as numbers.
 func order(clusters []*clusterv1alpha1.Cluster, label, seed string) {
 	numbers := label != "" && !slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool {
 		value, has := c.Labels[label]
@@ -92,7 +92,8 @@ func compareLabels(a, b *clusterv1alpha1.Cluster, label string, numbers bool) in
 func rank(seed, cluster string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(seed + "/" + cluster))
-	// The last bytes of names like shop-001 alone would order them: what fnv mixes last is mixed again.
+	// FNV mixes the last bytes too little, so that names like shop-001 would stay nearly in order: finish with a mixing step of
+	// MurmurHash3.
 	x := h.Sum64()
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

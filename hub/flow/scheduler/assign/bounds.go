@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Bounds gives each cluster the largest minimum and the smallest maximum of the entries that pick
-// it. The error says which entry cannot be read.
+// Bounds returns for each cluster the largest minimum and the smallest maximum of the entries that select it. The error says which entry is
+// invalid.
 func Bounds(entries []policyv1alpha1.ClusterReplicaBounds, clusters []*clusterv1alpha1.Cluster) ([]division.Bounds, error) {
 	bounds := make([]division.Bounds, len(clusters))
 	for i := range bounds {
@@ -35,13 +35,13 @@ func Bounds(entries []policyv1alpha1.ClusterReplicaBounds, clusters []*clusterv1
 	return bounds, nil
 }
 
-// bounded shares the replicas by weights within bounds.
+// bounded divides the replicas by weights within bounds.
 func bounded(r Request, candidates []Candidate, shares []int32) []int32 {
 	parties, bounds := make([]division.Party, len(candidates)), make([]division.Bounds, len(candidates))
 	for i, c := range candidates {
 		parties[i], bounds[i] = division.Party{Name: c.Cluster.Name, Weight: c.Weight}, c.Bounds
 	}
-	// Both are sorted by name, as the result is.
+	// Parties, bounds and the result are all sorted by name.
 	out, _ := division.Bounded(r.Replicas, parties, bounds, r.DescendingTies)
 	for i := range out {
 		shares[i] = out[i].Share

@@ -1,9 +1,7 @@
-// Package assign says which of the clusters that fit get an application, and how many replicas
-// each of them gets.
+// Package assign selects clusters for an application among those that fit, and divides its replicas among them.
 //
-// They are scored, and selected so that the application is on as many regions, zones,
-// providers, values of a label and clusters as its constraints say: sets of groups are tried in
-// order of preference, the smallest first, and the first that holds the application is taken.
-// So a wish for at least two regions is met with two, and with more only if two have not enough
-// clusters or not enough room. Then the replicas are shared among those that are selected.
+// Clusters are scored, and selected so that the application is in as many regions, zones, providers, values of a label and clusters as its
+// spread constraints require. Sets of groups are tried in order of preference, the smallest first, and the first that holds the application
+// is taken. So at least two regions means two regions, and more only if two do not have enough clusters or capacity. Then the replicas are
+// divided among the selected clusters.
 package assign

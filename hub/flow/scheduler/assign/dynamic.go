@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// dynamic shares replicas by what fits. Unless all are shared anew, what runs stays
-// where it is: scaled up, only what is added is shared; scaled down, only what is
-// taken away moves.
+// dynamic divides replicas by capacity. Unless r.Fresh, running replicas stay where they are: scaling up divides only the added replicas,
+// and scaling down shrinks the shares in proportion to what is assigned.
 func dynamic(r Request, candidates []Candidate, shares []int32) *Shortage {
 	var assigned int64
 	for i := range candidates {
@@ -35,7 +34,7 @@ func dynamic(r Request, candidates []Candidate, shares []int32) *Shortage {
 	}
 }
 
-// tiers gives each tier as much as its weights hold, the first tier first.
+// tiers gives each tier as much as the sum of its weights, the first tier first.
 func tiers(r Request, wanted int64, candidates []Candidate, weights []int64, shares []int32) *Shortage {
 	if wanted <= 0 {
 		return nil
@@ -83,13 +82,13 @@ func within(r Request, wanted int64, candidates []Candidate, weights []int64, sh
 	if r.Strategy == Aggregated {
 		weights = pack(r, wanted, candidates, weights)
 	}
-	// No share is larger than its weight as long as the weights hold the total.
+	// No share exceeds its weight, because the weights sum up to at least the total.
 	divide(r, int32(wanted), candidates, weights, shares)
 	return nil
 }
 
-// pack keeps the weights of as few clusters as hold what is wanted: those that have
-// the application first, then the largest, then the first by name.
+// pack keeps the weights of as few clusters as needed to hold what is wanted: first those that have replicas (unless r.Fresh), then the
+// largest, and ties by name.
 func pack(r Request, wanted int64, candidates []Candidate, weights []int64) []int64 {
 	order := slices.Grow(r.Scratch.indexes[:0], len(weights))
 	for i, w := range weights {

@@ -11,12 +11,11 @@ import (
 // group is the clusters that share a value.
 type group struct {
 	value string
-	// held is what runs there: replicas, or clusters of what has none.
+	// held is how many replicas run in the group, or, if replicas do not matter, in how many of its clusters the application is.
 	held int64
-	// weight says how well it would do for its part of the application.
+	// weight says how well the group could hold its part of the application.
 	weight int64
-	// clusters and room are what it has, and fitting how many of the clusters have room
-	// for what each of them would get.
+	// clusters is the number of clusters, fitting how many of them have capacity for SelectRequest.Each, and capacity the sum of theirs.
 	clusters int
 	fitting  int64
 	capacity int64
@@ -26,11 +25,10 @@ type group struct {
 	filled int64
 }
 
-// weightUnit makes what fits count before what is preferred.
+// weightUnit makes capacity outweigh scores in the weight of a group.
 const weightUnit = 1000
 
-// collect makes the groups, the preferred one first: where the application is stays
-// preferred unless it is placed from scratch.
+// collect makes the groups, sorted by preference: groups that have the application come first, unless it is placed from scratch.
 func (d *dimension) collect(r *SelectRequest, clusters span, s *policyv1alpha1.SpreadConstraint, candidates []Candidate, order []int) {
 	index := map[string]int{}
 	zeroes(&d.of, len(candidates))
@@ -66,8 +64,7 @@ func (g *group) add(r *SelectRequest, c *Candidate, need int, part int64) {
 			g.held++
 		}
 	}
-	// The best clusters come first: they are taken until the part fits, or all that fit
-	// where each gets the same.
+	// Clusters come in order of preference. They count until they hold the part, or, if each gets the same, all that have capacity count.
 	take := g.taken < need || g.filled < part
 	if r.Need == 0 {
 		if take = c.capacity() >= r.Each; take {
@@ -81,7 +78,7 @@ func (g *group) add(r *SelectRequest, c *Candidate, need int, part int64) {
 	}
 }
 
-// rank weighs the groups and sorts them.
+// rank computes the weights of the groups and sorts them by preference.
 func (d *dimension) rank(r *SelectRequest, part int64) {
 	for i := range d.groups {
 		g := &d.groups[i]
@@ -112,8 +109,7 @@ func (d *dimension) rank(r *SelectRequest, part int64) {
 	}
 }
 
-// appendValues adds the values of a constraint that a cluster has to others; a cluster of
-// several zones counts in each.
+// appendValues appends the values of a cluster for a constraint; a cluster in several zones belongs to each.
 func appendValues(values []string, s *policyv1alpha1.SpreadConstraint, c *clusterv1alpha1.Cluster) []string {
 	switch {
 	case s.SpreadByLabel != "":

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// pick picks clusters of the chosen groups, or none if they do not do.
+// pick picks clusters of the chosen groups; it returns nil if these cannot meet the constraints or hold the application.
 func (s *search) pick() []bool {
 	allowed := s.request.Scratch.allowed[:0]
 	var capacity int64
@@ -40,9 +40,8 @@ func (s *search) pick() []bool {
 	return p.in
 }
 
-// stay picks the clusters that have the application, and more of their groups as far as
-// there may be more; none if that does not do. So what was selected once, from groups in
-// the order of that time, stays selected while it meets the constraints.
+// stay picks the clusters that have the application, and more clusters of their groups up to the maximum; it returns nil if these do not
+// meet the constraints. So a selection is kept while it meets the constraints, although groups are ranked differently now.
 func (s *search) stay() []bool {
 	if s.request.Fresh {
 		return nil
@@ -84,19 +83,18 @@ func (s *search) allows(i int) bool {
 	return true
 }
 
-// picked are the clusters that were picked so far.
+// picked is the set of clusters that were picked so far.
 type picked struct {
 	*search
 	in       []bool
 	n        int
 	capacity int64
-	// counts says how many clusters each group has, and covered how many groups have
-	// any.
+	// counts is the number of picked clusters of each group, by dimension, and covered the number of groups that have any.
 	counts  [][]int
 	covered []int
 }
 
-// none has nothing picked, and nothing of what was before.
+// none returns an empty set, reusing the memory of the last one.
 func (s *search) none() *picked {
 	p := &s.picked
 	p.search, p.in, p.n, p.capacity = s, zeroes(&s.request.Scratch.selected, len(s.candidates)), 0, 0
@@ -108,7 +106,7 @@ func (s *search) none() *picked {
 	return p
 }
 
-// change picks a cluster, or takes it back.
+// change adds a cluster to the set, or removes it.
 func (p *picked) change(i int, in bool) {
 	p.in[i] = in
 	step := 1
@@ -131,7 +129,7 @@ func (p *picked) change(i int, in bool) {
 	}
 }
 
-// spread says whether enough groups have a cluster.
+// spread returns whether enough groups of each dimension have a picked cluster.
 func (p *picked) spread() bool {
 	for at := range p.dims {
 		if p.covered[at] < p.dims[at].min {
@@ -141,11 +139,11 @@ func (p *picked) spread() bool {
 	return true
 }
 
-// cover picks as few clusters as bring one into each chosen group: of those that
-// bring the most, the best.
+// cover greedily picks clusters until each chosen group has one: next the cluster that covers the most uncovered groups, and of equals the
+// most preferred.
 func (p *picked) cover(allowed []int) {
-	// Of each gain, where in allowed those are that brought as much when they were last looked at. What is picked leaves less to gain from
-	// the others, never more: whoever brings less by now waits for its turn among those, and what brings nothing is not looked at again.
+	// byGain has, for each gain, the indexes in allowed of the clusters that had this gain when last evaluated. Gains only shrink as
+	// clusters are picked. So a cluster whose gain has shrunk moves to the list of its new gain, and one without any gain is dropped.
 	byGain := p.request.Scratch.byGain
 	for gain := range byGain {
 		byGain[gain] = byGain[gain][:0]
@@ -185,8 +183,7 @@ func (p *picked) gain(i int) int {
 	return gain
 }
 
-// swap exchanges clusters with little room for others with more, the least preferred
-// first, as long as the spread stays.
+// swap replaces clusters by others with more capacity, the least preferred first, without violating the spread.
 func (p *picked) swap(allowed []int) {
 	larger := p.request.Scratch.larger[:0]
 	for _, i := range allowed {

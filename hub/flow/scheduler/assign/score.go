@@ -6,17 +6,17 @@ const (
 	ClusterAffinity = "ClusterAffinity"
 )
 
-// localityScore is what a cluster gets that has the application already.
+// localityScore is the score of a cluster that has the application already.
 const localityScore = 100
 
-// Score is what one scorer says.
+// Score is the score of one scorer.
 type Score struct {
 	// Plugin is the name of the scorer.
 	Plugin string `json:"plugin"`
 	Value  int64  `json:"value"`
 }
 
-// ScoreOf scores a cluster that passed the filters: the sum of what the scorers say.
+// ScoreOf returns the score of a cluster that passed the filters, which is the sum over all scorers.
 func ScoreOf(target bool) int64 {
 	if target {
 		return localityScore
@@ -24,7 +24,7 @@ func ScoreOf(target bool) int64 {
 	return 0
 }
 
-// ScoresByPlugin says what each scorer contributes to ScoreOf, by name.
+// ScoresByPlugin returns what each scorer contributes to ScoreOf, sorted by name.
 func ScoresByPlugin(target bool) []Score {
 	return []Score{{Plugin: ClusterAffinity}, {Plugin: ClusterLocality, Value: ScoreOf(target)}}
 }

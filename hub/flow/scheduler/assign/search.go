@@ -7,34 +7,34 @@ import (
 	"slices"
 )
 
-// Bounds of a search, which holds up all other decisions. The first set of groups nearly always does.
+// Bounds of a search, which blocks all other decisions. The first set of groups nearly always suffices.
 const (
 	// maxTries is how many sets of groups are tried.
 	maxTries = 2000
-	// maxLooks is how often it is looked whether a cluster is in a chosen group, all tries together: some tens of milliseconds.
+	// maxLooks is how often all tries together check whether a cluster is in a chosen group, which takes some tens of milliseconds.
 	maxLooks = 4_000_000
-	// minTries are made of however many clusters.
+	// minTries is the least number of tries, however many clusters there are.
 	minTries = 20
-	// maxExchanges is how often one cluster is taken for another, all tries together.
+	// maxExchanges is how often all tries together replace one cluster by another.
 	maxExchanges = 500_000
 )
 
-// search looks for clusters that meet every constraint.
+// search searches for clusters that meet every constraint.
 type search struct {
 	request    SelectRequest
 	clusters   span
 	candidates []Candidate
 	order      []int
 	dims       []dimension
-	// chosen says of each dimension which of its groups are.
+	// chosen says which groups of each dimension are chosen.
 	chosen [][]bool
 	tries  int
-	// exchanges is how often a cluster may still be taken for another one.
+	// exchanges is how many exchanges are left.
 	exchanges int
-	// best is the most room of the sets that were tried, and most the most clusters.
+	// best is the largest capacity of the sets that were tried, and most the largest number of clusters.
 	best int64
 	most int
-	// picked is what one try picks.
+	// picked is the set of the current try.
 	picked picked
 }
 
@@ -62,12 +62,12 @@ func (s *search) run() (Selection, error) {
 	}
 }
 
-// short says that the clusters that may be selected have too little room.
+// short returns the error for too little capacity of the clusters that may be selected.
 func (s *search) short(capacity, need int64) error {
 	return fmt.Errorf("no enough resource when selecting %s: they have room for %d of %d replicas", s.bound(), capacity, need)
 }
 
-// bound says how many clusters may be selected.
+// bound describes how many clusters may be selected.
 func (s *search) bound() string {
 	if s.clusters.max == unlimited {
 		return "clusters by the spread constraints"
@@ -75,7 +75,7 @@ func (s *search) bound() string {
 	return fmt.Sprintf("%d clusters", min(s.clusters.max, len(s.candidates)))
 }
 
-// try tries the sets of groups of one dimension, each with those of the next ones.
+// try tries the sets of groups of one dimension, each combined with those of the following dimensions.
 func (s *search) try(at int) []bool {
 	if at == len(s.dims) {
 		s.tries--
@@ -83,8 +83,7 @@ func (s *search) try(at int) []bool {
 	}
 	d := &s.dims[at]
 	for size := d.least; size <= min(d.max, len(d.groups)) && s.tries > 0; size++ {
-		// The preferred groups first, then those with the most room, then those with
-		// the most clusters, then every set.
+		// First the preferred groups, then those with the most capacity, then those with the most clusters. Every other set follows below.
 		for _, order := range d.orders {
 			clear(s.chosen[at])
 			for _, i := range order[:size] {
@@ -104,7 +103,7 @@ func (s *search) try(at int) []bool {
 	return nil
 }
 
-// every tries every set of this many groups from a group on.
+// every tries every set of size groups whose indexes begin at from.
 func (s *search) every(at, from, size int) []bool {
 	if size == 0 {
 		return s.try(at + 1)
@@ -119,7 +118,7 @@ func (s *search) every(at, from, size int) []bool {
 	return nil
 }
 
-// The orders in which groups are tried: that of preference, in which they are, that of room and that of clusters.
+// The orders in which groups are tried: by preference, in which they are sorted, by capacity, and by number of clusters.
 const (
 	byPreference = iota
 	byCapacity
@@ -143,8 +142,8 @@ func (d *dimension) sort() {
 	}
 }
 
-// enough returns the least number of groups that may have so much room and so many clusters: fewer are not worth a try. It is more than there
-// are if all of them have not.
+// enough returns a lower bound for the number of groups needed for a capacity and a number of clusters, so that fewer need not be tried. It
+// is more than the number of groups if all of them are not enough.
 func (d *dimension) enough(capacity int64, clusters int) int {
 	for size := range d.groups {
 		if size >= d.min && capacity <= 0 && clusters <= 0 {
@@ -159,7 +158,7 @@ func (d *dimension) enough(capacity int64, clusters int) int {
 	return len(d.groups) + 1
 }
 
-// selection says why those that were not picked were not.
+// selection returns a selection with, if Explain is set, the constraint that excluded each candidate that was not picked.
 func (s *search) selection(picked []bool) Selection {
 	if !s.request.Explain {
 		return Selection{Selected: picked}
@@ -192,7 +191,7 @@ func notAmong(n int, name string) string {
 	return fmt.Sprintf("spread constraint: not in the %d selected of %s", n, name)
 }
 
-// allowed says whether all groups of a candidate are chosen.
+// allowed returns whether all groups of a candidate in a dimension are chosen.
 func (s *search) allowed(at, i int) bool {
 	for _, g := range s.dims[at].of[i] {
 		if !s.chosen[at][g] {

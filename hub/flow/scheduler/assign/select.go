@@ -8,34 +8,31 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// SelectRequest says what is to be spread.
+// SelectRequest says what to select clusters for.
 type SelectRequest struct {
 	Constraints []policyv1alpha1.SpreadConstraint
-	// Need is how many replicas the selected clusters must have room for; 0 if that
-	// does not matter.
+	// Need is how many replicas the selected clusters together must have capacity for; 0 if that does not matter.
 	Need int64
-	// Each is how many replicas every selected cluster gets, if all get as many: groups
-	// are preferred by how many of their clusters have that much room; 0 if that does not
-	// matter.
+	// Each is how many replicas each selected cluster gets, if all get the same. Groups are preferred by how many of their clusters have
+	// that capacity; 0 if it does not matter.
 	Each int64
-	// Fresh forgets what runs where.
+	// Fresh ignores where the application runs.
 	Fresh bool
-	// Explain asks for the limits of those that are not selected.
+	// Explain asks for Selection.Limits.
 	Explain bool
-	// Scratch is memory to work in; nil is new memory.
+	// Scratch holds reusable buffers; nil allocates new ones.
 	Scratch *Scratch
 }
 
-// Selection is what was selected.
+// Selection is the result of Select.
 type Selection struct {
-	// Selected says of each candidate whether it is.
+	// Selected says for each candidate whether it is selected.
 	Selected []bool
-	// Limits says of each candidate that is not, which constraint it is that kept
-	// it out; nil if that was not asked for, or all are selected.
+	// Limits says for each candidate that is not selected which constraint excluded it; nil if Explain is not set, or all are selected.
 	Limits []string
 }
 
-// bounds of a constraint; a maximum of 0 in a policy is none.
+// span is the minimum and maximum of a constraint; a maximum of 0 in a policy means unlimited.
 type span struct{ min, max int }
 
 const unlimited = int(^uint(0) >> 1)
@@ -53,18 +50,17 @@ type dimension struct {
 	span
 	// name is the field or the label.
 	name string
-	// groups by preference, and of each candidate the indexes of its own, which are parts of indexes.
+	// groups are sorted by preference; of has the indexes of each candidate's groups, as slices of indexes.
 	groups  []group
 	of      [][]int
 	indexes []int
-	// orders are those in which groups are tried.
+	// orders are the orders in which groups are tried.
 	orders [][]int
-	// least is how many groups it takes.
+	// least is the least number of groups that may suffice.
 	least int
 }
 
-// Select selects among candidates, which are sorted by name. The error is a sentence
-// that says what is lacking. The selection is in the scratch memory.
+// Select selects among candidates, which must be sorted by name. The error says what is lacking. The selection is in the scratch memory.
 func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
 	if r.Scratch == nil {
 		r.Scratch = &Scratch{}
@@ -81,7 +77,7 @@ func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
 	}
 	r.Scratch.dims = dims
 	for i := range dims {
-		// Each region that must be there has a cluster, however few clusters there may be.
+		// The minimum of regions takes precedence over the maximum of clusters.
 		if dims[i].name == string(policyv1alpha1.SpreadByRegion) {
 			clusters.max = max(clusters.max, dims[i].min)
 		}
@@ -97,8 +93,7 @@ func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
 		return Selection{}, fmt.Errorf("the number of feasible clusters is less than spreadConstraint.MinGroups: %d of %d", len(candidates), clusters.min)
 	}
 	s := search{request: r, clusters: clusters, candidates: candidates, order: r.order(candidates), dims: dims}
-	// What no search can find is not searched for: it is asked for with every report of
-	// a cluster.
+	// Skip the search if it cannot succeed: a binding that waits for capacity is decided on again with every report of a cluster.
 	if capacity := mostCapacity(r.capacities(candidates), clusters.max); capacity < r.Need {
 		return Selection{}, s.short(capacity, r.Need)
 	}
@@ -117,7 +112,7 @@ func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
 	return s.run()
 }
 
-// begin has a dimension be that of a constraint. What it was before is memory to work in.
+// begin resets a dimension for a constraint, reusing its memory.
 func (d *dimension) begin(s *policyv1alpha1.SpreadConstraint) {
 	*d = dimension{span: spanOf(s), name: nameOf(s), groups: d.groups[:0], of: d.of[:0], indexes: d.indexes[:0]}
 }
@@ -130,7 +125,7 @@ func (r *SelectRequest) capacities(candidates []Candidate) []int64 {
 	return out
 }
 
-// mostCapacity is the capacity of as many groups as may be selected, whichever they are.
+// mostCapacity returns the largest capacity of as many groups as may be selected.
 func (d *dimension) mostCapacity() int64 {
 	capacities := make([]int64, len(d.groups))
 	for i := range d.groups {
@@ -139,7 +134,7 @@ func (d *dimension) mostCapacity() int64 {
 	return mostCapacity(capacities, d.max)
 }
 
-// mostRoom adds up the largest, so many at most. It sorts what it is given.
+// mostCapacity returns the sum of the largest capacities, at most so many. It may sort the slice.
 func mostCapacity(capacities []int64, most int) int64 {
 	if most < len(capacities) {
 		slices.SortFunc(capacities, func(a, b int64) int { return cmp.Compare(b, a) })
@@ -159,7 +154,7 @@ func nameOf(s *policyv1alpha1.SpreadConstraint) string {
 	return string(s.SpreadByField)
 }
 
-// score is how much a candidate is preferred.
+// score returns the score of a candidate; 0 if Fresh.
 func (r *SelectRequest) score(c *Candidate) int64 {
 	if r.Fresh {
 		return 0
@@ -167,7 +162,7 @@ func (r *SelectRequest) score(c *Candidate) int64 {
 	return c.Score
 }
 
-// order returns the indexes of candidates, the best first.
+// order returns the indexes of the candidates, the most preferred first.
 func (r *SelectRequest) order(candidates []Candidate) []int {
 	out := zeroes(&r.Scratch.order, len(candidates))
 	for i := range out {

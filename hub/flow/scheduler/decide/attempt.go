@@ -13,31 +13,29 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// attempt is what is known while one group is tried. The candidates of the slices are
-// the same, by name.
+// attempt is the state while one group is tried. The slices at, clusters and candidates hold the same candidates, sorted by name.
 type attempt struct {
 	in       Input
 	query    *fit.Query
 	strategy assign.Strategy
 	fresh    bool
-	// group is which of the groups it is.
+	// group is the index of the group.
 	group int
-	// memory is what the attempt works in.
+	// memory holds reusable buffers.
 	memory *memory
-	// verdicts are those on all clusters; nil if nobody reads them.
+	// verdicts are the verdicts on all clusters; nil if nobody reads them.
 	verdicts []Verdict
-	// at is the index of the verdict of each candidate, if there are any.
+	// at is the index of each candidate's verdict, if there are verdicts.
 	at         []int
 	clusters   []*clusterv1alpha1.Cluster
 	candidates []assign.Candidate
-	// refused and related are what keeps clusters out, if it was asked of a Memo: of most, by index, as the Memo has it, and
-	// of those to which the application has a relation of its own as it is for this one, by index.
+	// refused and related are the filter results if a Memo is used: refused has the Memo's results for all clusters, by index, and related
+	// overrides those of clusters to which this application has a relation of its own, sorted by index.
 	refused []refused
 	related []relation
 }
 
-// memory is what one attempt after the other works in, so that thousands of clusters cost no memory of their own each time. The zero
-// value is ready.
+// memory holds buffers that attempts reuse, so that each does not allocate for thousands of clusters. The zero value is ready.
 type memory struct {
 	clusters   []*clusterv1alpha1.Cluster
 	candidates []assign.Candidate
@@ -46,13 +44,13 @@ type memory struct {
 	scratch    assign.Scratch
 }
 
-// forget lets go of the clusters.
+// forget drops the references to clusters.
 func (m *memory) forget() {
 	clear(m.clusters[:cap(m.clusters)])
 	clear(m.candidates[:cap(m.candidates)])
 }
 
-// flags returns so many, all false.
+// flags returns n flags, all false, in a buffer that the next call reuses.
 func (m *memory) flags(n int) []bool {
 	m.keep = slices.Grow(m.keep[:0], n)[:n]
 	clear(m.keep)
@@ -66,8 +64,7 @@ func queryOf(in *Input, g group) *fit.Query {
 	return q
 }
 
-// try tries one group.
-// The error says what of the weights cannot be read.
+// try tries one group. The error says which weight or bound of the placement is invalid.
 func try(in Input, g group, t Trigger) (Attempt, []workv1alpha2.TargetCluster, error) {
 	a := attempt{in: in, query: queryOf(&in, g), strategy: assign.StrategyOf(in.Spec), fresh: t == TriggerRequested, group: g.index}
 	if in.Memo == nil {
@@ -103,7 +100,7 @@ func try(in Input, g group, t Trigger) (Attempt, []workv1alpha2.TargetCluster, e
 	return out, targets, nil
 }
 
-// spread leaves the candidates that the spread constraints select.
+// spread keeps only the candidates that the spread constraints select.
 func (a *attempt) spread() error {
 	if a.strategy == assign.StaticWeight {
 		keep := a.memory.flags(len(a.candidates))
@@ -141,8 +138,7 @@ func (a *attempt) spread() error {
 	return nil
 }
 
-// rest leaves the candidates that have the application, if any does: scaled to 0 it stays where
-// it is, and what it needs with it.
+// rest keeps only the candidates that have the application, if any does: scaled to 0 it stays where it is, and so do its dependencies.
 func (a *attempt) rest() {
 	if !slices.ContainsFunc(a.clusters, a.isTarget) {
 		return
@@ -163,7 +159,7 @@ func (a *attempt) retain(keep []bool) {
 	a.at, a.clusters, a.candidates = retain(a.at, keep), retain(a.clusters, keep), retain(a.candidates, keep)
 }
 
-// retain drops what is not to be kept of a list; nothing of one that is not there yet.
+// retain keeps the marked elements of a list, in place. An empty list, which is not filled yet, stays empty.
 func retain[T any](list []T, keep []bool) []T {
 	if len(list) == 0 {
 		return list
@@ -178,7 +174,7 @@ func retain[T any](list []T, keep []bool) []T {
 	return list[:n]
 }
 
-// verdict is that on a candidate; nil if nobody reads it.
+// verdict returns the verdict on a candidate; nil if nobody reads it.
 func (a *attempt) verdict(i int) *Verdict {
 	if a.verdicts == nil {
 		return nil
@@ -186,15 +182,15 @@ func (a *attempt) verdict(i int) *Verdict {
 	return &a.verdicts[a.at[i]]
 }
 
-// limit says what keeps the share of a candidate from being larger.
+// limit records in the verdict what keeps the share of a candidate from being larger.
 func (a *attempt) limit(i int, why string) {
 	if v := a.verdict(i); v != nil {
 		v.Limit = why
 	}
 }
 
-// unfit says whether a target is refused by what it must still have: eviction and the
-// like take it away, a taint does not.
+// unfit returns whether a filter rejects a current target. Filters are lenient with targets: a new taint, for example, does not reject one,
+// since removing it is up to eviction.
 func unfit(in *Input, g group) bool {
 	q, filters := queryOf(in, g), fit.Filters()
 	clusters := sortedClusters(in.Clusters)

@@ -11,9 +11,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// takeBack returns the spec without the eviction tasks of clusters that are back, whose old
-// copy may be chosen again, and the replicas of those copies by cluster. They run there
-// still: whoever chooses the cluster again keeps them, instead of deleting them first. The
+// takeBack returns the spec without the eviction tasks of clusters that are back and whose old copy may be chosen again, and the replicas
+// of those copies by cluster. The copies still run: choosing the cluster again keeps them instead of deleting them first. It returns the
 // spec itself if there are none.
 func takeBack(in Input) (spec *workv1alpha2.ResourceBindingSpec, copies map[string]int32) {
 	tasks := in.Spec.GracefulEvictionTasks
@@ -38,10 +37,9 @@ func takeBack(in Input) (spec *workv1alpha2.ResourceBindingSpec, copies map[stri
 	return &out, copies
 }
 
-// survives says whether the copy that a task is about is still there, in a cluster that was
-// left because of a taint and is heard from again. Whether that taint is gone the filters say.
-// So is what was left because the namespace could not use the cluster, once it may again, and
-// with recall what the scheduler itself leaves for a better place.
+// survives returns whether the copy that a task evicts may be chosen again, in a cluster that is Ready. It may if the cluster was left
+// because of a taint (whether the taint is gone is up to the filters); because the namespace did not allow the cluster, and does again; or,
+// with in.recall, for a preferred cluster.
 func survives(task *workv1alpha2.GracefulEvictionTask, c *clusterv1alpha1.Cluster, in Input) bool {
 	left := false
 	switch task.Producer {
@@ -55,9 +53,8 @@ func survives(task *workv1alpha2.GracefulEvictionTask, c *clusterv1alpha1.Cluste
 	return left && task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly && heard(c)
 }
 
-// CouldPlaceWithout says whether an application would be placed in other clusters if it could
-// not be in some: it makes the decision that would be made, and throws it away. What it is
-// leaving for a better place counts as one.
+// CouldPlaceWithout returns whether an application would gain replicas in other clusters if it could not be in some: it makes that decision
+// and discards it. Clusters that the application is leaving for preferred ones count as others.
 func CouldPlaceWithout(in Input, without []string) bool {
 	var left []Departure
 	for _, name := range without {
@@ -83,7 +80,7 @@ func CouldPlaceWithout(in Input, without []string) bool {
 	})
 }
 
-// copyIn says whether an application has a copy in a cluster, be it about to leave that, and of how many replicas.
+// copyIn returns whether an application has a copy in a cluster, even one that is being evicted, and of how many replicas.
 func copyIn(spec *workv1alpha2.ResourceBindingSpec, cluster string) (replicas int32, there bool) {
 	for i := range spec.Clusters {
 		if spec.Clusters[i].Name == cluster {
@@ -98,21 +95,20 @@ func copyIn(spec *workv1alpha2.ResourceBindingSpec, cluster string) (replicas in
 	return replicas, there
 }
 
-// WouldReturn says whether an application would be placed again in a cluster that it is
-// leaving: at once, or once there has been room for long enough. Then the copy that is there
-// still is not to be deleted.
+// WouldReturn returns whether an application would be placed again in a cluster that it is leaving, at once or after the cluster has
+// settled. If so, the copy that is still there must not be deleted.
 func WouldReturn(in Input, to string) bool {
 	in.FailbackDue = true
 	return slices.Contains(Decide(in).Return, to)
 }
 
-// heard says whether a cluster is there and Ready.
+// heard returns whether a cluster exists, is not being deleted, and is Ready.
 func heard(c *clusterv1alpha1.Cluster) bool {
 	return c != nil && c.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 }
 
-// underWay says whether the application is leaving a cluster that is heard from. What it
-// leaves in a silent one may stay so for months, and holds nothing else up.
+// underWay returns whether the application is leaving a cluster that is Ready. Leaving a silent one may take months, and must not block
+// anything else.
 func underWay(in Input) bool {
 	tasks := in.Spec.GracefulEvictionTasks
 	if len(tasks) == 0 {
@@ -122,7 +118,7 @@ func underWay(in Input) bool {
 	return slices.ContainsFunc(tasks, func(t workv1alpha2.GracefulEvictionTask) bool { return heard(clusters.named(t.FromCluster)) })
 }
 
-// returned are the targets whose old copies are taken back, by name.
+// returned returns the targets whose old copies are taken back, in the order of targets.
 func returned(targets []workv1alpha2.TargetCluster, copies map[string]int32) []string {
 	var out []string
 	for i := range targets {

@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/assign"
 )
 
-// bounded says whether the placement has bounds of replicas that matter.
+// bounded returns whether replicaBounds of the placement apply: only static weights use them.
 func (a *attempt) bounded() bool {
 	return a.strategy == assign.StaticWeight && len(a.in.Spec.Placement.ReplicaScheduling.ReplicaBounds) > 0
 }
@@ -24,7 +24,7 @@ func (a *attempt) bound() error {
 	return err
 }
 
-// boundOf says which of its bounds a share has come to; empty if none.
+// boundOf names the bound that a share has reached; empty if none.
 func boundOf(c *assign.Candidate, share int32) string {
 	switch {
 	case share >= c.Bounds.Max:
@@ -36,8 +36,8 @@ func boundOf(c *assign.Candidate, share int32) string {
 	}
 }
 
-// unplaced says how many replicas are placed nowhere, since every cluster has its maximum;
-// empty if all are placed.
+// unplaced returns a message with the number of replicas that are placed nowhere because every cluster has its maximum; empty if all are
+// placed.
 func unplaced(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) string {
 	if assign.StrategyOf(spec) != assign.StaticWeight {
 		return ""
@@ -50,7 +50,7 @@ func unplaced(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.Tar
 		"Raise a maximum of replicaBounds in the policy, or add a cluster.", rest, spec.Replicas)
 }
 
-// boundsWithoutWeights says that bounds cannot be kept to by how the replicas are assigned.
+// boundsWithoutWeights returns an error message for replicaBounds with a strategy that does not support them; empty if there is none.
 func boundsWithoutWeights(spec *workv1alpha2.ResourceBindingSpec, strategy assign.Strategy) string {
 	r := spec.Placement.ReplicaScheduling
 	if r == nil || len(r.ReplicaBounds) == 0 || strategy == assign.StaticWeight || strategy == assign.Everywhere {

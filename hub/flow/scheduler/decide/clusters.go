@@ -7,7 +7,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// sorted returns the clusters by name, and the slice itself if it is sorted.
+// sorted returns the clusters sorted by name; the slice itself if it is sorted already.
 func sorted(clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
 	byName := func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) }
 	if slices.IsSortedFunc(clusters, byName) {
@@ -27,8 +27,8 @@ func (s sortedClusters) named(name string) *clusterv1alpha1.Cluster {
 	return nil
 }
 
-// find returns where the cluster of a name is, or would be. It is found soonest a little behind near: so whoever looks for many that
-// are sorted as well starts each time where the one before was found, and looks at each cluster about once.
+// find returns the index of the cluster of a name, or where it would be inserted. It searches by doubling steps from near on, so that a
+// caller that looks for many sorted names, each from where the previous was found, visits each cluster about once.
 func (s sortedClusters) find(name string, near int) (int, bool) {
 	compare := func(c *clusterv1alpha1.Cluster, name string) int { return strings.Compare(c.Name, name) }
 	if near >= len(s) || s[near].Name > name {

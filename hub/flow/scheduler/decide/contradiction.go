@@ -9,12 +9,11 @@ import (
 	"fairlead.dev/hub/flow/scheduler/assign"
 )
 
-// maxSpreadConstraints is how many constraints a placement may have. Each is held against every cluster while all other decisions wait. The
-// admission of policies refuses more; what was stored before it did is refused here.
+// maxSpreadConstraints is how many constraints a placement may have. Each is evaluated for every cluster while all other decisions wait.
+// Admission rejects policies with more; those stored before it did are rejected here.
 const maxSpreadConstraints = 16
 
-// contradiction says what of a placement cannot be meant, in a sentence for the
-// author of the policy; nothing if all can.
+// contradiction returns a sentence for the author of the policy about what is contradictory in a placement; empty if nothing is.
 func contradiction(spec *workv1alpha2.ResourceBindingSpec) string {
 	p := spec.Placement
 	if p == nil {
@@ -52,8 +51,7 @@ func contradiction(spec *workv1alpha2.ResourceBindingSpec) string {
 	return boundsWithoutWeights(spec, strategy)
 }
 
-// fieldOf is what a spread constraint is about if it is not about a label: clusters,
-// unless it says otherwise.
+// fieldOf returns the field of a spread constraint, which defaults to cluster; empty if the constraint is by label.
 func fieldOf(s *policyv1alpha1.SpreadConstraint) policyv1alpha1.SpreadField {
 	if s.SpreadByField == "" && s.SpreadByLabel == "" {
 		return policyv1alpha1.SpreadByCluster
@@ -61,8 +59,7 @@ func fieldOf(s *policyv1alpha1.SpreadConstraint) policyv1alpha1.SpreadField {
 	return s.SpreadByField
 }
 
-// withDefaults returns a spec whose spread constraints all name something, and the spec
-// itself if they do.
+// withDefaults returns a spec whose spread constraints all name a field or a label; the spec itself if they already do.
 func withDefaults(spec *workv1alpha2.ResourceBindingSpec) *workv1alpha2.ResourceBindingSpec {
 	unnamed := func(s policyv1alpha1.SpreadConstraint) bool { return fieldOf(&s) != s.SpreadByField }
 	if !slices.ContainsFunc(spec.Placement.SpreadConstraints, unnamed) {

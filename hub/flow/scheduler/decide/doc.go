@@ -1,4 +1,3 @@
-// Package decide places one application: given a binding and the clusters that there
-// are, it says which of them get it, with how many replicas, and why the others do
-// not. It is a pure function, so that a decision can be explained afterwards.
+// Package decide places one application: given a binding and the clusters, it decides which clusters get the application with how many
+// replicas, and why the others do not. It is a pure function, so that decisions can be explained afterwards.
 package decide

@@ -10,7 +10,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// failback is a place that the placement prefers to where the application is.
+// failback is a move to clusters that the placement prefers to the current ones.
 type failback struct {
 	attempt Attempt
 	targets []workv1alpha2.TargetCluster
@@ -20,17 +20,16 @@ type failback struct {
 	why string
 }
 
-// Why there is a better place.
+// Reasons for a failback.
 const (
 	whyGroup = "Group %q of clusterAffinities is preferred, and has room."
 	whyDrain = "Preferred clusters have room for what overflowed."
 )
 
-// planFailback looks for a better place for an application that is well placed as it is: in a
-// group of clusterAffinities before the one in use, or in the clusters that a group means
-// instead of those that take what overflows. Whole shares of clusters move, so that each
-// old copy can stay until the new ones are healthy; what stays where it is keeps its
-// share. Nothing else may be on its way at the same time.
+// planFailback looks for preferred clusters for an application whose current placement needs no change: those of a group of
+// clusterAffinities before the one in use, or the proper clusters of a group instead of its overflow clusters. Only whole shares of
+// clusters move, so that each old copy can stay until the new ones are healthy; the other targets keep their shares. It returns nil while
+// the application is leaving a cluster.
 func planFailback(in Input, groups []group, current int) (*failback, error) {
 	if len(in.Spec.Clusters) == 0 || underWay(in) || onRequest(in.Spec) {
 		return nil, nil
@@ -49,8 +48,8 @@ func planFailback(in Input, groups []group, current int) (*failback, error) {
 	return drainOverflow(in, groups[current])
 }
 
-// onRequest says that an application comes back only when a person asks for it: it takes
-// state along when it leaves a cluster, or would not work anywhere for a while.
+// onRequest returns whether an application fails back only on a person's request, because moving it carries state along, or purges the old
+// copy directly, so that it would be down for a while.
 func onRequest(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if spec.Failover == nil || spec.Failover.Cluster == nil {
 		return false
@@ -59,8 +58,8 @@ func onRequest(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return f.PurgeMode.Canonical() == policyv1alpha1.PurgeDirectly || f.StatePreservation != nil && len(f.StatePreservation.Rules) > 0
 }
 
-// failbackToGroup says whether all of an application fits into a group. It may be there
-// already, in clusters that two groups have in common: then only the group is another.
+// failbackToGroup returns the move of an application into a group; nil if not all of it fits. It may be there already, in clusters that two
+// groups have in common; then only the group in use changes.
 func failbackToGroup(in Input, g group) (*failback, error) {
 	q, clusters := queryOf(&in, g), sortedClusters(in.Clusters)
 	why := fmt.Sprintf(whyGroup, g.name)
@@ -77,8 +76,8 @@ func failbackToGroup(in Input, g group) (*failback, error) {
 	return b, err
 }
 
-// drainOverflow says which shares of clusters that take what overflows fit into the clusters
-// before them: of the last of those clusters first, and of equals the smallest first.
+// drainOverflow returns a move of shares from overflow clusters to clusters of preceding tiers; nil if none fits. Shares in the last tier
+// move first, and within a tier the smallest first.
 func drainOverflow(in Input, g group) (*failback, error) {
 	q, clusters := queryOf(&in, g), sortedClusters(in.Clusters)
 	tier := func(name string) int {
@@ -110,7 +109,7 @@ func drainOverflow(in Input, g group) (*failback, error) {
 	return out, nil
 }
 
-// notPreferred says whether planFailback has anything to look for after a decision.
+// notPreferred returns whether, after a decision, the application could fail back if there were capacity.
 func notPreferred(in Input, d Decision) bool {
 	if d.Outcome == Refused || len(d.Targets) == 0 || in.Spec.Placement == nil || len(in.Spec.Placement.ClusterAffinities) == 0 || onRequest(in.Spec) {
 		return false
@@ -132,8 +131,8 @@ func notPreferred(in Input, d Decision) bool {
 	})
 }
 
-// move returns how an application would be placed if it left some clusters for a group;
-// nil if that does not do, or would take from what stays before the others are healthy.
+// move returns how an application would be placed in a group if it left some clusters; nil if it does not fit, exceeds a quota, or would
+// shrink a remaining target before the new copies are healthy.
 func move(in Input, g group, leave []Departure) (*failback, error) {
 	was := in.Spec
 	spec, _ := leaving(was, in.Past, leave)
@@ -152,8 +151,8 @@ func move(in Input, g group, leave []Departure) (*failback, error) {
 	return &failback{attempt: attempt, targets: targets, leave: leave, group: g.name}, nil
 }
 
-// left are the targets that a decision from scratch does not choose again, though a group
-// picks them: what none picks any more goes at once.
+// left returns the targets that a decision from scratch does not choose again although a group selects them. Those that no group selects
+// any more are removed at once instead.
 func left(in Input, groups []group, targets []workv1alpha2.TargetCluster) []Departure {
 	clusters := sortedClusters(in.Clusters)
 	var out []Departure
@@ -168,7 +167,7 @@ func left(in Input, groups []group, targets []workv1alpha2.TargetCluster) []Depa
 	return out
 }
 
-// assigned is the share of a cluster.
+// assigned returns the replicas of a cluster; 0 if it is no target.
 func assigned(targets []workv1alpha2.TargetCluster, cluster string) int32 {
 	for i := range targets {
 		if targets[i].Name == cluster {

@@ -10,18 +10,18 @@ import (
 	"fairlead.dev/hub/flow/scheduler/assign"
 )
 
-// group is a set of clusters to try.
+// group is a compiled entry of clusterAffinities, or clusterAffinity.
 type group struct {
 	name string
-	// index is that in the placement.
+	// index is its index in the placement.
 	index    int
 	affinity *policyv1alpha1.ClusterAffinity
 	matcher  selector.ClusterMatcher
 	overflow []selector.ClusterMatcher
 }
 
-// compile makes the groups of a placement ready, and says which of them is in use:
-// the first if none is known. The error names the part that cannot be read.
+// compile compiles the groups of a placement, and returns the index of the one in use: the first if observed is unknown. The error names
+// the invalid part.
 func compile(spec *workv1alpha2.ResourceBindingSpec, observed string) ([]group, int, error) {
 	terms := spec.Placement.ClusterAffinities
 	if len(terms) == 0 {
@@ -46,7 +46,7 @@ func compile(spec *workv1alpha2.ResourceBindingSpec, observed string) ([]group, 
 			if err != nil {
 				return nil, 0, fmt.Errorf("clusterAffinities[%d].overflowAffinities[%d]: %w", i, j, err)
 			}
-			// Only what is shared by what fits can overflow.
+			// Only replicas that are divided by capacity can overflow.
 			if shared {
 				g.overflow = append(g.overflow, matcher)
 			}
@@ -59,8 +59,8 @@ func compile(spec *workv1alpha2.ResourceBindingSpec, observed string) ([]group, 
 	return out, current, nil
 }
 
-// inUse returns the group that has all targets, should the one that is said to be in use not
-// have them: an eviction was taken back, and with it the application to where it was before.
+// inUse returns the index of the group in use: current, or, if that does not have all targets, the first that does. They differ if an
+// eviction was taken back and the application returned to where it was before.
 func inUse(in Input, groups []group, current int) int {
 	if len(groups) == 1 || len(in.Spec.Clusters) == 0 {
 		return current

@@ -12,66 +12,63 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// Input is all that a decision depends on. Nothing of it is changed.
+// Input is everything that a decision depends on. It is read only, except for the Memo.
 type Input struct {
-	// Spec of the binding.
+	// Spec is the binding's spec.
 	Spec *workv1alpha2.ResourceBindingSpec
-	// AppliedPlacement is the placement of the last decision, as JSON; empty before
-	// the first.
+	// AppliedPlacement is the placement of the last decision, as JSON, or the hash of a long one; empty before the first decision.
 	AppliedPlacement string
 	// ObservedAffinity is the group of clusterAffinities in use.
 	ObservedAffinity string
 	// LastScheduled is when the last decision was made.
 	LastScheduled *metav1.Time
-	// Pending is the wish for a decision from scratch that was looked at and could not be done,
-	// as in the annotation; empty if there is none.
+	// Pending is the value of the annotation reschedule-pending: the request for a decision from scratch that was considered and could
+	// not be fulfilled; empty if there is none.
 	Pending string
-	// Answered is the wish for a decision from scratch that was done though it is later than the last decision, as in the
-	// annotation; empty if there is none.
+	// Answered is the value of the annotation reschedule-answered: the request for a decision from scratch that was fulfilled although it
+	// is later than the last decision; empty if there is none.
 	Answered string
-	// Clusters are all that there are, in any order; it is faster by name.
+	// Clusters are all clusters, in any order; sorted by name is faster.
 	Clusters []*clusterv1alpha1.Cluster
 	// Assumed is what was assigned to clusters and is not in their reports yet.
 	Assumed fit.Reservations
 	// Peers are the workloads of the same affinity groups.
 	Peers fit.Peers
-	// APIPending are the clusters that get the API of the binding's template from this hub.
+	// APIPending are the clusters to which this hub propagates the definition of the template's kind.
 	APIPending bindings.Clusters
-	// Past is what the binding remembers of evictions: what took the place of copies that it leaves.
+	// Past is the binding's history of evictions, which says what replaced the copies that it leaves.
 	Past []workv1alpha2.Eviction
-	// FailedIn are the clusters in which the application was given up of late, because it
-	// was not healthy there: it goes to others, as long as there are any.
+	// FailedIn are the clusters from which the application was recently evicted because it was unhealthy there. They are used only if it
+	// fits nowhere else.
 	FailedIn []string
-	// Allowance is which clusters the namespace may use; nil is all.
+	// Allowance says which clusters the namespace allows; nil means all.
 	Allowance *selector.Allowance
-	// Quotas are those of the namespace.
+	// Quotas are the quotas of the namespace.
 	Quotas []quota.Quota
-	// AdmittedRequests is what of the binding's requests was compared with the quotas, as in the
-	// annotation; empty if nothing was.
+	// AdmittedRequests is the value of the annotation admitted-requests: the requests that were last admitted by quotas; empty if none
+	// were.
 	AdmittedRequests string
-	// ReturnToPreferred goes back to a group of clusterAffinities that is preferred
-	// to the one in use once the application fits into it. StayInOverflow leaves replicas
-	// where they overflowed to when the clusters that they were meant for have room.
+	// ReturnToPreferred lets the application return to a group of clusterAffinities before the one in use once it fits there.
+	// StayInOverflow lets replicas stay in overflow clusters when the clusters before these have capacity again.
 	ReturnToPreferred, StayInOverflow bool
-	// FailbackDue says that a better place has been there for long enough to go there.
+	// FailbackDue says that preferred clusters have settled, so that the application moves there.
 	FailbackDue bool
-	// Explain asks for what a person wants to know and a decision does without: the
-	// details of verdicts, and capacities that do not matter.
+	// Explain asks for explanations that a decision does not need: the details of verdicts, and capacities that do not matter.
 	Explain bool
-	// Memo remembers for the next decision what it has in common with this one; nil remembers nothing.
+	// Memo caches results for later decisions; nil caches nothing.
 	Memo *Memo
 
-	// placement is that of the spec, as JSON.
+	// placement is the spec's placement as JSON.
 	placement string
 	// copies are the replicas of old copies that are still there, by cluster: see takeBack.
 	copies map[string]int32
-	// recall has takeBack count what the application is leaving for a better place.
+	// recall lets takeBack also take back copies that the application is leaving for preferred clusters.
 	recall bool
-	// shunned are clusters that a question takes away, and in which there is nothing to leave.
+	// shunned are clusters without a copy that CouldPlaceWithout excludes.
 	shunned []string
 }
 
-// Outcome is what a decision comes to.
+// Outcome is the result of a decision.
 type Outcome int
 
 // Outcomes.
@@ -82,122 +79,114 @@ const (
 	Scheduled
 	// NoClusterFit : no cluster passes the filters; there are no targets.
 	NoClusterFit
-	// Unschedulable : clusters pass the filters and have too little room, or cannot
-	// be spread as the placement wants; the targets stay until that changes.
+	// Unschedulable : clusters pass the filters, but have too little capacity or cannot satisfy the spread constraints; the targets stay
+	// until that changes.
 	Unschedulable
-	// OverQuota : a quota forbids the targets; those that there are stay until that changes.
+	// OverQuota : the targets would exceed a quota; the current ones stay until that changes.
 	OverQuota
-	// Refused : the placement contradicts itself or cannot be read, or it cannot be said which clusters
-	// the namespace may use; the targets stay until somebody mends it.
+	// Refused : the placement is contradictory or invalid, or the clusters that the namespace allows cannot be determined; the targets stay
+	// until somebody corrects that.
 	Refused
 )
 
-// Trigger is what called for a decision.
+// Trigger is the reason for making a new decision.
 type Trigger string
 
 // Triggers.
 const (
-	// TriggerNone : nothing did.
+	// TriggerNone : no new decision is needed.
 	TriggerNone Trigger = ""
-	// TriggerPlacement : the placement is not that of the last decision.
+	// TriggerPlacement : the placement differs from that of the last decision.
 	TriggerPlacement Trigger = "PlacementChanged"
-	// TriggerReplicas : the targets do not add up to the replicas of the template.
+	// TriggerReplicas : the replicas of the targets do not sum up to those of the template.
 	TriggerReplicas Trigger = "ReplicasChanged"
-	// TriggerRequested : somebody asked for a decision from scratch.
+	// TriggerRequested : a decision from scratch was requested.
 	TriggerRequested Trigger = "RescheduleRequested"
-	// TriggerFollows : the application is on every cluster that fits, and follows
-	// the clusters as they come and change.
+	// TriggerFollows : the application goes to every cluster that fits, so each change of clusters needs a decision.
 	TriggerFollows Trigger = "FollowsClusters"
-	// TriggerTargetGone : a target is no more.
+	// TriggerTargetGone : the Cluster of a target does not exist any more.
 	TriggerTargetGone Trigger = "TargetGone"
-	// TriggerTargetUnfit : a target is not one that the placement picks any more, or
-	// it lost the API.
+	// TriggerTargetUnfit : the placement does not select a target any more, or the target does not serve the API any more.
 	TriggerTargetUnfit Trigger = "TargetUnfit"
-	// TriggerPreferred : the application, or what overflowed of it, fits again into
-	// clusters that are preferred to those in use.
+	// TriggerPreferred : the application, or its overflow, fits again into clusters that are preferred to the current ones.
 	TriggerPreferred Trigger = "PreferredClustersFit"
 )
 
-// Verdict is what was decided about one cluster.
+// Verdict is the result for one cluster.
 type Verdict struct {
-	// Cluster is its name.
+	// Cluster is the cluster's name.
 	Cluster string
-	// Filter that kept it out; empty if none did.
+	// Filter is the filter that rejected the cluster; empty if none did.
 	Filter string
-	// Reason of the filter, and Detail with the values if an explanation was asked
-	// for.
+	// Reason is the filter's reason, and Detail the reason with values, if Explain is set.
 	Reason, Detail string
-	// Score is how much the cluster is preferred, and Scores what each scorer says
-	// of it if an explanation was asked for.
+	// Score is the cluster's total score, and Scores that of each scorer, if Explain is set.
 	Score  int64
 	Scores []assign.Score
-	// Estimated says that Capacity is known: how many more replicas, or sets of
-	// components, fit and what limits that.
+	// Estimated says that Capacity is known: how many more replicas, or sets of components, fit, and what limits them.
 	Estimated bool
 	Capacity  fit.Capacity
 	// Limit is what kept the share from being larger; empty if nothing did.
 	Limit string
-	// Target says whether it is one, and Replicas what it gets.
+	// Target says whether the cluster is a target, and Replicas how many it gets.
 	Target   bool
 	Replicas int32
 }
 
-// Attempt is the try of one group of clusters.
+// Attempt is the attempt to place the application in one group of clusters.
 type Attempt struct {
 	// Affinity is the name of the group; empty without clusterAffinities.
 	Affinity string
-	// Verdicts about all clusters, by name; none if the decision was made with a Memo.
+	// Verdicts are the verdicts on all clusters, sorted by name; none if the decision was made with a Memo.
 	Verdicts []Verdict
-	// Message says why the group does not do; empty if it does.
+	// Message says why the attempt failed; empty if it succeeded.
 	Message string
 	// NoFit says that no cluster passes the filters.
 	NoFit bool
 }
 
-// Departure is a cluster that is left for another one, though the application could stay:
-// the copy there is to go only when the others are healthy. Or it is one that the namespace
-// may not use any more: then the copy has time until the others are healthy.
+// Departure is a cluster that the application leaves gracefully: its copy is removed only when the others are healthy. Either the
+// application could stay but moves elsewhere, or the namespace does not allow the cluster any more.
 type Departure struct {
 	Cluster  string
 	Replicas int32
-	// NotAllowed says that the namespace may not use the cluster.
+	// NotAllowed says that the namespace does not allow the cluster.
 	NotAllowed bool
 	// Why is a sentence.
 	Why string
 }
 
-// Decision is the outcome and the reasons for it.
+// Decision is an outcome and the reasons for it.
 type Decision struct {
 	Outcome Outcome
-	// Trigger is what called for it.
+	// Trigger is the reason for making the decision.
 	Trigger Trigger
-	// Placement is the placement that was used, as JSON.
+	// Placement is the placement that was used, as JSON, or the hash of a long one.
 	Placement string
-	// AdmittedRequests is what the annotation is to say; empty where there are no quotas.
+	// AdmittedRequests is the value for the annotation admitted-requests; empty where there are no quotas.
 	AdmittedRequests string
-	// Pending is what the annotation is to say of a decision from scratch that was asked for and
-	// could not be made; empty if none is open.
+	// Pending is the value for the annotation reschedule-pending: the request for a decision from scratch that could not be fulfilled;
+	// empty if none is open.
 	Pending string
-	// Answered is the last wish for a decision from scratch, if it is done; empty if it is open.
+	// Answered is the last request for a decision from scratch, if it is done; empty if it is open.
 	Answered string
-	// Targets by name, not to be changed: where they are those that the binding has, they are shared with its spec. Of Keep, Unschedulable, OverQuota and Refused, those that the binding has, without what it has to leave.
+	// Targets are sorted by name, unless they are the binding's own. They may be shared with its spec and must not be modified. If the
+	// outcome is Keep, Unschedulable, OverQuota or Refused, they are the binding's targets without those that it must leave.
 	Targets []workv1alpha2.TargetCluster
-	// Leave are targets that are left in their own time, by name. Whatever the outcome, what the namespace may not use is left.
+	// Leave are the targets that are left gracefully, sorted by name. Clusters that the namespace does not allow are left whatever the
+	// outcome.
 	Leave []Departure
-	// Return are targets whose eviction is taken back, by name: the old copy is still there.
+	// Return are the targets whose eviction is taken back, sorted by name, because the old copy is still there.
 	Return []string
-	// NotPreferred says that there are clusters that are preferred to the targets: capacity that
-	// is freed in one of them requeues the binding.
+	// NotPreferred says that other clusters are preferred to the targets: capacity that is freed in one of them requeues the binding.
 	NotPreferred bool
-	// FailbackReason says in sentences why there is a better place, to which the application goes
-	// once that has settled; empty if there is none.
+	// FailbackReason says why preferred clusters are available, to which the application moves once they have settled; empty if there are
+	// none.
 	FailbackReason string
 	// Affinity is the group in use; empty without clusterAffinities.
 	Affinity string
-	// Attempts in the order in which they were made. The last one is that which
-	// succeeded, if any did.
+	// Attempts are in the order in which they were made. If any succeeded, it is the last.
 	Attempts []Attempt
-	// Message says why there are no targets, or what was refused, or how many replicas are
-	// placed nowhere though there are targets.
+	// Message says why there are no targets, what was refused, or how many replicas are placed nowhere although there are targets.
 	Message string
 }

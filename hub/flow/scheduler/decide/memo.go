@@ -7,63 +7,62 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// memoized is how many answers of each sort a Memo keeps: those of so many placements, and of so many sizes of a replica.
+// memoized is how many answers of each sort a Memo keeps: filter results for so many placements, and capacities for so many replica sizes.
 const memoized = 64
 
-// Memo remembers between decisions what is the same for many applications: which clusters the filters let through, by placement
-// and kind, and how much fits into each beside what is reserved there, by what a replica requests. A decision then asks about the
-// clusters that are others since, or have other reservations, and about those to which the application has a relation of its own; the others it only counts. What a decision
-// comes to is the same as without. The zero value is ready; one decision at a time may have it.
+// Memo caches between decisions what is the same for many applications: which clusters pass the filters, by placement and kind, and how
+// much fits into each besides what is reserved there, by the requests of a replica. A decision then evaluates only the clusters that
+// changed, or whose reservations changed, and those to which the application has a relation of its own. The result is the same as without a
+// Memo. The zero value is ready; only one decision at a time may use it.
 type Memo struct {
 	filtered answers[filterKey, refused]
 	fits     answers[string, room]
-	// sorted are the clusters that were seen to be sorted last.
+	// sorted is the result of the last sort.
 	sorted []*clusterv1alpha1.Cluster
-	// seen are the clusters by themselves, as filters see them, and reserved with what is reserved in them.
+	// seen tracks the clusters alone, for filters; reserved tracks them with their reservations.
 	seen, reserved seen
-	// memory is what attempts work in.
+	// memory holds the buffers of attempts.
 	memory memory
 }
 
-// filterKey is all that filters go by, but for relations of the application to single clusters.
+// filterKey is everything that filters depend on, except relations of the application to single clusters.
 type filterKey struct {
 	placement, apiVersion, kind, allowance string
 	group, overflow                        int
 }
 
-// refused says which filter keeps a cluster out, and why; nothing if none does.
+// refused is the filter that rejects a cluster, with the reason; empty if none does.
 type refused struct{ filter, reason string }
 
-// answers are those to some questions, of each for all clusters. Of too many questions those that come later take the place of
-// the oldest.
+// answers caches up to memoized answers by question, each with a value for every cluster. A new one replaces the oldest.
 type answers[K comparable, V any] struct {
 	of    map[K]*answer[V]
 	order []K
-	// asked are questions that were asked once, of which as many are remembered.
+	// asked are up to memoized questions that were asked once.
 	asked []K
 }
 
-// seen are the clusters of the last question, which are others than those of the one before by their versions. Answers go by these, so
-// that one that nobody asks for any more keeps none of the clusters in memory that it was asked of: thousands for each answer.
+// seen numbers the states of clusters. Answers refer to these versions rather than to the clusters, so that an answer that is not asked for
+// any more does not keep thousands of old clusters in memory.
 type seen struct {
 	clusters []*clusterv1alpha1.Cluster
 	reserved fit.Reservations
 	names    []string
-	// states are those of the clusters, and places where the reservations have them.
+	// states are the states of the clusters, and places their indexes in the reservations.
 	states []state
 	places []int
-	// versions are numbers that grow: each is that of one state of one cluster. The newest is the last of them.
+	// versions are ascending numbers, each of one state of one cluster; newest is the last number given.
 	versions []uint64
 	newest   uint64
 }
 
-// state is a cluster and what is reserved in it. Both are never changed, only replaced.
+// state is a cluster and what is reserved in it. Both are immutable and replaced on change.
 type state struct {
 	cluster *clusterv1alpha1.Cluster
 	assumed *fit.Assumed
 }
 
-// look takes note of clusters, which are sorted by name, and of what is reserved in them, and says whether any of that is other than before.
+// look records the clusters, which must be sorted by name, and what is reserved in them, and returns whether they may have changed.
 func (s *seen) look(clusters []*clusterv1alpha1.Cluster, reserved fit.Reservations) bool {
 	if same(s.clusters, clusters) && s.reserved.Same(reserved) {
 		return false
@@ -93,7 +92,7 @@ func (s *seen) look(clusters []*clusterv1alpha1.Cluster, reserved fit.Reservatio
 	return true
 }
 
-// assumed is what is reserved in the i-th cluster.
+// assumed returns what is reserved in the i-th cluster.
 func (s *seen) assumed(i int) fit.Assumed {
 	if assumed := s.states[i].assumed; assumed != nil {
 		return *assumed
@@ -101,7 +100,7 @@ func (s *seen) assumed(i int) fit.Assumed {
 	return fit.Assumed{}
 }
 
-// align calls a function with the places of each name that is in both of two lists, which are sorted.
+// align calls both with the indexes of each name that is in both lists, which must be sorted.
 func align(before, after []string, both func(from, to int)) {
 	from := 0
 	for to, name := range after {
@@ -114,16 +113,16 @@ func align(before, after []string, both func(from, to int)) {
 	}
 }
 
-// answer has a value for each cluster, and of which version of it.
+// answer has a value for each cluster, with the version of the cluster that it was computed for.
 type answer[V any] struct {
 	names    []string
 	versions []uint64
 	values   []V
-	// newest is the newest version that there was.
+	// newest is the newest version at the last update.
 	newest uint64
 }
 
-// again says whether a question was asked before. What is asked once is not worth to be answered for all clusters.
+// again returns whether a question was asked before. A question that is asked once is not worth answering for all clusters.
 func (a *answers[K, V]) again(key K) bool {
 	if a.of[key] != nil || slices.Contains(a.asked, key) {
 		return true
@@ -135,8 +134,8 @@ func (a *answers[K, V]) again(key K) bool {
 	return false
 }
 
-// get returns the value of each of the clusters that were seen, not to be changed: those that were asked for before of the clusters that
-// are still in the same state. Of the others value is asked, by their index.
+// get returns the values of the clusters in of, which must not be modified. It calls value, with the index, only for clusters whose state
+// changed since the question was last asked.
 func (a *answers[K, V]) get(key K, of *seen, value func(i int) V) []V {
 	known := a.of[key]
 	if known == nil {
@@ -154,7 +153,7 @@ func (a *answers[K, V]) get(key K, of *seen, value func(i int) V) []V {
 	return known.values
 }
 
-// update brings the values up to date with the clusters that were seen.
+// update computes the values of the clusters whose state changed.
 func (a *answer[V]) update(to *seen, value func(i int) V) {
 	switch {
 	case !sameNames(a.names, to.names):
@@ -172,17 +171,17 @@ func (a *answer[V]) update(to *seen, value func(i int) V) {
 	a.newest = to.newest
 }
 
-// sameNames says whether two lists of names are one.
+// sameNames returns whether two lists are the same slice.
 func sameNames(a, b []string) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// same says whether two lists are one.
+// same returns whether two lists are the same slice.
 func same(a, b []*clusterv1alpha1.Cluster) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// sort returns the clusters by name, as sorted does, and looks only once whether a list is sorted.
+// sort returns the clusters sorted by name, as sorted does, but checks each list only once.
 func (m *Memo) sort(clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
 	if m == nil {
 		return sorted(clusters)

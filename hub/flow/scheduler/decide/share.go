@@ -8,8 +8,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/assign"
 )
 
-// wake leaves the candidates that have the application, if it was scaled to 0 there and all of
-// it fits into them again.
+// wake keeps only the candidates that have the application, if it was scaled to 0 there and fits into them again.
 func (a *attempt) wake(request assign.Request) {
 	if a.fresh || !assign.ByCapacity(a.strategy) || total(a.in.Spec.Clusters) > 0 || !slices.ContainsFunc(a.clusters, a.isTarget) {
 		return
@@ -32,7 +31,7 @@ func (a *attempt) wake(request assign.Request) {
 	a.retain(keep)
 }
 
-// assign shares the replicas among the candidates that are left.
+// assign divides the replicas among the remaining candidates.
 func (a *attempt) assign() ([]workv1alpha2.TargetCluster, *assign.Shortage) {
 	spec := a.in.Spec
 	request := assign.Request{
@@ -63,10 +62,10 @@ func (a *attempt) assign() ([]workv1alpha2.TargetCluster, *assign.Shortage) {
 	return targets, nil
 }
 
-// gets says whether a candidate with such a share is a target.
+// gets returns whether a candidate with such a share becomes a target.
 func (a *attempt) gets(share int32) bool { return share != 0 || a.strategy == assign.Everywhere }
 
-// has says whether the application has all shares already, in the order of the names.
+// has returns whether the current targets are exactly these shares, in the order of names.
 func (a *attempt) has(shares []int32, components []workv1alpha2.TargetComponent) bool {
 	next := 0
 	for i, share := range shares {
@@ -82,7 +81,7 @@ func (a *attempt) has(shares []int32, components []workv1alpha2.TargetComponent)
 	return true
 }
 
-// explainShares says in the verdicts who gets what, and why not more.
+// explainShares records in the verdicts the share of each candidate and what limits it.
 func (a *attempt) explainShares(shares []int32) {
 	if a.verdicts == nil {
 		return
@@ -103,7 +102,7 @@ func (a *attempt) explainShares(shares []int32) {
 	}
 }
 
-// none says why a candidate got nothing.
+// none returns why a candidate gets no replicas.
 func (a *attempt) none(i int) string {
 	c := &a.candidates[i]
 	switch {
@@ -122,7 +121,7 @@ func (a *attempt) none(i int) string {
 	}
 }
 
-// componentsOf returns what of the components goes to a cluster; nothing is divided.
+// componentsOf returns the components of a target if all of them go to one cluster; nil otherwise.
 func componentsOf(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetComponent {
 	if !oneCluster(spec) {
 		return nil

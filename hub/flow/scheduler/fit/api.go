@@ -8,16 +8,15 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// api keeps an application out of clusters that do not serve its kind in its version. One that has the application loses it only if it
-// serves the kind in no version: when an operator was upgraded there and dropped the version, the objects are still there, and whoever
-// leaves the cluster deletes them. The application stays, and its Work says that the version is not served.
+// api rejects clusters that do not serve the application's kind in its version. A target is rejected only if it does not serve the kind in
+// any version: if an upgraded operator dropped the version there, the objects still exist, and leaving the cluster would delete them. The
+// application stays, and its Work says that the version is not served.
 func api(q *Query, c *clusterv1alpha1.Cluster) string {
 	if q.APIPending.Has(c.Name) {
 		return ""
 	}
 	target := q.Targets.Has(c.Name)
-	// What a target reports may be incomplete for a while; only a complete list says
-	// that it lost the API.
+	// The APIs that a target reports may be incomplete for a while; only a complete list shows that it lost the API.
 	if target && !ListsAllAPIs(c) {
 		return ""
 	}
@@ -36,13 +35,13 @@ func api(q *Query, c *clusterv1alpha1.Cluster) string {
 	return "cluster(s) did not have the API resource"
 }
 
-// ListsAllAPIs says whether what a cluster does not list it does not serve.
+// ListsAllAPIs returns whether a cluster's list of APIs is complete, so that it does not serve any other.
 func ListsAllAPIs(c *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements)
 }
 
-// Kinds returns the kinds that a cluster serves in any version. An application of one of them keeps the cluster, whether that
-// lists all of its APIs or not.
+// Kinds returns the kinds that a cluster serves in any version. A target keeps applications of these kinds, whether or not its list of APIs
+// is complete.
 func Kinds(c *clusterv1alpha1.Cluster) sets.Set[schema.GroupKind] {
 	out := sets.Set[schema.GroupKind]{}
 	for served := range versionsOf(c) {
@@ -51,8 +50,8 @@ func Kinds(c *clusterv1alpha1.Cluster) sets.Set[schema.GroupKind] {
 	return out
 }
 
-// ChangedKinds returns the kinds that a cluster serves in other versions than before, in none any more, or anew. To applications of all
-// other kinds the filter says what it said before, but for what depends on whether the cluster lists all of its APIs.
+// ChangedKinds returns the kinds of which a cluster serves other versions than before, including those that it serves anew or no more. For
+// applications of all other kinds the filter's result is the same, unless it depends on whether the list of APIs is complete.
 func ChangedKinds(before, after *clusterv1alpha1.Cluster) sets.Set[schema.GroupKind] {
 	out, was, is := sets.Set[schema.GroupKind]{}, versionsOf(before), versionsOf(after)
 	for served := range was.SymmetricDifference(is) {
@@ -61,7 +60,7 @@ func ChangedKinds(before, after *clusterv1alpha1.Cluster) sets.Set[schema.GroupK
 	return out
 }
 
-// versionsOf returns the kinds that a cluster serves, in each of their versions.
+// versionsOf returns the kinds that a cluster serves, with their versions.
 func versionsOf(c *clusterv1alpha1.Cluster) sets.Set[schema.GroupVersionKind] {
 	out := sets.Set[schema.GroupVersionKind]{}
 	for i := range c.Status.APIEnablements {

@@ -11,41 +11,38 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Query is what filters know of the application.
+// Query is the filters' input about the application.
 type Query struct {
-	// APIVersion and Kind of the template.
+	// APIVersion and Kind are the template's.
 	APIVersion, Kind string
-	// Affinity picks clusters; its zero value picks all.
+	// Affinity selects clusters; its zero value selects all.
 	Affinity selector.ClusterMatcher
-	// Overflow picks the clusters for what does not fit into those.
+	// Overflow selects the clusters for what does not fit into those of Affinity, by tier.
 	Overflow []selector.ClusterMatcher
-	// Tolerations are the taints that the application accepts.
+	// Tolerations are the taints that the application tolerates.
 	Tolerations []corev1.Toleration
-	// Allowance is which clusters the namespace of the application may use; nil is all.
+	// Allowance says which clusters the namespace of the application allows; nil means all.
 	Allowance *selector.Allowance
-	// Targets are the clusters that have the application. A cluster keeps it when a
-	// taint is added, an API is no longer reported, or its kind is served in another version
-	// only: those keep others away.
+	// Targets are the clusters that have the application. A target keeps it when a taint is added, when an API disappears from an
+	// incomplete list, or when its kind is served only in another version; these reject other clusters.
 	Targets bindings.Clusters
-	// Leaving are the clusters that the application is being evicted from.
+	// Leaving are the clusters from which the application is being evicted.
 	Leaving sets.Set[string]
-	// FailedIn are those in which it was given up of late, because it was not healthy there.
+	// FailedIn are the clusters from which it was recently evicted because it was unhealthy there.
 	FailedIn sets.Set[string]
-	// Spread are the constraints that need a property of each cluster.
+	// Spread are the spread constraints, which need a property of each cluster.
 	Spread []policyv1alpha1.SpreadConstraint
-	// Peers are the workloads to stay with, and to stay away from.
+	// Peers are the workloads with affinity or anti-affinity to this one.
 	Peers Peers
-	// APIPending are the clusters that get the API from this hub: its definition goes to them,
-	// and they may not have reported it yet.
+	// APIPending are the clusters to which this hub propagates the definition of the kind, and which may not have reported it yet.
 	APIPending bindings.Clusters
-	// Selector is what Affinity was made of, for explanations.
+	// Selector is the source of Affinity, for explanations.
 	Selector *policyv1alpha1.ClusterAffinity
 }
 
-// Peers are other workloads that matter to where one goes.
+// Peers are other workloads that affect where a workload goes.
 type Peers struct {
-	// Together are those of the same affinity group, Apart those of the same
-	// anti-affinity group. Those that have no clusters yet do not matter.
+	// Together are those of the same affinity group, Apart those of the same anti-affinity group. Peers without clusters have no effect.
 	Together, Apart []Peer
 }
 
@@ -55,7 +52,7 @@ type Peer struct {
 	Clusters bindings.Clusters
 }
 
-// NewQuery returns the query of a binding for clusters that an affinity picks. The targets are shared with the spec.
+// NewQuery returns the query of a binding for clusters that an affinity selects. It shares the targets with the spec.
 func NewQuery(spec *workv1alpha2.ResourceBindingSpec, affinity selector.ClusterMatcher) *Query {
 	q := &Query{
 		APIVersion: spec.Resource.APIVersion,
@@ -74,8 +71,8 @@ func NewQuery(spec *workv1alpha2.ResourceBindingSpec, affinity selector.ClusterM
 	return q
 }
 
-// Tier is 0 for a cluster that the affinity picks, and i+1 for one that only the
-// i-th overflow picks; -1 if none does.
+// Tier returns 0 for a cluster that the affinity selects, i+1 for one that the i-th overflow affinity is the first to select, and -1 if
+// none does.
 func (q *Query) Tier(c *clusterv1alpha1.Cluster) int {
 	if q.Affinity.Matches(c) {
 		return 0
@@ -88,12 +85,11 @@ func (q *Query) Tier(c *clusterv1alpha1.Cluster) int {
 	return -1
 }
 
-// Filter keeps clusters out.
+// Filter rejects clusters.
 type Filter struct {
-	// Name of the filter, for explanations.
+	// Name is the filter's name in explanations.
 	Name string
-	// Refuse returns why the cluster is kept out, in the words that conditions and
-	// events use, or nothing if it passes.
+	// Refuse returns why the cluster is rejected, in the words of conditions and events; empty if it passes.
 	Refuse func(q *Query, c *clusterv1alpha1.Cluster) string
 }
 
@@ -111,8 +107,7 @@ const (
 	WorkloadAntiAffinity = "WorkloadAntiAffinity"
 )
 
-// Filters returns the filters in the order in which they are asked: what the author of
-// the policy said comes before what the cluster lacks.
+// Filters returns the filters in the order in which they are applied: reasons in the policy come before reasons in the cluster.
 func Filters() []Filter {
 	return append([]Filter{
 		{Name: ClusterAffinity, Refuse: affinity},
@@ -125,7 +120,7 @@ func Filters() []Filter {
 	}, PeerFilters()...)
 }
 
-// PeerFilters returns those of the filters that go by the peers of an application. They are asked last.
+// PeerFilters returns the filters that depend on the peers of an application. They are the last of Filters.
 func PeerFilters() []Filter {
 	return []Filter{{Name: WorkloadAffinity, Refuse: together}, {Name: WorkloadAntiAffinity, Refuse: apart}}
 }
@@ -137,7 +132,7 @@ func affinity(q *Query, c *clusterv1alpha1.Cluster) string {
 	return "cluster(s) did not match the placement cluster affinity constraint"
 }
 
-// allowance keeps an application out of clusters that its namespace may not use, be it there or not.
+// allowance rejects clusters that the application's namespace does not allow, targets included.
 func allowance(q *Query, c *clusterv1alpha1.Cluster) string {
 	if q.Allowance.Allows(c) {
 		return ""
@@ -145,9 +140,8 @@ func allowance(q *Query, c *clusterv1alpha1.Cluster) string {
 	return "cluster(s) may not be used: " + q.Allowance.Why()
 }
 
-// removal keeps an application out of a cluster that is being removed. One that is there
-// leaves it as others leave a cluster: by eviction, so that its replacement is healthy
-// first.
+// removal rejects a cluster that is being removed, unless it is a target: applications leave it by eviction, so that their replacement is
+// healthy first.
 func removal(q *Query, c *clusterv1alpha1.Cluster) string {
 	if c.DeletionTimestamp.IsZero() || q.Targets.Has(c.Name) {
 		return ""

@@ -10,18 +10,18 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// podsOfNode is how many pods a node takes unless its kubelet is told otherwise.
+// podsOfNode is the default maximum of pods of a kubelet.
 const podsOfNode = 110
 
-// grade is a number of nodes that are taken to have the same free.
+// grade is a number of nodes that are assumed to have the same resources free.
 type grade struct {
 	nodes int64
-	// least is the lower end of the ranges.
+	// least is the lower ends of the grade's ranges.
 	least corev1.ResourceList
 }
 
-// gradesOf returns the nodes of a cluster by grade, the smallest first; nothing if the
-// cluster does not grade its nodes, or reports what cannot be.
+// gradesOf returns the nodes of a cluster by grade, the smallest first; nil if the cluster does not grade its nodes, or reports a negative
+// count.
 func gradesOf(c *clusterv1alpha1.Cluster) []grade {
 	counts := make(map[uint]int, len(c.Status.ResourceSummary.AllocatableModelings))
 	for _, m := range c.Status.ResourceSummary.AllocatableModelings {
@@ -50,8 +50,7 @@ func gradesOf(c *clusterv1alpha1.Cluster) []grade {
 	return out
 }
 
-// graded lists which resources the grades tell anything of. What no grade mentions is
-// bounded by the sum alone.
+// graded returns the resources that the grades have ranges for. Other resources are bounded only by the total.
 func graded(grades []grade) map[corev1.ResourceName]bool {
 	out := map[corev1.ResourceName]bool{}
 	for i := range grades {
@@ -62,8 +61,7 @@ func graded(grades []grade) map[corev1.ResourceName]bool {
 	return out
 }
 
-// models lowers the bound to what fits node by node. Replicas are all the same, so
-// filling nodes one after the other gives as many as each node holds by itself.
+// models lowers the bound to what fits node by node. Since replicas are all equal, the result is the sum of what each node holds by itself.
 func (b *bound) models(c *clusterv1alpha1.Cluster, assumed Assumed, request corev1.ResourceList) {
 	grades := gradesOf(c)
 	if len(grades) == 0 {
@@ -86,7 +84,7 @@ func (b *bound) models(c *clusterv1alpha1.Cluster, assumed Assumed, request core
 		}
 		sum = quantity.Plus(sum, multiply(max(0, holds), grades[i].nodes))
 	}
-	// What was assigned since takes the place of so many of ours.
+	// Convert what was assigned since the report into a number of these replicas.
 	var worth int64
 	for _, w := range wanted {
 		worth = max(worth, roundUp(amount(assumed.Resources, w.name), w.n))
@@ -94,7 +92,7 @@ func (b *bound) models(c *clusterv1alpha1.Cluster, assumed Assumed, request core
 	b.lower(max(0, sum-worth), LimitModels)
 }
 
-// demand is how much of a resource.
+// demand is an amount of a resource.
 type demand struct {
 	name corev1.ResourceName
 	n    int64

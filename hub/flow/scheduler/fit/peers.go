@@ -5,7 +5,7 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// sameGroup says whether two workloads are to be together, and whether apart.
+// sameGroup returns whether two workloads are in the same affinity group, and whether in the same anti-affinity group.
 func sameGroup(a, b *workv1alpha2.WorkloadAffinityGroups) (together, apart bool) {
 	if a == nil || b == nil {
 		return false, false
@@ -14,8 +14,8 @@ func sameGroup(a, b *workv1alpha2.WorkloadAffinityGroups) (together, apart bool)
 		a.AntiAffinityGroup != "" && a.AntiAffinityGroup == b.AntiAffinityGroup
 }
 
-// PeersOf returns those of other bindings of its namespace that a binding is to be with,
-// or away from, and where they are: nowhere if targets has no cluster for one.
+// PeersOf returns the bindings among others in the same affinity or anti-affinity group as a binding, with their targets. Bindings without
+// targets are left out.
 func PeersOf[B workv1alpha2.Binding](b workv1alpha2.Binding, others []B, targets func(B) []workv1alpha2.TargetCluster) Peers {
 	var out Peers
 	for _, other := range others {

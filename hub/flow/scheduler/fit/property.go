@@ -5,7 +5,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// property keeps out what cannot be counted in a spread constraint.
+// property rejects clusters without a property that a spread constraint needs.
 func property(q *Query, c *clusterv1alpha1.Cluster) string {
 	for i := range q.Spread {
 		s := &q.Spread[i]
@@ -25,7 +25,7 @@ func property(q *Query, c *clusterv1alpha1.Cluster) string {
 	return ""
 }
 
-// together keeps out clusters that a workload of the same affinity group is not on.
+// together rejects clusters without some workload of the same affinity group.
 func together(q *Query, c *clusterv1alpha1.Cluster) string {
 	if q.Targets.Has(c.Name) {
 		return ""
@@ -38,7 +38,7 @@ func together(q *Query, c *clusterv1alpha1.Cluster) string {
 	return ""
 }
 
-// apart keeps out clusters that a workload of the same anti-affinity group is on.
+// apart rejects clusters with a workload of the same anti-affinity group.
 func apart(q *Query, c *clusterv1alpha1.Cluster) string {
 	if q.Targets.Has(c.Name) {
 		return ""

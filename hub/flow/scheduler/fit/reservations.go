@@ -2,24 +2,25 @@ package fit
 
 import "slices"
 
-// Reservations are what was assigned to clusters and is not in their reports yet, of all clusters at one moment. They never change: what is
-// assigned later makes others of them, which have the same objects for the clusters where nothing changed. So whoever remembers what
-// was said of a cluster looks only whether the object is another one. The zero value has none.
+// Reservations are what was assigned to all clusters and is not in their reports yet, at one moment. They are immutable: later assignments
+// make new Reservations, which share the objects of the clusters where nothing changed. So a cache compares pointers to see whether a
+// cluster's reservations changed. The zero value is empty.
 type Reservations struct {
 	places  *Places
 	assumed []*Assumed
 }
 
-// Places say at which place of all reservations those of a cluster are, by name. They never change, and stay the same object while the
-// clusters are the same.
+// Places maps the name of a cluster to the index of its reservations. It is immutable, and stays the same object while the clusters are the
+// same.
 type Places map[string]int
 
-// NewReservations returns reservations that have those of each cluster at its place; nil if it has none. Neither may be changed any more.
+// NewReservations returns reservations; assumed has those of each cluster at its place, nil if there are none. The caller must not modify
+// either argument afterwards.
 func NewReservations(places *Places, assumed []*Assumed) Reservations {
 	return Reservations{places: places, assumed: assumed}
 }
 
-// With returns reservations that have others at some places.
+// With returns a copy of the reservations with others at some places.
 func (r Reservations) With(others map[int]*Assumed) Reservations {
 	r.assumed = slices.Clone(r.assumed)
 	for place, assumed := range others {
@@ -36,7 +37,7 @@ func (r Reservations) Of(cluster string) Assumed {
 	return Assumed{}
 }
 
-// Place is where the reservations of a cluster are; negative if it has no place.
+// Place returns the index of a cluster's reservations; negative if it has none.
 func (r Reservations) Place(cluster string) int {
 	if r.places == nil {
 		return -1
@@ -47,7 +48,7 @@ func (r Reservations) Place(cluster string) int {
 	return -1
 }
 
-// At returns the reservations at a place, not to be changed; nil if there are none.
+// At returns the reservations at a place, which must not be modified; nil if there are none.
 func (r Reservations) At(place int) *Assumed {
 	if place < 0 {
 		return nil
@@ -55,10 +56,10 @@ func (r Reservations) At(place int) *Assumed {
 	return r.assumed[place]
 }
 
-// SamePlaces says whether each cluster has the place that it has in others.
+// SamePlaces returns whether both share their Places.
 func (r Reservations) SamePlaces(others Reservations) bool { return r.places == others.places }
 
-// Same says whether two are one.
+// Same returns whether both are the same object, so that nothing changed in between.
 func (r Reservations) Same(others Reservations) bool {
 	return r.places == others.places && len(r.assumed) == len(others.assumed) && (len(r.assumed) == 0 || &r.assumed[0] == &others.assumed[0])
 }

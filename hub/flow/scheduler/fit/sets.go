@@ -11,15 +11,13 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// Bounds of a simulation, whatever an agent reports: beyond them it says how much it
-// has placed, which is less than fits.
+// Bounds of a simulation, whatever an agent reports. Beyond them, the result is what was placed so far, which is less than fits.
 const (
 	mostNodes  = 10_000
 	mostPlaced = 100_000
 )
 
-// Sets says how many more sets of components fit into a cluster, all replicas of all
-// components being one set.
+// Sets returns how many more sets of components fit into a cluster, where one set is all replicas of all components.
 func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, namespace string, components []workv1alpha2.Component) Capacity {
 	s := c.Capacity()
 	if s == nil {
@@ -48,7 +46,7 @@ func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, namespace string, compone
 	return b.capacity()
 }
 
-// byName lists amounts in an order that is always the same.
+// byName returns the amounts, without pods, sorted by name.
 func byName(amounts map[corev1.ResourceName]int64) []demand {
 	out := make([]demand, 0, len(amounts))
 	for name, n := range amounts {
@@ -75,7 +73,7 @@ func requestOf(c *workv1alpha2.Component) corev1.ResourceList {
 	return c.ReplicaRequirements.ResourceRequest
 }
 
-// node is what a node has left, in the order of the simulation's resources.
+// node is the free resources of a node, in the order of the simulation's resources.
 type node struct {
 	free []int64
 	pods int64
@@ -85,13 +83,11 @@ type node struct {
 type placing struct {
 	replicas int64
 	wants    []int64
-	// from is the first node that may still have room: what a node once had no room
-	// for never fits into it later.
+	// from is the first node that may still have capacity: a replica that did not fit into a node will not fit later.
 	from int
 }
 
-// simulate places whole sets on nodes, each replica on the first that has room, until
-// a set does not fit or there are enough.
+// simulate places whole sets on nodes by first fit, until a set does not fit or there are enough.
 func simulate(grades []grade, assumed Assumed, components []workv1alpha2.Component, enough int64) int64 {
 	all := map[corev1.ResourceName]int64{}
 	for name := range graded(grades) {
@@ -121,7 +117,7 @@ func simulate(grades []grade, assumed Assumed, components []workv1alpha2.Compone
 	return sets
 }
 
-// place puts one replica on the first node with room.
+// place places one replica on the first node with enough free, and returns whether there was one.
 func (p *placing) place(nodes []node) bool {
 	for ; p.from < len(nodes); p.from++ {
 		if nodes[p.from].take(p.wants) {
@@ -147,8 +143,7 @@ func (n *node) take(wants []int64) bool {
 	return true
 }
 
-// nodesOf lays the nodes out, the smallest first, and takes off them what was assigned
-// since.
+// nodesOf returns the nodes, the smallest first, less what was assigned since the report.
 func nodesOf(grades []grade, assumed Assumed, resources []demand) []node {
 	var out []node
 	left := make([]int64, len(resources))

@@ -14,26 +14,26 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// Changes are those of many clusters, ready for the question which of many bindings they concern: when a region is lost, or
-// comes back, there are thousands of both, and a binding is not compared with each change. They are for one goroutine.
+// Changes indexes changes of many clusters for finding out which of many bindings they affect: when a region is lost, or comes back, there
+// are thousands of both, and comparing each binding with each change would be too slow. It is not safe for concurrent use.
 type Changes struct {
-	// capacity, worse and feasibility are the changes of each event, and kinds those of the event API, by the kinds that they are about.
+	// capacity, worse and feasibility are the changes of each event, and kinds those of the event API by kind.
 	capacity, worse, feasibility noted
 	kinds                        map[schema.GroupKind]*noted
-	// lists are the clusters that list all of their APIs and did not, or the other way round, with the kinds that they serve either way.
+	// lists are the clusters whose list of APIs became complete or incomplete, with the kinds that they serve in either case.
 	lists map[string]sets.Set[schema.GroupKind]
 }
 
-// noted are some changes.
+// noted is a set of changes.
 type noted struct {
 	changes []Change
 	// names are the clusters that changed.
 	names sets.Set[string]
-	// picked says for placements, by what they say of clusters, whether they pick one of these.
+	// picked caches, by the affinities of a placement as JSON, whether the placement selects one of the clusters.
 	picked map[string]bool
 }
 
-// Gather makes changes ready.
+// Gather indexes changes.
 func Gather(changes []Change) *Changes {
 	out := &Changes{kinds: map[schema.GroupKind]*noted{}, lists: map[string]sets.Set[schema.GroupKind]{}}
 	for _, c := range changes {
@@ -84,19 +84,18 @@ func (n *noted) add(c Change) {
 	}
 }
 
-// any says whether there are any changes. There are none in nil.
+// any returns whether there are any changes. It may be called on nil, which has none.
 func (n *noted) any() bool { return n != nil && len(n.changes) > 0 }
 
-// among says whether one of some targets changed.
+// among returns whether any of the targets changed.
 func (n *noted) among(targets []workv1alpha2.TargetCluster) bool {
 	return len(n.names) > 0 && slices.ContainsFunc(targets, func(t workv1alpha2.TargetCluster) bool { return n.names.Has(t.Name) })
 }
 
-// Concern says whether any of the changes may be one for where a binding goes. One whose targets
-// are found has nothing to gain from room elsewhere, nor from a cluster that it does not
-// pick; and one whose replicas are divided stays where it is, wherever else it would fit,
-// unless it would rather be elsewhere, or has replicas that no cluster may take. Which kinds a cluster
-// serves matters to applications of these only.
+// Concern returns whether any of the changes may affect where a binding goes. A binding that is placed is not affected by capacity
+// elsewhere, nor by clusters that it does not select. One whose replicas are divided stays where it is even if it would fit elsewhere,
+// unless it prefers other clusters, or bounds leave some of its replicas unplaced. The kinds that a cluster serves affect only applications
+// of these kinds.
 func (c *Changes) Concern(spec *workv1alpha2.ResourceBindingSpec, at BindingState) bool {
 	if c.capacity.any() && (at.Waits == workv1alpha2.ReasonUnschedulable || at.NotPreferred && c.capacity.pick(spec.Placement)) {
 		return true
@@ -107,8 +106,8 @@ func (c *Changes) Concern(spec *workv1alpha2.ResourceBindingSpec, at BindingStat
 	return c.feasibility.concern(spec, at) || c.concernByAPI(spec, at)
 }
 
-// concernByAPI says the same of what clusters serve. The list of a cluster that has the application matters only if the kind is not in it;
-// who waits is looked at again whatever becomes of a list.
+// concernByAPI does the same for changes of the APIs that clusters serve. A change in the completeness of a target's list of APIs matters
+// only if the list lacks the kind; a binding that waits is affected by any such change.
 func (c *Changes) concernByAPI(spec *workv1alpha2.ResourceBindingSpec, at BindingState) bool {
 	if len(c.kinds) == 0 && len(c.lists) == 0 {
 		return false
@@ -123,7 +122,7 @@ func (c *Changes) concernByAPI(spec *workv1alpha2.ResourceBindingSpec, at Bindin
 	}))
 }
 
-// concern says whether changes of what filters look at may be some for where a binding goes.
+// concern returns whether changes that filters depend on may affect where a binding goes.
 func (n *noted) concern(spec *workv1alpha2.ResourceBindingSpec, at BindingState) bool {
 	if !n.any() {
 		return false
@@ -137,8 +136,7 @@ func (n *noted) concern(spec *workv1alpha2.ResourceBindingSpec, at BindingState)
 	return n.pick(spec.Placement)
 }
 
-// pick says whether a placement picks a cluster that changed, as it was or as it is. It may be any cluster if it is not told
-// which.
+// pick returns whether a placement selects a cluster that changed, as it was or as it is. A change without a cluster may be of any.
 func (n *noted) pick(placement *policyv1alpha1.Placement) bool {
 	if placement == nil {
 		return true

@@ -1,3 +1,2 @@
-// Package hints says which bindings a change of a cluster concerns, and which of the
-// bindings that wait is placed first.
+// Package hints decides which bindings a change of a cluster affects, and with which priority a binding is enqueued.
 package hints

@@ -12,21 +12,21 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// account is what is reserved in one cluster.
+// account holds the reservations in one cluster.
 type account struct {
-	// pods is how many the last report counted; reported says that there was one.
+	// pods is the number of pods in the last report; reported says that there was one.
 	pods     int64
 	reported bool
-	// entries are the reservations, in the order of their end.
+	// entries are the reservations, in the order of their expiry.
 	entries []entry
-	// sum is all of them; nil if there are none. What is in it is never changed, only replaced: it is handed out.
+	// sum is the sum of the entries; nil if there are none. It is immutable and replaced on change, because it is handed out.
 	sum *fit.Assumed
-	// place is where it is in what is handed out; changed says that the ledger has it among those.
+	// place is the account's index in Ledger.given; changed says that the account is in Ledger.changed.
 	place   int
 	changed bool
 }
 
-// entry is what one assignment added.
+// entry is the reservation of one assignment.
 type entry struct {
 	binding  types.NamespacedName
 	replicas int64
@@ -34,19 +34,19 @@ type entry struct {
 	until    time.Time
 }
 
-// add takes an entry up.
+// add adds an entry.
 func (a *account) add(e entry) {
 	at, _ := slices.BinarySearchFunc(a.entries, e.until, func(e entry, until time.Time) int {
 		if e.until.After(until) {
 			return 1
 		}
-		return -1 // behind those that end at the same time
+		return -1 // insert after those that expire at the same time
 	})
 	a.entries = slices.Insert(a.entries, at, e)
 	a.count(&e, e.replicas)
 }
 
-// count adds so many replicas of an entry to the sum, or takes them off it.
+// count adds a number of replicas of an entry to the sum, or subtracts them if it is negative.
 func (a *account) count(e *entry, replicas int64) {
 	var before fit.Assumed
 	if a.sum != nil {
@@ -57,7 +57,7 @@ func (a *account) count(e *entry, replicas int64) {
 		if next.Namespaces == nil {
 			next.Namespaces = map[string]fit.Amount{}
 		}
-		sum := next.Amount // of one namespace alone it is the same, be it of one binding or of many
+		sum := next.Amount // with a single namespace, its sum is the total and can be shared
 		if was := before.Namespaces[namespace]; was.Pods != before.Pods {
 			sum = plus(was, e.request, replicas)
 		}
@@ -69,8 +69,7 @@ func (a *account) count(e *entry, replicas int64) {
 	a.sum = next
 }
 
-// plus returns an amount and what so many replicas request, without what is less than nothing: it would
-// make room in the cluster for all others.
+// plus returns an amount plus the requests of a number of replicas. It ignores negative requests, which would add capacity to the cluster.
 func plus(amount fit.Amount, request corev1.ResourceList, replicas int64) fit.Amount {
 	out := fit.Amount{Pods: amount.Pods + replicas, Resources: maps.Clone(amount.Resources)}
 	if out.Resources == nil {
@@ -87,7 +86,7 @@ func plus(amount fit.Amount, request corev1.ResourceList, replicas int64) fit.Am
 	return out
 }
 
-// pending is how many pods are reserved.
+// pending returns how many pods are reserved.
 func (a *account) pending() int64 {
 	if a.sum == nil {
 		return 0
@@ -95,7 +94,7 @@ func (a *account) pending() int64 {
 	return a.sum.Pods
 }
 
-// release lets go of so many replicas of the entries that match, the oldest first, and returns the bindings of those that end.
+// release releases up to n replicas of the entries that match, the oldest first, and returns the bindings of the entries that are used up.
 func (a *account) release(n int64, matches func(*entry) bool) (ended []types.NamespacedName) {
 	if a.pending() <= n && !slices.ContainsFunc(a.entries, func(e entry) bool { return !matches(&e) }) {
 		return a.close()
@@ -122,7 +121,7 @@ func (a *account) release(n int64, matches func(*entry) bool) (ended []types.Nam
 	return ended
 }
 
-// close lets go of all, likewise.
+// close releases all entries, and returns their bindings.
 func (a *account) close() (ended []types.NamespacedName) {
 	for i := range a.entries {
 		ended = append(ended, a.entries[i].binding)
@@ -132,7 +131,7 @@ func (a *account) close() (ended []types.NamespacedName) {
 	return ended
 }
 
-// expire lets go of what lasted too long, likewise; entries are in the order of their end.
+// expire releases the expired entries, and returns their bindings.
 func (a *account) expire(now time.Time) (ended []types.NamespacedName) {
 	for len(a.entries) > 0 && !now.Before(a.entries[0].until) {
 		a.count(&a.entries[0], -a.entries[0].replicas)

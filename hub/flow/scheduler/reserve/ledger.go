@@ -15,33 +15,32 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// Lifetime is how long a reservation lasts at most.
+// Lifetime is the longest that a reservation lasts.
 const Lifetime = 5 * time.Minute
 
-// Ledger holds the reservations of all clusters. Its methods may be called at the same
-// time; the clock is the caller's.
+// Ledger holds the reservations of all clusters. It is safe for concurrent use. Callers pass the current time.
 type Ledger struct {
 	mu       sync.Mutex
 	accounts map[string]*account
-	// reserving are the accounts in which something is reserved, which are few among thousands of clusters.
+	// reserving are the accounts with reservations, which are few among thousands of clusters.
 	reserving map[string]*account
-	// soonest is when the first of their reservations ends, at the earliest.
+	// soonest is a lower bound for when the first reservation expires; zero if there are none.
 	soonest time.Time
-	// at has the clusters where something is reserved for a binding, and how many entries that is in each.
+	// at has the clusters with reservations for a binding, and the number of entries in each.
 	at map[types.NamespacedName]map[string]int
-	// given is what was handed out last; changed are accounts that may have something else reserved since. If moved, there are
-	// other accounts.
+	// given is the last result of All; changed are the accounts that may have changed since, and moved says that accounts were added or
+	// removed.
 	given   fit.Reservations
 	changed []*account
 	moved   bool
 }
 
-// New returns a ledger with nothing in it.
+// New returns an empty ledger.
 func New() *Ledger {
 	return &Ledger{accounts: map[string]*account{}, reserving: map[string]*account{}, at: map[types.NamespacedName]map[string]int{}}
 }
 
-// Assign reserves what the targets of a binding gained, and lets go of what they lost.
+// Assign reserves what the targets of a binding gained, and releases what they lost.
 func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alpha2.TargetCluster, request corev1.ResourceList, now time.Time) {
 	gained := make(map[string]int64, len(before)+len(after))
 	for i := range after {
@@ -60,7 +59,7 @@ func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alph
 			}
 			l.at[binding][cluster]++
 			open, until := l.account(cluster), now.Add(Lifetime)
-			ended := open.expire(now) // a hub that waits for its turn asks for no sum, which would do that
+			ended := open.expire(now) // a standby does not call All, which would expire entries
 			open.add(entry{binding: binding, replicas: n, request: request, until: until})
 			l.note(cluster, open, ended)
 			if l.soonest.IsZero() || until.Before(l.soonest) {
@@ -72,7 +71,7 @@ func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alph
 	}
 }
 
-// reserved is how many replicas of a binding are reserved in a cluster.
+// reserved returns how many replicas of a binding are reserved in a cluster.
 func (l *Ledger) reserved(b workv1alpha2.Binding, cluster string) int64 {
 	binding := types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}
 	l.mu.Lock()
@@ -89,7 +88,7 @@ func (l *Ledger) reserved(b workv1alpha2.Binding, cluster string) int64 {
 	return sum
 }
 
-// note takes note of an account whose entries changed, and has an entry less of each of some bindings.
+// note updates the indexes for an account whose entries changed. Ended are the bindings of entries that were removed, one for each.
 func (l *Ledger) note(cluster string, a *account, ended []types.NamespacedName) {
 	if len(a.entries) > 0 {
 		l.reserving[cluster] = a
@@ -111,14 +110,14 @@ func (l *Ledger) note(cluster string, a *account, ended []types.NamespacedName) 
 	}
 }
 
-// Report takes note of what a cluster reports, and lets go of what it counts by now.
+// Report records the number of pods that a cluster reports, and releases as many replicas as it has more than before.
 func (l *Ledger) Report(c *clusterv1alpha1.Cluster) {
 	s := c.Status.ResourceSummary
 	if s == nil {
 		return
 	}
 	allocated, allocating := s.Allocated[corev1.ResourcePods], s.Allocating[corev1.ResourcePods]
-	pods := quantity.Plus(quantity.Value(allocated), quantity.Value(allocating)) // as a member says
+	pods := quantity.Plus(quantity.Value(allocated), quantity.Value(allocating)) // Plus saturates: a member may report anything
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.account(c.Name)
@@ -128,8 +127,7 @@ func (l *Ledger) Report(c *clusterv1alpha1.Cluster) {
 	a.pods, a.reported = pods, true
 }
 
-// Forget lets go of all that a binding reserved: it is gone. It says whether that was
-// anything.
+// Forget releases all reservations of a deleted binding, and returns whether there were any.
 func (l *Ledger) Forget(binding types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +144,7 @@ func (l *Ledger) Forget(binding types.NamespacedName) bool {
 	return freed
 }
 
-// Leave closes the account of a cluster that left.
+// Leave removes the account of a deleted cluster.
 func (l *Ledger) Leave(cluster string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +155,7 @@ func (l *Ledger) Leave(cluster string) {
 	}
 }
 
-// All returns what is reserved. What is the same as the last time costs nothing, however many clusters there are.
+// All returns all reservations. If nothing changed since the last call it is cheap, however many clusters there are.
 func (l *Ledger) All(now time.Time) fit.Reservations {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +183,7 @@ func (l *Ledger) All(now time.Time) fit.Reservations {
 	return l.given
 }
 
-// expire lets go of what lasted too long in any cluster.
+// expire releases the expired reservations of all clusters.
 func (l *Ledger) expire(now time.Time) {
 	if l.soonest.IsZero() || now.Before(l.soonest) {
 		return

@@ -15,67 +15,65 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// ReportGrace is how long after its scheduling, or its creation, a binding of which nobody has reported
-// anything is left without a status: most report within a second, and then one write
-// says all.
+// ReportGrace is how long after it was scheduled, or created, a binding without any report is left without a status. Most clusters report
+// within a second, so that one write suffices.
 const ReportGrace = 15 * time.Second
 
-// Report is what one cluster says of a binding: its Work. Nothing of it is changed.
+// Report is the Work of a binding in one cluster. It is read only.
 type Report struct {
 	Cluster string
 	Work    *workv1alpha1.Work
 }
 
-// Input is all that a decision is made of.
+// Input is everything that Decide depends on.
 type Input struct {
-	// Generation of the binding, and when it was made.
+	// Generation and Created are the binding's generation and creation time.
 	Generation int64
 	Created    time.Time
-	// Spec of the binding.
+	// Spec is the binding's spec.
 	Spec *workv1alpha2.ResourceBindingSpec
-	// Status of the binding as it is.
+	// Status is the binding's current status.
 	Status *workv1alpha2.ResourceBindingStatus
 	// Reports are the Works of the binding, in any order.
 	Reports []Report
-	// Silent is since when clusters are silent, by name.
+	// Silent maps the name of each silent cluster to since when it is silent.
 	Silent map[string]time.Time
-	// LeftOut are clusters whose status is known to be unfit, by name.
+	// LeftOut holds the statuses that are known to be unfit, by cluster name.
 	LeftOut map[string]LeftOut
-	// Unrendered says that the binding changed and its Works do not show that yet.
+	// Unrendered says that the binding changed and its Works do not show the change yet.
 	Unrendered bool
-	// Now is the time.
+	// Now is the current time.
 	Now time.Time
 }
 
-// Decision is what the status of the binding should say.
+// Decision is the desired status of the binding.
 type Decision struct {
-	// Early is true while there is nothing to say yet, because nobody has reported;
-	// nothing else in here matters then, but Wait.
+	// Early is true while no cluster has reported and ReportGrace lasts. All other fields but Wait are unset then.
 	Early bool
-	// Wait is when to decide again if nothing happens; 0 is never.
+	// Wait is when to decide again if nothing happens; 0 means never.
 	Wait time.Duration
-	// Partial is true if nothing was ever said of the binding, and only some of its
-	// clusters have reported: what they say may wait a moment for the others.
+	// Partial is true if the binding has no status yet and only some of its clusters have reported: writing it may wait a moment for
+	// the others.
 	Partial bool
-	// Changed is false if the binding says so already.
+	// Changed is false if the binding's status is the desired one already.
 	Changed bool
-	// Items are for aggregatedStatus, by cluster.
+	// Items are the items for aggregatedStatus, sorted by cluster.
 	Items []workv1alpha2.AggregatedStatusItem
-	// Reported are the same items, with the statuses that the binding has no room for: they are what is added up. None is in Items
-	// with another index.
+	// Reported are the same items at the same indexes, including the statuses that do not fit in the binding. The template's status is
+	// aggregated from them.
 	Reported []workv1alpha2.AggregatedStatusItem
-	// Unshown tells the statuses that only Reported has from others; empty if there are none.
+	// Unshown is a digest of the statuses that Reported has and Items has not; empty if there are none.
 	Unshown string
-	// FullyApplied is the condition.
+	// FullyApplied is the condition of this name.
 	FullyApplied metav1.Condition
-	// Stale is the condition of this name; nil if nothing is.
+	// Stale is the condition of this name; nil if no cluster is silent.
 	Stale *metav1.Condition
-	// Refused are the items that are not applied, or whose status is left out, for a reason that
-	// is news.
+	// Refused are the items that are not applied, or whose status is left out, for a reason that the binding's current status does not
+	// give.
 	Refused []workv1alpha2.AggregatedStatusItem
 }
 
-// Decide says what the status of a binding should be. It is deterministic.
+// Decide returns the desired status of a binding. It is deterministic.
 func Decide(in Input) Decision {
 	reports := order(in.Reports)
 	reported := Items(reports, in.Spec.Resource)
@@ -112,8 +110,8 @@ func Decide(in Input) Decision {
 	}
 }
 
-// Items returns one item for each cluster, by name. A cluster that has not reported,
-// or that could not apply the object, has no status: an old one would lie.
+// Items returns one item for each cluster, sorted by name. The item of a cluster that has not reported, or could not apply the object, has
+// no status: an old one would be misleading.
 func Items(reports []Report, ref workv1alpha2.ObjectReference) []workv1alpha2.AggregatedStatusItem {
 	var items []workv1alpha2.AggregatedStatusItem
 	for _, r := range order(reports) {
@@ -146,8 +144,7 @@ func Items(reports []Report, ref workv1alpha2.ObjectReference) []workv1alpha2.Ag
 	return items
 }
 
-// order sorts reports by cluster. A Work that is being deleted counts no more, and of
-// several of one cluster the first by name does.
+// order returns the reports sorted by cluster. It drops Works that are being deleted, and all but the first by name of a cluster's Works.
 func order(reports []Report) []Report {
 	reports = slices.DeleteFunc(slices.Clone(reports), func(r Report) bool {
 		return r.Work.DeletionTimestamp != nil
@@ -161,9 +158,9 @@ func order(reports []Report) []Report {
 	return slices.CompactFunc(reports, func(a, b Report) bool { return a.Cluster == b.Cluster })
 }
 
-// manifestOf finds what a Work says of the template's object; nil if it says nothing. The version does
-// not matter: when the binding goes over to another one, a cluster that is silent, suspended or in a later wave has reported the
-// object in the former one, and what it said still holds. A status that the rules or the API cannot take is left out by those.
+// manifestOf returns the Work's manifest status for the template's object; nil if there is none. It ignores the API version: when the
+// binding changes to another version, a cluster that is silent, suspended or in a later wave has reported the object in the former one,
+// and its report still holds. If the kind's rules or the API server reject such a status, it is left out like any other.
 func manifestOf(work *workv1alpha1.Work, ref workv1alpha2.ObjectReference) *workv1alpha1.ManifestStatus {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 	for i := range work.Status.ManifestStatuses {
@@ -176,7 +173,7 @@ func manifestOf(work *workv1alpha1.Work, ref workv1alpha2.ObjectReference) *work
 	return nil
 }
 
-// silent says whether no cluster has reported anything.
+// silent returns whether no cluster has reported anything.
 func silent(reports []Report) bool {
 	for _, r := range reports {
 		if meta.FindStatusCondition(r.Work.Status.Conditions, workv1alpha1.WorkApplied) != nil {
@@ -186,7 +183,7 @@ func silent(reports []Report) bool {
 	return true
 }
 
-// reportedAll says whether every target has reported something.
+// reportedAll returns whether every target has reported something.
 func reportedAll(spec *workv1alpha2.ResourceBindingSpec, reports []Report) bool {
 	heard := map[string]bool{}
 	for _, r := range reports {
@@ -200,8 +197,8 @@ func reportedAll(spec *workv1alpha2.ResourceBindingSpec, reports []Report) bool 
 	return true
 }
 
-// Refused returns the items that say why they are not applied, or why their status is left
-// out, where the item of before did not say so.
+// Refused returns the items of after that give a reason for not being applied, or for their status being left out, which the cluster's
+// item in before did not give.
 func Refused(before, after []workv1alpha2.AggregatedStatusItem) []workv1alpha2.AggregatedStatusItem {
 	said := map[string]string{}
 	for _, item := range before {
@@ -216,7 +213,7 @@ func Refused(before, after []workv1alpha2.AggregatedStatusItem) []workv1alpha2.A
 	return out
 }
 
-// same says whether a condition says the same as one before, whenever it began.
+// same returns whether two conditions are equal except for their transition time.
 func same(before *metav1.Condition, after metav1.Condition) bool {
 	return before != nil && before.Status == after.Status && before.Reason == after.Reason &&
 		before.Message == after.Message && before.ObservedGeneration == after.ObservedGeneration

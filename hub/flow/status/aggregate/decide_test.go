@@ -55,7 +55,7 @@ func to(clusters ...string) *workv1alpha2.ResourceBindingSpec {
 	return spec
 }
 
-// with changes a report.
+// with returns a report with a change.
 func with(r Report, change func(*workv1alpha1.Work)) Report {
 	change(r.Work)
 	return r
@@ -177,7 +177,7 @@ func TestFullyApplied(t *testing.T) {
 		before  *metav1.Condition
 		want    metav1.ConditionStatus
 		message string
-		old     bool // the condition of before stays
+		old     bool // the former condition stays
 		// unrendered says that the Works do not show the change yet.
 		unrendered bool
 	}{
@@ -245,7 +245,7 @@ func TestFullyApplied(t *testing.T) {
 			g := NewWithT(t)
 			in := Input{Generation: 7, Spec: tc.spec, Status: &workv1alpha2.ResourceBindingStatus{}, Reports: tc.reports, Unrendered: tc.unrendered, Now: now()}
 			in.Status.LastScheduledTime = &metav1.Time{Time: now().Add(-time.Hour)}
-			// Something was said before, so this is not too early.
+			// A former status rules out Early.
 			in.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "z"}}
 			if tc.before != nil {
 				in.Status.Conditions = []metav1.Condition{*tc.before}

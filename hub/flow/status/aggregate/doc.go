@@ -1,2 +1,2 @@
-// Package aggregate adds up what the clusters report about one binding.
+// Package aggregate decides the status of a binding from what its clusters report.
 package aggregate

@@ -15,18 +15,18 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Bounds of what a binding holds of its clusters, in bytes. The API server refuses an
-// object of more than about 1.5 MB, and then no cluster's status would be seen.
+// Bounds of the parts of a binding's status, in bytes. The API server rejects an object of more than about 1.5 MB, and then the status of
+// no cluster would be written.
 const (
 	maxStatuses = 512 << 10
-	// maxAdded bounds the statuses that are added up, which is not written: a script for it has so much memory only.
+	// maxAdded bounds the statuses that are aggregated for the template, because the memory of a script is limited. They are not written.
 	maxAdded    = 2 << 20
 	maxReasons  = 128 << 10
 	maxMessages = 256 << 10
 	maxMessage  = 1 << 10
 )
 
-// fitTexts makes what items say of errors and pods small enough to be written, whatever the clusters report.
+// fitTexts shortens the messages and pod reasons of items so that they can be written, whatever the clusters report.
 func fitTexts(items []workv1alpha2.AggregatedStatusItem) {
 	fitReasons(items)
 	for i := range items {
@@ -34,13 +34,13 @@ func fitTexts(items []workv1alpha2.AggregatedStatusItem) {
 	}
 }
 
-// longestMessage is how long the message of an item may be.
+// longestMessage returns how long the message of an item may be, in bytes.
 func longestMessage(items []workv1alpha2.AggregatedStatusItem) int {
 	return min(maxMessage, maxMessages/max(len(items), 1))
 }
 
-// fitStatuses leaves out the largest statuses until the others have room in a number of bytes: with thousands of clusters those
-// may be hundreds of a usual size. The Work has all of it. It returns what was left out, by index.
+// fitStatuses removes the largest statuses until the rest takes at most so many bytes. With thousands of clusters it may remove hundreds
+// of ordinary size; the Works have them all. It returns the removed statuses by index.
 func fitStatuses(items []workv1alpha2.AggregatedStatusItem, most int) map[int]*runtime.RawExtension {
 	total := 0
 	for i := range items {
@@ -62,10 +62,10 @@ func fitStatuses(items []workv1alpha2.AggregatedStatusItem, most int) map[int]*r
 	return out
 }
 
-// tooLarge is the message of an item whose status has no room.
+// tooLarge is the message of an item whose status does not fit.
 const tooLarge = bindings.TooLargePrefix + "%d bytes is too large to be shown here; look at the Work."
 
-// digest tells statuses from others; empty if there are none.
+// digest returns a hash of statuses and their indexes; empty if there are none.
 func digest(statuses map[int]*runtime.RawExtension) string {
 	if len(statuses) == 0 {
 		return ""
@@ -78,7 +78,7 @@ func digest(statuses map[int]*runtime.RawExtension) string {
 	return hex.EncodeToString(sum.Sum(nil)[:10])
 }
 
-// largestFirst returns the indexes of items by the size of their statuses, and of equals the first one first.
+// largestFirst returns the indexes of items sorted by the size of their statuses, largest first and ties by index.
 func largestFirst(items []workv1alpha2.AggregatedStatusItem) []int {
 	out := make([]int, len(items))
 	for i := range out {
@@ -95,8 +95,8 @@ func size(item *workv1alpha2.AggregatedStatusItem) int {
 	return len(item.Status.Raw)
 }
 
-// fitReasons leaves out why pods are not ready until the rest has room: first all but the first
-// reason of each cluster, then those of the last clusters by name.
+// fitReasons removes pod reasons until the rest fits: first all but the first reason of each cluster, then those of the last clusters
+// by name.
 func fitReasons(items []workv1alpha2.AggregatedStatusItem) {
 	total := 0
 	for i := range items {
@@ -116,7 +116,7 @@ func fitReasons(items []workv1alpha2.AggregatedStatusItem) {
 	}
 }
 
-// reasonOverhead is about what a reason takes besides its texts, in bytes.
+// reasonOverhead is roughly the size of a reason besides its texts, in bytes.
 const reasonOverhead = 128
 
 func sizeOfReasons(item workv1alpha2.AggregatedStatusItem) int {

@@ -16,25 +16,25 @@ import (
 	"fairlead.dev/common/jsondepth"
 )
 
-// LeaveOut takes what a cluster reports out of an item and says why instead: the status of a
-// cluster that is not fit to be read or added up harms nobody else.
+// LeaveOut replaces the status of an item by the reason for leaving it out, so that a status that cannot be read or aggregated does not
+// affect the other clusters.
 func LeaveOut(item *workv1alpha2.AggregatedStatusItem, why string) {
 	item.Status, item.Health = nil, workv1alpha1.Unknown
 	item.AppliedMessage = leftOutPrefix + why
 }
 
-// LeftOut is a status that was found to be unfit, and why.
+// LeftOut identifies a status that was found to be unfit, with the reason.
 type LeftOut struct {
 	Digest [sha256.Size]byte
 	Why    string
 }
 
-// NewLeftOut returns what tells the status of an item, which has one, from others.
+// NewLeftOut returns the LeftOut of an item's status. The item must have one.
 func NewLeftOut(item *workv1alpha2.AggregatedStatusItem, why string) LeftOut {
 	return LeftOut{Digest: sha256.Sum256(item.Status.Raw), Why: why}
 }
 
-// leaveOutKnown leaves out the statuses that are known to be unfit, and no others of the same clusters.
+// leaveOutKnown leaves out the statuses that are known to be unfit, but no other status of the same clusters.
 func leaveOutKnown(items []workv1alpha2.AggregatedStatusItem, known map[string]LeftOut) {
 	for i := range items {
 		if of, ok := known[items[i].ClusterName]; ok && items[i].Status != nil && sha256.Sum256(items[i].Status.Raw) == of.Digest {
@@ -46,12 +46,12 @@ func leaveOutKnown(items []workv1alpha2.AggregatedStatusItem, known map[string]L
 // leftOutPrefix begins the message of an item whose status is left out.
 const leftOutPrefix = "It is applied, but the status that the cluster reports is left out: "
 
-// IsLeftOut says whether the status of an item is left out.
+// IsLeftOut returns whether the status of an item is left out.
 func IsLeftOut(item *workv1alpha2.AggregatedStatusItem) bool {
 	return item.Applied && strings.HasPrefix(item.AppliedMessage, leftOutPrefix)
 }
 
-// unfit says why a status is not read; empty if it may be.
+// unfit returns why a status must not be decoded; empty if it may be.
 func unfit(status []byte) string {
 	if jsondepth.Of(status) <= jsondepth.MaxStatus {
 		return ""
@@ -59,8 +59,8 @@ func unfit(status []byte) string {
 	return fmt.Sprintf("it is nested more than %d levels deep.", jsondepth.MaxStatus)
 }
 
-// ByClaims returns the indexes of the items that have a status, by the largest number in it, whatever it counts, and of equals by their
-// order: of clusters whose statuses cannot be added up only together, the one that claims most is the last.
+// ByClaims returns the indexes of the items that have a status, sorted by the largest number in it, whatever that counts, and ties by
+// index. Of statuses that are unacceptable only together, the one that claims most comes last and is the first suspect.
 func ByClaims(items []workv1alpha2.AggregatedStatusItem) []int {
 	claims := make(map[int]float64, len(items))
 	var out []int
@@ -74,7 +74,7 @@ func ByClaims(items []workv1alpha2.AggregatedStatusItem) []int {
 	return out
 }
 
-// largest returns the largest number in some JSON, at any depth and by its amount; 0 if there is none.
+// largest returns the largest absolute value of the numbers in some JSON, at any depth; 0 if there are none.
 func largest(raw []byte) float64 {
 	most := 0.0
 	for tokens := json.NewDecoder(bytes.NewReader(raw)); ; {
@@ -88,7 +88,7 @@ func largest(raw []byte) float64 {
 	}
 }
 
-// leftOut are the clusters whose status is not added up: it is not fit for it, or there is no room for it.
+// leftOut returns the clusters whose status is not aggregated because it is unfit or too large.
 func leftOut(items []workv1alpha2.AggregatedStatusItem) []string {
 	var names []string
 	for i := range items {

@@ -16,31 +16,31 @@ import (
 	"fairlead.dev/common/bootstrap"
 )
 
-// Phase is how far an exchange is.
+// Phase is the phase of an exchange.
 type Phase string
 
-// Phases.
+// The phases.
 const (
-	// Steady: there is one authority.
+	// Steady means that there is one authority.
 	Steady Phase = "Steady"
-	// Overlap: a new one is trusted, too; the old one signs.
+	// Overlap means that the new authority is trusted as well, and the old one signs.
 	Overlap Phase = "Overlap"
-	// Switched: the new one signs; the old one is trusted still.
+	// Switched means that the new authority signs, and the old one is still trusted.
 	Switched Phase = "Switched"
 )
 
 const (
 	validity = 10 * 365 * 24 * time.Hour
-	// skew lets a member whose clock is a little behind accept a fresh authority.
+	// skew is by how much an authority is backdated, for members whose clock is a little behind.
 	skew = 5 * time.Minute
-	// most is how many authorities there are at a time.
+	// most is the maximum number of authorities at a time.
 	most = 2
 )
 
-// Bundle is the authorities that are trusted; the first signs.
+// Bundle has the trusted authorities; the first one signs.
 type Bundle []*x509.Certificate
 
-// Parse reads a bundle from PEM. One that is not of an exchange is an error.
+// Parse parses a bundle in PEM. It returns an error unless the bundle is one of the phases of an exchange.
 func Parse(data []byte) (Bundle, error) {
 	var b Bundle
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
@@ -68,7 +68,7 @@ func (b Bundle) Encode() []byte {
 	return out
 }
 
-// Phase says how far the exchange is: of two authorities, the one that began later is new.
+// Phase returns the phase of the exchange. Of two authorities, the one with the later start time is the new one.
 func (b Bundle) Phase() Phase {
 	switch {
 	case len(b) < most:
@@ -80,10 +80,10 @@ func (b Bundle) Phase() Phase {
 	}
 }
 
-// Signs is the authority that signs.
+// Signs returns the authority that signs.
 func (b Bundle) Signs() *x509.Certificate { return b[0] }
 
-// New is the authority that is to stay.
+// New returns the authority that will stay.
 func (b Bundle) New() *x509.Certificate {
 	if b.Phase() == Overlap {
 		return b[1]
@@ -91,7 +91,7 @@ func (b Bundle) New() *x509.Certificate {
 	return b[0]
 }
 
-// Old is the authority that is to go; nil if none is.
+// Old returns the authority that will be removed; nil if none will.
 func (b Bundle) Old() *x509.Certificate {
 	switch b.Phase() {
 	case Overlap:
@@ -103,25 +103,25 @@ func (b Bundle) Old() *x509.Certificate {
 	}
 }
 
-// Reversed has the other authority sign.
+// Reversed returns the bundle with the other authority signing.
 func (b Bundle) Reversed() Bundle {
 	other := slices.Clone(b)
 	slices.Reverse(other)
 	return other
 }
 
-// Hash is by which agents know an authority.
+// Hash returns the hash by which agents pin an authority.
 func Hash(cert *x509.Certificate) string { return Bundle{cert}.hashes()[0] }
 
 func (b Bundle) hashes() []string {
 	hashes, err := bootstrap.CAHash(b.Encode())
 	if err != nil {
-		panic(err) // each was parsed
+		panic(err) // cannot happen: all were parsed
 	}
 	return hashes
 }
 
-// Make makes an authority that follows another, and its key.
+// Make makes a new authority to replace another one, and its key.
 func Make(before *x509.Certificate, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -131,14 +131,14 @@ func Make(before *x509.Certificate, now time.Time) (*x509.Certificate, *ecdsa.Pr
 	if err != nil {
 		return nil, nil, fmt.Errorf("choosing a serial number: %w", err)
 	}
-	// The phases are told by which is younger, and the time of a certificate has seconds only.
+	// The start times tell old and new apart, and a certificate has them in seconds.
 	from := now.Add(-skew).UTC().Truncate(time.Second)
 	if !from.After(before.NotBefore) {
 		from = before.NotBefore.Add(time.Second)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
-		// Another name than that of before, for people and for what looks authorities up by it.
+		// A name that differs from the old one's, for people, and for programs that look authorities up by name.
 		Subject:               pkix.Name{CommonName: "fairlead-ca-" + now.UTC().Format("20060102-150405")},
 		NotBefore:             from,
 		NotAfter:              from.Add(validity),
@@ -170,7 +170,7 @@ func EncodeKeys(keys ...*ecdsa.PrivateKey) ([]byte, error) {
 	return out, nil
 }
 
-// KeyOf returns the key of an authority, of those in PEM.
+// KeyOf returns the key of an authority from keys in PEM.
 func KeyOf(cert *x509.Certificate, data []byte) (*ecdsa.PrivateKey, error) {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		key, err := x509.ParseECPrivateKey(block.Bytes)

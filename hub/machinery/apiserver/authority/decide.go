@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// Agent is which authorities an agent goes by, as it told the hub.
+// Agent is what an agent has reported about the authorities that it uses.
 type Agent struct {
-	// Cluster is the name of its member.
+	// Cluster is the name of its cluster.
 	Cluster string
-	// Trusts are the hashes of those that it trusts; none if it told nothing.
+	// Trusts are the hashes of the authorities that it trusts; none if it reported nothing.
 	Trusts []string
-	// Issuer is the hash of the one of its own certificate; empty if it told nothing.
+	// Issuer is the hash of the authority of its own certificate; empty if it reported nothing.
 	Issuer string
 }
 
-// Step is one of the steps by which a certificate authority is exchanged.
+// Step is a step of exchanging the certificate authority.
 type Step string
 
-// Steps.
+// The steps.
 const (
 	Begin  Step = "begin"
 	Switch Step = "switch"
 	Finish Step = "finish"
 )
 
-// Decision says whether a step can be made now.
+// Decision says whether a step can be taken now.
 type Decision struct {
-	// Done says that there is nothing to do.
+	// Done says that the step was already taken.
 	Done bool
-	// Wrong is why the step cannot be made at all; empty if it can.
+	// Wrong is why the step is not possible in this phase; empty if it is.
 	Wrong string
-	// Waiting are the agents that would be cut off, with what is missing, by name.
+	// Waiting are the agents that the step would cut off, sorted by name.
 	Waiting []Waiting
 }
 
@@ -44,13 +44,13 @@ type Waiting struct {
 // Input is everything that the decision about a step depends on.
 type Input struct {
 	Step Step
-	// Bundle is on disk, Served what the hub that runs goes by; nil if that is not known.
+	// Bundle is the bundle on disk, and Served the one that the running hub uses; nil if unknown.
 	Bundle, Served Bundle
-	// Agents are all that are joined.
+	// Agents are all agents that have joined.
 	Agents []Agent
 }
 
-// Decide says whether a step can be made, and whom it would cut off.
+// Decide says whether a step can be taken, and which agents it would cut off.
 func Decide(in Input) Decision {
 	phase := in.Bundle.Phase()
 	switch {

@@ -1,4 +1,4 @@
-// Package retention decides when a backup is due and which ones go, from the names of files. It has no clock.
+// Package retention decides, from the names of files, when a backup is due and which ones to delete. It is pure.
 package retention
 
 import (
@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Parts of the names of backups. The name is all that says whose a file is, and from when: files are copied about, and lose their times.
+// The parts of the name of a backup. Only the name tells whose backup a file is, and from when: copies lose their
+// modification times.
 const (
 	prefix    = "fairlead-"
 	stamp     = "20060102T150405Z"
@@ -31,7 +32,7 @@ type File struct {
 	Taken time.Time
 }
 
-// Parse says which backup of the hub a file is, if it is one.
+// Parse parses the name of a backup of the hub; false if it is not one.
 func Parse(hub, name string) (File, bool) {
 	rest, ok := strings.CutPrefix(name, prefix+hub+"-")
 	rest, isSealed := strings.CutSuffix(rest, sealed)
@@ -43,15 +44,16 @@ func Parse(hub, name string) (File, bool) {
 	return File{Name: name, Taken: taken}, true
 }
 
-// PartialPattern returns the pattern of the names that a backup has until it is whole; the star stands for what makes it unique.
+// PartialPattern returns the pattern of temporary names for an unfinished backup; the star is replaced to make them
+// unique.
 func PartialPattern(name string) string { return "." + name + ".*" + unwritten }
 
-// IsPartial says whether a file is a backup of the hub that was not finished.
+// IsPartial says whether a file is an unfinished backup of the hub.
 func IsPartial(hub, name string) bool {
 	return strings.HasPrefix(name, "."+prefix+hub+"-") && strings.HasSuffix(name, unwritten)
 }
 
-// HubOf says of which hub a file is a backup, if it is one of any.
+// HubOf returns the hub of a backup; false if the file is not a backup.
 func HubOf(name string) (string, bool) {
 	rest, _ := strings.CutPrefix(name, prefix)
 	hub, _, _ := strings.Cut(rest, "-")
@@ -59,8 +61,8 @@ func HubOf(name string) (string, bool) {
 	return hub, ok && hub != ""
 }
 
-// Newest returns the newest of some backups; none if there is none. Those from the future were made when a clock was wrong: they are no reason to
-// make none.
+// Newest returns the newest backup; false if there is none. If the newest ones are from the future, a clock was wrong:
+// they must not prevent new backups.
 func Newest(files []File, now time.Time) (File, bool) {
 	sorted := inOrder(now, files)
 	if len(sorted) == 0 || sorted[len(sorted)-1].Taken.After(now) {
@@ -69,13 +71,14 @@ func Newest(files []File, now time.Time) (File, bool) {
 	return sorted[len(sorted)-1], true
 }
 
-// FromFuture returns those of some backups that are from the future, in the order of their times: the clock that made them was ahead, or this one is behind.
+// FromFuture returns the backups from the future, by time: the clock that made them was ahead, or the present one is
+// behind.
 func FromFuture(files []File, now time.Time) []File {
 	return slices.DeleteFunc(inOrder(now, files), func(f File) bool { return !f.Taken.After(now) })
 }
 
-// inOrder returns backups in the order in which they were made. Those from the future come before all others: nobody knows when they were made, and
-// what is made from now on is newer.
+// inOrder sorts backups by age. Those from the future come first: their real age is unknown, and everything from now on
+// is newer.
 func inOrder(now time.Time, files []File) []File {
 	out := slices.Clone(files)
 	slices.SortFunc(out, func(a, b File) int {
@@ -93,18 +96,19 @@ func inOrder(now time.Time, files []File) []File {
 	return out
 }
 
-// Rules say which backups are kept.
+// Rules decide which backups are kept.
 type Rules struct {
-	// Keep is how many; 0 is all.
+	// Keep is how many; 0 means all.
 	Keep int
-	// MaxAge is how old one may become; 0 is any age.
+	// MaxAge is the maximum age; 0 means any.
 	MaxAge time.Duration
 }
 
-// mostByAge is how many go at a time since they are too old: a clock that is years ahead for one backup makes all others so.
+// mostByAge is how many are deleted at a time because of their age: a clock that is years ahead for one backup would
+// expire all others.
 const mostByAge = 2
 
-// Expired returns those that go, the oldest first. The newest never does.
+// Expired returns the backups to delete, the oldest first. It never includes the newest.
 func (r Rules) Expired(files []File, now time.Time) []File {
 	sorted := inOrder(now, files)
 	var out []File
@@ -123,20 +127,20 @@ func (r Rules) Expired(files []File, now time.Time) []File {
 	return out
 }
 
-// Times between two tries when backups fail.
+// The delays between attempts after failures.
 const (
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
 )
 
-// Input is by what it is decided when a backup is due.
+// Input decides when a backup is due.
 type Input struct {
 	Now time.Time
 	// Newest is when the newest backup was made; zero if there is none.
 	Newest time.Time
-	// Every is how much time there is between two backups.
+	// Every is the interval of backups.
 	Every time.Duration
-	// Failures is how many tries have failed since, and Failed when the last of them did.
+	// Failures is how many attempts have failed since, and Failed when the last one did.
 	Failures int
 	Failed   time.Time
 }
@@ -151,7 +155,7 @@ func Due(in Input) time.Time {
 		return due
 	}
 	pause := lastRetry
-	if in.Failures <= 6 { // beyond that it would be more than the last
+	if in.Failures <= 6 { // more would exceed lastRetry
 		pause = min(firstRetry<<(in.Failures-1), lastRetry)
 	}
 	if retry := in.Failed.Add(min(pause, in.Every)); retry.After(due) {

@@ -1,11 +1,16 @@
-// Package agentlimit bounds what the agent of one cluster has kube-apiserver store. Whoever stole the certificate of an agent may write what
-// that agent may, and would otherwise fill the database, and the memory of all who watch, for every cluster.
+// Package agentlimit bounds what a cluster's agent can make kube-apiserver store. Whoever has stolen an agent's
+// certificate may write what the agent may, and could otherwise fill the database, and the memory of all watchers, for
+// every cluster.
 //
-// It is a step of admission, and no filter of requests, since only there it is known what is stored: a patch of a few bytes writes the whole
-// object anew, `copy` of a JSON patch multiplies what it is given, and `<` takes six bytes in the database.
+// It is an admission step and not a request filter, since only admission sees what will be stored: a patch of a few
+// bytes rewrites the whole object, `copy` in a JSON patch multiplies its input, and `<` takes six bytes in the
+// database.
 //
-//   - A status has room for so many bytes. What the agents report of a Cluster with a thousand kinds takes an eighth of that.
-//   - Each agent has a number of bytes that it may send, which comes back by and by: of a status that is the status, of all else the whole
-//     object. It has a larger one for the objects that the database writes whole on its behalf. That is enough for one that returns after an
-//     outage with thousands of Works; what is beyond it is answered with 429 and with when to try again, as clients of Kubernetes do.
+//   - The size of a status is limited. What an agent reports about a cluster with a thousand kinds takes an eighth of the limit.
+//   - The total size of an event, a lease or a certificate request is limited, also for holders of join
+//     tokens: metadata.managedFields can contain anything.
+//   - Each agent has a budget of bytes that it may send, which is refilled over time: of a status the status
+//     counts, of everything else the whole object. A larger budget covers the complete objects that the
+//     database writes on its behalf. Both suffice for an agent that returns after an outage with thousands of
+//     Works. Beyond them, requests are answered with 429 and a Retry-After, which Kubernetes clients obey.
 package agentlimit

@@ -1,16 +1,16 @@
 package agentlimit
 
-// How long values are as JSON, about.
+// Approximate lengths of values in JSON.
 const (
 	number = 20
 	word   = 5
-	// around is the number of bytes around a string, or between two values.
+	// around is the overhead of a string, or of a separator between two values.
 	around = 2
-	// escaped is how much longer than one byte what has to be escaped is at most.
+	// escaped is by how much escaping can extend a byte.
 	escaped = 5
 )
 
-// size returns about how many bytes a value takes in the database, which has it as JSON, and nearly never too few.
+// size returns approximately how many bytes a value takes as JSON in the database; it hardly ever underestimates.
 func size(value any) int {
 	switch value := value.(type) {
 	case nil, bool:
@@ -34,7 +34,7 @@ func size(value any) int {
 	}
 }
 
-// length is how many bytes a string takes in JSON. The encoder of Kubernetes escapes what means something in HTML, too.
+// length returns how many bytes a string takes in JSON. The Kubernetes encoder also escapes HTML characters.
 func length(s string) int {
 	n := len(s) + around
 	for i := range len(s) {

@@ -8,30 +8,30 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
-// hubDisabledAdmission lists the plugins that would change, refuse or hold back an object on a hub for reasons that
-// hold in the cluster where it runs. A template is stored as its author wrote it.
+// hubDisabledAdmission lists the plugins that would change, reject or hold back an object on a hub for reasons that
+// apply in the cluster where it runs. A template is stored as its author wrote it.
 func hubDisabledAdmission() []string {
 	return []string{
-		// Refuse objects that refer to something which only members have.
+		// They reject objects that refer to something that only members have.
 		"LimitRanger", "PersistentVolumeClaimResize", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount",
-		// Write defaults of the hub into templates.
+		// They write defaults of the hub into templates.
 		"DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "PodTopologyLabels", "TaintNodesByCondition",
-		// Add finalizers that no controller on a hub would remove.
+		// They add finalizers that no controller on a hub would remove.
 		"PodGroupProtection", "StorageObjectInUseProtection",
 	}
 }
 
-// ProxiedUserHeader is the header in which a proxy that is trusted says for whom it asks.
+// ProxiedUserHeader is the header in which a trusted proxy names the user.
 const ProxiedUserHeader = "X-Remote-User"
 
-// Flags of kube-apiserver that are ours.
+// Additional flags of our kube-apiserver.
 const (
 	HeapFlag    = "heap-room"
 	PrivateFlag = "private-listener"
 	OpenFlag    = "open-file"
 )
 
-// PrivateFile is the number that the first file has which a component is given.
+// PrivateFile is the descriptor of the first file that a component inherits.
 const PrivateFile = 3
 
 // APIServer renders the command line of kube-apiserver.
@@ -43,7 +43,7 @@ func APIServer(in Input) []string {
 		"--secure-port=" + strconv.Itoa(in.Port),
 		"--advertise-address=" + advertiseAddress(in),
 		"--external-hostname=" + in.AdvertiseHost,
-		// Nothing routes to the service "kubernetes", and its endpoints may not be loopback addresses.
+		// Nothing routes to the Service "kubernetes", and its endpoints may not be loopback addresses.
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=" + in.ServiceCIDR.Masked().String(),
 
@@ -66,7 +66,7 @@ func APIServer(in Input) []string {
 		"--allow-privileged=true",
 		"--profiling=" + strconv.FormatBool(in.Profiling),
 
-		// End watches and connections within moments of SIGTERM; a minute is the default.
+		// End watches and connections within moments of SIGTERM; the default is a minute.
 		"--shutdown-send-retry-after=true",
 		"--shutdown-watch-termination-grace-period=1s",
 	}
@@ -104,7 +104,7 @@ func APIServer(in Input) []string {
 	if in.Profile == Hub {
 		out = append(out,
 			"--disable-admission-plugins="+strings.Join(hubDisabledAdmission(), ","),
-			// Every agent holds a few watches and reports in bursts, after an outage all at once.
+			// Every agent holds a few watches and reports in bursts, and after an outage all do at once.
 			"--max-requests-inflight=1600",
 			"--max-mutating-requests-inflight=800",
 		)
@@ -112,7 +112,7 @@ func APIServer(in Input) []string {
 	return out
 }
 
-// etcdClient renders how kube-apiserver reaches its database.
+// etcdClient returns the flags with which kube-apiserver reaches its database.
 func etcdClient(e ExternalEtcd) []string {
 	if !e.Used() {
 		return []string{"--etcd-servers=" + etcdClientURL}
@@ -120,7 +120,7 @@ func etcdClient(e ExternalEtcd) []string {
 	out := []string{
 		"--etcd-servers=" + strings.Join(e.Servers, ","),
 		"--etcd-prefix=" + e.Prefix,
-		// A member that is gone is noticed within seconds: what waits for it is asked of another.
+		// A member that is gone is noticed within seconds, and pending requests go to another one.
 		"--etcd-healthcheck-timeout=2s",
 		"--etcd-readycheck-timeout=2s",
 	}
@@ -132,8 +132,8 @@ func etcdClient(e ExternalEtcd) []string {
 	return out
 }
 
-// advertiseAddress names an address even where there is no network: left alone, kube-apiserver looks for a default
-// route and refuses to start without one.
+// advertiseAddress returns an address even without a network: otherwise kube-apiserver looks for a default route, and
+// refuses to start without one.
 func advertiseAddress(in Input) string {
 	for _, host := range []string{in.AdvertiseHost, in.BindAddress} {
 		if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// How soon the controllers of another hub work after those of one that was killed: the same as for the hub's own.
+// The timing of the controllers' leader election, which is the same as for the hub.
 const (
 	electionLease = 12 * time.Second
 	electionRenew = 8 * time.Second
 	electionRetry = 2 * time.Second
 )
 
-// hubControllers lists what a hub needs of the built-in controllers. None of them acts on workloads.
+// hubControllers lists the built-in controllers that a hub needs. None of them acts on workloads.
 func hubControllers() []string {
 	return []string{
 		"bootstrap-signer-controller",
@@ -28,7 +28,7 @@ func hubControllers() []string {
 	}
 }
 
-// clusterControllers takes the default set without what needs a cloud, disks or a kubelet.
+// clusterControllers is the default set without those that need a cloud, disks or a kubelet.
 func clusterControllers() []string {
 	return []string{
 		"*",
@@ -39,7 +39,7 @@ func clusterControllers() []string {
 }
 
 // ControllerManager renders the command line of kube-controller-manager. It serves nothing: its default port could be
-// taken by another control plane of the same machine.
+// in use by another control plane on the machine.
 func ControllerManager(in Input) []string {
 	p := in.PKI
 	controllers := hubControllers()
@@ -50,7 +50,7 @@ func ControllerManager(in Input) []string {
 		"kube-controller-manager",
 		"--kubeconfig=" + in.Kubeconfig("kube-controller-manager"),
 		"--controllers=" + strings.Join(controllers, ","),
-		// Of several hubs on one etcd the controllers of one work; alone there is nobody to ask.
+		// Of several hubs on one etcd, the controllers of one work; a single hub needs no election.
 		"--leader-elect=" + strconv.FormatBool(in.ExternalEtcd.Used()),
 		"--leader-elect-lease-duration=" + electionLease.String(),
 		"--leader-elect-renew-deadline=" + electionRenew.String(),
@@ -62,13 +62,14 @@ func ControllerManager(in Input) []string {
 		"--root-ca-file=" + p.CAFile(),
 		"--cluster-signing-cert-file=" + p.SigningCertFile(),
 		"--cluster-signing-key-file=" + p.SigningKeyFile(),
-		// The defaults, 20 and 30, would make deleting a namespace or rolling out a few deployments wait for tokens.
+		// With the defaults, 20 and 30, deleting a namespace or rolling out a few Deployments would wait for the rate
+		// limiter.
 		"--kube-api-qps=300",
 		"--kube-api-burst=600",
 	}
 	if in.Profile == Cluster {
 		out = append(out,
-			// A busy machine that is late with heartbeats is no reason to evict pods.
+			// Late heartbeats on a busy machine must not evict pods.
 			"--node-monitor-grace-period=5m",
 		)
 	}
@@ -88,15 +89,15 @@ func Scheduler(in Input) []string {
 	}
 }
 
-// KWOK renders the command line of the component that plays the kubelets.
+// KWOK renders the command line of the component that simulates kubelets.
 func KWOK(in Input) []string {
 	return []string{"kwok", in.Kubeconfig("kwok")}
 }
 
-// KubeletName is the component that answers what kube-apiserver asks kubelets.
+// KubeletName is the component that serves the kubelet API for kube-apiserver.
 const KubeletName = "kubelet"
 
-// Kubelet renders the command line of that component, whose files are below the working directory.
+// Kubelet renders the command line of that component, whose files are in the working directory.
 func Kubelet(in Input) []string {
 	p := in.PKI
 	return []string{KubeletName, in.Kubeconfig("kwok"), p.KubeletCertFile(), p.KubeletKeyFile(), p.CAFile(), "pods"}

@@ -1,3 +1,3 @@
-// Package args renders the command lines of the components. It decides what a hub and a cluster are made of, and does
-// no I/O.
+// Package args renders the command lines of the components. It decides which components a hub and a cluster have. It is
+// pure.
 package args

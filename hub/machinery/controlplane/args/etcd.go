@@ -2,17 +2,17 @@ package args
 
 import "strconv"
 
-// DefaultDatabaseQuota is how large the file of the database may become; etcd advises against more.
+// DefaultDatabaseQuota is the maximum size of the database file in bytes; etcd advises against more.
 const DefaultDatabaseQuota int64 = 8 << 30
 
-// Member is the only member of the database's cluster.
+// Member is the only member of the etcd cluster.
 type Member struct{ Name, PeerURL, Token string }
 
-// EtcdMember is under what name and where the database knows itself; a restored one is told the same.
+// EtcdMember returns the identity of the member; a restored database must have the same.
 func EtcdMember() Member { return Member{Name: "etcd", PeerURL: etcdPeerURL, Token: "etcd-cluster"} }
 
-// Etcd renders the command line of etcd, which listens on unix sockets only: whoever may open the working directory is
-// the one who started the control plane.
+// Etcd renders the command line of etcd, which listens on unix sockets only: only the user who started the control
+// plane may open the working directory.
 func Etcd(in Input) []string {
 	member := EtcdMember()
 	out := []string{
@@ -26,7 +26,8 @@ func Etcd(in Input) []string {
 		"--initial-cluster=" + member.Name + "=" + member.PeerURL,
 		"--initial-cluster-token=" + member.Token,
 		"--quota-backend-bytes=" + strconv.FormatInt(in.DatabaseQuota, 10),
-		// One member replays its log alone, so a shorter log costs nothing and keeps memory and start-up small.
+		// A single member only replays its own log, so a shorter log costs nothing, and keeps memory and start-up time
+		// small.
 		"--snapshot-count=5000",
 		"--log-level=info",
 	}

@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
-// Profile says what a control plane is for.
+// Profile is the purpose of a control plane.
 type Profile string
 
 const (
@@ -18,48 +18,48 @@ const (
 	Cluster Profile = "cluster"
 )
 
-// The sockets of etcd are relative to the working directory of the components: the absolute path of a data directory
-// may be longer than the 107 bytes that the address of a unix socket holds. Etcd wants to see a port, and takes it as
-// part of the file name.
+// The sockets of etcd are relative to the components' working directory: the absolute path of a data directory may
+// exceed the 107 bytes of a unix socket's address. Etcd requires a port, and takes it as a part of the file name.
 const (
-	// EtcdSocket appears in the working directory when etcd can be connected to.
+	// EtcdSocket appears in the working directory once etcd accepts connections.
 	EtcdSocket    = "client.sock:0"
 	etcdClientURL = "unix://" + EtcdSocket
 	etcdPeerURL   = "unix://peer.sock:0"
 )
 
-// OpenFile, which Open of fairlead.dev/hub/machinery/apiserver writes, appears in the working directory of the components when the hub can use whoever comes to its
-// API. The supervisor writes it earlier if the database is full, so that people can delete something.
+// OpenFile is a file in the components' working directory that admits everybody to the API. Open of
+// fairlead.dev/hub/machinery/apiserver writes it when the hub is ready. The supervisor writes it earlier if the
+// database is full, so that people can delete something.
 const OpenFile = "hub.open"
 
-// DefaultEtcdPrefix is below what key kube-apiserver keeps everything.
+// DefaultEtcdPrefix is the key prefix of kube-apiserver.
 const DefaultEtcdPrefix = "/registry"
 
-// PrivateHost is where what runs beside kube-apiserver reaches it, if it has a port of its own.
+// PrivateHost is the host of kube-apiserver's private port, if it has one, for programs on the same machine.
 const PrivateHost = "127.0.0.1"
 
-// ExternalEtcd is a database that somebody else runs. Without servers there is none, and an etcd is started.
+// ExternalEtcd is a database that somebody else runs. Without servers, the control plane starts its own etcd.
 type ExternalEtcd struct {
 	// Servers are the URLs of its members.
 	Servers []string `json:"servers"`
-	// CAFile is by what authority the members are known, CertFile and KeyFile are by what they know their client.
+	// CAFile is the authority of the members, and CertFile and KeyFile are the client certificate.
 	CAFile   string `json:"caFile,omitempty"`
 	CertFile string `json:"certFile,omitempty"`
 	KeyFile  string `json:"keyFile,omitempty"`
-	// Prefix is below what key everything is.
+	// Prefix is the key prefix.
 	Prefix string `json:"prefix"`
 }
 
-// Used says whether the database is one of somebody else's.
+// Used says whether an external database is used.
 func (e ExternalEtcd) Used() bool { return len(e.Servers) > 0 }
 
-// Audit says where kube-apiserver tells of requests.
+// Audit are the settings of kube-apiserver's audit log.
 type Audit struct {
-	// PolicyFile says what is told, LogPath where.
+	// PolicyFile is the audit policy, and LogPath the log file.
 	PolicyFile, LogPath string
-	// MaxAge is in days, MaxSize in megabytes, MaxBackup the number of files that were rotated.
+	// MaxAge is in days, MaxSize in megabytes, and MaxBackup the number of rotated files.
 	MaxAge, MaxBackup, MaxSize int
-	// WebhookConfigFile names a server that is told as well; it may be empty.
+	// WebhookConfigFile is the configuration of an additional webhook; it may be empty.
 	WebhookConfigFile string
 }
 
@@ -68,34 +68,35 @@ type Input struct {
 	Profile      Profile
 	EtcdDir      string
 	ExternalEtcd ExternalEtcd
-	// DatabaseQuota is how many bytes the file of a database may have that is started here.
+	// DatabaseQuota is the maximum size of the own database file in bytes.
 	DatabaseQuota int64
 	UnsafeNoFsync bool
-	// UnsafeExec has kubelets answer logs, exec, attach and port-forward, by programs of this machine.
+	// UnsafeExec makes the simulated kubelets serve logs, exec, attach and port-forward with programs of this machine.
 	UnsafeExec bool
-	// Profiling lets administrators ask kube-apiserver for its profiles.
+	// Profiling lets administrators read the profiles of kube-apiserver.
 	Profiling bool
 	PKI       *pki.Bundle
-	// Kubeconfig says where a component finds its kubeconfig.
+	// Kubeconfig returns the path of a component's kubeconfig.
 	Kubeconfig  func(component string) string
 	BindAddress string
 	Port        int
-	// PrivatePort is the port of kube-apiserver for the programs beside it, at the loopback address; 0 means that they use the public one.
+	// PrivatePort is the port of kube-apiserver for programs on the same machine, at the loopback address; 0 means that
+	// they use the public port.
 	PrivatePort   int
 	AdvertiseHost string
 	ServiceCIDR   netip.Prefix
-	// EncryptionConfig is the file that says how the database is encrypted; empty is not at all.
+	// EncryptionConfig is the file with the encryption configuration; empty for no encryption.
 	EncryptionConfig string
-	// Audit says what is told of requests; without a path of a log, nothing.
+	// Audit are the settings of the audit log; without a log path there is none.
 	Audit Audit
-	// Authentication are flags that say by what else kube-apiserver knows people.
+	// Authentication are flags for additional authentication methods.
 	Authentication []string
-	// HeapRoom is how many bytes the heap of kube-apiserver may fill before it searches garbage as often as Go does by
-	// default; 0 is none.
+	// HeapRoom is how many bytes the heap of kube-apiserver may take before garbage is collected as often as by Go's
+	// default; 0 means none.
 	HeapRoom int64
 }
 
-// LocalHost is the address at which the components of the same machine reach kube-apiserver.
+// LocalHost returns the host of kube-apiserver for components on the same machine.
 func (in Input) LocalHost() string {
 	ip, err := netip.ParseAddr(in.BindAddress)
 	switch {
@@ -110,7 +111,7 @@ func (in Input) LocalHost() string {
 	}
 }
 
-// LocalURL is the URL of kube-apiserver for the components.
+// LocalURL returns the URL of kube-apiserver for the components.
 func (in Input) LocalURL() string {
 	if in.PrivatePort > 0 {
 		return httpsURL(PrivateHost, in.PrivatePort)
@@ -118,12 +119,12 @@ func (in Input) LocalURL() string {
 	return httpsURL(in.LocalHost(), in.Port)
 }
 
-// AdvertisedURL is the URL of kube-apiserver for everybody else.
+// AdvertisedURL returns the URL of kube-apiserver for everybody else.
 func (in Input) AdvertisedURL() string { return httpsURL(in.AdvertiseHost, in.Port) }
 
 func httpsURL(host string, port int) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// ServiceIP is the address of the Service "kubernetes", the first of the range.
+// ServiceIP returns the address of the Service "kubernetes", the first one of the range.
 func (in Input) ServiceIP() netip.Addr { return in.ServiceCIDR.Masked().Addr().Next() }

@@ -1,2 +1,2 @@
-// Package atomicfile writes files that readers see either whole or not at all.
+// Package atomicfile replaces files atomically: readers see the old or the new content.
 package atomicfile

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Write replaces the file at path by data. The file is readable by its owner only, and it is on disk when Write
-// returns, so that a crash leaves the old content or the new one.
+// Write replaces the content of a file. The file is readable by its owner only, and is on disk when Write returns, so
+// after a crash it has either the old or the new content.
 func Write(path string, data []byte) error {
 	return Fill(path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -16,9 +16,9 @@ func Write(path string, data []byte) error {
 	})
 }
 
-// Fill does the same with what a function writes. If that fails the file stays as it was.
+// Fill replaces the content of a file with what a function writes. If that fails, the file is unchanged.
 func Fill(path string, write func(io.Writer) error) error {
-	// CreateTemp makes files with mode 0600, which is what keys need and what the rest can live with.
+	// CreateTemp creates files with mode 0600, which keys need and other files can have.
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("creating a temporary file for %q: %w", path, err)
@@ -40,7 +40,7 @@ func Fill(path string, write func(io.Writer) error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// SyncDir has the names of the files in a directory outlast a loss of power.
+// SyncDir syncs a directory, so that the names of its files survive a power failure.
 func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

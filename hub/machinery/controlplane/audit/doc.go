@@ -1,4 +1,4 @@
-// Package audit says what the audit log of a hub tells where its operator does not say it: policy.yaml.
+// Package audit has the audit policy of a hub whose operator sets none: policy.yaml.
 package audit
 
 import _ "embed"

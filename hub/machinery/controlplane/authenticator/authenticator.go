@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// keep is for how long it is remembered whose a certificate is.
+	// keep is how long the result for a certificate is cached.
 	keep = 10 * time.Second
-	// credentialPrefix is how the API server names a certificate as the credential of a user, before its hash.
+	// credentialPrefix is the prefix of a certificate's hash in the API server's credential id.
 	credentialPrefix = "X509SHA256="
 )
 
-// New returns an authenticator that knows by a certificate what next found out a moment ago. Proxied is the header by which a proxy says for
-// whom it asks: such a request is not the bearer's of the certificate, and next is asked about each. It may be used concurrently.
+// New returns an authenticator that caches, by certificate, what next returned recently. Proxied is the header in which
+// a proxy names the user: such a request is not made by the owner of the certificate, and always goes to next. It is
+// safe for concurrent use.
 func New(next authenticator.Request, proxied string, clk clock.Clock) authenticator.Request {
 	return &cachingAuthenticator{next: next, proxied: proxied, clock: clk, known: utilcache.NewExpiringWithClock(clk)}
 }
@@ -32,14 +33,14 @@ type cachingAuthenticator struct {
 	next    authenticator.Request
 	proxied string
 	clock   clock.Clock
-	// known has responses, by the hash of all certificates that a client presented.
+	// known has responses, by the hash of all certificates that the client presented.
 	known *utilcache.Expiring
 }
 
 // AuthenticateRequest implements authenticator.Request.
 func (r *cachingAuthenticator) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	if req.TLS == nil || len(req.TLS.PeerCertificates) == 0 || len(req.Header.Values(r.proxied)) > 0 {
-		return r.next.AuthenticateRequest(req) //nolint:wrapcheck // It is the answer.
+		return r.next.AuthenticateRequest(req) //nolint:wrapcheck // It is the delegate's answer.
 	}
 	presented := req.TLS.PeerCertificates
 	key := hashOf(presented)
@@ -50,7 +51,7 @@ func (r *cachingAuthenticator) AuthenticateRequest(req *http.Request) (*authenti
 	}
 	response, ok, err := r.next.AuthenticateRequest(req)
 	if err != nil || !ok || !isAuthenticatedBy(response, presented[0]) {
-		return response, ok, err //nolint:wrapcheck // It is the answer.
+		return response, ok, err //nolint:wrapcheck // It is the delegate's answer.
 	}
 	rest := keep
 	for _, cert := range presented {
@@ -62,7 +63,7 @@ func (r *cachingAuthenticator) AuthenticateRequest(req *http.Request) (*authenti
 	return response, true, nil
 }
 
-// isAuthenticatedBy says whether somebody is known by a certificate, and not by a token that came with it.
+// isAuthenticatedBy says whether the user was authenticated by the certificate, and not by a token in the same request.
 func isAuthenticatedBy(response *authenticator.Response, cert *x509.Certificate) bool {
 	hash := sha256.Sum256(cert.Raw)
 	return slices.Equal(response.User.GetExtra()[user.CredentialIDKey], []string{credentialPrefix + hex.EncodeToString(hash[:])})

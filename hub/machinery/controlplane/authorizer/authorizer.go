@@ -17,7 +17,8 @@ import (
 // bySubject is the name of the index.
 const bySubject = "subject"
 
-// New returns an authorizer that allows what RBAC allows, and asks next about all else. The informers must not run yet.
+// New returns an authorizer that allows what RBAC allows, and passes everything else to next. The informers must not
+// have been started yet.
 func New(rights rbacinformers.Interface, next authorizer.Authorizer) (authorizer.Authorizer, error) {
 	for _, informer := range []cache.SharedIndexInformer{rights.RoleBindings().Informer(), rights.ClusterRoleBindings().Informer()} {
 		if err := informer.AddIndexers(cache.Indexers{bySubject: subjectsOf}); err != nil {
@@ -33,20 +34,21 @@ func New(rights rbacinformers.Interface, next authorizer.Authorizer) (authorizer
 	return union.New(subjectAuthorizer{own}, next), nil
 }
 
-// subjectAuthorizer passes on who asks, of whom the listers of bindings are not told.
+// subjectAuthorizer puts the user into the context, since the binding listers do not get it otherwise.
 type subjectAuthorizer struct{ next authorizer.Authorizer }
 
 type userKey struct{}
 
 // Authorize implements authorizer.Authorizer.
 func (a subjectAuthorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
-	return a.next.Authorize(context.WithValue(ctx, userKey{}, attributes.GetUser()), attributes) //nolint:wrapcheck // It is the answer.
+	return a.next.Authorize(context.WithValue(ctx, userKey{}, attributes.GetUser()), attributes) //nolint:wrapcheck // It is the delegate's answer.
 }
 
-// bindings are the bindings of one kind.
+// bindings are the bindings of one kind, indexed by subject.
 type bindings[T any] struct{ indexer cache.Indexer }
 
-// of returns the bindings in a namespace, or in none, that name who asks. One may be there twice.
+// of returns the bindings in a namespace, or cluster-scoped ones, that name the user in the context. One may occur
+// twice.
 func (b bindings[T]) of(ctx context.Context, namespace string) ([]T, error) {
 	who, _ := ctx.Value(userKey{}).(user.Info)
 	if who == nil {
@@ -83,7 +85,7 @@ func (b clusterRoleBindings) ListClusterRoleBindings(ctx context.Context) ([]*rb
 	return b.of(ctx, "")
 }
 
-// keysOf are all names under which a binding may name somebody.
+// keysOf returns all keys under which a binding may name a user.
 func keysOf(who user.Info) []string {
 	out := make([]string, 0, len(who.GetGroups())+2)
 	out = append(out, key(rbacv1.UserKind, who.GetName()))
@@ -96,8 +98,8 @@ func keysOf(who user.Info) []string {
 	return out
 }
 
-// subjectsOf are the keys of a binding: its namespace, and whom it names. A service account without a namespace is one of
-// the binding's.
+// subjectsOf returns the index keys of a binding: its namespace with each subject. A service account without a
+// namespace is in that of the binding.
 func subjectsOf(obj any) ([]string, error) {
 	var namespace string
 	var subjects []rbacv1.Subject

@@ -1,6 +1,5 @@
-// Package authorizer decides by the RBAC objects of a Kubernetes API what somebody may do, looking only at the bindings
-// that name whoever asks.
+// Package authorizer decides by RBAC, looking only at the bindings that name the requesting user.
 //
-// The authorizer of Kubernetes looks at every ClusterRoleBinding for each request. A hub has one for each of its
-// clusters, so that with twice the clusters each request would cost twice as much.
+// The Kubernetes authorizer looks at every ClusterRoleBinding for each request. A hub has one for each cluster, so the
+// cost of a request would grow in proportion to the clusters.
 package authorizer

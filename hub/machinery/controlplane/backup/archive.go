@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// format is raised when an older program could not restore what a newer one writes.
+	// format must be incremented when older programs could not restore what this one writes.
 	format = 1
 
 	contentsName = "contents.json"
@@ -27,7 +27,7 @@ const (
 	pkiName      = "pki"
 	keysName     = "encryption/" + encryption.KeysName
 
-	// maxSmall bounds what is read into memory; keys and certificates are a few hundred bytes.
+	// maxSmall bounds what is read into memory, in bytes; keys and certificates have a few hundred.
 	maxSmall = 1 << 20
 )
 
@@ -37,11 +37,12 @@ type contents struct {
 	Format int `json:"format"`
 	// Taken is when the snapshot was made.
 	Taken time.Time `json:"taken"`
-	// Version is the version of the program which made it.
+	// Version is the version of the program that made it.
 	Version string `json:"version"`
-	// Providers are the providers of the operator's own that may have encrypted a part of the database: their keys are not in the archive.
+	// Providers are the operator's own encryption providers that may have encrypted a part of the database: their keys
+	// are not in the archive.
 	Providers []string `json:"providers,omitempty"`
-	// SHA256 has the checksum of every other entry, in hexadecimal.
+	// SHA256 has the checksums of all other entries, in hexadecimal.
 	SHA256 map[string]string `json:"sha256"`
 }
 
@@ -54,8 +55,8 @@ func secrets() []string {
 	return out
 }
 
-// small are the entries beside the database. Those that are not required may not be there: a hub of before it encrypted anything has no
-// keys for that.
+// small returns the entries other than the database. Some are optional: a hub from before database encryption has no
+// encryption keys.
 func small() []string { return append(secrets(), portName, keysName) }
 
 // required are the entries without which a control plane cannot be restored.
@@ -121,8 +122,8 @@ func newReader(in io.Reader) (*reader, error) {
 	return r, nil
 }
 
-// next returns the name and the size of the next entry, or "" after the last, when every entry was there. What says that it is small is
-// not larger, whatever it was made of: it is read into memory.
+// next returns the name and size of the next entry, or "" after the last one if none is missing. Small entries are
+// checked against maxSmall whatever their content: they are read into memory.
 func (r *reader) next() (name string, size int64, err error) {
 	header, err := r.tar.Next()
 	if errors.Is(err, io.EOF) {
@@ -146,7 +147,7 @@ func (r *reader) next() (name string, size int64, err error) {
 	return header.Name, header.Size, nil
 }
 
-// copy copies the entry, and fails if it is not what the contents say.
+// copy copies the entry, and fails if its checksum differs.
 func (r *reader) copy(name string, to io.Writer) error {
 	sum := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(to, sum), r.tar); err != nil {
@@ -158,7 +159,7 @@ func (r *reader) copy(name string, to io.Writer) error {
 	return nil
 }
 
-// checksum returns that of the rest of a file, and how long that is.
+// checksum returns the checksum and size of the rest of a file.
 func checksum(file *os.File) (hexadecimal string, size int64, err error) {
 	sum := sha256.New()
 	if size, err = io.Copy(sum, file); err != nil {

@@ -15,16 +15,16 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
 
-// Restored says what was restored.
+// Restored describes what was restored.
 type Restored struct {
 	// Taken is when the backup was made.
 	Taken time.Time
-	// Version is the version of the program which made it.
+	// Version is the version of the program that made it.
 	Version string
 }
 
-// Restore makes a data directory from a backup. Until all of it is there and found to be whole, no control plane starts
-// on the directory; after an error the directory is as empty as before.
+// Restore creates a data directory from a backup. Until it is complete and verified, no control plane starts on the
+// directory; after an error the directory is as empty as before.
 func Restore(ctx context.Context, in io.Reader, dataDir string) (*Restored, error) {
 	dir, err := datadir.OpenForRestore(dataDir)
 	if err != nil {
@@ -33,7 +33,7 @@ func Restore(ctx context.Context, in io.Reader, dataDir string) (*Restored, erro
 	defer func() { _ = dir.Close() }()
 	r, err := restore(ctx, in, dir)
 	if err != nil {
-		_ = dir.Clear() // if that fails too, the mark stays
+		_ = dir.Clear() // if that fails, too, the mark stays
 		return nil, err
 	}
 	return &Restored{Taken: r.Taken, Version: r.Version}, dir.Restored()
@@ -49,7 +49,7 @@ func restore(ctx context.Context, in io.Reader, dir *datadir.Dir) (*contents, er
 	return all, database.Restore(snapshotPath, dir.Etcd())
 }
 
-// unpack writes the snapshot to a path, and all else to its place.
+// unpack writes the snapshot to a path, and all other entries to their places.
 func unpack(ctx context.Context, in io.Reader, dir *datadir.Dir, snapshotPath string) (*contents, error) {
 	archive, err := newReader(in)
 	if err != nil {
@@ -64,7 +64,7 @@ func unpack(ctx context.Context, in io.Reader, dir *datadir.Dir, snapshotPath st
 			return &archive.contents, nil
 		}
 		if name == databaseName {
-			// The snapshot, and the database that is made of it.
+			// For the snapshot, and the database that is made from it.
 			if err = datadir.CheckFreeSpace(dir.Root(), 2*size+datadir.NewDatabase); err == nil {
 				err = archive.toFile(name, snapshotPath)
 			}
@@ -79,7 +79,7 @@ func unpack(ctx context.Context, in io.Reader, dir *datadir.Dir, snapshotPath st
 }
 
 func (r *reader) toFile(name, path string) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // a name of ours
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // the path is our own
 	if err != nil {
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
@@ -90,7 +90,7 @@ func (r *reader) toFile(name, path string) error {
 	return err
 }
 
-// toDir writes a small entry, whose name is among those that we know.
+// toDir writes a small entry, if its name is a known one.
 func (r *reader) toDir(name string, dir *datadir.Dir) error {
 	if !slices.Contains(small(), name) {
 		return fmt.Errorf("the backup holds %q, which this program does not know", name)

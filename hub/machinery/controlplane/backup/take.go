@@ -25,16 +25,16 @@ import (
 
 // Source is the control plane to back up.
 type Source struct {
-	// DataDir belongs to a control plane that is running.
+	// DataDir is the data directory of a running control plane.
 	DataDir string
 	// Version is the version of this program.
 	Version string
-	// Now is the time.
+	// Now is the present time.
 	Now time.Time
 }
 
-// Take writes a backup. The working directory of the process becomes that of the components, for the sake of the short
-// addresses of sockets.
+// Take writes a backup. It changes the working directory of the process to that of the components, since addresses of
+// unix sockets must be short.
 func (s Source) Take(ctx context.Context, out io.Writer) error {
 	dir, err := datadir.OpenUnlocked(s.DataDir)
 	if err != nil {
@@ -71,14 +71,14 @@ func (s Source) Take(ctx context.Context, out io.Writer) error {
 	return all.write(out, files, copied, size)
 }
 
-// attempts is how often a backup begins anew since keys were exchanged meanwhile, which takes a person minutes.
+// attempts is how often a backup is repeated because keys were rotated in the meantime, which takes a person minutes.
 const attempts = 5
 
-// errExchanged says that keys did not stay the same for as long as a snapshot takes.
+// errExchanged says that keys changed during a snapshot.
 var errExchanged = errors.New("the keys of the hub are being exchanged")
 
-// takeBoth returns a snapshot, and the files as they were all the while. A hub that is started again meanwhile may encrypt the database with
-// another key and drop the one that the snapshot needs, or have another authority sign.
+// takeBoth returns a snapshot, and the files that were valid during it. A hub that restarts in the meantime may encrypt
+// the database with another key and drop the one that the snapshot needs, or let another authority sign.
 func takeBoth(snapshot func() (*os.File, error), read func() (map[string][]byte, error)) (*os.File, map[string][]byte, error) {
 	before, err := read()
 	if err != nil {
@@ -102,7 +102,7 @@ func takeBoth(snapshot func() (*os.File, error), read func() (map[string][]byte,
 	return nil, nil, fmt.Errorf("%w, and were others after each of %d snapshots: try again once that is over", errExchanged, attempts)
 }
 
-// readFiles returns what there is of the small entries.
+// readFiles returns the small entries that exist.
 func readFiles(dir *datadir.Dir) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, name := range small() {
@@ -143,8 +143,8 @@ func (c contents) write(out io.Writer, files map[string][]byte, copied io.Reader
 	return w.close()
 }
 
-// takeSnapshot returns the database as it is at one moment, in a file that has no name any more: whatever ends this
-// process, nothing is left.
+// takeSnapshot returns a snapshot of the database in a file that is already unlinked, so that nothing is left however
+// this process ends.
 func takeSnapshot(ctx context.Context, client *clientv3.Client, dir *datadir.Dir) (*os.File, error) {
 	file, err := os.CreateTemp(dir.Run(), "backup-")
 	if err != nil {
@@ -163,7 +163,7 @@ func takeSnapshot(ctx context.Context, client *clientv3.Client, dir *datadir.Dir
 	return file, nil
 }
 
-// hasRoom says whether a copy of the database can be made beside it.
+// hasRoom returns an error if there is no space for a copy of the database.
 func hasRoom(ctx context.Context, client *clientv3.Client, dir *datadir.Dir) error {
 	status, err := client.Status(ctx, client.Endpoints()[0])
 	if err != nil {

@@ -16,28 +16,29 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
-// registry is the prefix below which kube-apiserver keeps everything.
+// registry is the key prefix of kube-apiserver.
 const registry = "/registry/"
 
-// scratchPrefix begins the names of the directories that Verify makes.
+// scratchPrefix starts the names of the directories of Verify.
 const scratchPrefix = "fairlead-verify-"
 
-// Verified says what was found in a backup that a hub could go on with.
+// Verified is the result of verifying a backup.
 type Verified struct {
 	encryption.Counts
 
 	// Taken is when the backup was made.
 	Taken time.Time `json:"taken"`
-	// Version is the version of the program which made it.
+	// Version is the version of the program that made it.
 	Version string `json:"version"`
-	// Objects is how many are in the database.
+	// Objects is the number of objects in the database.
 	Objects int `json:"objects"`
-	// Providers are the encryption providers of the operator's own whose keys a hub needs beside the backup, if Foreign is not 0.
+	// Providers are the operator's own encryption providers whose keys a hub needs in addition to the backup, if
+	// Foreign is not 0.
 	Providers []string `json:"providers,omitempty"`
 }
 
-// Verify restores a backup to a directory of its own below scratch, reads the restored database and decrypts it, and removes
-// the directory again. What an earlier one left there that was killed goes, too.
+// Verify restores a backup to a new directory in scratch, reads and decrypts the restored database, and removes the
+// directory. It also removes directories that interrupted verifications left there.
 func Verify(ctx context.Context, in io.Reader, scratch string, now time.Time) (_ *Verified, err error) {
 	sweep(scratch)
 	path, err := os.MkdirTemp(scratch, scratchPrefix)
@@ -81,10 +82,10 @@ func verify(ctx context.Context, in io.Reader, dir *datadir.Dir, now time.Time) 
 	return v, err
 }
 
-// sweep removes what is left of verifications of this user that were killed: nobody holds their directories any more. What cannot be
-// removed is the next one's. Others may write to scratch, too, so what is not ours is not even opened.
+// sweep removes the directories of this user's interrupted verifications, which nobody has locked any more. Errors are
+// left to the next sweep. Others may write to scratch, too, so other directories are not even opened.
 func sweep(scratch string) {
-	left, _ := filepath.Glob(filepath.Join(scratch, scratchPrefix+"*")) // the pattern is well-formed
+	left, _ := filepath.Glob(filepath.Join(scratch, scratchPrefix+"*")) // the pattern is valid
 	for _, path := range left {
 		info, err := os.Lstat(path)
 		if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {

@@ -11,8 +11,8 @@ const (
 	identity   = "identity"
 )
 
-// preferred says whether a client says that it likes gzip better than what is not compressed. To accept gzip, or to say
-// nothing about the other, is no such word.
+// preferred says whether a client explicitly prefers gzip to no compression. Merely accepting gzip, or not mentioning
+// the alternative, does not count.
 func preferred(header http.Header) bool {
 	var zipped, plain float64
 	said := false
@@ -28,7 +28,7 @@ func preferred(header http.Header) bool {
 	return said && zipped > plain
 }
 
-// parse splits a coding such as "gzip;q=0.5". A quality that is none counts as 0.
+// parse splits a coding such as "gzip;q=0.5". An invalid quality counts as 0.
 func parse(coding string) (name string, quality float64) {
 	name, parameters, found := strings.Cut(coding, ";")
 	name = strings.ToLower(strings.TrimSpace(name))

@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// level is the least that finds all of what was sent before, also where it is hardly compressible otherwise.
+	// level is the lowest level that finds all repetitions of what was sent before, even in data that hardly compresses
+	// otherwise.
 	level = 2
-	// worthwhile is from how many bytes an answer on is compressed that is no watch.
+	// worthwhile is the least size in bytes of a response that is compressed, watches aside.
 	worthwhile = 256
-	// keepUpTo bounds the buffers that are kept for others.
+	// keepUpTo bounds the size of buffers that are kept for reuse.
 	keepUpTo = 256 << 10
 
 	contentEncoding = "Content-Encoding"
@@ -23,17 +24,17 @@ const (
 )
 
 var (
-	// head is the head of a file of gzip without a name and a time.
+	// head is the header of a gzip file without a name and a time.
 	head = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff} //nolint:gochecknoglobals // It is constant.
-	// last is the last block of deflate, which is empty.
+	// last is the last block of a deflate stream, which is empty.
 	last = []byte{3, 0} //nolint:gochecknoglobals // It is constant.
-	// secretKind is in whatever has a Secret, as the server encodes it.
+	// secretKind occurs in every encoding of a Secret by the server.
 	secretKind = []byte(`"kind":"Secret"`) //nolint:gochecknoglobals // It is constant.
-	// buffers have what waits for the network.
-	buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }} //nolint:gochecknoglobals // A pool is of use only if shared.
+	// buffers hold what waits for the network.
+	buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }} //nolint:gochecknoglobals // A pool must be shared.
 )
 
-// answer is one that may be compressed. One goroutine writes it.
+// answer is a response that may be compressed. It is written by one goroutine.
 type answer struct {
 	http.ResponseWriter
 
@@ -41,10 +42,11 @@ type answer struct {
 	watch       bool
 	history     history
 
-	// status is the status code of the header, 0 if it was not written; sent says that it went out.
+	// status is the status code; 0 if it was not set. Sent says that the header was sent.
 	status int
 	sent   bool
-	// compressed says that what follows the header is, begun that head went out, and json that events can be told apart.
+	// compressed says that the body is compressed, begun that the gzip header was sent, and json that events can be
+	// distinguished.
 	compressed, begun, json bool
 	sum, size               uint32
 }
@@ -52,7 +54,7 @@ type answer struct {
 // Unwrap implements responsewriter.UserProvidedDecorator.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader implements http.ResponseWriter. Whether what follows is worth it is known when it comes.
+// WriteHeader implements http.ResponseWriter. Whether to compress is decided when the body comes.
 func (a *answer) WriteHeader(status int) {
 	switch {
 	case status < http.StatusOK:
@@ -65,16 +67,16 @@ func (a *answer) WriteHeader(status int) {
 // Flush implements http.Flusher.
 func (a *answer) Flush() {
 	a.sendHeader(a.watch)
-	_ = http.NewResponseController(a.ResponseWriter).Flush() // whoever asks whether it can was told by the wrapper
+	_ = http.NewResponseController(a.ResponseWriter).Flush() // the wrapper already tells callers whether flushing is supported
 }
 
-// Write implements http.ResponseWriter. Of a watch it is called for each event.
+// Write implements http.ResponseWriter. For a watch it is called once per event.
 func (a *answer) Write(p []byte) (int, error) {
 	a.sendHeader(a.watch || len(p) >= worthwhile && !bytes.Contains(p, secretKind))
 	if !a.compressed {
 		return a.ResponseWriter.Write(p)
 	}
-	out := buffers.Get().(*bytes.Buffer) //nolint:errcheck,forcetypeassert // The pool has nothing else.
+	out := buffers.Get().(*bytes.Buffer) //nolint:errcheck,forcetypeassert // The pool contains nothing else.
 	defer func() {
 		if out.Cap() <= keepUpTo {
 			out.Reset()
@@ -95,7 +97,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sendHeader sends the header, unless it was sent, and decides by it and by what follows.
+// sendHeader sends the header, unless it was sent, and decides whether to compress.
 func (a *answer) sendHeader(worth bool) {
 	if a.sent {
 		return
@@ -117,7 +119,7 @@ func (a *answer) sendHeader(worth bool) {
 	a.ResponseWriter.WriteHeader(a.status)
 }
 
-// allowed says whether an answer may be sent in another form than it was made in.
+// allowed says whether the encoding of a response may be changed.
 func allowed(status int, header http.Header) bool {
 	switch status {
 	case http.StatusNoContent, http.StatusNotModified, http.StatusPartialContent:
@@ -133,7 +135,7 @@ func (a *answer) begin(out *bytes.Buffer) {
 	}
 }
 
-// finish ends the answer, so that the client knows that it has all of it.
+// finish ends the response, so that the client knows that it is complete.
 func (a *answer) finish() {
 	if !a.sent {
 		if a.status != 0 {
@@ -148,5 +150,5 @@ func (a *answer) finish() {
 	a.begin(&out)
 	out.Write(last)
 	_ = binary.Write(&out, binary.LittleEndian, [2]uint32{a.sum, a.size})
-	_, _ = a.ResponseWriter.Write(out.Bytes()) // whoever is gone needs no end
+	_, _ = a.ResponseWriter.Write(out.Bytes()) // the client may be gone
 }

@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// window is how far back deflate looks.
+// window is the window of deflate.
 const window = 32 << 10
 
-// compressors compress for whoever comes, a few at a time. They are safe for use by many goroutines.
+// compressors are a bounded number of shared compressors. They are safe for concurrent use.
 type compressors struct {
-	// turns has room for as many as may work at a time.
+	// turns limits how many work at a time.
 	turns chan struct{}
 	idle  sync.Pool
 }
@@ -25,16 +25,17 @@ func newCompressors() *compressors {
 	}
 }
 
-// compress appends to out what goes on a stream of deflate, up to a byte's end, to which history was sent last.
+// compress appends the next part of a deflate stream to out, aligned to a byte. History is what was sent last on the
+// stream.
 func (c *compressors) compress(out *bytes.Buffer, history, p []byte) {
-	c.turns <- struct{}{} // nobody waits for a network in here
+	c.turns <- struct{}{} // nothing in here waits for a network
 	defer func() { <-c.turns }()
-	one := c.idle.Get().(*compressor) //nolint:errcheck,forcetypeassert // The pool has nothing else.
+	one := c.idle.Get().(*compressor) //nolint:errcheck,forcetypeassert // The pool contains nothing else.
 	one.compress(out, history, p)
 	c.idle.Put(one)
 }
 
-// compressor compresses one piece after another, of any stream.
+// compressor compresses parts of any streams, one at a time.
 type compressor struct {
 	to    io.Writer
 	flate *flate.Writer
@@ -42,15 +43,15 @@ type compressor struct {
 
 func newCompressor() *compressor {
 	c := &compressor{}
-	c.flate, _ = flate.NewWriter(c, level) // it fails for levels that there are not
+	c.flate, _ = flate.NewWriter(c, level) // fails only for invalid levels
 	return c
 }
 
 // Write implements io.Writer, for flate.
 func (c *compressor) Write(p []byte) (int, error) { return c.to.Write(p) }
 
-// compress has the window filled with the history first, which costs its time once more, and takes no memory while nothing is
-// sent. Nothing that it writes to fails.
+// compress first fills the window with the history. That costs the time to compress it again, but no memory is held
+// while nothing is sent. Its writers never fail.
 func (c *compressor) compress(out *bytes.Buffer, history, p []byte) {
 	c.to = io.Discard
 	c.flate.Reset(c)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// Handler has what next answers compressed for clients that prefer it. It stands behind authentication, which says whose the
-// histories of watches are.
+// Handler compresses the responses of next for clients that prefer it. It must be behind authentication, which tells
+// whose watches' histories are counted.
 func Handler(next http.Handler) http.Handler {
 	all, histories := newCompressors(), &budget{}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -19,7 +19,7 @@ func Handler(next http.Handler) http.Handler {
 		answer := &answer{ResponseWriter: w, compressors: all, watch: watches(req), history: history{budget: histories, user: userName(req)}}
 		defer answer.history.end()
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), req)
-		answer.finish() // not after a panic, which is to look like one
+		answer.finish() // not after a panic, so that the client sees a broken response
 	})
 }
 

@@ -6,25 +6,26 @@ import (
 )
 
 const (
-	// perUser is how many watches of one user may have a history at a time: an agent has one of its Works, and three that are
-	// quiet.
+	// perUser is how many watches of a user may have a history at a time: an agent has one watch on its Works, and
+	// three quiet ones.
 	perUser = 4
-	// perServer is how many all may have, which are 32 MiB.
+	// perServer is the limit for all users, which is 32 MiB.
 	perServer = 1024
-	// calm is after how long without an event a history goes: not before most statuses of what was sent have come back.
+	// calm is how long without an event a history is kept: long enough for most statuses of what was sent to come back.
 	calm = time.Minute
-	// quiet is up to how many bytes a piece may have that does not keep a history: those of a bookmark, which comes once a minute.
+	// quiet is the size in bytes up to which an event does not keep a history alive: that of a bookmark, which comes
+	// once a minute.
 	quiet = 512
 )
 
-// budget counts the histories. It is safe for use by many goroutines.
+// budget counts the histories. It is safe for concurrent use.
 type budget struct {
 	mu    sync.Mutex
 	total int
 	of    map[string]int
 }
 
-// take counts one more, unless there are too many.
+// take counts one more, unless a limit is reached.
 func (b *budget) take(user string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +50,7 @@ func (b *budget) giveBack(user string) {
 	}
 }
 
-// history keeps what a watch sent last, against which the next event is compressed. The watch and a timer use it.
+// history is what a watch sent last, against which the next event is compressed. It is used by the watch and a timer.
 type history struct {
 	budget *budget
 	user   string
@@ -59,8 +60,8 @@ type history struct {
 	timer *time.Timer
 }
 
-// next calls compress with what was sent last, empty if nothing is kept, and keeps p. What is secret is
-// compressed by itself, and so is what comes after it.
+// next calls compress with the history, which may be empty, and adds p to it. A secret is compressed independently, and
+// so is what follows it.
 func (h *history) next(p []byte, secret bool, compress func(last []byte)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +74,7 @@ func (h *history) next(p []byte, secret bool, compress func(last []byte)) {
 	h.keep(p)
 }
 
-// keep adds to what was sent. Nothing may be left out: what deflate refers to it finds by how far back it is.
+// keep appends to the history. Nothing may be omitted: deflate refers to earlier data by distance.
 func (h *history) keep(p []byte) {
 	if h.sent == nil {
 		if len(p) <= quiet || !h.budget.take(h.user) {
@@ -91,7 +92,7 @@ func (h *history) keep(p []byte) {
 	h.sent = append(h.sent, p...)
 }
 
-// end forgets what was sent. The next piece begins anew.
+// end drops the history.
 func (h *history) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// last returns what h has when p is sent.
+// last sends p, and returns what the history held before.
 func (h *history) last(p string) string {
 	had := ""
 	h.next([]byte(p), false, func(last []byte) { had = string(last) })

@@ -18,11 +18,12 @@ import (
 
 const dialTimeout = 10 * time.Second
 
-// ErrNotRunning says that nobody serves the data directory.
+// ErrNotRunning says that no control plane serves the data directory.
 var ErrNotRunning = errors.New("not running")
 
-// Connect returns a client of the database that is served from a data directory, or of one member of the database that goes with it. The working directory of the process
-// becomes that of the components, for the sake of the short addresses of sockets.
+// Connect returns a client of the database that is served from a data directory, or of one member of the external
+// database that it uses. It changes the working directory of the process to that of the components, since addresses of
+// unix sockets must be short.
 func Connect(ctx context.Context, dir *datadir.Dir) (*clientv3.Client, error) {
 	external, err := dir.External()
 	if err != nil {
@@ -46,7 +47,7 @@ func Connect(ctx context.Context, dir *datadir.Dir) (*clientv3.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database of %q: %w", dir.Root(), err)
 	}
-	// A hub that was killed leaves the socket; without this question whatever is asked would wait for ever.
+	// A killed hub leaves its socket behind; without this check requests would wait forever.
 	asking, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	if _, err := client.Status(asking, client.Endpoints()[0]); err != nil {
@@ -56,8 +57,9 @@ func Connect(ctx context.Context, dir *datadir.Dir) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// connectExternal returns a client of the first member of somebody else's database that answers. One member alone, since a snapshot is
-// what that has; that it has answered what a majority agrees on shows that it has all that was written before.
+// connectExternal returns a client of the first member of an external database that responds. It uses one member alone,
+// since a snapshot is of that member. A linearizable response, which needs a majority, shows that the member has
+// everything that was written before.
 func connectExternal(ctx context.Context, e args.ExternalEtcd, dir *datadir.Dir) (*clientv3.Client, error) {
 	if e.Prefix != args.DefaultEtcdPrefix {
 		return nil, fmt.Errorf("%q keeps everything below %s of an etcd, and a backup is restored to one that has it below %s: back the etcd up with `etcdctl snapshot save`, and the keys of the hub with `hub ca export`",

@@ -1,3 +1,3 @@
-// Package database reaches the etcd of a control plane over its socket, copies it at one revision while it serves, and
-// makes the files of an etcd from such a copy, which it can read as well.
+// Package database connects to the etcd of a control plane, copies it at one revision while it serves, and creates the
+// files of an etcd from such a copy, which it can also read.
 package database

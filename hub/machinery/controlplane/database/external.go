@@ -22,19 +22,19 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/args"
 )
 
-// memberTimeout is how long one member of an etcd may take to answer.
+// memberTimeout is how long a member of an etcd may take to respond.
 const memberTimeout = 5 * time.Second
 
-// keepAlive is how often a connection that nothing goes over is tried; less is not allowed.
+// keepAlive is how often an idle connection is probed; etcd allows no less.
 const keepAlive = 10 * time.Second
 
-// ErrNoAnswer says that an etcd of somebody else's cannot be used now.
+// ErrNoAnswer says that an external etcd does not serve now.
 var ErrNoAnswer = errors.New("the etcd that --etcd-servers names does not serve")
 
-// ErrNotLetIn says that waiting does not help: certificates or rights are not those of the etcd.
+// ErrNotLetIn says that an external etcd refuses the certificates or rights, so that waiting does not help.
 var ErrNotLetIn = errors.New("the etcd that --etcd-servers names cannot be used")
 
-// Dial returns a client of a database of somebody else's, once a majority of its members has answered.
+// Dial returns a client of an external database once a majority of its members has responded.
 func Dial(ctx context.Context, e args.ExternalEtcd) (*clientv3.Client, error) {
 	config, err := clientTLS(e)
 	if err != nil {
@@ -42,12 +42,12 @@ func Dial(ctx context.Context, e args.ExternalEtcd) (*clientv3.Client, error) {
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: e.Servers, DialTimeout: dialTimeout, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: memberTimeout,
-		TLS: config, Context: context.WithoutCancel(ctx), Logger: zap.NewNop(), // whoever stops says so
+		TLS: config, Context: context.WithoutCancel(ctx), Logger: zap.NewNop(), // the caller reports errors
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the etcd that --etcd-servers names: %w", err)
 	}
-	if !reachable(ctx, e, config) { // what follows would find that out later
+	if !reachable(ctx, e, config) { // otherwise it would be noticed later
 		err = explain(ctx, client, config, e, errNoLeader)
 		_ = client.Close()
 		return nil, err
@@ -62,10 +62,10 @@ func Dial(ctx context.Context, e args.ExternalEtcd) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// clientTLS returns how members are checked; nil for plain connections.
+// clientTLS returns the TLS configuration for the members; nil for plain connections.
 func clientTLS(e args.ExternalEtcd) (*tls.Config, error) {
 	if u, err := url.Parse(e.Servers[0]); err == nil && u.Scheme != "https" {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // nil means plain connections
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if e.CAFile != "" {
@@ -89,7 +89,7 @@ func clientTLS(e args.ExternalEtcd) (*tls.Config, error) {
 	if _, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile); err != nil {
 		return nil, fmt.Errorf("--etcd-certfile %s and --etcd-keyfile %s are no certificate and its key: %w", e.CertFile, e.KeyFile, err)
 	}
-	// Read anew for each connection, so that a certificate that was renewed is used.
+	// Read for each connection, so that a renewed certificate is used.
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
 		return &pair, err
@@ -97,7 +97,7 @@ func clientTLS(e args.ExternalEtcd) (*tls.Config, error) {
 	return config, nil
 }
 
-// explain says what is the matter with each member, and what to do.
+// explain says what is wrong with each member, and what to do.
 func explain(ctx context.Context, client *clientv3.Client, config *tls.Config, e args.ExternalEtcd, cause error) error {
 	if errors.Is(cause, rpctypes.ErrPermissionDenied) || errors.Is(cause, rpctypes.ErrUserEmpty) {
 		return fmt.Errorf("%w: the user that --etcd-certfile names may not read below %s: grant its role read and write there, or name another --etcd-prefix", ErrNotLetIn, e.Prefix)
@@ -121,12 +121,12 @@ func explain(ctx context.Context, client *clientv3.Client, config *tls.Config, e
 	return fmt.Errorf("%w:\n  %s", what, strings.Join(lines, "\n  "))
 }
 
-// reachable says whether there is a member that lets in whoever calls.
+// reachable says whether any member accepts connections.
 func reachable(ctx context.Context, e args.ExternalEtcd, config *tls.Config) bool {
 	return slices.ContainsFunc(e.Servers, func(server string) bool { return checkMember(ctx, server, config) == nil })
 }
 
-// checkMember connects to one member; the client of etcd does not tell why it cannot.
+// checkMember connects to one member, since the etcd client does not report why it cannot.
 func checkMember(ctx context.Context, server string, config *tls.Config) error {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -147,7 +147,7 @@ func checkMember(ctx context.Context, server string, config *tls.Config) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	// With TLS 1.3 a member refuses a client's certificate only after the handshake.
+	// With TLS 1.3 a member rejects a client certificate only after the handshake.
 	_ = conn.SetReadDeadline(time.Now().Add(refusalTimeout))
 	if _, err := conn.Read(make([]byte, 1)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !isEOF(err) {
 		return err
@@ -155,7 +155,7 @@ func checkMember(ctx context.Context, server string, config *tls.Config) error {
 	return nil
 }
 
-// errNoLeader says that a member answers and cannot serve.
+// errNoLeader says that a member responds but cannot serve.
 var errNoLeader = errors.New("it answers, but a majority of the members is missing")
 
 func status(ctx context.Context, client *clientv3.Client, server string) error {
@@ -168,10 +168,10 @@ func status(ctx context.Context, client *clientv3.Client, server string) error {
 	return err
 }
 
-// remoteError is how package crypto/tls marks what the other side said.
+// remoteError is how crypto/tls marks errors that the other side sent.
 const remoteError = "remote error"
 
-// advice says what to do about a member that cannot be used, and whether that is so until somebody does it.
+// advice says what to do about a member that cannot be used, and whether somebody must act for it to recover.
 func advice(err error) (why string, lasts bool) {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
@@ -200,7 +200,7 @@ func advice(err error) (why string, lasts bool) {
 	}
 }
 
-// refusalTimeout is how long a member may take to say that it does not accept a certificate.
+// refusalTimeout is how long a member may take to reject a certificate.
 const refusalTimeout = 500 * time.Millisecond
 
 func dialer() *net.Dialer { return &net.Dialer{Timeout: memberTimeout} }

@@ -16,7 +16,7 @@ import (
 // page is how many values are read at a time.
 const page = 500
 
-// CheckPages reads every page of a snapshot as etcd does that is to check one.
+// CheckPages checks every page of a snapshot, like etcd's own check.
 func CheckPages(snapshotPath string) error {
 	if _, err := snapshot.NewV3(zap.NewNop()).Status(snapshotPath); err != nil {
 		return fmt.Errorf("checking the database: %w", err)
@@ -24,25 +24,25 @@ func CheckPages(snapshotPath string) error {
 	return nil
 }
 
-// Stopped is the database in the files of an etcd that does not run.
+// Stopped is the database in the files of a stopped etcd.
 type Stopped struct {
 	backend backend.Backend
 	store   mvcc.WatchableKV
 }
 
-// OpenStopped opens what Restore made.
+// OpenStopped opens the files that Restore created.
 func OpenStopped(dir string) *Stopped {
 	b := backend.NewDefaultBackend(zap.NewNop(), filepath.Join(dir, "member", "snap", "db"))
 	return &Stopped{backend: b, store: mvcc.New(zap.NewNop(), b, &lease.FakeLessor{}, mvcc.StoreConfig{})}
 }
 
-// Close gives the files back.
+// Close releases the files.
 func (s *Stopped) Close() error {
 	s.store.Close()
 	return s.backend.Close()
 }
 
-// Count returns how many keys there are below a prefix.
+// Count returns the number of keys with a prefix.
 func (s *Stopped) Count(ctx context.Context, prefix string) (int, error) {
 	got, err := s.store.Range(ctx, []byte(prefix), []byte(clientv3.GetPrefixRangeEnd(prefix)), mvcc.RangeOptions{Count: true})
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Stopped) Count(ctx context.Context, prefix string) (int, error) {
 	return got.Count, nil
 }
 
-// Each calls yield with each value below a prefix, until that fails.
+// Each calls yield for each key with a prefix, until that fails.
 func (s *Stopped) Each(ctx context.Context, prefix string, yield func(key string, value []byte) error) error {
 	end := []byte(clientv3.GetPrefixRangeEnd(prefix))
 	for from := []byte(prefix); ctx.Err() == nil; {

@@ -18,10 +18,10 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/args"
 )
 
-// revisionBump is far more than a hub writes between two backups; a revision has 63 bits.
+// revisionBump is far more than the revisions that a hub uses between two backups; a revision has 63 bits.
 const revisionBump = 1_000_000_000
 
-// Copy writes the database as it is at one moment to an empty file, checks it, and goes back to the beginning of the file.
+// Copy writes a snapshot of the database to an empty file, checks it, and seeks to the start of the file.
 func Copy(ctx context.Context, client *clientv3.Client, file *os.File) error {
 	stream, err := client.Snapshot(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func Copy(ctx context.Context, client *clientv3.Client, file *os.File) error {
 	return nil
 }
 
-// isWhole checks the sum with which etcd ends a snapshot, and goes back to the beginning.
+// isWhole checks the checksum at the end of etcd's snapshot, and seeks to the start.
 func isWhole(file *os.File) error {
 	end, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -65,11 +65,11 @@ func isWhole(file *os.File) error {
 	return err
 }
 
-// Restore makes the files of an etcd from a snapshot that is older than what clients have seen: it counts on from far
-// above its revision, and says that all before is gone.
+// Restore creates the files of an etcd from a snapshot that is older than what clients have seen: it continues at a far
+// higher revision, and marks all earlier ones as compacted.
 func Restore(snapshotPath, dir string) error { return restore(snapshotPath, dir, revisionBump) }
 
-// Rebuild makes the files of an etcd from a snapshot of this very moment; it goes on as if nothing had been.
+// Rebuild creates the files of an etcd from a snapshot of its present state, and keeps the revisions.
 func Rebuild(snapshotPath, dir string) error { return restore(snapshotPath, dir, 0) }
 
 func restore(snapshotPath, dir string, bump uint64) error {

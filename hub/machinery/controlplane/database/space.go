@@ -11,44 +11,48 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Space is how much of what it may have a database has taken. The file of etcd never becomes smaller by itself: what is deleted leaves pages
-// that etcd fills again, but counts.
+// Space is the space that a database uses. The file of etcd never shrinks by itself: deleted data leaves free pages,
+// which etcd reuses but counts.
 type Space struct {
-	// Size is that of the file, InUse what of it holds something, old revisions included, and Quota how large it may become.
+	// Size is that of the file, InUse is how much of it is used, including old revisions, and Quota is the maximum
+	// size.
 	Size  int64 `json:"size"`
 	InUse int64 `json:"inUse"`
 	Quota int64 `json:"quota"`
-	// Revision is the one of now.
+	// Revision is the current revision.
 	Revision int64 `json:"-"`
-	// Full says that nothing is written any more until somebody says that there is room again.
+	// Full says that the NOSPACE alarm is raised: nothing is written until somebody clears it.
 	Full bool `json:"-"`
 }
 
-// IsFuller says that less is left of it than of another one. What does not say how much it may have is never fuller.
+// IsFuller says whether a greater share of the quota is used than in another database. One without a quota is never
+// fuller.
 func (s Space) IsFuller(other Space) bool {
 	return s.Quota > 0 && (other.Quota == 0 || float64(s.InUse)/float64(s.Quota) > float64(other.InUse)/float64(other.Quota))
 }
 
-// IsShort says that the database had better have room made before it is full.
+// IsShort says whether space should be freed before the database is full.
 func (s Space) IsShort() bool { return s.Full || s.Size >= s.Quota-s.Quota/10 }
 
-// IsWasteful says that so much of the file is empty that a start, when nobody waits for the database yet, is the time to drop it.
+// IsWasteful says whether so much of the file is free that it should be defragmented at the start, when nobody uses the
+// database yet.
 func (s Space) IsWasteful() bool { return s.Size-s.InUse >= s.Quota/4 }
 
-// IsFilling says that people had better delete something. An etcd before 3.6 does not say how much it may have.
+// IsFilling says whether people should delete something. An etcd before 3.6 does not report its quota.
 func (s Space) IsFilling() bool { return s.Quota > 0 && s.InUse >= s.Quota-s.Quota/5 }
 
-// shrinks says that it is worth the while for which nobody is answered.
+// shrinks says whether defragmentation is worth the time during which requests are blocked.
 func (s Space) shrinks() bool { return s.Size-s.InUse >= s.Quota/20 }
 
-// takesWrites says that the database would not be full again at once.
+// takesWrites says whether the database would not be full again at once.
 func (s Space) takesWrites() bool { return s.Size <= s.Quota-s.Quota/20 }
 
-// Enough is below how many bytes in use a full database takes writes again, however large its file is: either that is small enough, or so much
-// of it is empty that it is worth dropping, and what is left of it is.
+// Enough is the use in bytes below which a full database can be made to accept writes again, whatever the size of its
+// file: either the file is small enough, or enough of it is free to be worth defragmenting, and the rest is small
+// enough.
 func (s Space) Enough() int64 { return s.Quota - s.Quota/10 }
 
-// LookAtSpace asks one member of a database.
+// LookAtSpace reads the space of one member of a database.
 func LookAtSpace(ctx context.Context, client *clientv3.Client, member string) (Space, error) {
 	status, err := client.Status(ctx, member)
 	if err != nil {
@@ -73,13 +77,13 @@ func fullMembers(ctx context.Context, client *clientv3.Client) ([]*clientv3.Alar
 	return out, nil
 }
 
-// How long etcd may take to count pages as empty that a compaction has freed.
+// How long etcd may take to count pages as free that a compaction has freed.
 const (
 	settlePoll  = 100 * time.Millisecond
 	settleTries = 20
 )
 
-// spaceAfterCompaction is how much there is after a compaction.
+// spaceAfterCompaction returns the space after a compaction.
 func spaceAfterCompaction(ctx context.Context, client *clientv3.Client, member string) (space Space, err error) {
 	for range settleTries {
 		if space, err = LookAtSpace(ctx, client, member); err != nil || space.shrinks() {
@@ -97,9 +101,9 @@ func spaceAfterCompaction(ctx context.Context, client *clientv3.Client, member s
 	return space, err
 }
 
-// forceCommit has etcd write something to its file, even if the database is full: the entry of its member once more, as it is. What a commit frees
-// is counted as empty two commits later, or after more of them if somebody reads meanwhile; in a full database nobody else writes, and
-// questions are no writes.
+// forceCommit makes etcd commit to its file, even if the database is full, by updating its member entry without a
+// change. Freed pages count as free two commits later, or more if somebody reads in between; in a full database nobody
+// else writes, and reads are no commits.
 func forceCommit(ctx context.Context, client *clientv3.Client) error {
 	members, err := client.MemberList(ctx)
 	if err != nil {
@@ -113,9 +117,9 @@ func forceCommit(ctx context.Context, client *clientv3.Client) error {
 	return nil
 }
 
-// MakeRoom drops the revisions of a database with one member that are older than one, and its empty pages if there is room for a copy of
-// what is left. Then it takes writes again unless too much is left. It returns what it has then; the error may be that of hasRoom. Whoever
-// reads or watches at a revision that is dropped has to begin anew.
+// MakeRoom compacts a database with one member at a revision, and defragments it if there is disk space for a copy.
+// Then it clears the alarm unless too much is still used. It returns the space afterwards; the error may be that of
+// hasRoom. Clients that read or watch at a compacted revision must start over.
 func MakeRoom(ctx context.Context, client *clientv3.Client, revision int64, hasRoom func(size int64) error) (Space, error) {
 	member := client.Endpoints()[0]
 	if _, err := client.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {

@@ -10,15 +10,15 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// begun is a file that is there while a new database is made. An etcd that is killed after it made its files, and before it noted in them that it
-// is its own only member, waits for a majority for ever when it is started again. It is beside these files, so that it says nothing of another
-// database, on a disk that is mounted there later.
+// begun is a file that exists while a new database is being created. An etcd that is killed after it created its files,
+// and before it recorded that it is its own only member, would wait for a majority forever when it is restarted. The
+// mark is next to these files, so that it does not apply to another database on a disk that is mounted there later.
 func (d *Dir) begun() string { return filepath.Join(d.Etcd(), "begun") }
 
-// BeginDatabase notes that a new database is about to be made, into which nobody writes before EndBeginning.
+// BeginDatabase records that a new database is about to be created. Nobody may write to it before EndBeginning.
 func (d *Dir) BeginDatabase() error { return atomicfile.Write(d.begun(), nil) }
 
-// EndBeginning notes that the new database answers, and holds what is written into it from now on.
+// EndBeginning records that the new database responds, and may be written to from now on.
 func (d *Dir) EndBeginning() error {
 	if err := os.Remove(d.begun()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("noting that the database is made: %w", err)
@@ -26,7 +26,7 @@ func (d *Dir) EndBeginning() error {
 	return atomicfile.SyncDir(d.Etcd())
 }
 
-// dropBegun removes a database that was never made to its end, and has nothing in it: it is made once more.
+// dropBegun removes an incompletely created database, which is empty, so that it is created again.
 func (d *Dir) dropBegun() error {
 	switch _, err := os.Stat(d.begun()); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -40,5 +40,5 @@ func (d *Dir) dropBegun() error {
 	if err := atomicfile.SyncDir(d.Etcd()); err != nil {
 		return err
 	}
-	return d.EndBeginning() // one that is restored to this directory is not new
+	return d.EndBeginning() // a database that is restored to this directory is not new
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestADatabaseThatWasNotMadeToItsEndIsMadeOnceMore opens a directory after each moment at which a first start may be killed.
+// TestADatabaseThatWasNotMadeToItsEndIsMadeOnceMore opens a directory after each point at which a first start may be
+// killed.
 func TestADatabaseThatWasNotMadeToItsEndIsMadeOnceMore(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -35,7 +36,7 @@ func TestADatabaseThatWasNotMadeToItsEndIsMadeOnceMore(t *testing.T) {
 		if err := tc.until(d); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // what was restored in between stays
+		for range 2 { // a restore in between is kept
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +56,8 @@ func TestADatabaseThatWasNotMadeToItsEndIsMadeOnceMore(t *testing.T) {
 	}
 }
 
-// TestADatabaseThatIsMountedLaterIsKept has a start without the disk of a database, which is killed, and then the disk is there.
+// TestADatabaseThatIsMountedLaterIsKept kills a first start that ran before the disk of the database was mounted, and
+// then mounts it.
 func TestADatabaseThatIsMountedLaterIsKept(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -11,23 +11,23 @@ import (
 )
 
 var (
-	// ErrInUse says that another control plane holds the data directory.
+	// ErrInUse says that another control plane has locked the data directory.
 	ErrInUse = errors.New("data directory is in use")
 	// ErrUnfinished says that a restore to the data directory was interrupted.
 	ErrUnfinished = errors.New("restoring this data directory was interrupted")
 )
 
-// lockName names the file which the holder of a directory has locked.
+// lockName is the name of the lock file.
 const lockName = "lock"
 
-// Dir is a data directory that this process holds alone until Close.
+// Dir is a data directory that this process has locked until Close.
 type Dir struct {
 	root string
 	lock *os.File
 }
 
-// Open creates the data directory where it does not exist, and locks it. The error is ErrInUse when another process
-// has it, and ErrUnfinished when only a part of a backup was restored to it.
+// Open creates the data directory if needed, and locks it. It returns ErrInUse if another process has locked it, and
+// ErrUnfinished if a restore to it was interrupted.
 func Open(path string) (*Dir, error) {
 	d, err := lockDir(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func lockDir(path string) (*Dir, error) {
 	return d, nil
 }
 
-// acquire takes the lock without waiting. The kernel drops it when the process ends, however it ends.
+// acquire takes the lock without waiting. The kernel releases it when the process ends, in whatever way.
 func acquire(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -96,7 +96,7 @@ func acquire(path string) (*os.File, error) {
 	return f, nil
 }
 
-// makePrivate makes a directory that only its owner may enter, also when it was there with a wider mode: keys and the
+// makePrivate makes a directory that only its owner may enter, even if it existed with a wider mode: keys and the
 // unauthenticated sockets of etcd rely on it.
 func makePrivate(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -108,7 +108,7 @@ func makePrivate(path string) error {
 	return nil
 }
 
-// Close gives the data directory back.
+// Close releases the data directory.
 func (d *Dir) Close() error { return d.lock.Close() }
 
 // Etcd is the directory of the database.
@@ -120,7 +120,7 @@ func (d *Dir) PKI() string { return filepath.Join(d.root, "pki") }
 // Logs is the directory of the components' logs.
 func (d *Dir) Logs() string { return filepath.Join(d.root, "logs") }
 
-// Encryption is the directory of the keys by which the database is encrypted.
+// Encryption is the directory of the keys that encrypt the database.
 func (d *Dir) Encryption() string { return filepath.Join(d.root, "encryption") }
 
 // Audit is the directory of the audit log.
@@ -129,18 +129,19 @@ func (d *Dir) Audit() string { return filepath.Join(d.root, "audit") }
 // Run is the working directory of the components.
 func (d *Dir) Run() string { return filepath.Join(d.root, "run") }
 
-// SpaceFile is where it stands how full the database is, for the hub, which tells Prometheus.
+// SpaceFile is the file with the space of the database, which the hub exports to Prometheus.
 func (d *Dir) SpaceFile() string { return filepath.Join(d.Run(), "database.json") }
 
-// Kubeconfig is where a component finds its kubeconfig.
+// Kubeconfig is the path of a component's kubeconfig.
 func (d *Dir) Kubeconfig(component string) string {
 	return filepath.Join(d.root, "kubeconfigs", component+".kubeconfig")
 }
 
-// ClientPair is where the kubeconfig of a component has its certificate and its key, in one file so that they are replaced together.
+// ClientPair is the file with the certificate and key of a component's kubeconfig; it is one file so that both are
+// replaced together.
 func (d *Dir) ClientPair(component string) string {
 	return filepath.Join(d.root, "kubeconfigs", component+".pem")
 }
 
-// AdminKubeconfig is where the user's kubeconfig goes by default.
+// AdminKubeconfig is the default path of the administrator's kubeconfig.
 func (d *Dir) AdminKubeconfig() string { return filepath.Join(d.root, "admin.kubeconfig") }

@@ -12,12 +12,14 @@ var ErrDiskFull = errors.New("there is too little room on the disk")
 const (
 	// NewDatabase is the number of bytes that etcd allocates for the write-ahead log of a new database.
 	NewDatabase = 64 << 20
-	// reserve is the number of bytes to leave for a database that serves from the same disk: on a full disk etcd ends, and with it the hub.
+	// reserve is the number of bytes to leave free for a database that serves from the same disk: on a full disk etcd
+	// ends, and the hub with it.
 	reserve = 64 << 20
 )
 
-// CheckFreeSpace returns ErrDiskFull unless the disk of a directory has so many bytes free, beside a reserve for the hub that runs there. Copies
-// of a database are made only after this check, since a full disk also stops other programs.
+// CheckFreeSpace returns ErrDiskFull unless the disk of a directory has that many bytes free, in addition to a reserve
+// for the hub that runs there. Copies of a database are made only after this check, since a full disk also affects
+// other programs.
 func CheckFreeSpace(path string, size int64) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(path, &disk); err != nil {

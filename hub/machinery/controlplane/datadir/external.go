@@ -13,13 +13,14 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// ErrOtherDatabase says that a data directory belongs to another database than the one that is wanted.
+// ErrOtherDatabase says that a data directory belongs to another database than the requested one.
 var ErrOtherDatabase = errors.New("this data directory belongs to another database")
 
-// ExternalFile is where the data directory notes which database of somebody else's it goes with. Whoever removes it begins anew.
+// ExternalFile is the file that records which external database the data directory uses. Whoever removes it starts
+// over.
 func (d *Dir) ExternalFile() string { return filepath.Join(d.root, "etcd.json") }
 
-// External returns which database of somebody else's the data directory goes with; none is used if it has one of its own.
+// External returns the external database that the data directory uses; the zero value if it has its own.
 func (d *Dir) External() (args.ExternalEtcd, error) {
 	var out args.ExternalEtcd
 	data, err := os.ReadFile(d.ExternalFile())
@@ -35,8 +36,8 @@ func (d *Dir) External() (args.ExternalEtcd, error) {
 	return out, nil
 }
 
-// CheckDatabase says why the data directory cannot be used with a database, or nil. A control plane that was started beside its database
-// would find nothing of what it has, and begin a new one.
+// CheckDatabase returns an error if the data directory cannot be used with a database. A control plane that was started
+// with the wrong one would find nothing, and start over with an empty database.
 func (d *Dir) CheckDatabase(wanted args.ExternalEtcd) error {
 	isNew, err := d.IsNew()
 	if err != nil {
@@ -57,7 +58,7 @@ func (d *Dir) CheckDatabase(wanted args.ExternalEtcd) error {
 	return nil
 }
 
-// UseExternal notes which database of somebody else's the data directory goes with.
+// UseExternal records the external database that the data directory uses.
 func (d *Dir) UseExternal(etcd args.ExternalEtcd) error {
 	data, err := json.MarshalIndent(etcd, "", "  ")
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// Ports are chosen below the range from which Linux takes the local ports of outgoing connections (32768 and up) and
-// below the node ports (30000 and up): a port of those would often be taken when a stopped control plane comes back.
+// Ports are chosen below Linux's range for outgoing connections (32768 and up) and below the node ports (30000 and up):
+// one of those would often be in use when a stopped control plane starts again.
 const (
 	firstPort = 20000
 	lastPort  = 29999
 	attempts  = 100
 )
 
-// Port says on which port the API server listens: the wanted one, or with 0 the port of the last start, or at the
-// first start one for which probe finds nothing wrong. It remembers the answer for the next start.
+// Port returns the port for the API server: the requested one, or for 0 the port of the last start, or at the first
+// start one that probe accepts. It stores the result for the next start.
 func (d *Dir) Port(wanted int, probe func(port int) error) (int, error) {
 	path := d.portFile()
 	last, err := readPort(path)
@@ -50,7 +50,7 @@ func (d *Dir) Port(wanted int, probe func(port int) error) (int, error) {
 
 func (d *Dir) portFile() string { return filepath.Join(d.root, "port") }
 
-// readPort returns 0 when no port was stored yet.
+// readPort returns the stored port; 0 if there is none.
 func readPort(path string) (int, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

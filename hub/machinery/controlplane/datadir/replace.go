@@ -10,13 +10,13 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// Rebuilt is where a new database is made that is to take the place of Etcd.
+// Rebuilt is the directory in which a new database is created that will replace Etcd.
 func (d *Dir) Rebuilt() string { return filepath.Join(d.root, "etcd.rebuilt") }
 
-// replaced is where the old database is while the new one takes its place.
+// replaced is the directory of the old database during the replacement.
 func (d *Dir) replaced() string { return filepath.Join(d.root, "etcd.replaced") }
 
-// IsNew says that there is no database yet.
+// IsNew says whether there is no database yet.
 func (d *Dir) IsNew() (bool, error) {
 	_, err := os.Stat(filepath.Join(d.Etcd(), "member"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,8 +28,8 @@ func (d *Dir) IsNew() (bool, error) {
 	return false, nil
 }
 
-// Replace puts the database of Rebuilt, which is complete, in the place of Etcd, and removes the old one. Wherever it is killed,
-// the next Open finds one of them in that place.
+// Replace replaces Etcd with the complete database in Rebuilt, and removes the old one. Wherever it is interrupted, the
+// next Open finds one of them in place.
 func (d *Dir) Replace() error {
 	if err := os.Rename(d.Etcd(), d.replaced()); err != nil {
 		return fmt.Errorf("moving the old database away: %w", err)
@@ -37,7 +37,7 @@ func (d *Dir) Replace() error {
 	return d.finishReplacing()
 }
 
-// finishReplacing goes on where Replace was killed. That the old database was moved away says that the new one is complete.
+// finishReplacing completes an interrupted Replace. If the old database was moved away, the new one is complete.
 func (d *Dir) finishReplacing() error {
 	_, err := os.Stat(d.Etcd())
 	_, errOld := os.Stat(d.replaced())

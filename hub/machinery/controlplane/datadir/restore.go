@@ -10,10 +10,10 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// ErrHoldsData says that a directory belongs to a control plane already.
+// ErrHoldsData says that a directory already belongs to a control plane.
 var ErrHoldsData = errors.New("data directory is not empty")
 
-// OpenUnlocked returns a directory that somebody else may hold, to read in it. It makes nothing.
+// OpenUnlocked returns a directory for reading that another process may have locked. It creates nothing.
 func OpenUnlocked(path string) (*Dir, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
@@ -25,11 +25,11 @@ func OpenUnlocked(path string) (*Dir, error) {
 // Root is the directory itself.
 func (d *Dir) Root() string { return d.root }
 
-// restoringMark is there while a restore is under way, and after one that was killed.
+// restoringMark is a file that exists during a restore, and after one that was interrupted.
 func (d *Dir) restoringMark() string { return filepath.Join(d.root, "restoring") }
 
-// OpenForRestore is Open for a directory in which there is nothing yet, or what a restore has left that was killed. The
-// error is ErrHoldsData when there is anything else. No control plane starts on it until Restored.
+// OpenForRestore is Open for a directory that is empty, or has the remains of an interrupted restore; otherwise it
+// returns ErrHoldsData. No control plane starts on the directory until Restored.
 func OpenForRestore(path string) (*Dir, error) {
 	d, err := lockDir(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *Dir) beginRestore() error {
 	return atomicfile.Write(d.restoringMark(), []byte("A backup is being restored to this directory.\n"))
 }
 
-// Restored lets control planes start on the directory. All that was written is on disk before.
+// Restored syncs everything to disk, and lets control planes start on the directory.
 func (d *Dir) Restored() error {
 	for _, dir := range []string{d.PKI(), d.Encryption(), d.Etcd(), d.root} {
 		if err := atomicfile.SyncDir(dir); err != nil {
@@ -92,7 +92,7 @@ func (d *Dir) isRestoring() bool {
 	return err == nil
 }
 
-// firstContent names the first thing of a control plane that is in the directory; "" if there is none.
+// firstContent returns the name of something in the directory that belongs to a control plane; "" if there is nothing.
 func (d *Dir) firstContent() (string, error) {
 	for what, path := range map[string]string{"the database": d.Etcd(), "the keys": d.PKI(), "keys of encryption": d.Encryption()} {
 		entries, err := os.ReadDir(path)
@@ -109,7 +109,7 @@ func (d *Dir) firstContent() (string, error) {
 	return "", nil
 }
 
-// IsAbandoned says that a directory was opened once, and that nobody holds it any more.
+// IsAbandoned says whether a directory was opened once and is no longer locked.
 func IsAbandoned(path string) bool {
 	name := filepath.Join(path, lockName)
 	if _, err := os.Lstat(name); err != nil {

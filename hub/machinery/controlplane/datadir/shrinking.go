@@ -10,16 +10,17 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// ShrinkingMark is the path of a file that exists while the database is defragmented, and after a defragmentation that did not end.
+// ShrinkingMark is the path of a file that exists while the database is defragmented, and after an interrupted
+// defragmentation.
 func (d *Dir) ShrinkingMark() string { return filepath.Join(d.root, "shrinking") }
 
-// IsShrinking says whether a defragmentation has begun and not ended.
+// IsShrinking says whether a defragmentation was started and not finished.
 func (d *Dir) IsShrinking() bool {
 	_, err := os.Stat(d.ShrinkingMark())
 	return err == nil
 }
 
-// BeginShrinking makes the mark.
+// BeginShrinking creates the mark.
 func (d *Dir) BeginShrinking() error {
 	return atomicfile.Write(d.ShrinkingMark(), []byte("The file of the database is being made smaller.\n"))
 }

@@ -19,25 +19,26 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/args"
 )
 
-// encryptedPrefix begins each value that kube-apiserver encrypted; the kind of the provider, its version, and the name of the key or of the
-// KMS follow.
+// encryptedPrefix starts each value that kube-apiserver encrypted; the kind of the provider, its version, and the name
+// of the key or KMS follow.
 const encryptedPrefix = "k8s:enc:"
 
-// Counts are the numbers of values that Check looked at.
+// Counts are the numbers of values that Check has checked.
 type Counts struct {
-	// Encrypted counts values that the keys of the hub decrypt.
+	// Encrypted counts values that the hub's own keys decrypt.
 	Encrypted int `json:"encrypted"`
-	// Plain counts values that nothing encrypts: they are from before the hub encrypted anything, or it was told not to.
+	// Plain counts unencrypted values: they are from before the hub encrypted anything, or the operator disabled
+	// encryption.
 	Plain int `json:"plain"`
-	// Foreign counts values that a provider of the operator's encrypts.
+	// Foreign counts values that a provider of the operator encrypted.
 	Foreign int `json:"foreign"`
 }
 
-// EachValue calls yield with each value of the database below a prefix, until that fails.
+// EachValue calls yield for each value of the database with a key prefix, until that fails.
 type EachValue func(ctx context.Context, prefix string, yield func(key string, value []byte) error) error
 
-// Check decrypts each value of Resources with the keys of a directory, or finds out that one of the foreign providers encrypted it. A hub of
-// before it encrypted anything has no keys.
+// Check decrypts each value of Resources with the keys in a directory, or checks that one of the foreign providers
+// encrypted it. A hub from before database encryption has no keys.
 func Check(ctx context.Context, dir string, foreign []string, get EachValue) (Counts, error) {
 	var counts Counts
 	transformers, err := ownTransformers(ctx, dir)
@@ -69,7 +70,7 @@ func Check(ctx context.Context, dir string, foreign []string, get EachValue) (Co
 	return counts, nil
 }
 
-// ownTransformers decrypt with the keys of a directory; nil if there are none.
+// ownTransformers returns decrypters with the keys in a directory; nil if there are none.
 func ownTransformers(ctx context.Context, dir string) (value.ResourceTransformers, error) {
 	keys, err := ReadKeys(dir)
 	if errors.Is(err, ErrNoKeys) {
@@ -82,7 +83,7 @@ func ownTransformers(ctx context.Context, dir string) (value.ResourceTransformer
 	if err != nil {
 		return nil, err
 	}
-	// kube-apiserver's code reads it from a file only. It is removed when all is decrypted that is to be.
+	// kube-apiserver's code only reads it from a file, which is removed after the check.
 	path := filepath.Join(dir, "check.yaml")
 	if err := os.WriteFile(path, config.Data, 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration of encryption: %w", err)
@@ -95,10 +96,10 @@ func ownTransformers(ctx context.Context, dir string) (value.ResourceTransformer
 	return encryptionconfig.StaticTransformers(loaded.Transformers), nil
 }
 
-// ForeignPrefixes returns how values begin that providers of the operator's own encrypt, whose keys the hub does not have, by the
-// configuration that a directory goes by.
+// ForeignPrefixes returns the prefixes of values that the operator's providers encrypt, whose keys the hub does not
+// have, according to the configuration in a directory.
 func ForeignPrefixes(dir string) ([]string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, configName)) //nolint:gosec // a name of ours
+	data, err := os.ReadFile(filepath.Join(dir, configName)) //nolint:gosec // the path is our own
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Resources are the resources that are encrypted: whatever holds Secrets, or copies of them.
+// Resources returns the resources that are encrypted: those that contain Secrets, or copies of them.
 func Resources() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Resource: "secrets"},
@@ -31,19 +31,19 @@ func Resources() []schema.GroupResource {
 
 // Config is an encryption configuration as kube-apiserver reads it.
 type Config struct {
-	// Data is the file.
+	// Data is the content of the file.
 	Data []byte
-	// Digest tells whether anything of it has changed.
+	// Digest identifies the content.
 	Digest string
 }
 
-// OwnConfig renders the configuration for the keys of the hub alone.
+// OwnConfig renders the configuration for the hub's own keys.
 func OwnConfig(keys Keys) (Config, error) {
 	return render(&apiserverv1.EncryptionConfiguration{}, keys)
 }
 
-// OperatorConfig renders the configuration that an operator gave, with the keys of the hub to read what these encrypted, and to encrypt what
-// the operator's does not name.
+// OperatorConfig renders the operator's configuration, and adds the hub's own keys: to decrypt what they encrypted, and
+// to encrypt resources that the operator's configuration does not name.
 func OperatorConfig(path string, keys Keys) (Config, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the operator's own file
 	if err != nil {
@@ -102,7 +102,7 @@ func render(given *apiserverv1.EncryptionConfiguration, keys Keys) (Config, erro
 	return Config{Data: data, Digest: hex.EncodeToString(sum[:])}, nil
 }
 
-// covers says whether a list of kube-apiserver's, with its wildcards, names a resource.
+// covers says whether a list in kube-apiserver's syntax, with wildcards, names a resource.
 func covers(names []string, resource schema.GroupResource) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		named := schema.ParseGroupResource(name)
@@ -110,11 +110,11 @@ func covers(names []string, resource schema.GroupResource) bool {
 	})
 }
 
-// sealed notes what is encrypted how, once all is.
+// sealed records how everything is encrypted, once it is.
 type sealed struct {
 	// Digest is the digest of the configuration.
 	Digest string `json:"digest"`
-	// Key is the hub's own that encrypts what no provider of the operator's does.
+	// Key is the hub's own key, which encrypts what the operator's providers do not.
 	Key string `json:"key"`
 }
 

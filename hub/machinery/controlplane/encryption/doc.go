@@ -1,11 +1,10 @@
-// Package encryption keeps what is secret in a hub's database encrypted there: Secrets, which also hold join tokens and the
-// revisions that rollouts keep, Works, which carry Secrets to clusters, override policies, which may name their values, and
-// ConfigMaps.
+// Package encryption encrypts secrets in the hub's database: Secrets, which also hold join tokens and the revisions of
+// rollouts; Works, which carry Secrets to clusters; override policies, which may contain their values; and ConfigMaps.
 //
-// The hub makes its keys itself, in encryption/keys.json of the data directory: the first of them encrypts, all of them
-// decrypt. From them, and from a configuration of the operator's if there is one, follows encryption/config.yaml, which
-// kube-apiserver reads. What is in the database and not encrypted as that file says is written anew before kube-apiserver starts,
-// and the database is copied then, since pages that were freed and logs that were written keep what was there before. Only
-// after that are keys dropped that nothing needs any more, and encryption/sealed.json notes that all of it is done. Each
-// step can be killed and is made again at the next start.
+// The hub generates its keys, in encryption/keys.json of the data directory: the first one encrypts, all of them
+// decrypt. From the keys, and the operator's configuration if there is one, it renders encryption/config.yaml for
+// kube-apiserver. Before kube-apiserver starts, values that are not encrypted according to that file are rewritten. The
+// database is then copied, since freed pages and write-ahead logs would keep the previous values. Only after that, keys
+// that are no longer needed are dropped, and encryption/sealed.json records that everything is done. Each step can be
+// interrupted, and is repeated at the next start.
 package encryption

@@ -16,20 +16,20 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// KeysName is the name of the file of keys in the directory of the encryption.
+// KeysName is the name of the key file in the encryption directory.
 const KeysName = "keys.json"
 
-// keyBytes is how long a key is.
+// keyBytes is the length of a key.
 const keyBytes = 32
 
-// ErrNoKeys says that there are no keys.
+// ErrNoKeys says that the directory has no keys.
 var ErrNoKeys = errors.New("there are no keys of encryption")
 
-// Key encrypts values in the database.
+// Key is a key that encrypts values in the database.
 type Key struct {
-	// Name stands before each value that the key encrypted.
+	// Name is the name of the key, which prefixes each value that it encrypted.
 	Name string `json:"name"`
-	// Made is when.
+	// Made is when it was generated.
 	Made time.Time `json:"made"`
 	// Secret is the key itself.
 	Secret []byte `json:"secret"`
@@ -38,12 +38,12 @@ type Key struct {
 // Keys are the keys of a hub; the first encrypts, all decrypt.
 type Keys []Key
 
-// keyFile is how they are written.
+// keyFile is the format of the key file.
 type keyFile struct {
 	Keys Keys `json:"keys"`
 }
 
-// ReadKeys returns the keys of a directory, or ErrNoKeys.
+// ReadKeys reads the keys in a directory. It returns ErrNoKeys if there are none.
 func ReadKeys(dir string) (Keys, error) {
 	path := filepath.Join(dir, KeysName)
 	data, err := os.ReadFile(path)
@@ -68,7 +68,7 @@ func ReadKeys(dir string) (Keys, error) {
 	return file.Keys, nil
 }
 
-// Hashes tell the keys of two directories apart, and tell nothing of them; they are in the order of the keys.
+// Hashes returns hashes of the keys, in their order, to compare the keys of two directories without revealing them.
 func (k Keys) Hashes() []string {
 	out := make([]string, 0, len(k))
 	for _, key := range k {
@@ -78,8 +78,8 @@ func (k Keys) Hashes() []string {
 	return out
 }
 
-// EnsureKeys returns the keys of a directory, and makes the first if there is none. It does not where all was encrypted with
-// keys once: new ones could not decrypt it.
+// EnsureKeys returns the keys in a directory, and generates the first one if there is none. If the database was
+// encrypted with keys before, it returns an error instead: new ones could not decrypt it.
 func EnsureKeys(dir string, now time.Time) (Keys, error) {
 	keys, err := ReadKeys(dir)
 	if !errors.Is(err, ErrNoKeys) {
@@ -96,8 +96,8 @@ func EnsureKeys(dir string, now time.Time) (Keys, error) {
 	return Keys{key}, Keys{key}.write(dir)
 }
 
-// Rotate puts a new key before those of a directory, which belong to the user who runs this. A control plane that runs goes by it when it
-// is started again.
+// Rotate adds a new first key to a directory. The user who runs this must own the directory. A running control plane
+// uses the key after its next start.
 func Rotate(dir string, now time.Time) error {
 	keys, err := ReadKeys(dir)
 	if err != nil {
@@ -118,7 +118,7 @@ func Rotate(dir string, now time.Time) error {
 	return append(Keys{key}, keys...).write(dir)
 }
 
-// dropOld forgets all but the first.
+// dropOld drops all keys but the first.
 func (k Keys) dropOld(dir string) (Keys, error) {
 	if len(k) <= 1 {
 		return k, nil
@@ -132,7 +132,7 @@ func newKey(now time.Time) (Key, error) {
 		return Key{}, fmt.Errorf("making a key of encryption: %w", err)
 	}
 	now = now.UTC().Truncate(time.Second)
-	// Two hubs that made theirs on one day do not take each other's for their own.
+	// The random suffix keeps keys of two hubs apart that were generated on the same day.
 	name := now.Format(time.DateOnly) + "-" + hex.EncodeToString(random[keyBytes:])
 	return Key{Name: name, Made: now, Secret: random[:keyBytes]}, nil
 }

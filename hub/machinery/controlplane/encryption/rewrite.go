@@ -17,21 +17,21 @@ import (
 const (
 	// page is how many values are read at a time.
 	page = 200
-	// maxPuts and maxBytes bound a transaction; etcd takes 128 operations and 1.5 MiB.
+	// maxPuts and maxBytes bound a transaction; etcd's limits are 128 operations and 1.5 MiB.
 	maxPuts  = 100
 	maxBytes = 1 << 20
-	// providerTimeout is how long a provider of the operator's may take to answer for the first time.
+	// providerTimeout is how long a provider of the operator may take until its first response.
 	providerTimeout = 30 * time.Second
 	providerPoll    = 250 * time.Millisecond
 )
 
-// ErrChanged says that somebody else wrote meanwhile.
+// ErrChanged says that somebody else wrote to the database at the same time.
 var ErrChanged = errors.New("something else writes to the database")
 
-// Rewrite encrypts each value of Resources below a key of the database that is not encrypted as the configuration says. It returns how
-// many it wrote; after an error, such as ErrChanged, it can be called again.
+// Rewrite encrypts each value of Resources with a key prefix that is not encrypted according to the configuration. It
+// returns how many it wrote; after an error, such as ErrChanged, it can be called again.
 func Rewrite(ctx context.Context, client *clientv3.Client, configPath, prefix string) (int, error) {
-	ctx, cancel := context.WithCancel(ctx) // ends what asks providers for their health
+	ctx, cancel := context.WithCancel(ctx) // ends the health checks of providers
 	defer cancel()
 	config, err := encryptionconfig.LoadEncryptionConfig(ctx, configPath, false, "hub")
 	if err != nil {
@@ -42,7 +42,7 @@ func Rewrite(ctx context.Context, client *clientv3.Client, configPath, prefix st
 	for _, resource := range Resources() {
 		r := rewriter{client: client, transformer: transformers.TransformerForResource(resource), resource: resource, prefix: resourcePrefix(prefix, resource)}
 		if len(config.HealthChecks) > 0 {
-			r.timeout = providerTimeout // a provider outside this process may be starting yet
+			r.timeout = providerTimeout // an external provider may still be starting
 		}
 		if err := r.run(ctx); err != nil {
 			return written + r.written, err
@@ -52,7 +52,7 @@ func Rewrite(ctx context.Context, client *clientv3.Client, configPath, prefix st
 	return written, nil
 }
 
-// resourcePrefix is below what key kube-apiserver keeps a resource.
+// resourcePrefix is the key prefix of a resource in kube-apiserver's database.
 func resourcePrefix(prefix string, resource schema.GroupResource) string {
 	if resource.Group == "" {
 		return prefix + "/" + resource.Resource + "/"
@@ -60,7 +60,7 @@ func resourcePrefix(prefix string, resource schema.GroupResource) string {
 	return prefix + "/" + resource.Group + "/" + resource.Resource + "/"
 }
 
-// rewriter writes the values of one resource anew.
+// rewriter rewrites the values of one resource.
 type rewriter struct {
 	client      *clientv3.Client
 	transformer value.Transformer
@@ -100,7 +100,7 @@ func (r *rewriter) run(ctx context.Context) error {
 	}
 }
 
-// transform returns the value encrypted anew, or nil if it is as it is to be.
+// transform returns the newly encrypted value, or nil if it is up to date.
 func (r *rewriter) transform(ctx context.Context, key string, old []byte) ([]byte, error) {
 	where := value.DefaultContext(key)
 	var fresh []byte
@@ -137,7 +137,7 @@ func (r *rewriter) put(ctx context.Context, key string, revision int64, fresh []
 	return nil
 }
 
-// flush writes what is collected, all of it or nothing.
+// flush writes the collected values in one transaction.
 func (r *rewriter) flush(ctx context.Context) error {
 	if len(r.puts) == 0 {
 		return nil

@@ -17,19 +17,19 @@ const (
 	sealedName = "sealed.json"
 )
 
-// State is how far the encryption of a data directory is.
+// State is the state of a data directory's encryption.
 type State struct {
 	dir   string
 	given string
 	keys  Keys
-	// Config is by what kube-apiserver encrypts and decrypts.
+	// Config is kube-apiserver's configuration.
 	Config Config
-	// Done says that all that is to be encrypted is, by Config.
+	// Done says that everything is encrypted according to Config.
 	Done bool
 }
 
-// Open returns the state of a directory, and makes keys where there are none. Given is the path of the operator's configuration,
-// or empty.
+// Open returns the state of a directory, and generates keys if there are none. Given is the path of the operator's
+// configuration, or empty.
 func Open(dir, given string, now time.Time) (*State, error) {
 	keys, err := EnsureKeys(dir, now)
 	if err != nil {
@@ -39,7 +39,7 @@ func Open(dir, given string, now time.Time) (*State, error) {
 	return s, s.look()
 }
 
-// look renders the configuration, writes it, and finds out whether all is encrypted by it.
+// look renders and writes the configuration, and determines whether everything is encrypted according to it.
 func (s *State) look() (err error) {
 	if s.given == "" {
 		s.Config, err = OwnConfig(s.keys)
@@ -57,10 +57,10 @@ func (s *State) look() (err error) {
 	return err
 }
 
-// Path is where the configuration file is.
+// Path is the path of the configuration file.
 func (s *State) Path() string { return filepath.Join(s.dir, configName) }
 
-// Finish drops the keys by which nothing is encrypted any more, and notes that all is as the configuration says.
+// Finish drops keys that are no longer used, and records that everything is encrypted according to the configuration.
 func (s *State) Finish() (err error) {
 	if s.keys, err = s.keys.dropOld(s.dir); err != nil {
 		return err
@@ -76,14 +76,14 @@ func (s *State) Finish() (err error) {
 	return atomicfile.Write(filepath.Join(s.dir, sealedName), data)
 }
 
-// WasEncrypted says that there was a database once that was encrypted by the keys of a directory.
+// WasEncrypted says whether a database was encrypted with the keys of a directory before.
 func WasEncrypted(dir string) (bool, error) {
 	note, err := readDone(dir)
 	return note.Key != "", err
 }
 
 func readDone(dir string) (sealed, error) {
-	data, err := os.ReadFile(filepath.Join(dir, sealedName)) //nolint:gosec // a name of ours
+	data, err := os.ReadFile(filepath.Join(dir, sealedName)) //nolint:gosec // the path is our own
 	if errors.Is(err, fs.ErrNotExist) {
 		return sealed{}, nil
 	}
@@ -93,7 +93,7 @@ func readDone(dir string) (sealed, error) {
 	return decodeSealed(data)
 }
 
-// Describe says for people by what keys a directory is encrypted, and what is to be done.
+// Describe describes for people how a directory is encrypted, and what to do.
 func Describe(dir string) (string, error) {
 	keys, err := ReadKeys(dir)
 	if errors.Is(err, ErrNoKeys) {

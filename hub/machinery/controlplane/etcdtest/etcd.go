@@ -11,28 +11,29 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options say what kind of etcd a test needs.
+// Options are the settings of a test's etcd.
 type Options struct {
-	// Run becomes the working directory of the process until the test ends: the address of a socket is short.
+	// Run becomes the working directory of the process until the test ends, since the address of a unix socket must be
+	// short.
 	Run string
-	// Data is where it keeps its data.
+	// Data is its data directory.
 	Data string
-	// Socket is the name of the socket in Run at which it serves clients; empty is one of its own.
+	// Socket is the name of its client socket in Run; if empty, a new one is chosen.
 	Socket string
-	// Quota is how many bytes it may have; 0 is etcd's own.
+	// Quota is the maximum size of its database in bytes; 0 is etcd's default.
 	Quota int64
-	// CommitsEach has it commit each write at once, and so count it with the next; otherwise it does so each tenth of a second.
+	// CommitsEach makes it commit each write at once, so that it is counted with the next one; otherwise it commits
+	// every tenth of a second.
 	CommitsEach bool
 }
 
-// How long etcd may take on a machine that does other work too, and how often it is asked.
+// How long etcd may take on a busy machine, and how often it is polled.
 const (
 	startTimeout = time.Minute
 	startPoll    = 10 * time.Millisecond
 )
 
-// Start starts an etcd with one member, which ends with the test, and returns it with a client when it has written what it writes after
-// a start.
+// Start starts an etcd with one member, which ends with the test. It returns when etcd has finished its initial writes.
 func Start(tb testing.TB, o Options) (*embed.Etcd, *clientv3.Client) {
 	tb.Helper()
 	tb.Chdir(o.Run)
@@ -54,7 +55,7 @@ func Start(tb testing.TB, o Options) (*embed.Etcd, *clientv3.Client) {
 	}
 	tb.Cleanup(server.Close)
 	late := time.After(startTimeout)
-	for server.Server.ClusterVersion() == nil || server.Server.StorageVersion() == nil { // that is written last
+	for server.Server.ClusterVersion() == nil || server.Server.StorageVersion() == nil { // these are written last
 		select {
 		case <-late:
 			tb.Fatalf("etcd has not told its version after %s", startTimeout)

@@ -1,3 +1,3 @@
-// Package heap lets the garbage collector of a program run more rarely where the machine has memory: a fifth of the
-// time of an API server is the search for garbage otherwise.
+// Package heap makes garbage collection less frequent while the machine has memory: otherwise it takes a fifth of an
+// API server's CPU time.
 package heap

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// least is Go's own default for GOGC: it collects when the heap has doubled.
+	// least is Go's default for GOGC: collect when the heap has doubled.
 	least = 100
 	// most is where more memory saves next to nothing.
 	most = 400
-	// period is how often it is looked how much is in use: what lives grows slowly.
+	// period is how often the live heap is measured, which grows slowly.
 	period = 5 * time.Second
-	// step is by how much the percentage must differ to be set: all goroutines stop for that.
+	// step is the least change of the percentage that is applied: each change stops all goroutines.
 	step = 10
 )
 
-// Percent is by how much a heap, of which so much lives, may grow before the next collection, so that it stays within
-// room as long as that is not less than Go would take anyway. Both are in bytes.
+// Percent returns the GOGC percentage with which a heap with that many live bytes stays within room, but not less than
+// Go's default.
 func Percent(live, room uint64) int {
 	if live == 0 {
 		return most
@@ -31,8 +31,8 @@ func Percent(live, room uint64) int {
 	return int(min(most, max(least, (room-live)*100/live)))
 }
 
-// Follow keeps the percentage of this program as Percent says until the context ends. Who set $GOGC knows better:
-// then it does nothing.
+// Follow keeps the GOGC percentage of this program at the value of Percent until the context ends. It does nothing if
+// $GOGC is set.
 func Follow(ctx context.Context, room uint64) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -52,7 +52,7 @@ func Follow(ctx context.Context, room uint64) {
 	}
 }
 
-// live is how much of the heap the last collection found in use.
+// live returns the live heap after the last collection.
 func live() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

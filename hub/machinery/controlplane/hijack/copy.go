@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// waitingSize holds a ping and a small answer.
+	// waitingSize fits a ping and a small response.
 	waitingSize = 512
-	// passingSize is the size of a buffer, as io.Copy has it.
+	// passingSize is the buffer size of io.Copy.
 	passingSize = 32 << 10
 )
 
-// passing are the buffers of connections on which much passes.
-var passing = sync.Pool{New: func() any { return new([passingSize]byte) }} //nolint:gochecknoglobals // A pool is of use only if shared.
+// passing are the buffers of busy connections.
+var passing = sync.Pool{New: func() any { return new([passingSize]byte) }} //nolint:gochecknoglobals // A pool must be shared.
 
-// copyAll is io.Copy, which waits with a small buffer. Once that is full it borrows a large one, until little comes again.
+// copyAll is io.Copy with a small buffer while it waits. When that is filled, it borrows a large one until little data
+// comes again.
 func copyAll(to io.Writer, from io.Reader) (int64, error) {
 	var total int64
 	waiting := make([]byte, waitingSize)
@@ -37,9 +38,9 @@ func copyAll(to io.Writer, from io.Reader) (int64, error) {
 	}
 }
 
-// copyWithLargeBuffer copies until little comes, or an error.
+// copyWithLargeBuffer copies until little data comes, or an error.
 func copyWithLargeBuffer(to io.Writer, from io.Reader) (int64, error) {
-	buffer := passing.Get().(*[passingSize]byte) //nolint:errcheck,forcetypeassert // The pool has nothing else.
+	buffer := passing.Get().(*[passingSize]byte) //nolint:errcheck,forcetypeassert // The pool contains nothing else.
 	defer passing.Put(buffer)
 	var total int64
 	for {
@@ -51,7 +52,7 @@ func copyWithLargeBuffer(to io.Writer, from io.Reader) (int64, error) {
 	}
 }
 
-// copyOnce writes what one read returns; the error of writing is the one to tell.
+// copyOnce writes the result of one read. An error of writing takes precedence.
 func copyOnce(to io.Writer, from io.Reader, buffer []byte) (int, error) {
 	n, err := from.Read(buffer)
 	if n == 0 {

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// script returns what it is told to, one piece a read at the most, and remembers how large the buffers were.
+// script returns its pieces, at most one per read, and records the sizes of the buffers.
 type script struct {
 	pieces [][]byte
 	end    error
@@ -41,8 +41,8 @@ func TestALargeBufferIsHeldOnlyWhileMuchPasses(t *testing.T) {
 	g.Expect(n).To(BeEquivalentTo(4*17 + 2*16<<10))
 	g.Expect(to.Len()).To(BeEquivalentTo(n))
 	g.Expect(from.asked).To(Equal([]int{
-		waitingSize, waitingSize, waitingSize, // the third is full
-		passingSize, passingSize, passingSize, // the rest, the next, and a ping, after which it waits
+		waitingSize, waitingSize, waitingSize, // the third one is filled
+		passingSize, passingSize, passingSize, // the rest, the next piece, and a ping, after which it waits
 		waitingSize, waitingSize,
 	}))
 }
@@ -68,7 +68,7 @@ func TestBytesPassAsTheyCame(t *testing.T) {
 	g.Expect(got.Sum(nil)).To(Equal(want.Sum(nil)))
 }
 
-// full takes some bytes and then no more.
+// full accepts some bytes and then fails.
 type full struct {
 	room int
 	err  error
@@ -89,7 +89,7 @@ func TestCopyingEndsWithEitherSide(t *testing.T) {
 	lost := errors.New("lost")
 	_, err := copyAll(io.Discard, &script{pieces: [][]byte{make([]byte, 4096)}, end: lost})
 	g.Expect(err).To(MatchError(lost))
-	for _, room := range []int{10, 600} { // while it waits, and while much passes
+	for _, room := range []int{10, 600} { // while it is idle, and while it transfers much
 		n, err := copyAll(&full{room: room, err: lost}, &script{pieces: [][]byte{make([]byte, 4096)}, end: io.EOF})
 		g.Expect(err).To(MatchError(lost))
 		g.Expect(n).To(BeEquivalentTo(room))

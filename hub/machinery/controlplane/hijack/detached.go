@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// serveDetached has next answer in a goroutine of its own, and returns when next has taken the connection over, or has answered. Next
-// must not look at the request or its context for anything once it has the connection, which is all that is left of them then.
+// serveDetached runs next in its own goroutine, and returns when next has taken the connection over or has responded.
+// Once it has taken the connection, next must not use the request or its context, which can then be freed.
 func serveDetached(next http.Handler, w http.ResponseWriter, req *http.Request) {
 	ctx := newForgettableContext(req.Context())
 	own := &takeoverWriter{to: w, forget: ctx.forget, taken: make(chan struct{})}
@@ -18,7 +18,7 @@ func serveDetached(next http.Handler, w http.ResponseWriter, req *http.Request) 
 	go func() {
 		defer func() {
 			crash := recover()
-			if crash != nil && own.isTaken() { // nobody waits any more
+			if crash != nil && own.isTaken() { // nobody waits for it any more
 				klog.ErrorS(nil, "Panic while forwarding an upgraded connection", "panic", crash, "stack", string(debug.Stack()))
 			}
 			ended <- crash
@@ -29,16 +29,17 @@ func serveDetached(next http.Handler, w http.ResponseWriter, req *http.Request) 
 	case <-own.taken:
 	case crash := <-ended:
 		if crash != nil && !own.isTaken() {
-			panic(crash) // the server answers, as if it had come from here
+			panic(crash) // let the server handle it
 		}
 	}
 }
 
-// takeoverWriter is an answer that lets go of what it is written to when the connection is taken over. One goroutine may use it.
+// takeoverWriter is a ResponseWriter that drops its target when the connection is taken over. It is not safe for
+// concurrent use.
 type takeoverWriter struct {
 	to     http.ResponseWriter
 	forget func()
-	taken  chan struct{} // closed when it is
+	taken  chan struct{} // closed when it is taken over
 }
 
 func (t *takeoverWriter) isTaken() bool {

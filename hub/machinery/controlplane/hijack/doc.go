@@ -1,10 +1,11 @@
-// Package hijack keeps small what a connection that a client of kube-apiserver has upgraded takes while nothing passes. The handlers
-// behind take such connections over, which net/http calls to hijack them.
+// Package hijack reduces the memory of idle connections that clients of kube-apiserver have upgraded, which handlers
+// take over by http.Hijacker.
 //
-// Who forwards such a connection copies by io.Copy, which holds 32 KiB for each direction until the connection ends. Here it
-// waits with little, and borrows more while much passes.
+// A proxy of such a connection uses io.Copy, which holds 32 KiB for each direction until the connection ends. Here it
+// waits with a small buffer, and borrows a larger one while much data passes.
 //
-// Lines of agents last for days, and there is one for each cluster. What the server keeps for their requests as well, which is a
-// stack as deep as its chain of filters, buffers and headers, goes once they are open: their requests end then, and the audit log
-// tells of them when they open and not when they end. Authentication and authorization come before that.
+// Lines of agents last for days, and there is one for each cluster. Their requests also hold a stack as deep as the
+// server's filter chain, buffers and headers. So these requests are made to end once the line is open, which frees all
+// that; the audit log therefore records them when they open and not when they end. Authentication and authorization
+// come before that.
 package hijack

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// forgettableContext is a context that knows the values of another until it forgets them, and ends with it.
+// forgettableContext is a child context that can drop its parent's values.
 type forgettableContext struct {
 	done <-chan struct{}
 	of   atomic.Pointer[context.Context]

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// Handler has the connections that next takes over copied by buffers of this package. Requests that last end when they are taken
-// over, and not when their connections do.
+// Handler copies the connections that next takes over with the buffers of this package. Requests for which lasts
+// returns true end when the connection is taken over, and not when it is closed.
 func Handler(next http.Handler, lasts func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch {
@@ -38,7 +38,7 @@ func (w writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn{c}, buffered, nil
 }
 
-// conn is a connection that io.Copy asks to copy itself.
+// conn is a connection with its own implementation of copying, which io.Copy uses.
 type conn struct{ net.Conn }
 
 // WriteTo implements io.WriterTo.

@@ -1,3 +1,3 @@
-// Package kubeconfig renders kubeconfigs with everything embedded, so that one file can be handed around, or for what runs on this machine with
-// the certificate in a file of its own, so that it can be replaced.
+// Package kubeconfig renders kubeconfigs. Either everything is embedded, so that the file can be copied elsewhere, or,
+// for programs on this machine, the certificate is in a separate file, so that it can be renewed.
 package kubeconfig

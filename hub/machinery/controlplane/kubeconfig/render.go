@@ -7,14 +7,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// User is the content of a kubeconfig: one cluster, and one user.
+// User is the content of a kubeconfig: one cluster and one user.
 type User struct {
-	// Name is the name of the cluster, the user and the context alike.
+	// Name is the name of the cluster, the user and the context.
 	Name      string
 	Server    string
 	CA        []byte
 	Cert, Key []byte
-	// PairFile has the certificate and the key instead, as an absolute path.
+	// PairFile is the absolute path of a file with the certificate and key, instead of Cert and Key.
 	PairFile string
 }
 

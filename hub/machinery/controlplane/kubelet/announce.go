@@ -13,15 +13,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// announcePeriod is how soon it is tried again where the API server cannot be asked.
+// announcePeriod is the delay between attempts if the API server does not respond.
 const announcePeriod = 500 * time.Millisecond
 
-// announce has the nodes say at which port their kubelet listens, until the context ends.
+// announce sets the kubelet's address and port on all nodes, until the context ends.
 func announce(ctx context.Context, api kubernetes.Interface, port int32) {
 	patch := fmt.Appendf(nil, `{"status":{"addresses":[{"type":%q,"address":%q}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%d}}}}`,
 		corev1.NodeInternalIP, Address, port)
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		// From the watch cache, which tells first of those that are there.
+		// Resource version 0 starts with the existing nodes from the watch cache.
 		nodes, err := api.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return

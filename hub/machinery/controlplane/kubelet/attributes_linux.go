@@ -2,12 +2,13 @@ package kubelet
 
 import "syscall"
 
-// ownGroup lets a program be killed with those that it has started, and end with this process.
+// ownGroup starts a program in its own process group, so that it can be killed with its children, and kills it when
+// this process ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// ownSession does the same, and makes the program's input its terminal.
+// ownSession does the same in a new session, with the program's input as its controlling terminal.
 func ownSession() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
 }

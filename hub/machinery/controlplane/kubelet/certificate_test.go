@@ -42,7 +42,7 @@ func TestTheCertificateIsTheOneOfNow(t *testing.T) {
 		t.Error("the certificate of the start is shown for ever")
 	}
 
-	// A new key stands beside the old certificate for a moment.
+	// For a moment the new key is next to the old certificate.
 	key, err := os.ReadFile(filepath.Join(filepath.Dir(o.KeyFile), "ca.key"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,15 +15,15 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// Exit statuses of a shell for a program that is not there, or may not be run.
+// A shell's exit statuses for programs that do not exist, are not executable, or were killed.
 const (
 	statusNotFound      = 127
 	statusNotExecutable = 126
 	statusKilled        = 128
 )
 
-// ExecInContainer runs a program of this machine in the directory of a container. It finds the path of the container's
-// log in the variable LOG. The program ends with the context.
+// ExecInContainer runs a program of this machine in the directory of a container, with the path of the container's log
+// in the variable LOG. The program is killed when the context ends.
 func (p *pods) ExecInContainer(ctx context.Context, pod, _, name string, command []string, in io.Reader, out, diagnosis io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	c, err := p.container(pod, name)
 	if err != nil {
@@ -32,11 +32,11 @@ func (p *pods) ExecInContainer(ctx context.Context, pod, _, name string, command
 	if len(command) == 0 {
 		return errors.New("there is no command to run")
 	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // to run what one is told to is the point, and why it is for tests only
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // executing given commands is its purpose, and why it is for tests only
 	cmd.Dir = c.dir
 	_, host, _ := strings.Cut(pod, "/")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "HOSTNAME=" + host, "LOG=" + c.log, "TERM=xterm"}
-	// A program that has ended may have left others that hold its output.
+	// A program may leave children behind that hold its output open.
 	cmd.WaitDelay = time.Second
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if tty {
@@ -47,7 +47,7 @@ func (p *pods) ExecInContainer(ctx context.Context, pod, _, name string, command
 	return outcome(command[0], err)
 }
 
-// run copies between the program and the streams. It does not wait for input that nobody reads any more.
+// run copies between the program and the streams. It does not wait for input that the program no longer reads.
 func (p *pods) run(cmd *exec.Cmd, in io.Reader, out, diagnosis io.Writer) error {
 	cmd.SysProcAttr = ownGroup()
 	if out != nil {
@@ -76,7 +76,7 @@ func (p *pods) run(cmd *exec.Cmd, in io.Reader, out, diagnosis io.Writer) error 
 	return cmd.Wait()
 }
 
-// outcome gives an error the form in which its exit status travels.
+// outcome converts an error to the form in which an exit status is transmitted.
 func outcome(program string, err error) error {
 	var exited *exec.ExitError
 	switch {
@@ -97,7 +97,7 @@ func outcome(program string, err error) error {
 	}
 }
 
-// AttachContainer stands for a container that writes what it reads to its output and its log.
+// AttachContainer simulates a container that writes its input to its output and its log.
 func (p *pods) AttachContainer(ctx context.Context, pod, _, name string, in io.Reader, out, _ io.WriteCloser, _ bool, resize <-chan remotecommand.TerminalSize) error {
 	c, err := p.container(pod, name)
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *pods) AttachContainer(ctx context.Context, pod, _, name string, in io.R
 	return nil
 }
 
-// drain hands over what comes until there is no more; a nil channel has nothing.
+// drain passes on values until the channel is closed; it ignores a nil channel.
 func drain(resize <-chan remotecommand.TerminalSize, use func(remotecommand.TerminalSize)) {
 	if resize == nil {
 		return

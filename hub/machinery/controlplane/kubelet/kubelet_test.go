@@ -30,7 +30,7 @@ import (
 
 const waitTimeout = time.Minute
 
-// serve returns a kubelet with the pod shop/web, and where it answers.
+// serve returns a kubelet with the pod shop/web, and its address.
 func serve(t *testing.T) (*pods, *url.URL) {
 	t.Helper()
 	web := &corev1.Pod{
@@ -130,7 +130,7 @@ func TestExec(t *testing.T) {
 	})
 }
 
-// sizes are the sizes of a terminal, one after the other.
+// sizes are the successive sizes of a terminal.
 type sizes []remotecommand.TerminalSize
 
 func (s *sizes) Next() *remotecommand.TerminalSize {
@@ -226,7 +226,8 @@ func TestPortForward(t *testing.T) {
 	}
 }
 
-// slow is a stream on which somebody asks once, and whose writes take so long that whoever does not wait for them is gone.
+// slow is a stream with one request, whose writes are so slow that a server which does not wait for them is gone
+// before.
 type slow struct {
 	asked io.Reader
 	gone  chan struct{}
@@ -250,7 +251,7 @@ func (s *slow) Close() error { return nil }
 func TestAPortAnswersBeforeItIsClosed(t *testing.T) {
 	t.Parallel()
 	p, _ := serve(t)
-	// It does not end: neither does what comes from somebody who waits for an answer.
+	// The request stream stays open, as that of a client that waits for the response.
 	rest, more := io.Pipe()
 	defer func() { _ = more.Close() }()
 	s := &slow{asked: io.MultiReader(strings.NewReader("GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n"), rest), gone: make(chan struct{})}

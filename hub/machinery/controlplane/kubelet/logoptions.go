@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// logOptions are the options of a request for logs, named as in PodLogOptions.
+// logOptions are the options of a log request, named as in PodLogOptions.
 type logOptions struct {
 	follow, previous, timestamps bool
-	// stdout says that what containers write is wanted: they have no other stream.
+	// stdout says that standard output is requested, the only stream of these containers.
 	stdout bool
-	// since is from when on lines are wanted.
+	// since is the time of the first line.
 	since time.Time
-	// tail is how many of the last lines, and limit how many bytes; nil is all.
+	// tail is how many lines from the end, and limit how many bytes; nil means all.
 	tail, limit *int64
 }
 
-// parseLogOptions refuses what a kubelet refuses.
+// parseLogOptions parses a query, and refuses what a kubelet refuses.
 func parseLogOptions(query url.Values, now time.Time) (logOptions, error) {
 	out := logOptions{}
 	var err error
@@ -60,11 +60,11 @@ func parseLogOptions(query url.Values, now time.Time) (logOptions, error) {
 	return out, nil
 }
 
-// number reads a number that is not below another; nil if there is none.
+// number parses a number with a minimum; nil if there is none.
 func number(query url.Values, name string, least int64) (*int64, error) {
 	text := query.Get(name)
 	if text == "" {
-		return nil, nil //nolint:nilnil // that nothing is said is an answer
+		return nil, nil //nolint:nilnil // nil means that it is not set
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least {

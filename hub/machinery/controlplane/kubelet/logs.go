@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// followPeriod is how often a log that is followed is looked at.
+// followPeriod is how often a followed log is polled.
 const followPeriod = 50 * time.Millisecond
 
-// timestampFormat has all digits of a second, so that times are ordered as their texts are.
+// timestampFormat has all nine digits, so that times sort like their texts.
 const timestampFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
 func (p *pods) serveLogs(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +71,7 @@ func (p *pods) repeat(ctx context.Context, f func() error) {
 	}
 }
 
-// follow copies what is written from now on, until the context or the reader ends.
+// follow copies what is appended, until the context or the client ends.
 func (p *pods) follow(ctx context.Context, to io.Writer, log io.Reader) {
 	p.repeat(ctx, func() error {
 		_, err := io.Copy(to, log)
@@ -79,28 +79,28 @@ func (p *pods) follow(ctx context.Context, to io.Writer, log io.Reader) {
 	})
 }
 
-// errLimit says that as much was sent as was asked for.
+// errLimit says that the requested number of bytes was sent.
 var errLimit = errors.New("the limit of bytes is reached")
 
-// logReader reads a log line by line, from an offset on.
+// logReader reads a log line by line from an offset.
 type logReader struct {
 	file    *os.File
 	times   *times
 	options logOptions
 
 	offset int64
-	// within says that the offset is within a line, and shown whether that line is.
+	// within says that the offset is inside a line, and shown whether that line is sent.
 	within, shown bool
 	sent          int64
 }
 
-// copy sends what the log has by now that was not sent yet.
+// copy sends what was appended to the log since the last call.
 func (l *logReader) copy(to io.Writer) error {
 	end, err := l.times.catchUp()
 	if err != nil {
 		return err
 	}
-	if end < l.offset { // It was begun anew.
+	if end < l.offset { // The file was truncated.
 		l.offset, l.within = 0, false
 	}
 	from := bufio.NewReader(io.NewSectionReader(l.file, l.offset, end-l.offset))
@@ -120,7 +120,7 @@ func (l *logReader) copy(to io.Writer) error {
 	}
 }
 
-// send sends a line, or a part of one.
+// send sends a line or a part of one.
 func (l *logReader) send(to io.Writer, chunk []byte) error {
 	if !l.within {
 		at := l.times.at(l.offset)
@@ -139,7 +139,7 @@ func (l *logReader) send(to io.Writer, chunk []byte) error {
 	return l.write(to, chunk)
 }
 
-// write sends as much as may be sent.
+// write sends up to the limit.
 func (l *logReader) write(to io.Writer, b []byte) error {
 	var over error
 	if limit := l.options.limit; limit != nil && int64(len(b)) >= *limit-l.sent {
@@ -150,7 +150,7 @@ func (l *logReader) write(to io.Writer, b []byte) error {
 	return errors.Join(err, over)
 }
 
-// offsetOfLast is where so many lines of a file begin that are its last.
+// offsetOfLast returns the offset of the last lines of a file.
 func offsetOfLast(file io.ReadSeeker, lines int64) (int64, error) {
 	var total, offset int64
 	_, err := eachLine(file, func(int64) bool { total++; return true })
@@ -168,8 +168,8 @@ func offsetOfLast(file io.ReadSeeker, lines int64) (int64, error) {
 	return offset, err
 }
 
-// eachLine calls f with where each line begins, the last one that has no end too, until it says false. It returns where it
-// has come to.
+// eachLine calls f with the offset of each line, including an unfinished last one, until it returns false. It returns
+// the offset that it has reached.
 func eachLine(file io.ReadSeeker, f func(at int64) bool) (int64, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return 0, err
@@ -191,7 +191,7 @@ func eachLine(file io.ReadSeeker, f func(at int64) bool) (int64, error) {
 	}
 }
 
-// flushing sends what is written at once.
+// flushing flushes each write.
 type flushing struct {
 	w          io.Writer
 	controller *http.ResponseController

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/process"
 )
 
-// pods are the pods that this stand-in for kubelets pretends to run.
+// pods are the simulated pods.
 type pods struct {
 	dir    string
 	api    kubernetes.Interface
@@ -23,14 +23,13 @@ type pods struct {
 	times sync.Map
 }
 
-// container is the directory that stands for a container.
+// container is the directory of a simulated container.
 type container struct {
-	// dir is where exec starts programs, log what the container wrote.
+	// dir is the working directory of exec, and log the container's log file.
 	dir, log string
 }
 
-// container makes the directory and the log of a container when somebody asks for it the first time. The name of the pod
-// is NAMESPACE/NAME.
+// container returns a container, and creates its directory and log on first use. The name of the pod is NAMESPACE/NAME.
 func (p *pods) container(pod, name string) (container, error) {
 	dir := filepath.Join(p.dir, filepath.FromSlash(pod), name)
 	if rel, err := filepath.Rel(p.dir, dir); err != nil || strings.Count(rel, string(filepath.Separator)) != 2 || !filepath.IsLocal(rel) {

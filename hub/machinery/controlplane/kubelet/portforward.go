@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// echoPort is the name of ports that send back what they are sent.
+// echoPort is the name of ports that echo.
 const echoPort = "echo"
 
-// PortForward stands for the program behind a port that a container declares.
+// PortForward simulates the program behind a declared port.
 func (p *pods) PortForward(ctx context.Context, pod, _ string, port int32, stream io.ReadWriteCloser) error {
 	namespace, name, _ := strings.Cut(pod, "/")
 	live, err := p.api.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
@@ -39,7 +39,7 @@ func (p *pods) PortForward(ctx context.Context, pod, _ string, port int32, strea
 	return fmt.Errorf("failed to connect to localhost:%d inside pod %q: connection refused", port, pod)
 }
 
-// serveHTTP answers requests that come by one connection with the name of the pod.
+// serveHTTP serves HTTP on one connection, responding with the name of the pod.
 func serveHTTP(ctx context.Context, stream io.ReadWriteCloser, pod *corev1.Pod) error {
 	l := &singleListener{conn: make(chan net.Conn, 1), done: make(chan struct{})}
 	near, far := net.Pipe()
@@ -60,8 +60,8 @@ func serveHTTP(ctx context.Context, stream io.ReadWriteCloser, pod *corev1.Pod) 
 		_ = stream.Close()
 	}()
 	err := server.Serve(l)
-	_ = near.Close() // if it was never accepted
-	select {         // the stream is reset when this returns, with what was not written to it yet
+	_ = near.Close() // in case it was never accepted
+	select {         // returning resets the stream and drops what was not written yet
 	case <-answered:
 	case <-ctx.Done():
 	}
@@ -89,7 +89,7 @@ func (s *singleListener) Accept() (net.Conn, error) {
 func (s *singleListener) Close() error   { return nil }
 func (s *singleListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// notifyingConn tells that it was closed.
+// notifyingConn calls closed when it is closed.
 type notifyingConn struct {
 	net.Conn
 	closed func()

@@ -23,20 +23,21 @@ import (
 )
 
 const (
-	// ClientName is the only client that is served: kube-apiserver.
+	// ClientName is the common name of the only permitted client, kube-apiserver.
 	ClientName = "kube-apiserver-kubelet-client"
-	// Address is where kube-apiserver finds the kubelets.
+	// Address is the address of the kubelet.
 	Address = "127.0.0.1"
 
 	idleTimeout   = 4 * time.Hour
 	headerTimeout = 10 * time.Second
 )
 
-// Options say how to serve.
+// Options are the settings of the server.
 type Options struct {
-	// CertFile and KeyFile are the server's, ClientCAFile is the authority of kube-apiserver's client certificate.
+	// CertFile and KeyFile are the serving certificate, and ClientCAFile is the authority of kube-apiserver's client
+	// certificate.
 	CertFile, KeyFile, ClientCAFile string
-	// Dir is where the containers keep their files.
+	// Dir is the directory of the containers.
 	Dir   string
 	API   kubernetes.Interface
 	Clock clock.WithTicker
@@ -78,7 +79,7 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// serving lets in kube-apiserver and nobody else.
+// serving returns a TLS configuration that only admits kube-apiserver.
 func serving(o Options) (*tls.Config, error) {
 	pair := &reloaded{certFile: o.CertFile, keyFile: o.KeyFile}
 	if _, err := pair.certificate(nil); err != nil {
@@ -102,13 +103,13 @@ func serving(o Options) (*tls.Config, error) {
 	}, nil
 }
 
-// reloaded is a certificate that is issued anew while it is used.
+// reloaded is a certificate that may be renewed while it is used.
 type reloaded struct {
 	certFile, keyFile string
 	last              atomic.Pointer[tls.Certificate]
 }
 
-// certificate returns the one that there is now, or, while its files do not go together because they are being replaced, the last.
+// certificate returns the present certificate, or the previous one while its files are being replaced.
 func (r *reloaded) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	now, err := tls.LoadX509KeyPair(r.certFile, r.keyFile)
 	if err == nil {
@@ -120,7 +121,7 @@ func (r *reloaded) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, fmt.Errorf("reading the certificate of the kubelets: %w", err)
 }
 
-// handler serves the paths of a kubelet that kube-apiserver knows.
+// handler serves the paths of the kubelet API that kube-apiserver uses.
 func (p *pods) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", p.serveLogs)
@@ -132,7 +133,7 @@ func (p *pods) handler() http.Handler {
 	return mux
 }
 
-// name is how the library passes on which pod is meant.
+// name returns the name of a pod as the library passes it on.
 func name(r *http.Request) string { return r.PathValue("namespace") + "/" + r.PathValue("pod") }
 
 func (p *pods) serveExec(w http.ResponseWriter, r *http.Request) {

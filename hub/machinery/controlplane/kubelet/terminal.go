@@ -11,7 +11,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// runOnTerminal runs a program on a terminal of its own.
+// runOnTerminal runs a program on a new terminal.
 func (p *pods) runOnTerminal(cmd *exec.Cmd, in io.Reader, out io.Writer, resize <-chan remotecommand.TerminalSize) error {
 	terminal, tty, err := pty.Open()
 	if err != nil {
@@ -32,11 +32,11 @@ func (p *pods) runOnTerminal(cmd *exec.Cmd, in io.Reader, out io.Writer, resize 
 	if in != nil {
 		go func() {
 			_, _ = io.Copy(terminal, in)
-			// Who is at the terminal is gone: that is what a hangup tells.
+			// The user has disconnected, which a hangup signals.
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP)
 		}()
 	}
-	// Ends with EIO when the last program has left the terminal, or at once if nobody reads the output any more.
+	// It ends with EIO when the last program has closed the terminal, or at once if nobody reads the output.
 	if _, err := io.Copy(out, terminal); err != nil && !errors.Is(err, syscall.EIO) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP)
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// times are when the lines of a log were written. A log is a file that programs append to, and has no times; what was
-// appended since somebody looked last counts as written when the file was changed last. That is kept in a file beside the
-// log, so that a line has the same time for ever: whoever follows a log goes on after the last time that they have seen.
+// times are the times of the lines of a log. A log is a file that programs append to, without times; what was appended
+// since the last check gets the file's modification time. That is stored in a file next to the log, so that a line
+// always has the same time: a client that follows a log continues after the last time that it saw.
 type times struct {
 	log, path string
 
@@ -20,19 +20,19 @@ type times struct {
 	entries []entry
 }
 
-// entry is one observation of a log: the lines up to an offset, which begin where the entry before ends.
+// entry is one observation of a log: the time of the lines up to an offset, starting where the previous entry ends.
 type entry struct {
 	end int64
 	at  time.Time
 }
 
-// timesOf returns the times of the lines of a container's log, shared by everybody who reads it.
+// timesOf returns the times of a container's log, shared by all its readers.
 func (p *pods) timesOf(c container) *times {
 	known, _ := p.times.LoadOrStore(c.log, &times{log: c.log, path: c.dir + ".times"})
 	return known.(*times) //nolint:forcetypeassert // nothing else is stored
 }
 
-// catchUp gives what was appended its time, and returns how long the log is.
+// catchUp assigns a time to what was appended, and returns the length of the log.
 func (t *times) catchUp() (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +50,7 @@ func (t *times) catchUp() (int64, error) {
 		switch {
 		case size == last.end:
 			return size, nil
-		case size < last.end: // It was begun anew.
+		case size < last.end: // The file was truncated.
 			t.entries = nil
 			if err := os.Truncate(t.path, 0); err != nil {
 				return 0, err
@@ -71,7 +71,7 @@ func (t *times) catchUp() (int64, error) {
 	return size, nil
 }
 
-// after is a time after that of all lines so far: see at.
+// after returns a time after that of all lines so far: see at.
 func (t *times) after() time.Time {
 	n := len(t.entries)
 	begin := int64(0)
@@ -81,14 +81,14 @@ func (t *times) after() time.Time {
 	return t.entries[n-1].at.Add(time.Duration(t.entries[n-1].end - begin))
 }
 
-// at is when the line was written that begins at an offset. No two lines have the same time: who has seen the one goes on
-// with the other.
+// at returns the time of the line at an offset. Each line has a different time, so that clients can continue after any
+// of them.
 func (t *times) at(offset int64) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(t.entries, offset+1, func(e entry, end int64) int { return int(e.end - end) })
 	if i == len(t.entries) {
-		return time.Time{} // it was begun anew just now
+		return time.Time{} // it was truncated just now
 	}
 	begin := int64(0)
 	if i > 0 {
@@ -97,7 +97,7 @@ func (t *times) at(offset int64) time.Time {
 	return t.entries[i].at.Add(time.Duration(offset - begin))
 }
 
-// keep appends an entry, to the file first.
+// keep appends an entry, first to the file.
 func (t *times) keep(e entry) error {
 	file, err := os.OpenFile(t.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *times) keep(e entry) error {
 	return nil
 }
 
-// load reads what an earlier process has kept. The end of the file may be missing, if that was killed.
+// load reads the entries of an earlier process. If that was killed, the last one may be incomplete.
 func (t *times) load() error {
 	if t.loaded {
 		return nil

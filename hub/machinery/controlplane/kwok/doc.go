@@ -1,3 +1,3 @@
-// Package kwok plays the kubelets of a cluster: nodes that are ready, pods that run as soon as they are scheduled, and
-// jobs that complete at once.
+// Package kwok simulates the kubelets of a cluster: nodes are ready, pods run as soon as they are scheduled, and jobs
+// complete at once.
 package kwok

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Ensure makes the nodes of the cluster what n says: it creates the missing, relabels and resizes the others, and
-// deletes those that are too many. Nodes that somebody else made stay as they are.
+// Ensure reconciles the nodes of the cluster: it creates missing ones, updates the labels and size of the others, and
+// deletes surplus ones. Nodes that somebody else created are left alone.
 func (n Nodes) Ensure(ctx context.Context, c kubernetes.Interface) error {
 	list, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: ownedLabel})
 	if err != nil {
@@ -44,7 +44,7 @@ func ensureNode(ctx context.Context, c kubernetes.Interface, desired, live *core
 		return err
 	}
 	edited := live.DeepCopy()
-	// The topology is ours to take away again; other labels may be the user's.
+	// Topology labels are managed here; other labels may be the user's.
 	delete(edited.Labels, corev1.LabelTopologyRegion)
 	delete(edited.Labels, corev1.LabelTopologyZone)
 	maps.Copy(edited.Labels, desired.Labels)
@@ -63,8 +63,8 @@ func ensureNode(ctx context.Context, c kubernetes.Interface, desired, live *core
 	return err
 }
 
-// EnsureStorage offers the default storage class for which volume.yaml makes volumes, so that a StatefulSet with claims
-// becomes ready as well.
+// EnsureStorage creates a default storage class, for which volume.yaml creates volumes, so that a StatefulSet with
+// claims becomes ready.
 func EnsureStorage(ctx context.Context, c kubernetes.Interface) error {
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{

@@ -12,16 +12,16 @@ import (
 
 const (
 	nodePrefix = "node-"
-	// ownedLabel marks the nodes that this package made, and may therefore delete.
+	// ownedLabel marks nodes that this package created, and may delete.
 	ownedLabel   = "fairlead.dev/kwok"
 	nodeTypeKWOK = "kwok"
 )
 
-// Nodes says which nodes a cluster has.
+// Nodes describes the nodes of a cluster.
 type Nodes struct {
 	Count             int
 	CPU, Memory, Pods resource.Quantity
-	// Region and Zones become topology labels; the zones are dealt out in turn. Empty ones set no label.
+	// Region and Zones become topology labels; the zones are assigned in turn. Empty ones set no label.
 	Region string
 	Zones  []string
 	// Version is the kubelet version that the nodes report.
@@ -53,7 +53,7 @@ func (n Nodes) node(i int) *corev1.Node {
 	if len(n.Zones) > 0 {
 		labels[corev1.LabelTopologyZone] = n.Zones[i%len(n.Zones)]
 	}
-	// A range of its own per node keeps the addresses of pods apart; KWOK deals them out within the node only.
+	// Each node has its own range, which keeps the addresses of pods apart: KWOK only assigns them within a node.
 	podCIDR := fmt.Sprintf("10.%d.%d.0/24", 128+i/256%64, i%256)
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:    n.CPU,

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// identity holds the leases of the nodes. It is the same after a restart, which therefore need not wait for the
-	// leases of the run before to expire.
+	// identity is the holder of the nodes' leases. It stays the same across restarts, which need not wait for the
+	// leases to expire.
 	identity      = "fairlead-kwok"
 	leaseSeconds  = 40
 	fallbackCIDR  = "10.254.0.0/16"
@@ -25,7 +25,7 @@ const (
 	syncListPager = true
 )
 
-// Run plays the kubelets until the context ends.
+// Run simulates the kubelets until the context ends.
 func Run(ctx context.Context, kubeconfig string, logs io.Writer) error {
 	ctx = log.NewContext(ctx, log.NewLogger(logs, log.LevelInfo))
 	cfg, err := controllerConfig(kubeconfig)

@@ -17,7 +17,7 @@ import (
 //go:embed volume.yaml
 var volumeStages string //nolint:gochecknoglobals // that is how files are embedded
 
-// stages are the steps that KWOK takes nodes and pods through, by the kind they are for.
+// stages returns the KWOK stages of nodes, pods and claims, by kind.
 func stages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	out := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	texts := []string{

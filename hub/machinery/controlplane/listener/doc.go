@@ -1,10 +1,11 @@
-// Package listener has an API server listen at two addresses: at a private one, for what runs beside it on its machine, from the first
-// moment, and at the public one when the hub can use those who come.
+// Package listener makes an API server listen at two addresses: at a private one, for programs on the same machine,
+// from the start, and at the public one once the hub is ready for clients.
 //
-// After a restart all agents of a hub come back at once. As long as the hub has not started they are of no use to anybody, and what
-// they ask for keeps it from starting: among thousands the API server is so busy with requests that run out of time, and are made
-// again, that the hub's own do as well. A port at which nobody listens costs nothing: agents are refused by the kernel, as they were
-// while there was no API server, and come again.
+// After a restart, all agents of a hub reconnect at once. They are of no use until the hub has started, and their
+// requests keep it from starting: with thousands of them, the API server is so busy with requests that time out and are
+// repeated that those of the hub time out as well. A port without a listener costs nothing: the kernel refuses the
+// agents, as it did while there was no API server, and they try again later.
 //
-// When they may come, they do so at once, and faster than they can be served. The queue of the public address greets a few at a time.
+// Once they are admitted, they all come at once, faster than they can be served. The queue of the public address lets a
+// few at a time do their handshake.
 package listener

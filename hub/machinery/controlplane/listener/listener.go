@@ -9,11 +9,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Listener accepts at both addresses. Its own address is the private one: by that the API server calls itself.
+// Listener accepts connections at both addresses. Its Addr is the private one, at which the API server connects to
+// itself.
 type Listener struct {
 	private  net.Listener
 	reserved *Reserved
-	// queue is of those who come to the public address.
+	// queue has the connections at the public address.
 	queue *queue
 
 	accepted chan accepted
@@ -25,13 +26,13 @@ type Listener struct {
 	closed bool
 }
 
-// accepted is the result of an Accept on the socket.
+// accepted is the result of one Accept.
 type accepted struct {
 	conn net.Conn
 	err  error
 }
 
-// New returns a listener at a private address, and at a reserved one as soon as open is closed. It closes both.
+// New returns a listener at a private address, and at a reserved public one once open is closed. It closes both.
 func New(private net.Listener, public *Reserved, open <-chan struct{}) *Listener {
 	l := &Listener{private: private, reserved: public, accepted: make(chan accepted), done: make(chan struct{})}
 	l.queue = newQueue(clock.RealClock{}, func(conn net.Conn) bool { return l.pass(accepted{conn: conn}) })
@@ -55,7 +56,7 @@ func New(private net.Listener, public *Reserved, open <-chan struct{}) *Listener
 	return l
 }
 
-// open begins to listen at the public address.
+// open starts to listen at the public address.
 func (l *Listener) open() (net.Listener, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +71,7 @@ func (l *Listener) open() (net.Listener, error) {
 	return public, nil
 }
 
-// accept hands on who comes to one address.
+// accept passes on the connections at one address.
 func (l *Listener) accept(at net.Listener, hand func(net.Conn) bool) {
 	for {
 		conn, err := at.Accept()
@@ -80,13 +81,13 @@ func (l *Listener) accept(at net.Listener, hand func(net.Conn) bool) {
 				return
 			}
 		case !hand(conn):
-			_ = conn.Close() // nobody is there any more
+			_ = conn.Close() // the listener is closed
 			return
 		}
 	}
 }
 
-// pass says whether somebody took it.
+// pass says whether the result was accepted.
 func (l *Listener) pass(a accepted) bool {
 	select {
 	case l.accepted <- a:
@@ -127,7 +128,7 @@ func (l *Listener) Close() error {
 // Addr implements net.Listener.
 func (l *Listener) Addr() net.Addr { return l.private.Addr() }
 
-// Public is the listener with the public address for its own: that is for what the API server tells others.
+// Public returns the listener with the public address as its Addr, for what the API server announces.
 func (l *Listener) Public() net.Listener { return public{l} }
 
 type public struct{ *Listener }

@@ -16,55 +16,56 @@ import (
 )
 
 const (
-	// greetedAtOnce is how many connections a server greets at a time for each processor. What it does for one until its first
-	// answer takes half a millisecond of a processor that has nothing else to do.
+	// greetedAtOnce is how many handshakes a server does at a time per processor. Until its first response, a
+	// connection costs half a millisecond of an otherwise idle processor.
 	greetedAtOnce = 4
-	// helloTimeout is how long a client may take to say hello, as long as API servers wait for a request, and helloUsual how many bytes that
-	// usually is at most: a little more than one packet.
+	// helloTimeout is how long a client may take to send its hello, the same as API servers wait for a request.
+	// helloUsual is the usual maximum of its size in bytes: a little more than one packet.
 	helloTimeout = 30 * time.Second
 	helloUsual   = 2 << 10
-	// A record of TLS begins with its type and version, and how many bytes follow, at most so many.
+	// A TLS record starts with its type, its version and its length, which is at most recordMost.
 	recordHeader    = 5
 	recordHandshake = 22
 	recordMost      = 16<<10 + 256
-	// longestWait is how long a connection waits to be greeted. Clients of Kubernetes give up after ten seconds, and what is
-	// calculated for one that is gone is lost.
+	// longestWait is how long a connection waits for its handshake. Kubernetes clients give up after ten seconds, and a
+	// handshake with a client that is gone is wasted.
 	longestWait = 8 * time.Second
-	// keepAlive is after how long of silence a connection is probed, as API servers have it.
+	// keepAlive is the idle time after which a connection is probed, the same as for API servers.
 	keepAlive = 3 * time.Minute
-	// logEvery is how often it is logged at most that connections are closed.
+	// logEvery is the shortest interval between log entries about closed connections.
 	logEvery = 10 * time.Second
 )
 
-// queue holds connections until the server has time to greet them.
+// queue holds connections until the server has time for their handshake.
 //
-// A server that takes all at once answers none in time when thousands of agents come back: each greeting is calculated a little, runs out
-// of time and is begun anew, for as long as they all come. So there are few greetings at a time, whose number a busy machine turns into a
-// pace: what else is calculated makes each take longer. Who came last is greeted first, as its client waits the longest from now on; a
-// person who comes in between is served at once. Who waited too long is closed, and comes again.
-// The order is that of "Fail at Scale" (B. Maurer, ACM Queue 13/8, 2015), where it is called adaptive LIFO.
+// When thousands of agents reconnect, a server that takes all of them at once serves none in time: each handshake
+// progresses a little, times out and is started again, for as long as they keep coming. So there are only a few
+// handshakes at a time; on a busy machine each takes longer, which slows the pace. The newest connection goes first,
+// since its client will wait for the longest; a person who connects in between is served at once. A connection that has
+// waited too long is closed, and its client tries again. The order is that of "Fail at Scale" (B. Maurer, ACM Queue
+// 13/8, 2015), where it is called adaptive LIFO.
 //
-// A connection counts from when its client has said hello until the server answers that or waits for more, so that clients that are slow or
-// silent keep nobody out. What the server calculates afterwards, such as whose certificate that is, is not counted.
+// A connection counts from when its client has sent its hello until the server responds or waits for more input, so
+// slow or silent clients block nobody. What the server computes afterwards, such as authentication, is not counted.
 type queue struct {
 	clock clock.Clock
-	// most is how many are greeted at a time.
+	// most is how many handshakes may run at a time.
 	most int
-	// hand gives a connection to the server, and says whether that took it.
+	// hand passes a connection to the server, and says whether the server took it.
 	hand func(net.Conn) bool
 
 	mu sync.Mutex
-	// silent are connections whose clients have not spoken yet, and waiting those that are to be greeted, in the order in which their clients
-	// spoke.
+	// silent are connections whose clients have not sent anything yet, and waiting those that wait for their handshake,
+	// in the order of their hellos.
 	silent  silentConns
 	waiting []*queued
-	// greeting is how many are greeted now.
+	// greeting is the number of running handshakes.
 	greeting int
 	closed   bool
-	// expired is how many were closed since that was last logged, at logged.
+	// expired is how many connections were closed since the last log entry about it, at logged.
 	expired int
 	logged  time.Time
-	// ended is how many silent ones were closed since that was last logged, at told.
+	// ended is how many silent connections were closed since the last log entry about it, at told.
 	ended int
 	told  time.Time
 }
@@ -73,22 +74,22 @@ func newQueue(c clock.Clock, hand func(net.Conn) bool) *queue {
 	return &queue{clock: c, most: greetedAtOnce * runtime.GOMAXPROCS(0), hand: hand, silent: silentConns{most: silentMost, from: map[netip.Prefix]map[net.Conn]uint64{}}}
 }
 
-// add takes a connection on, and returns when it was given to the server, waits to be, or is closed.
+// add handles a connection, and returns when it was passed to the server, waits, or is closed.
 func (q *queue) add(conn net.Conn) {
 	if !q.listens(conn) {
-		_ = conn.Close() // nobody is there any more
+		_ = conn.Close() // the listener is closed
 		return
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAlivePeriod(keepAlive) // that of a connection that has ended is of no use
+		_ = tcp.SetKeepAlivePeriod(keepAlive) // fails only for a closed connection
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout)) // in real time, as those of connections are
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout)) // real time, as for all deadlines of connections
 	hello, err := readHello(conn)
 	q.mu.Lock()
 	q.silent.remove(conn)
 	q.mu.Unlock()
 	if err != nil || conn.SetReadDeadline(time.Time{}) != nil {
-		_ = conn.Close() // there is nobody to tell
+		_ = conn.Close() // nobody to report the error to
 		return
 	}
 	next := &queued{Conn: conn, hello: hello, since: q.clock.Now(), release: sync.OnceFunc(q.admitNext)}
@@ -106,7 +107,8 @@ func (q *queue) add(conn net.Conn) {
 	}
 }
 
-// readHello reads what a client says first: of TLS all of the first record, since the server waits for that before it calculates.
+// readHello reads a client's first message: for TLS the whole first record, since the server waits for that before it
+// computes.
 func readHello(conn net.Conn) ([]byte, error) {
 	said := make([]byte, helloUsual)
 	n, err := io.ReadAtLeast(conn, said, 1)
@@ -120,15 +122,15 @@ func readHello(conn net.Conn) ([]byte, error) {
 		}
 	}
 	whole := recordHeader + int(binary.BigEndian.Uint16(said[recordHeader-2:recordHeader]))
-	if n >= whole || whole > recordHeader+recordMost { // what is longer is no TLS, as the server will say
+	if n >= whole || whole > recordHeader+recordMost { // a longer one is not TLS, which the server will report
 		return said[:n], nil
 	}
-	all := bytes.NewBuffer(said[:n]) // which grows as it comes: who announces much and sends nothing costs no more
+	all := bytes.NewBuffer(said[:n]) // grows with the data, so announcing a large record costs nothing
 	_, err = io.CopyN(all, conn, int64(whole-n))
 	return all.Bytes(), err
 }
 
-// listens notes that a connection is to speak, unless the queue is closed. If there are too many, it closes others.
+// listens adds a connection to the silent ones, unless the queue is closed. If there are too many, it closes others.
 func (q *queue) listens(conn net.Conn) bool {
 	q.mu.Lock()
 	if q.closed {
@@ -143,7 +145,7 @@ func (q *queue) listens(conn net.Conn) bool {
 	}
 	q.mu.Unlock()
 	for _, other := range ended {
-		_ = other.Close() // there is nobody to tell
+		_ = other.Close() // nobody to report the error to
 	}
 	if closed > 0 {
 		klog.InfoS("Too many connect to the API server and say nothing: it closed the oldest connections of the network that has most of them", "closed", closed, "network", of)
@@ -151,7 +153,7 @@ func (q *queue) listens(conn net.Conn) bool {
 	return true
 }
 
-// admitNext has the connection greeted that came last, since another one is.
+// admitNext starts the handshake of the newest connection, since another handshake has ended.
 func (q *queue) admitNext() {
 	q.mu.Lock()
 	closed := q.expire()
@@ -167,17 +169,17 @@ func (q *queue) admitNext() {
 
 func (q *queue) admit(conn *queued) {
 	if !q.hand(conn) {
-		_ = conn.Close() // nobody is there any more
+		_ = conn.Close() // the listener is closed
 	}
 }
 
-// expire closes the connections that waited too long, and returns how many there were since it returned any; 0 if that was a moment ago. The
-// lock is held.
+// expire closes connections that waited too long. It returns how many were closed since the last log entry; 0 if that
+// was recent. The caller holds the lock.
 func (q *queue) expire() (closed int) {
 	now := q.clock.Now()
 	old := 0
 	for old < len(q.waiting) && now.Sub(q.waiting[old].since) > longestWait {
-		_ = q.waiting[old].Conn.Close() // there is nobody to tell
+		_ = q.waiting[old].Conn.Close() // nobody to report the error to
 		old++
 	}
 	q.waiting = slices.Delete(q.waiting, 0, old)
@@ -188,20 +190,20 @@ func (q *queue) expire() (closed int) {
 	return closed
 }
 
-// log says that connections were closed. The lock is not held: a log may be slow.
+// log logs that connections were closed. The caller must not hold the lock, since logging may be slow.
 func (q *queue) log(closed int) {
 	if closed > 0 {
 		klog.InfoS("The API server is too busy for all who come: it closed connections that waited, whose clients come again", "closed", closed)
 	}
 }
 
-// close closes what the server does not have yet.
+// close closes the connections that were not passed to the server.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
 	for _, conn := range q.silent.all() {
-		_ = conn.Close() // nobody is there any more
+		_ = conn.Close() // the listener is closed
 	}
 	for _, w := range q.waiting {
 		_ = w.Conn.Close()
@@ -209,14 +211,15 @@ func (q *queue) close() {
 	q.waiting = nil
 }
 
-// queued is a connection whose client has said hello.
+// queued is a connection whose client has sent its hello.
 type queued struct {
 	net.Conn
 
-	// hello has the bytes of the client's hello that the server has not read yet, and since when.
+	// hello is what the server has not read yet of the client's hello, and since is when it came.
 	hello []byte
 	since time.Time
-	// release is called as soon as the server answers, waits for more, or closes the connection. It may be called often.
+	// release is called when the server responds, waits for more input, or closes the connection. It may be called
+	// repeatedly.
 	release func()
 }
 

@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backlog is how many connections wait to be accepted; the kernel has a limit of its own.
+// backlog is the length of the accept queue, which the kernel also limits.
 const backlog = 1 << 16
 
-// gone is in place of a socket that is held no more.
+// gone replaces the descriptor of a released socket.
 const gone = -1
 
-// Reserved is an address that is taken, and at which nobody listens yet.
+// Reserved is an address that is bound, and not listened at yet.
 type Reserved struct {
 	address *net.TCPAddr
 	socket  int
 }
 
-// Reserve takes an address. It fails where another program listens there. All addresses are those of both versions of IP, as
-// package net has it. Port 0 is a free one.
+// Reserve binds an address. It fails if another program listens there. The unspecified address covers both versions of
+// IP, as in package net. Port 0 is a free port.
 func Reserve(at netip.AddrPort) (*Reserved, error) {
 	own := at.Addr()
 	if own.IsUnspecified() {
@@ -46,7 +46,7 @@ func reserve(at netip.AddrPort) (*Reserved, error) {
 	unix.CloseOnExec(socket)
 	r := &Reserved{address: net.TCPAddrFromAddrPort(at), socket: socket}
 	if err := r.bind(family, address); err != nil {
-		_ = r.release() // the first error is the one to tell
+		_ = r.release() // the first error matters
 		return nil, fmt.Errorf("taking the address %s: %w", at, os.NewSyscallError("bind", err))
 	}
 	return r, nil
@@ -56,7 +56,7 @@ func (r *Reserved) bind(family int, address unix.Sockaddr) error {
 	if err := unix.SetNonblock(r.socket, true); err != nil {
 		return err
 	}
-	// Connections of a program that was killed still end.
+	// Connections of a killed program may still be closing.
 	if err := r.reuse(1); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *Reserved) bind(family int, address unix.Sockaddr) error {
 	if err := unix.Bind(r.socket, address); err != nil {
 		return err
 	}
-	// From here on nobody else is to have it, as every server in Go could that asks likewise.
+	// From here on, no other server that sets SO_REUSEADDR, as all in Go do, may bind it.
 	if err := r.reuse(0); err != nil {
 		return err
 	}
@@ -85,10 +85,10 @@ func (r *Reserved) bind(family int, address unix.Sockaddr) error {
 	return nil
 }
 
-// Addr is where it is.
+// Addr returns the bound address.
 func (r *Reserved) Addr() net.Addr { return r.address }
 
-// listen begins to listen there. The reservation ends with it.
+// listen starts to listen, and releases the reservation.
 func (r *Reserved) listen() (net.Listener, error) {
 	if err := errors.Join(r.reuse(1), unix.Listen(r.socket, backlog)); err != nil {
 		return nil, os.NewSyscallError("listen", err)
@@ -99,7 +99,7 @@ func (r *Reserved) listen() (net.Listener, error) {
 	return net.FileListener(file)
 }
 
-// reuse says whether the address may be taken that connections still have which are ending.
+// reuse sets SO_REUSEADDR, which allows an address with connections that are still closing.
 func (r *Reserved) reuse(may int) error {
 	return unix.SetsockoptInt(r.socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, may)
 }

@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// silentMost is how many connections there may be whose clients have not said hello. Each is a file, and some kilobytes; agents that come
-// back by thousands say it within the time of a packet to them and back.
+// silentMost is the maximum number of connections without a hello. Each takes a file descriptor and some kilobytes.
+// Agents that reconnect by the thousand send their hello within one round trip.
 const silentMost = 8192
 
-// silentConns are connections whose clients have not said hello, at most so many. Where there are too many it is those of the network that has
-// most of them which end, the oldest first: whoever opens thousands and says nothing keeps out only those that do the same.
+// silentConns are the connections without a hello, up to a limit. Beyond it, the oldest ones of the network with the
+// most are closed: whoever opens thousands and sends nothing only keeps out others that do the same.
 type silentConns struct {
 	most int
-	// from has the connections of each network, with the number of each in the order in which they came.
+	// from has the connections by network, each with a sequence number.
 	from  map[netip.Prefix]map[net.Conn]uint64
 	count int
 	last  uint64
 }
 
-// add takes a connection on. It returns those that are to be closed for it, and the network that they are of.
+// add adds a connection. It returns connections to close in exchange, and their network.
 func (s *silentConns) add(conn net.Conn) (ended []net.Conn, of netip.Prefix) {
 	if s.count >= s.most {
 		ended, of = s.endOldest()
@@ -36,7 +36,7 @@ func (s *silentConns) add(conn net.Conn) (ended []net.Conn, of netip.Prefix) {
 	return ended, of
 }
 
-// remove forgets a connection.
+// remove removes a connection.
 func (s *silentConns) remove(conn net.Conn) {
 	network := networkOf(conn)
 	if _, is := s.from[network][conn]; !is {
@@ -49,7 +49,8 @@ func (s *silentConns) remove(conn net.Conn) {
 	}
 }
 
-// endOldest forgets the older ones of the network that has most, half of them at once: looking for them costs something.
+// endOldest removes the older half of the network with the most connections: half at once, since searching is
+// expensive.
 func (s *silentConns) endOldest() (ended []net.Conn, of netip.Prefix) {
 	for network, conns := range s.from {
 		if len(conns) > len(s.from[of]) {
@@ -69,7 +70,7 @@ func (s *silentConns) endOldest() (ended []net.Conn, of netip.Prefix) {
 	return ended, of
 }
 
-// all returns the connections.
+// all returns all connections.
 func (s *silentConns) all() (out []net.Conn) {
 	for _, conns := range s.from {
 		for conn := range conns {
@@ -79,10 +80,10 @@ func (s *silentConns) all() (out []net.Conn) {
 	return out
 }
 
-// networkOf returns what one customer has of addresses: of IPv6 the network of one, of IPv4 the address itself.
+// networkOf returns the range of addresses that one customer has: a /64 of IPv6, or a single IPv4 address.
 func networkOf(conn net.Conn) netip.Prefix {
 	const customer = 64
-	at, _ := netip.ParseAddrPort(conn.RemoteAddr().String()) // what has no address is one network
+	at, _ := netip.ParseAddrPort(conn.RemoteAddr().String()) // connections without an address are one network
 	ip := at.Addr().Unmap().WithZone("")
 	network, _ := ip.Prefix(min(customer, ip.BitLen()))
 	return network

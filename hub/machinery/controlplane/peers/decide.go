@@ -7,37 +7,38 @@ import (
 	"strings"
 )
 
-// ErrAuthority says that a hub goes by another authority than the others of its etcd.
+// ErrAuthority says that a hub has another authority than the others on its etcd.
 var ErrAuthority = errors.New("this hub goes by another authority than its etcd")
 
-// ErrEmpty says that a hub finds nothing where it has kept everything before.
+// ErrEmpty says that the etcd is empty although the hub has used one before.
 var ErrEmpty = errors.New("this etcd has nothing of a hub, and this hub has used one before")
 
-// Authority is by what a hub is known, as hashes.
+// Authority identifies a hub's keys by their hashes.
 type Authority struct {
-	// Trusted are the certificate authorities; the first signs.
+	// Trusted are the certificate authorities; the first one signs.
 	Trusted []string `json:"trusted"`
-	// FrontProxy is the authority of proxies in front of the API.
+	// FrontProxy is the front-proxy authority.
 	FrontProxy string `json:"frontProxy"`
-	// ServiceAccount is the key of the tokens of service accounts.
+	// ServiceAccount is the key that signs service account tokens.
 	ServiceAccount string `json:"serviceAccount"`
-	// Encryption are the keys that decrypt the database; the first encrypts.
+	// Encryption are the keys that decrypt the database; the first one encrypts.
 	Encryption []string `json:"encryption"`
 }
 
-// Record is by what authority the hubs of an etcd go.
+// Record is the authority of the hubs on an etcd, as stored there.
 type Record struct {
 	Authority
 
-	// Signed are the certificate authorities of which hubs of this etcd have had their certificates; none in the record of an
-	// earlier version.
+	// Signed are the certificate authorities that have signed certificates for hubs of this etcd; empty in records of
+	// earlier versions.
 	Signed []string `json:"signed,omitempty"`
-	// GivenUp are hashes from Signed that hubs of this etcd have dropped since. An earlier version also recorded authorities there that never signed.
+	// GivenUp are hashes from Signed that hubs of this etcd have dropped since. Earlier versions also recorded
+	// authorities there that never signed.
 	GivenUp []string `json:"givenUp,omitempty"`
 }
 
-// after is the record once a hub with an authority has started. A hub that lacks one that has never signed drops nothing: it may be
-// yet to come, and not everywhere yet.
+// after returns the record after a hub with an authority has started. If the hub lacks an authority that has never
+// signed, that is not a drop: it may be a new one that has not been copied everywhere yet.
 func (r *Record) after(own Authority) Record {
 	out := Record{Authority: own}
 	if r != nil {
@@ -79,53 +80,54 @@ func (r *Record) givenUp(own Authority) []string {
 	return out
 }
 
-// isSame says whether two records say the same.
+// isSame says whether two records are equal.
 func (r *Record) isSame(other Record) bool {
 	return slices.Equal(r.Trusted, other.Trusted) && slices.Equal(r.Encryption, other.Encryption) &&
 		slices.Equal(r.Signed, other.Signed) && slices.Equal(r.GivenUp, other.GivenUp)
 }
 
-// Known says whether there is an authority.
+// Known says whether the hub has an authority.
 func (a Authority) Known() bool { return len(a.Trusted) > 0 }
 
-// Peer is a hub that runs.
+// Peer is a running hub.
 type Peer struct {
-	// Host is its machine, DataDir where it keeps its keys.
+	// Host is its machine, and DataDir its data directory.
 	Host    string `json:"host"`
 	DataDir string `json:"dataDir"`
-	// Authority is by what it goes.
+	// Authority is its authority.
 	Authority Authority `json:"authority"`
-	// HasFiles says that DataDir has files of an authority, all or some, which `hub ca import` only replaces if it is told to. It is
-	// of use to this hub alone.
+	// HasFiles says that DataDir has some or all files of an authority, which `hub ca import` only replaces if told to.
+	// It is only used by the hub itself.
 	HasFiles bool `json:"-"`
-	// Before is where this hub kept everything when it ran last, for people; empty if it never ran. Note is the file that says so. They
-	// are of use to this hub alone.
+	// Before is the etcd that this hub used before, for people; empty if it never ran. Note is the file that records
+	// it. They are only used by the hub itself.
 	Before string `json:"-"`
 	Note   string `json:"-"`
 }
 
-// isSame says whether two are one hub, of which one is the last start.
+// isSame says whether two are the same hub, such as its previous start.
 func (p Peer) isSame(other Peer) bool { return p.Host == other.Host && p.DataDir == other.DataDir }
 
 func (p Peer) String() string { return fmt.Sprintf("%s (%s)", p.Host, p.DataDir) }
 
 // Found is the state of the hubs in an etcd.
 type Found struct {
-	// Recorded is the authority of the etcd; nil if no hub has used it.
+	// Recorded is the recorded authority; nil if no hub has used the etcd.
 	Recorded *Record
-	// Running are the hubs that run.
+	// Running are the running hubs.
 	Running []Peer
-	// Objects says that there are objects of a Kubernetes API, and Nodes that there are nodes: a hub has none.
+	// Objects says that there are objects of a Kubernetes API, and Nodes that there are nodes, which a hub does not
+	// have.
 	Objects, Nodes bool
-	// Installed is how an object that every hub makes is kept there; empty if there is none.
+	// Installed is the stored value of an object that every hub creates; empty if there is none.
 	Installed string
 }
 
-// isEmpty says that there is nothing of a hub, nor of a cluster with nodes. What an API server writes by itself, as one does whose etcd is
-// emptied below it, is nothing.
+// isEmpty says whether there is neither a hub nor a cluster with nodes. Objects that every API server creates by
+// itself, for instance one whose etcd is emptied while it runs, do not count.
 func (f Found) isEmpty() bool { return f.Recorded == nil && f.Installed == "" && !f.Nodes }
 
-// Decide says why a hub may not start on an etcd, or nil.
+// Decide returns an error if a hub may not start on an etcd.
 func Decide(hub Peer, found Found) error {
 	switch {
 	case found.isEmpty() && hub.Before != "": // agents would meet a hub that knows none of them
@@ -167,11 +169,12 @@ func Decide(hub Peer, found Found) error {
 	return nil
 }
 
-// secretbox stands before what a hub encrypted; then come the name of the key and a colon.
+// secretbox starts values that a hub encrypted; the name of the key and a colon follow.
 const secretbox = "k8s:enc:secretbox:v1:"
 
-// decideRestored says why a hub may not take over objects that are in an etcd without a record. Those of a hub whose database was brought to
-// another etcd are encrypted with its keys. It would encrypt those of anybody else, who could not read them any more.
+// decideRestored returns an error if a hub may not take over the objects in an etcd without a record. If the hub's
+// database was restored to another etcd, they are encrypted with its keys. Otherwise it would encrypt the objects of
+// somebody else, who could no longer read them.
 func decideRestored(hub Peer, found Found) error {
 	switch sealed, isSealed := strings.CutPrefix(found.Installed, secretbox); {
 	case found.Nodes:
@@ -185,7 +188,7 @@ func decideRestored(hub Peer, found Found) error {
 	return nil
 }
 
-// encrypts says whether one of the keys is that of a value, which begins with its name.
+// encrypts says whether one of the keys encrypted a value, which starts with the key's name.
 func (a Authority) encrypts(value string) bool {
 	return slices.ContainsFunc(a.Encryption, func(key string) bool {
 		name, _, _ := strings.Cut(key, " ")
@@ -193,7 +196,7 @@ func (a Authority) encrypts(value string) bool {
 	})
 }
 
-// difference says what of another hub's work this one would not accept; empty if nothing.
+// difference says which of another hub's keys this one would not accept; empty if none.
 func difference(own, other Authority) string {
 	switch {
 	case own.ServiceAccount != other.ServiceAccount:
@@ -209,7 +212,7 @@ func difference(own, other Authority) string {
 	}
 }
 
-// importAdvice says how to bring the authority to a hub.
+// importAdvice says how to copy the authority to a hub.
 func importAdvice(hub Peer) string {
 	replacing := ""
 	if hub.Authority.Known() || hub.HasFiles {

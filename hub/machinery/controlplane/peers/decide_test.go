@@ -94,7 +94,7 @@ func TestAHubThatFindsNothingOfItselfDoesNotBeginAnew(t *testing.T) {
 	}
 }
 
-// What another hub would start with is not what the hubs of the etcd go by.
+// The hubs of an etcd use the authority recorded there, not the one that another hub would start with.
 func TestAHubThatLostAPartOfItsAuthorityIsToldHowToReplaceIt(t *testing.T) {
 	t.Parallel()
 	left := Peer{Host: "a", DataDir: "/data", HasFiles: true}
@@ -131,7 +131,7 @@ func TestAnAuthorityThatIsNotEverywhereYetIsNotGivenUp(t *testing.T) {
 		starts []string
 		want   string
 	}{
-		// The machine that starts in between has not been brought the new authority.
+		// The machine that starts in between has not received the new authority.
 		"a hub without it starts before it is brought there": {starts: []string{"a", "a,b", "a", "a,b", "b,a", "b"}, want: "a"},
 		"an exchange that was begun twice":                   {starts: []string{"a", "a,b", "a", "a,c", "c,a", "c"}, want: "a"},
 		"what an earlier version gave up by mistake": {

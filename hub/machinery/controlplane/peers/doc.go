@@ -1,7 +1,7 @@
-// Package peers lets several hubs work on one etcd, each with a kube-apiserver of its own.
+// Package peers lets several hubs share one etcd, each with its own kube-apiserver.
 //
-// What a hub issues and encrypts must be good at all of them, so all go by one authority: the certificate authorities, the key of
-// service accounts and the keys that encrypt the database. The etcd says which: PREFIX/fairlead-hub/authority has hashes of it, and no
-// key. Below PREFIX/fairlead-hub/running each hub that runs says by what it goes, as long as it does. Decide says whether a hub may
-// start beside what it finds there.
+// What one hub issues and encrypts must be valid for all of them, so they share one authority: the certificate
+// authorities, the service account key and the keys that encrypt the database. PREFIX/fairlead-hub/authority in the
+// etcd identifies it by hashes, without the keys. Each running hub announces its authority below
+// PREFIX/fairlead-hub/running. Decide decides whether a hub may start, given what it finds there.
 package peers

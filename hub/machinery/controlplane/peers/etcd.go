@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// sessionSeconds is how long a hub that was killed counts as one that runs.
+	// sessionSeconds is how long a killed hub still counts as running.
 	sessionSeconds = 30
-	// sessionRetry is how soon a hub says again that it runs, after etcd forgot it.
+	// sessionRetry is the delay before a hub announces itself again after its session was lost.
 	sessionRetry = time.Second
-	// leaveTimeout is how long a hub that stops may take to say so.
+	// leaveTimeout bounds the removal of a stopping hub's announcement.
 	leaveTimeout = 3 * time.Second
 )
 
-// Etcd is where hubs find each other.
+// Etcd is the etcd that hubs share.
 type Etcd struct {
 	Client *clientv3.Client
-	// Prefix is below what key they keep everything.
+	// Prefix is their key prefix.
 	Prefix string
 }
 
-// String says for people where it is.
+// String describes the etcd for people.
 func (e Etcd) String() string {
 	return fmt.Sprintf("%s below %s", strings.Join(e.Client.Endpoints(), ","), e.Prefix)
 }
@@ -39,13 +39,13 @@ func (e Etcd) String() string {
 func (e Etcd) authority() string { return e.Prefix + "/fairlead-hub/authority" }
 func (e Etcd) running() string   { return e.Prefix + "/fairlead-hub/running/" }
 
-// Read returns what there is of hubs.
+// Read returns what the etcd has about hubs.
 func (e Etcd) Read(ctx context.Context) (Found, error) {
 	found, _, err := e.read(ctx)
 	return found, err
 }
 
-// read also returns of which revision the record of the authority is; 0 if there is none.
+// read also returns the revision of the authority's record; 0 if there is none.
 func (e Etcd) read(ctx context.Context) (found Found, revision int64, err error) {
 	got, err := e.Client.Get(ctx, e.authority())
 	if err != nil {
@@ -74,9 +74,9 @@ func (e Etcd) read(ctx context.Context) (found Found, revision int64, err error)
 	return found, revision, nil
 }
 
-// lookAtObjects fills in whose objects there are.
+// lookAtObjects determines whether there are objects, and whose.
 func (e Etcd) lookAtObjects(ctx context.Context, found *Found) error {
-	// Everything of kube-apiserver sorts before or after the records.
+	// All keys of kube-apiserver sort before or after the records of hubs.
 	for _, span := range [][2]string{
 		{e.Prefix + "/", e.Prefix + "/fairlead-hub/"},
 		{clientv3.GetPrefixRangeEnd(e.Prefix + "/fairlead-hub/"), clientv3.GetPrefixRangeEnd(e.Prefix + "/")},
@@ -102,7 +102,7 @@ func (e Etcd) lookAtObjects(ctx context.Context, found *Found) error {
 	return nil
 }
 
-// Entry is a hub's place among those of an etcd.
+// Entry is the announcement of a running hub.
 type Entry struct {
 	etcd    Etcd
 	hub     Peer
@@ -113,24 +113,24 @@ type Entry struct {
 	session atomic.Pointer[concurrency.Session]
 }
 
-// Refused tells why the hub may not go on: etcd forgot it, since it was away for too long, and hubs that have started meanwhile go by
-// something else.
+// Refused returns a channel that gets an error if the hub must stop: its session was lost for too long, and hubs with
+// another authority have started since.
 func (e *Entry) Refused() <-chan error { return e.refused }
 
-// Leave says that the hub does not run any more. What it started must have ended.
+// Leave removes the announcement. Everything that the hub started must have ended.
 func (e *Entry) Leave() {
 	e.cancel()
 	<-e.kept
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	_, _ = e.etcd.Client.Revoke(ctx, e.session.Load().Lease()) // else it ends by itself
+	_, _ = e.etcd.Client.Revoke(ctx, e.session.Load().Lease()) // otherwise the session expires
 }
 
-// Enter checks once more that the hub may start, records its authority, and says that it runs, until the context ends or it leaves. Of two
-// that start on a new etcd at the same time with an authority each, one is refused.
+// Enter checks again whether the hub may start, records its authority, and announces that it runs, until the context
+// ends or it leaves. Of two hubs with different authorities that start on a new etcd at the same time, one is refused.
 func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, error) {
 	for {
-		// First of all others see this one: of two that look at the same time, one at least sees the other.
+		// Announce before reading: of two hubs that start at the same time, at least one sees the other.
 		session, err := e.announce(ctx, hub)
 		if err != nil {
 			return nil, err
@@ -145,7 +145,7 @@ func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, err
 		}
 		if err == nil && recorded {
 			keeping, cancel := context.WithCancel(ctx)
-			hub.Before = e.String() // from here on
+			hub.Before = e.String() // valid from here on
 			entry := &Entry{etcd: e, hub: hub, clock: clk, cancel: cancel, refused: make(chan error, 1), kept: make(chan struct{})}
 			entry.session.Store(session)
 			go entry.keepAnnounced(keeping)
@@ -155,11 +155,11 @@ func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, err
 		if err != nil {
 			return nil, err
 		}
-		// Another hub recorded its own first.
+		// Another hub recorded its authority first.
 	}
 }
 
-// record notes the authority unless another did since the revision.
+// record writes the record, unless it was changed since a revision.
 func (e Etcd) record(ctx context.Context, own Authority, recorded *Record, revision int64) (bool, error) {
 	next := recorded.after(own)
 	if recorded != nil && recorded.isSame(next) {
@@ -177,7 +177,7 @@ func (e Etcd) record(ctx context.Context, own Authority, recorded *Record, revis
 	return done.Succeeded, nil
 }
 
-// announce says that the hub runs, for as long as the session lasts.
+// announce announces the hub for as long as the session lasts.
 func (e Etcd) announce(ctx context.Context, hub Peer) (*concurrency.Session, error) {
 	session, err := concurrency.NewSession(e.Client, concurrency.WithTTL(sessionSeconds), concurrency.WithContext(ctx))
 	if err != nil {
@@ -194,7 +194,7 @@ func (e Etcd) announce(ctx context.Context, hub Peer) (*concurrency.Session, err
 	return session, nil
 }
 
-// keepAnnounced announces the hub again whenever etcd was away for longer than it remembers, and looks whether it may go on.
+// keepAnnounced announces the hub again whenever its session was lost, and checks whether it may go on.
 func (e *Entry) keepAnnounced(ctx context.Context) {
 	defer close(e.kept)
 	for {
@@ -221,7 +221,7 @@ func (e *Entry) keepAnnounced(ctx context.Context) {
 	}
 }
 
-// reannounce announces the hub once more.
+// reannounce announces the hub again.
 func (e *Entry) reannounce(ctx context.Context) error {
 	session, err := e.etcd.announce(ctx, e.hub)
 	if err != nil {
@@ -235,7 +235,7 @@ func (e *Entry) reannounce(ctx context.Context) error {
 		_ = session.Close()
 		return err
 	}
-	// An etcd that was without a majority remembers longer than it was told to.
-	_, _ = e.etcd.Client.Revoke(ctx, e.session.Swap(session).Lease()) // else that entry ends by itself
+	// An etcd without a majority may keep the old session for longer than its TTL.
+	_, _ = e.etcd.Client.Revoke(ctx, e.session.Swap(session).Lease()) // otherwise the session expires
 	return nil
 }

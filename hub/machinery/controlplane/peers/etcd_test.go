@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/etcdtest"
 )
 
-// startEtcd returns where hubs find each other, in an etcd of this process.
+// startEtcd returns the directory of hubs in an in-process etcd.
 func startEtcd(t *testing.T) Etcd {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 		t.Fatalf("running: %q", got)
 	}
 
-	// Its machine hung for so long that etcd forgot it, and nothing has changed.
+	// Its machine hung until its etcd lease expired, and nothing has changed.
 	forget := func() {
 		t.Helper()
 		if _, err := e.Client.Revoke(t.Context(), old.session.Load().Lease()); err != nil {
@@ -68,7 +68,7 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 		NewWithT(t).Eventually(check).WithTimeout(time.Minute).WithPolling(10 * time.Millisecond).Should(Succeed())
 	}
 	eventually(func(g Gomega) { g.Expect(running(t, e)).To(Equal("a"), "it comes back") })
-	// The etcd was without a majority: it remembers what nobody renews, and the hub says once more that it runs.
+	// The etcd had no majority: it still has the entry whose lease was not renewed, and the hub registers again.
 	entries := func() string {
 		t.Helper()
 		got, err := e.Client.Get(t.Context(), e.running(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
@@ -95,7 +95,7 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 		t.Fatalf("running after all have left: %q", got)
 	}
 
-	// Meanwhile another one has begun to encrypt with a new key.
+	// Meanwhile another hub has started to encrypt with a new key.
 	old = enter(hub("a", authority("ca", "k1")))
 	data := hub("b", authority("ca", "k2,k1"))
 	if ok, err := e.record(t.Context(), data.Authority, nil, revision(t, e)); err != nil || !ok {
@@ -116,7 +116,7 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 	}
 }
 
-// TestAHubWhoseEtcdIsEmptiedEnds has an etcd that is empty when it is back.
+// TestAHubWhoseEtcdIsEmptiedEnds has an etcd that comes back empty.
 func TestAHubWhoseEtcdIsEmptiedEnds(t *testing.T) {
 	e := startEtcd(t)
 	entry, err := e.Enter(t.Context(), hub("a", authority("ca", "k1")), clock.RealClock{})
@@ -140,7 +140,7 @@ func TestAHubWhoseEtcdIsEmptiedEnds(t *testing.T) {
 	}
 }
 
-// revision is that of the record.
+// revision returns the revision of the record.
 func revision(t *testing.T, e Etcd) int64 {
 	t.Helper()
 	_, revision, err := e.read(t.Context())

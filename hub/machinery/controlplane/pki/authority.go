@@ -21,22 +21,22 @@ import (
 
 const (
 	authorityValidity = 10 * 365 * 24 * time.Hour
-	// DefaultValidity is how long the certificates are good that authorities sign.
+	// DefaultValidity is the validity of certificates that authorities sign.
 	DefaultValidity = 365 * 24 * time.Hour
-	// skew lets a member whose clock is a little behind accept a fresh certificate.
+	// skew is by how much certificates are backdated, for members whose clock is a little behind.
 	skew = 5 * time.Minute
 )
 
 // Authority signs certificates.
 type Authority struct {
-	// PEM is the certificate of the authority, followed by those of others that are trusted as well: the one before it
-	// or the one that is to come.
+	// PEM is the certificate of the authority, followed by that of another trusted authority during an exchange: the
+	// previous or the next one.
 	PEM  []byte
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// Pair is a PEM encoded certificate with its key.
+// Pair is a certificate and its key in PEM.
 type Pair struct {
 	Cert, Key []byte
 }
@@ -45,12 +45,12 @@ type Pair struct {
 type Subject struct {
 	Name   string
 	Groups []string
-	// Hosts are the names and addresses of a server. A certificate without hosts is for a client.
+	// Hosts are the names and addresses of a server. A certificate without hosts is a client certificate.
 	Hosts []string
 }
 
-// LoadOrCreate returns the authority of the two files, which it makes when there is no certificate yet. Of several
-// certificates the first is that of the authority; of several keys, it is the one that belongs to it.
+// LoadOrCreate returns the authority in two files, and creates it if there is no certificate. Of several certificates
+// the first one is that of the authority, and of several keys the matching one.
 func LoadOrCreate(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	certPEM, err := os.ReadFile(certPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,8 +81,9 @@ func LoadOrCreate(certPath, keyPath, name string, now time.Time) (*Authority, er
 	return &Authority{PEM: certPEM, cert: cert, key: keys[own]}, nil
 }
 
-// create writes the key first: LoadOrCreate takes the certificate as the sign that the authority is complete. A key that is there, as after
-// a start that was killed between the two, is the key of the new certificate and stays: it may be all that is left of an authority.
+// create writes the key first: for LoadOrCreate, the certificate means that the authority is complete. An existing key,
+// for instance after a start that was killed between the two writes, is kept and used for the new certificate: it may
+// be all that is left of an authority.
 func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	key, err := readKey(keyPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +99,7 @@ func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	return a, atomicfile.Write(certPath, a.PEM)
 }
 
-// selfSign makes the certificate of an authority.
+// selfSign creates the certificate of an authority.
 func selfSign(key *ecdsa.PrivateKey, name string, from, until time.Time) (*Authority, error) {
 	serial, err := newSerial()
 	if err != nil {
@@ -124,7 +125,7 @@ func selfSign(key *ecdsa.PrivateKey, name string, from, until time.Time) (*Autho
 	return &Authority{PEM: encodeCert(der), cert: cert, key: key}, nil
 }
 
-// pair is the authority alone, for a program that signs with it.
+// pair returns the authority alone, for a program that signs with it.
 func (a *Authority) pair() (Pair, error) {
 	keyPEM, err := encodeKey(a.key)
 	return Pair{Cert: encodeCert(a.cert.Raw), Key: keyPEM}, err

@@ -15,39 +15,41 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// Bundle is where the components find their files, and what their kubeconfigs are made of.
+// Bundle is the directory of the components' certificates and keys, with the content of their kubeconfigs.
 type Bundle struct {
 	dir string
-	// CA is the PEM bundle that clients trust: the certificate of the cluster authority, and during an exchange also that of the other authority.
+	// CA is the PEM bundle that clients trust: the certificate of the cluster authority, and during an exchange also
+	// that of the other authority.
 	CA []byte
-	// Clients holds a client certificate for each name that Ensure was asked for.
+	// Clients has a client certificate for each requested name.
 	Clients map[string]Pair
 
 	leaves         Leaves
 	ca, frontProxy *Authority
-	// issued is when all certificates were issued that authorities sign, and ends when the first of them does.
+	// issued is when the leaf certificates were issued, and ends when the first of them expires.
 	issued, ends time.Time
 }
 
-// Client asks Ensure for a client certificate.
+// Client is a requested client certificate.
 type Client struct {
 	// Key is the name in Bundle.Clients.
 	Key     string
 	Subject Subject
 }
 
-// Leaves are the certificates that authorities sign.
+// Leaves are the leaf certificates to issue.
 type Leaves struct {
 	// Hosts are the names and addresses of kube-apiserver.
 	Hosts   []string
 	Clients []Client
-	// Kubelet is the address of kubelets, and KubeletClient the name by which kube-apiserver calls them; without an address there are none.
+	// Kubelet is the address of the kubelets, and KubeletClient the name with which kube-apiserver authenticates to
+	// them; without an address there are none.
 	Kubelet, KubeletClient string
-	// Validity is how long they are good; 0 is by default.
+	// Validity is how long they are valid; 0 is the default.
 	Validity time.Duration
 }
 
-// Ensure makes what is missing in dir, issues every leaf certificate anew and returns the lot.
+// Ensure creates what is missing in a directory, issues all leaf certificates, and returns the bundle.
 func Ensure(dir string, leaves Leaves, now time.Time) (*Bundle, error) {
 	if leaves.Validity == 0 {
 		leaves.Validity = DefaultValidity
@@ -74,7 +76,8 @@ func Ensure(dir string, leaves Leaves, now time.Time) (*Bundle, error) {
 	return b, b.Issue(now)
 }
 
-// Issue issues every leaf certificate anew, with the authorities that there were at the start: another one signs when others know it.
+// Issue issues all leaf certificates, with the authorities that were valid at the start: another one may only sign once
+// others trust it.
 func (b *Bundle) Issue(now time.Time) error {
 	for _, authority := range []*Authority{b.ca, b.frontProxy} {
 		if now.Before(authority.cert.NotBefore) || now.After(authority.cert.NotAfter) {
@@ -112,27 +115,27 @@ func (b *Bundle) Issue(now time.Time) error {
 			b.ends = end
 		}
 	}
-	// What follows is by the clock that people see, which is put right now and then; the other one goes on as if nothing were.
+	// Compare with the wall clock, which may be corrected; the monotonic clock ignores that.
 	b.issued, b.ends = b.issued.Round(0), b.ends.Round(0)
 	return nil
 }
 
-// IsDue says that the leaf certificates had better be issued anew: a third of their time is left, or they are yet to become good by a clock that
-// was ahead when they were issued.
+// IsDue says whether to renew the leaf certificates: a third of their validity is left, or they are not valid yet
+// because the clock was ahead when they were issued.
 func (b *Bundle) IsDue(now time.Time) bool {
 	return now.Before(b.issued.Add(-skew)) || b.ends.Sub(now) < b.ends.Sub(b.issued)/3
 }
 
-// Lasting names the files that are made once, in the directory of a Bundle: nobody trusts a control plane that has lost
-// them, and nothing else is needed to make the rest again.
+// Lasting returns the names of the files that are created once: a control plane that has lost them is trusted by
+// nobody, and everything else can be recreated.
 func Lasting() []string {
 	return []string{caCert, caKey, frontProxyCACert, frontProxyCAKey, serviceAccountKey}
 }
 
-// IsFrontProxy says whether a lasting file is of the front-proxy authority, see RenewFrontProxy.
+// IsFrontProxy says whether a lasting file belongs to the front-proxy authority, see RenewFrontProxy.
 func IsFrontProxy(name string) bool { return name == frontProxyCACert || name == frontProxyCAKey }
 
-// Missing names the lasting files that are not in a directory.
+// Missing returns the names of the lasting files that are not in a directory.
 func Missing(dir string) ([]string, error) {
 	var out []string
 	for _, name := range Lasting() {
@@ -147,7 +150,7 @@ func Missing(dir string) ([]string, error) {
 	return out, nil
 }
 
-// Check says what is wrong with the lasting files of a directory, of which all are there.
+// Check checks the lasting files in a directory, all of which must exist.
 func Check(dir string, now time.Time) error {
 	b := &Bundle{dir: dir}
 	if _, err := LoadOrCreate(b.CAFile(), b.CAKeyFile(), "", now); err != nil {
@@ -160,7 +163,7 @@ func Check(dir string, now time.Time) error {
 	return err
 }
 
-// Names of the lasting files.
+// The names of the lasting files.
 const (
 	caCert            = "ca.crt"
 	caKey             = "ca.key"
@@ -169,15 +172,16 @@ const (
 	serviceAccountKey = "sa.key"
 )
 
-// Hashes tell the lasting files of two directories apart, and tell nothing of keys.
+// Hashes identify the lasting files of a directory without revealing keys.
 type Hashes struct {
-	// Trusted are the hashes of the cluster authorities; the first of them signs.
+	// Trusted are the hashes of the cluster authorities; the first one signs.
 	Trusted []string
-	// FrontProxy is the hash of the front-proxy authority, ServiceAccount that of the key of service accounts.
+	// FrontProxy is the hash of the front-proxy authority, and ServiceAccount that of the service account key.
 	FrontProxy, ServiceAccount string
 }
 
-// HashesOf returns the hashes of a directory; none unless all is there, as where the first Ensure has not been, or was killed.
+// HashesOf returns the hashes of a directory; the zero value unless it is complete, for instance if the first Ensure
+// was interrupted.
 func HashesOf(dir string) (Hashes, error) {
 	b := &Bundle{dir: dir}
 	for _, path := range []string{b.CAFile(), b.FrontProxyCAFile(), b.ServiceAccountKeyFile()} {
@@ -204,7 +208,8 @@ func HashesOf(dir string) (Hashes, error) {
 	return Hashes{Trusted: authorities, FrontProxy: proxy[0], ServiceAccount: hash(der)}, nil
 }
 
-// certificateHashes returns those of the keys of the certificates in a file, of which there is at least one: as in join commands.
+// certificateHashes returns the hashes of the public keys of the certificates in a file, in the same format as join
+// commands. There must be at least one.
 func certificateHashes(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -236,21 +241,21 @@ func write(p Pair, certPath, keyPath string) error {
 	return atomicfile.Write(certPath, p.Cert)
 }
 
-// FrontProxyName is the only name that kube-apiserver believes when it is handed a user by a proxy.
+// FrontProxyName is the only common name from which kube-apiserver accepts user headers.
 const FrontProxyName = "front-proxy-client"
 
 func (b *Bundle) path(name string) string { return filepath.Join(b.dir, name) }
 
-// CAFile has the certificates of the authorities that are trusted. The first is the cluster authority, which signs.
+// CAFile has the certificates of the trusted authorities. The first one is the cluster authority, which signs.
 func (b *Bundle) CAFile() string { return b.path(caCert) }
 
-// CAKeyFile has the keys of these authorities, in any order.
+// CAKeyFile has the keys of these authorities in any order.
 func (b *Bundle) CAKeyFile() string { return b.path(caKey) }
 
-// SigningCertFile is the certificate of the cluster authority alone: kube-controller-manager signs with no bundle.
+// SigningCertFile is the certificate of the cluster authority alone: kube-controller-manager cannot sign with a bundle.
 func (b *Bundle) SigningCertFile() string { return b.path("ca-signing.crt") }
 
-// SigningKeyFile is the key that goes with SigningCertFile.
+// SigningKeyFile is the key for SigningCertFile.
 func (b *Bundle) SigningKeyFile() string { return b.path("ca-signing.key") }
 
 // ServingCertFile is the certificate of kube-apiserver.
@@ -262,14 +267,14 @@ func (b *Bundle) ServingKeyFile() string { return b.path("apiserver.key") }
 // FrontProxyCAFile is the certificate of the front-proxy authority.
 func (b *Bundle) FrontProxyCAFile() string { return b.path(frontProxyCACert) }
 
-// FrontProxyCertFile is the certificate that kube-apiserver shows to aggregated APIs.
+// FrontProxyCertFile is the certificate with which kube-apiserver authenticates to aggregated APIs.
 func (b *Bundle) FrontProxyCertFile() string { return b.path("front-proxy-client.crt") }
 
-// FrontProxyKeyFile is the key that goes with FrontProxyCertFile.
+// FrontProxyKeyFile is the key for FrontProxyCertFile.
 func (b *Bundle) FrontProxyKeyFile() string { return b.path("front-proxy-client.key") }
 
-// ServiceAccountKeyFile signs the tokens of service accounts.
+// ServiceAccountKeyFile is the key that signs service account tokens.
 func (b *Bundle) ServiceAccountKeyFile() string { return b.path(serviceAccountKey) }
 
-// ServiceAccountPublicKeyFile verifies the tokens of service accounts.
+// ServiceAccountPublicKeyFile is the key that verifies service account tokens.
 func (b *Bundle) ServiceAccountPublicKeyFile() string { return b.path("sa.pub") }

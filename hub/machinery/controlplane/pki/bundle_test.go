@@ -259,7 +259,7 @@ func TestCertificatesAreIssuedAnewInTime(t *testing.T) {
 			t.Errorf("%s: IsDue() = %t", name, got)
 		}
 	}
-	// A hub that nobody starts anew has certificates that are good all the same.
+	// A hub that is never restarted still has valid certificates.
 	for at := now; at.Before(now.Add(3 * DefaultValidity)); at = at.Add(24 * time.Hour) {
 		if b.IsDue(at) {
 			if err := b.Issue(at); err != nil {

@@ -14,19 +14,21 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
-// frontProxyReserve is how long the front-proxy authority has to last at a start: as long as a control plane runs without another one.
+// frontProxyReserve is the least remaining validity of the front-proxy authority at a start: as long as a control plane
+// may run without a restart.
 const frontProxyReserve = 2 * 365 * 24 * time.Hour
 
-// RenewFrontProxy makes the front-proxy authority of a directory anew if its end is near, or its key is lost. Nobody but the one control plane that uses the
-// directory may go by it: kube-apiserver tells aggregated APIs of the new one when it starts, and of the old one as well until that ends.
+// RenewFrontProxy renews the front-proxy authority in a directory if it expires soon or its key is lost. Only the one
+// control plane that uses the directory may rely on it: at its start, kube-apiserver announces the new authority to
+// aggregated APIs, together with the old one until that expires.
 //
-// Wherever it is killed, the key of the certificate is there.
+// If it is interrupted, the certificate still has its key.
 func RenewFrontProxy(dir string, now time.Time) error {
 	b := &Bundle{dir: dir}
 	certPath, keyPath := b.FrontProxyCAFile(), b.path(frontProxyCAKey)
 	certPEM, err := os.ReadFile(certPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // Ensure makes it
+		return nil // Ensure creates it
 	}
 	if err != nil {
 		return fmt.Errorf("reading authority: %w", err)
@@ -36,7 +38,7 @@ func RenewFrontProxy(dir string, now time.Time) error {
 		if err := os.Remove(certPath); err != nil {
 			return fmt.Errorf("removing an authority whose key is lost: %w", err)
 		}
-		return nil // Ensure makes both
+		return nil // Ensure creates both
 	}
 	if err != nil {
 		return fmt.Errorf("reading key: %w", err)
@@ -56,7 +58,8 @@ func RenewFrontProxy(dir string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// It is good from when the old one was: a clock that is years ahead by mistake makes none that the right one does not take.
+	// It starts when the old one did: otherwise a clock that is years ahead would create one that is not valid yet by
+	// the right clock.
 	a, err := selfSign(key, old.Subject.CommonName, old.NotBefore, now.Add(authorityValidity))
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestTheFrontProxyAuthorityIsMadeAnewInTime(t *testing.T) {
 		if !tc.want {
 			continue
 		}
-		// The cluster authority was exchanged by then.
+		// The cluster authority has been exchanged meanwhile.
 		ensure(t, newer, at, "localhost")
 		for _, file := range []string{caCert, caKey} {
 			if err := os.WriteFile(filepath.Join(dir, file), read(t, filepath.Join(newer, file)), 0o600); err != nil {
@@ -46,7 +46,7 @@ func TestTheFrontProxyAuthorityIsMadeAnewInTime(t *testing.T) {
 		ensure(t, dir, at, "localhost")
 		ensure(t, dir, at.Add(authorityValidity-frontProxyReserve), "localhost")
 
-		// Killed after any of its steps, it is finished by the next start.
+		// If it is killed after any of its steps, the next start completes it.
 		for step, files := range [][2][]byte{
 			{certBefore, slices.Concat(key, keyBefore)}, {cert, slices.Concat(key, keyBefore)},
 		} {
@@ -65,7 +65,7 @@ func TestTheFrontProxyAuthorityIsMadeAnewInTime(t *testing.T) {
 			}
 		}
 
-		// The clock was years ahead, and is put right.
+		// The clock was years ahead, and is corrected.
 		if err := RenewFrontProxy(dir, now); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func readKey(path string) (*ecdsa.PrivateKey, error) {
 	return keys[0], nil
 }
 
-// readKeys returns the keys of a file, of which there is at least one.
+// readKeys returns the keys in a file, at least one.
 func readKeys(path string) ([]*ecdsa.PrivateKey, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func parseCert(data []byte) (*x509.Certificate, error) {
 	return x509.ParseCertificate(block.Bytes)
 }
 
-// ensureServiceAccountKey keeps the key that signs the tokens of service accounts: a new one would void every token.
-// The public half is derived again each time.
+// ensureServiceAccountKey keeps the key that signs service account tokens, since a new one would invalidate all tokens.
+// It derives the public key each time.
 func ensureServiceAccountKey(keyPath, publicPath string) error {
 	key, err := readKey(keyPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +76,7 @@ func ensureServiceAccountKey(keyPath, publicPath string) error {
 	return atomicfile.Write(publicPath, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// newKey makes a key and writes it to a file, which is not there yet.
+// newKey generates a key and writes it to a new file.
 func newKey(path string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

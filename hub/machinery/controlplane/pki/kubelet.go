@@ -2,7 +2,7 @@ package pki
 
 import "time"
 
-// issueKubelet issues the certificates by which kube-apiserver and the kubelets know each other.
+// issueKubelet issues the certificates with which kube-apiserver and the kubelets authenticate to each other.
 func (b *Bundle) issueKubelet(now time.Time) error {
 	l := b.leaves
 	if l.Kubelet == "" {
@@ -25,11 +25,11 @@ func (b *Bundle) issueKubelet(now time.Time) error {
 // KubeletCertFile is the certificate of the kubelets.
 func (b *Bundle) KubeletCertFile() string { return b.path("kubelet.crt") }
 
-// KubeletKeyFile is the key that goes with KubeletCertFile.
+// KubeletKeyFile is the key for KubeletCertFile.
 func (b *Bundle) KubeletKeyFile() string { return b.path("kubelet.key") }
 
-// KubeletClientCertFile is the certificate that kube-apiserver shows to kubelets.
+// KubeletClientCertFile is the certificate with which kube-apiserver authenticates to kubelets.
 func (b *Bundle) KubeletClientCertFile() string { return b.path("kubelet-client.crt") }
 
-// KubeletClientKeyFile is the key that goes with KubeletClientCertFile.
+// KubeletClientKeyFile is the key for KubeletClientCertFile.
 func (b *Bundle) KubeletClientKeyFile() string { return b.path("kubelet-client.key") }

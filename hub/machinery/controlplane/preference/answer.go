@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
 
-// keepUpTo is how long an answer may be that is looked at: the metadata of an object is shorter.
+// keepUpTo is the maximum size of a response that is examined: metadata of an object is smaller.
 const keepUpTo = 512 << 10
 
-// answer is one that may be cut. One goroutine writes it.
+// answer is a response that may be trimmed. It is written by one goroutine.
 type answer struct {
 	http.ResponseWriter
 
-	// status is the status code of the header, 0 if it was not written; passing says that it and what follows go out as they are.
+	// status is the status code; 0 if it was not set. Passing says that it was sent, and that what follows is passed on
+	// unchanged.
 	status  int
 	passing bool
 	kept    bytes.Buffer
@@ -37,10 +38,10 @@ func (a *answer) WriteHeader(status int) {
 	}
 }
 
-// Flush implements http.Flusher. What is sent bit by bit is no answer to a write.
+// Flush implements http.Flusher. A response that is flushed is not one to a write.
 func (a *answer) Flush() {
 	a.pass()
-	_ = http.NewResponseController(a.ResponseWriter).Flush() // whoever asks whether it can was told by the wrapper
+	_ = http.NewResponseController(a.ResponseWriter).Flush() // the wrapper already tells callers whether flushing is supported
 }
 
 // Write implements http.ResponseWriter.
@@ -57,14 +58,14 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.kept.Write(p)
 }
 
-// isMetadata says whether the answer is what may be cut, by its header.
+// isMetadata says whether the response may be metadata in protobuf, according to its header.
 func (a *answer) isMetadata() bool {
 	header := a.Header()
 	mediaType, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	return a.status == http.StatusOK && mediaType == runtime.ContentTypeProtobuf && header.Get("Content-Encoding") == ""
 }
 
-// pass sends what is kept, and has the rest sent as it comes.
+// pass sends what is buffered, and passes on the rest directly.
 func (a *answer) pass() {
 	if a.passing {
 		return
@@ -74,12 +75,12 @@ func (a *answer) pass() {
 		a.ResponseWriter.WriteHeader(a.status)
 	}
 	if a.kept.Len() > 0 {
-		_, _ = a.ResponseWriter.Write(a.kept.Bytes()) // what follows finds out that nobody reads
+		_, _ = a.ResponseWriter.Write(a.kept.Bytes()) // the next write reports the error
 		a.kept = bytes.Buffer{}
 	}
 }
 
-// finish sends what is kept, cut if it is the metadata of an object.
+// finish sends the buffered response, trimmed if it is metadata of an object.
 func (a *answer) finish() {
 	if a.passing || a.status == 0 {
 		return
@@ -92,15 +93,15 @@ func (a *answer) finish() {
 	a.pass()
 }
 
-// serializer reads and writes metadata.
+// serializer decodes and encodes metadata.
 var serializer = func() *protobuf.Serializer { //nolint:gochecknoglobals // It is constant.
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
-	_ = metav1.AddMetaToScheme(scheme) // it fails if a type is there twice
+	_ = metav1.AddMetaToScheme(scheme) // fails only if a type is registered twice
 	return protobuf.NewSerializer(scheme, scheme)
 }()
 
-// trimMetadata returns metadata of which the version is left, and nil if it is something else.
+// trimMetadata returns metadata reduced to its resource version; nil if the input is something else.
 func trimMetadata(encoded []byte) []byte {
 	object, _, err := serializer.Decode(encoded, &schema.GroupVersionKind{}, nil)
 	if err != nil {

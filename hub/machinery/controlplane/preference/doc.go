@@ -1,17 +1,17 @@
-// Package preference has kube-apiserver leave out of its answers what the client has no use for, and says so, in the words of HTTP
-// (RFC 7240):
+// Package preference lets clients of kube-apiserver ask for smaller responses, by the header Prefer of HTTP (RFC 7240):
 //
 //	Prefer: return=minimal
 //	Prefer: observed-spec=omit
 //
-// An agent that reports what came of a Work asks for that Work's metadata, of which it reads the version. Labels, annotations and
-// finalizers are 600 bytes for each report, more than the report itself; without them the answer has less than 100.
+// With return=minimal, a successful write of metadata only returns the resource version. An agent that reports on a
+// Work asks for the Work's metadata, and only reads its version. Labels, annotations and finalizers take 600 bytes per
+// report, more than the report itself; without them the response takes less than 100. A response is only trimmed if it
+// is metadata of an object in protobuf, as Kubernetes clients request it; all others, including errors, are passed on
+// unchanged.
 //
-// An answer is made smaller only if it is the metadata of an object in protobuf, as clients of Kubernetes ask for it, and the write
-// has succeeded. All others, errors among them, pass as they are, as they do for who says nothing.
-//
-// What an agent reports of a Work comes back to it on its watch with all of that Work. Of an object whose status says that this
-// generation of it was observed, an event MODIFIED has no spec: whoever wrote that status has seen it. It is for clients that are the
-// only ones to write observedGeneration, and go on with their watches where they were: to them the event that brought the generation
-// came whole, since nobody had observed it then, or a list had it.
+// With observed-spec=omit, an event MODIFIED on a watch has no spec if the object's status has observed its generation:
+// the writer of the status has seen that spec. Otherwise each status that an agent reports would come back to it with
+// the complete Work. This is for clients that are the only writers of observedGeneration, and that resume their watches
+// where they left off: such a client received the spec either in a list, or in the event that first had this
+// generation, which nobody had observed then.
 package preference

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// modified begins each event of an object that has changed, as kube-apiserver encodes it.
+// modified is the start of an event about a changed object, as kube-apiserver encodes it.
 var modified = []byte(`{"type":"MODIFIED","object":{`) //nolint:gochecknoglobals // It is constant.
 
-// events are the events of a watch. One goroutine writes them, each by one call of Write.
+// events are the events of a watch. They are written by one goroutine, each with one call of Write.
 type events struct {
 	http.ResponseWriter
 
@@ -41,7 +41,7 @@ func (e *events) Flush() {
 	if !e.begun {
 		e.WriteHeader(http.StatusOK)
 	}
-	_ = http.NewResponseController(e.ResponseWriter).Flush() // whoever asks whether it can was told by the wrapper
+	_ = http.NewResponseController(e.ResponseWriter).Flush() // the wrapper already tells callers whether flushing is supported
 }
 
 // Write implements http.ResponseWriter.
@@ -60,8 +60,8 @@ func (e *events) Write(p []byte) (int, error) {
 	return e.ResponseWriter.Write(p)
 }
 
-// withoutObservedSpec returns an event without the spec of its object, if the status says that this generation was observed, and
-// nil if it does not.
+// withoutObservedSpec returns an event without the spec of its object, if the status has observed the generation;
+// otherwise nil.
 func withoutObservedSpec(event []byte) []byte {
 	if !bytes.HasPrefix(event, modified) {
 		return nil
@@ -94,7 +94,7 @@ func withoutObservedSpec(event []byte) []byte {
 		if at = end + 1; event[end] != ',' {
 			break
 		}
-		if to == end { // the comma goes, too
+		if to == end { // including the comma
 			to = at
 		}
 	}
@@ -104,13 +104,14 @@ func withoutObservedSpec(event []byte) []byte {
 	if event[at-1] != '}' || !bytes.Equal(bytes.TrimSpace(event[at:]), []byte("}")) {
 		return nil
 	}
-	if event[to-1] != ',' && event[from-1] == ',' { // it was the last
+	if event[to-1] != ',' && event[from-1] == ',' { // it was the last member
 		from--
 	}
 	return append(append(make([]byte, 0, len(event)-to+from), event[:from]...), event[to:]...)
 }
 
-// memberBounds returns where the key of a member of an object ends, where its value begins, and where that ends; -1 if it does not.
+// memberBounds returns the end of the key of an object's member, and the start and end of its value; -1 if it is
+// incomplete.
 func memberBounds(text []byte, at int) (key, value, end int) {
 	if at >= len(text) || text[at] != '"' {
 		return -1, -1, -1
@@ -121,7 +122,8 @@ func memberBounds(text []byte, at int) (key, value, end int) {
 	return key, key + 1, endOfValue(text, key+1)
 }
 
-// endOfValue returns where a value of JSON ends that has no space around it and was encoded by a library; -1 if it does not end.
+// endOfValue returns the end of a JSON value without surrounding spaces, as encoded by a library; -1 if it is
+// incomplete.
 func endOfValue(text []byte, at int) int {
 	depth := 0
 	for ; at < len(text); at++ {
@@ -135,7 +137,7 @@ func endOfValue(text []byte, at int) int {
 			continue
 		case '}', ']':
 			if depth--; depth < 0 {
-				return at // of a number that is the last
+				return at // the end of a number that is the last value
 			}
 		case ',':
 			if depth == 0 {
@@ -152,7 +154,7 @@ func endOfValue(text []byte, at int) int {
 	return -1
 }
 
-// endOfString returns where the quote is that ends a string.
+// endOfString returns the position of the closing quote of a string.
 func endOfString(text []byte, at int) int {
 	for ; at < len(text); at++ {
 		switch text[at] {

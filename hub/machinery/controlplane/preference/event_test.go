@@ -16,7 +16,7 @@ const (
 	statusOf   = `"status":{"conditions":[{"type":"Applied"}],"observedGeneration":%d}`
 )
 
-// eventOf is one of a watch, about an object with these members.
+// eventOf returns a watch event about an object with these members.
 func eventOf(kind string, members ...string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"apiVersion":"v1","kind":"Work",%s}}`, kind, strings.Join(members, ",")) + "\n"
 }
@@ -79,7 +79,7 @@ func TestOnlyWhoPrefersItGetsEventsWithoutSpecs(t *testing.T) {
 	g.Expect(string(body)).To(Equal(whole))
 }
 
-// FuzzASpecIsLeftOutOfJSON holds what is left against what a library makes of it.
+// FuzzASpecIsLeftOutOfJSON compares the result with that of a JSON library.
 func FuzzASpecIsLeftOutOfJSON(f *testing.F) {
 	f.Add(eventOf("MODIFIED", fmt.Sprintf(metadataOf, 3), specOf, fmt.Sprintf(statusOf, 3)))
 	f.Add(eventOf("MODIFIED", specOf, fmt.Sprintf(metadataOf, 1), fmt.Sprintf(statusOf, 1)))
@@ -90,7 +90,7 @@ func FuzzASpecIsLeftOutOfJSON(f *testing.F) {
 		_ = json.Unmarshal([]byte(text), &event) // the type is no object, which is the error
 		short := withoutObservedSpec([]byte(text))
 		if short == nil || !json.Valid([]byte(text)) {
-			return // kube-apiserver writes JSON
+			return // kube-apiserver writes valid JSON
 		}
 		var got map[string]map[string]any
 		_ = json.Unmarshal(short, &got)
@@ -102,7 +102,7 @@ func FuzzASpecIsLeftOutOfJSON(f *testing.F) {
 	})
 }
 
-// BenchmarkEvent is what an event of 3 kB takes.
+// BenchmarkEvent measures an event of 3 kB.
 func BenchmarkEvent(b *testing.B) {
 	spec := `"spec":{"workload":{"manifests":[{"data":{"text":"` + strings.Repeat("all work and no play ", 100) + `"}}]}}`
 	event := []byte(eventOf("MODIFIED", fmt.Sprintf(metadataOf, 3), spec, fmt.Sprintf(statusOf, 3)))

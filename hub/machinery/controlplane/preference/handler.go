@@ -15,15 +15,15 @@ const (
 	observedSpec  = "observed-spec=omit"
 )
 
-// Handler has what next answers cut, for clients that prefer that: what answers a write to the version of the object, and events of a
-// watch by the specs that were observed.
+// Handler trims the responses of next for clients that ask for it: responses to writes, to the version of the object,
+// and events of a watch, by specs that were observed.
 func Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch verb := verbOf(req); {
 		case (verb == "patch" || verb == "update") && preferred(req.Header, minimal):
 			answer := &answer{ResponseWriter: w}
 			next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), req)
-			answer.finish() // not after a panic, which is to look like one
+			answer.finish() // not after a panic, so that the client sees a broken response
 		case verb == "watch" && preferred(req.Header, observedSpec):
 			next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&events{ResponseWriter: w}), req)
 		default:
@@ -41,8 +41,8 @@ func verbOf(req *http.Request) string {
 	return info.Verb
 }
 
-// preferred says whether a client prefers something. Preferences are separated by commas, or by being headers
-// of their own, and each may have parameters.
+// preferred says whether a client states a preference. Preferences are separated by commas or in separate headers, and
+// may have parameters.
 func preferred(header http.Header, what string) bool {
 	for preference := range strings.SplitSeq(strings.Join(header.Values(preferHeader), ","), ",") {
 		name, _, _ := strings.Cut(preference, ";")

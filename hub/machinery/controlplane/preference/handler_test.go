@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// whole is the metadata of an object, as it is encoded.
+// whole returns the encoded metadata of an object.
 func whole(t *testing.T) []byte {
 	t.Helper()
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
@@ -29,7 +29,7 @@ func whole(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// ask returns the answer to a request that is made of a resource, by whoever prefers something.
+// ask returns the response to a request for a resource, with a Prefer header.
 func ask(t *testing.T, method, verb, prefers string, answer http.HandlerFunc) (*http.Response, []byte) {
 	t.Helper()
 	g := NewWithT(t)
@@ -119,7 +119,7 @@ func TestOtherAnswersPassAsTheyAre(t *testing.T) {
 	})
 }
 
-// BenchmarkAnswer is what an answer of 500 bytes takes.
+// BenchmarkAnswer measures a response of 500 bytes.
 func BenchmarkAnswer(b *testing.B) {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "es-edge-1", Name: "web", UID: "811772cd", ResourceVersion: "42",

@@ -4,8 +4,8 @@ package process
 
 import "syscall"
 
-// attributes put a child into a process group of its own. Without a parent death signal, which only Linux has, a child
-// outlives a supervisor that was killed with SIGKILL.
+// attributes puts a child into its own process group. Without a parent death signal, which only Linux has, children
+// outlive a supervisor that is killed with SIGKILL.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -1,3 +1,3 @@
-// Package process runs the components as child processes: it starts them again when they stop, keeps their logs
-// bounded, stops them in order, and sees to it that none outlives this process, however this process ends.
+// Package process runs the components as child processes: it restarts them when they stop, bounds their logs, stops
+// them in order, and ensures that none outlives this process, however that ends.
 package process

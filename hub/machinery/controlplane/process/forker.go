@@ -6,11 +6,11 @@ import (
 )
 
 // Forker starts all processes from one operating system thread. The kernel sends a child its parent death signal when
-// the *thread* that forked it ends, and the Go runtime ends threads as it likes, except the one of a goroutine that is
-// locked to it and never returns.
+// the *thread* that forked it ends, and the Go runtime may end any thread except that of a goroutine which is locked to
+// it and never returns.
 type Forker chan func()
 
-// NewForker returns one whose thread lasts as long as this process.
+// NewForker returns a Forker whose thread lasts as long as this process.
 func NewForker() Forker {
 	f := make(Forker)
 	go func() {
@@ -22,7 +22,7 @@ func NewForker() Forker {
 	return f
 }
 
-// Start starts a process as its Start would.
+// Start starts a process like cmd.Start.
 func (f Forker) Start(cmd *exec.Cmd) error {
 	result := make(chan error, 1)
 	f <- func() { result <- cmd.Start() }

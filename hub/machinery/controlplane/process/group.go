@@ -24,13 +24,14 @@ const (
 
 // Component is one child process.
 type Component struct {
-	// Name names the log.
+	// Name is the name of the component and of its log.
 	Name string
 	// Args are the arguments of the executable.
 	Args []string
-	// Files are given to it, as the open files from number 3 on. They may be closed once it runs, so only an essential component has some.
+	// Files are inherited as descriptors 3 and up. They may be closed once the component runs, so a component that is
+	// restarted cannot have any.
 	Files []*os.File
-	// Essential components end the whole group when they stop. The others are started again.
+	// Essential components end the whole group when they stop. The others are restarted.
 	Essential bool
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
@@ -44,11 +45,11 @@ type Config struct {
 	// Logs is the directory of their logs.
 	Logs  string
 	Clock clock.Clock
-	// Report prints one line for the person who watches. It may be called concurrently.
+	// Report prints a line for the user. It may be called concurrently.
 	Report func(format string, args ...any)
 }
 
-// Group is a set of components that live and die together. Its methods are for one goroutine.
+// Group is a set of components that are started and stopped together. It is not safe for concurrent use.
 type Group struct {
 	cfg      Config
 	forker   Forker
@@ -60,7 +61,7 @@ type Group struct {
 type child struct {
 	Component
 	log *logFile
-	// stop is closed when the component shall not be started again, done when its last process is gone.
+	// stop is closed when the component must not be restarted, and done when its last process has ended.
 	stop, done chan struct{}
 
 	mu      sync.Mutex
@@ -73,10 +74,10 @@ func NewGroup(cfg Config) *Group {
 	return &Group{cfg: cfg, forker: NewForker(), failed: make(chan error, 1)}
 }
 
-// Failed yields the error when an essential component stopped by itself.
+// Failed returns a channel that gets an error when an essential component stops by itself.
 func (g *Group) Failed() <-chan error { return g.failed }
 
-// Start starts a component and watches over it.
+// Start starts and supervises a component.
 func (g *Group) Start(c Component) error {
 	log, err := newLogFile(g.logPath(c))
 	if err != nil {
@@ -94,7 +95,7 @@ func (g *Group) Start(c Component) error {
 
 func (g *Group) logPath(c Component) string { return filepath.Join(g.cfg.Logs, c.Name+".log") }
 
-// launch starts a process, unless the component has been stopped meanwhile.
+// launch starts a process, unless the component was stopped in the meantime.
 func (g *Group) launch(c *child) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +104,7 @@ func (g *Group) launch(c *child) error {
 		return nil
 	default:
 	}
-	// Not CommandContext: it would kill at once, and the shutdown has an order.
+	// Not CommandContext, which would kill it at once: the shutdown is ordered.
 	cmd := exec.Command(g.cfg.Executable, c.Args...) //nolint:gosec,noctx // our own executable; see above
 	cmd.Dir = g.cfg.Dir
 	cmd.Env = environment(os.Environ())
@@ -118,12 +119,12 @@ func (g *Group) launch(c *child) error {
 	return nil
 }
 
-// environment drops the variables from which etcd would take flags behind our back.
+// environment removes the variables from which etcd would read flags.
 func environment(env []string) []string {
 	return slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "ETCD_") })
 }
 
-// supervise waits for the process of a component, over and over.
+// supervise waits for the process of a component, and restarts it.
 func (g *Group) supervise(c *child) {
 	defer close(c.done)
 	defer func() { _ = c.log.Close() }()
@@ -163,7 +164,7 @@ func (g *Group) fail(c *child, err error) {
 	select {
 	case g.failed <- err:
 	default:
-		// The first failure is the one to tell; the others follow from it.
+		// Only the first failure is reported; the others follow from it.
 	}
 }
 
@@ -174,7 +175,7 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// Stop stops what is optional, all at once, and then what is essential, in reverse order of starting.
+// Stop stops optional components in parallel, and then essential ones in reverse order of their start.
 func (g *Group) Stop() {
 	var optional sync.WaitGroup
 	for _, c := range g.children {
@@ -190,7 +191,7 @@ func (g *Group) Stop() {
 	}
 }
 
-// End stops one component, which is no failure.
+// End stops one component, which does not count as a failure.
 func (g *Group) End(name string) {
 	g.children = slices.DeleteFunc(g.children, func(c *child) bool {
 		if c.Name != name {

@@ -77,7 +77,7 @@ func TestOptionalComponentIsStartedAgain(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	g, dir := newTestGroup(t, clock.RealClock{})
-	// A shell handles its trap between the commands, so each waits in the background.
+	// A shell runs its trap only between commands, so each one waits in the background.
 	script := "trap 'echo $0 >> order; exit' TERM; touch up-$0; while :; do sleep 0.01; done"
 	for _, c := range []Component{
 		{Name: "first", Essential: true}, {Name: "second", Essential: true}, {Name: "third"},

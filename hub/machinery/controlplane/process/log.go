@@ -13,7 +13,7 @@ const (
 	tailSize   = 8 << 10
 )
 
-// logFile is a log of bounded size: the current file and the one before it. A new run starts a new file.
+// logFile is a log of bounded size: the current file and the previous one. Each run starts a new file.
 type logFile struct {
 	path string
 	max  int64

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Follow has requests end when the rights behind them are taken away.
+// Follow ends requests when their rights are revoked.
 func (r *Requests) Follow(rights rbacinformers.Interface) error {
 	handler := cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) { r.End(removed(subjectsOf(before), subjectsOf(after))) },
@@ -39,7 +39,7 @@ func subjectsOf(binding any) []rbacv1.Subject {
 	}
 }
 
-// removed returns who was in a binding and is no more.
+// removed returns the subjects that were removed from a binding.
 func removed(before, after []rbacv1.Subject) []rbacv1.Subject {
 	return slices.DeleteFunc(slices.Clone(before), func(s rbacv1.Subject) bool { return slices.Contains(after, s) })
 }

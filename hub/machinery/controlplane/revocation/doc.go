@@ -1,6 +1,6 @@
-// Package revocation ends what is open on a Kubernetes API for somebody whose rights were
-// taken away: an API server looks at the rights behind a watch when it begins, and never again.
+// Package revocation ends open watches of users whose rights were revoked: an API server authorizes a watch when it
+// starts, and never again.
 //
-// When a subject leaves a role binding, or the binding goes, all open watches of that subject
-// end. Whoever still has the right opens the next one; nobody else can.
+// When a subject is removed from a role binding, or the binding is deleted, all open watches of that subject end. A
+// client that still has the right opens a new one.
 package revocation

@@ -14,8 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Requests are the long-running requests that are open. The zero value has none. It may be
-// used from many goroutines.
+// Requests are the open long-running requests. The zero value has none. It is safe for concurrent use.
 type Requests struct {
 	mu   sync.Mutex
 	open map[*openRequest]struct{}
@@ -26,8 +25,7 @@ type openRequest struct {
 	end  context.CancelFunc
 }
 
-// Watch wraps the handler behind authentication and authorization: a long-running request
-// ends when End names who made it.
+// Watch wraps a handler behind authentication and authorization: a long-running request ends when End names its user.
 func (r *Requests) Watch(next http.Handler, longRunning request.LongRunningRequestCheck, rights authorizer.Authorizer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx := req.Context()
@@ -40,8 +38,8 @@ func (r *Requests) Watch(next http.Handler, longRunning request.LongRunningReque
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		defer r.add(&openRequest{user: who, end: end})()
-		// The right may have gone between its check and this request being on the list. Rights
-		// are read from the same caches that call End, and these change before they call.
+		// The right may have been revoked between its check and the registration of the request. The authorizer reads
+		// the same caches that call End, and these change before they call it.
 		if !allowed(ctx, rights) {
 			end()
 		}
@@ -54,11 +52,11 @@ func allowed(ctx context.Context, rights authorizer.Authorizer) bool {
 	if err != nil {
 		return false
 	}
-	decision, _, _ := rights.Authorize(ctx, attributes) // an error goes with a decision that is no permission
+	decision, _, _ := rights.Authorize(ctx, attributes) // if there is an error, the decision is not Allow
 	return decision == authorizer.DecisionAllow
 }
 
-// add puts a request on the list, and returns what takes it off again.
+// add registers a request, and returns a function that removes it.
 func (r *Requests) add(o *openRequest) (remove func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +71,7 @@ func (r *Requests) add(o *openRequest) (remove func()) {
 	}
 }
 
-// End ends the open requests of those whom any of the subjects names.
+// End ends the open requests of users that any of the subjects matches.
 func (r *Requests) End(subjects []rbacv1.Subject) {
 	if len(subjects) == 0 {
 		return
@@ -87,7 +85,7 @@ func (r *Requests) End(subjects []rbacv1.Subject) {
 	}
 }
 
-// matchesUser says whether a subject of a binding is a user, or a group that the user is in.
+// matchesUser says whether a subject of a binding is a user, or a group of the user.
 func matchesUser(subject rbacv1.Subject, who user.Info) bool {
 	switch subject.Kind {
 	case rbacv1.UserKind:

@@ -18,11 +18,11 @@ import (
 
 const (
 	portPoll = 50 * time.Millisecond
-	// portTimeout covers the moment in which the processes of a killed control plane are still going away.
+	// portTimeout is how long to wait for the processes of a killed control plane to end.
 	portTimeout = 3 * time.Second
 )
 
-// probe says why the address cannot be listened on.
+// probe returns an error if it is not possible to listen at an address.
 func probe(ctx context.Context, host string, port int) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
@@ -41,7 +41,7 @@ func choosePort(ctx context.Context, cfg Config, dir *datadir.Dir) (int, error) 
 	return port, awaitPort(ctx, cfg.BindAddress, port)
 }
 
-// awaitPort waits a little for the port to become free.
+// awaitPort waits for a short time for the port to become free.
 func awaitPort(ctx context.Context, host string, port int) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, portPoll, portTimeout, true, func(ctx context.Context) (bool, error) {
@@ -54,7 +54,7 @@ func awaitPort(ctx context.Context, host string, port int) error {
 	return err
 }
 
-// servingHosts are the names and addresses by which the API server may be called.
+// servingHosts returns the names and addresses in the API server's certificate.
 func servingHosts(cfg Config, in args.Input, hostname string, own []netip.Addr) []string {
 	hosts := []string{
 		"localhost", "127.0.0.1", "::1",
@@ -74,7 +74,7 @@ func servingHosts(cfg Config, in args.Input, hostname string, own []netip.Addr) 
 	return slices.Compact(hosts)
 }
 
-// ownAddresses are the addresses of this machine. Where they cannot be read, the certificate has fewer names.
+// ownAddresses returns the addresses of this machine. If they cannot be read, the certificate has fewer of them.
 func ownAddresses() []netip.Addr {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -89,7 +89,7 @@ func ownAddresses() []netip.Addr {
 	return out
 }
 
-// ownName is the name of this machine, or nothing.
+// ownName returns the host name of this machine; empty if unknown.
 func ownName() string {
 	name, err := os.Hostname()
 	if err != nil {

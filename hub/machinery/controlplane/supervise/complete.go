@@ -27,7 +27,7 @@ func checkComplete(dir *datadir.Dir, isNew bool) error {
 	if err != nil {
 		return err
 	}
-	missing = slices.DeleteFunc(missing, pki.IsFrontProxy) // only this control plane goes by it, which makes it anew
+	missing = slices.DeleteFunc(missing, pki.IsFrontProxy) // only this control plane uses it, and can recreate it
 	if len(missing) == 0 {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
-// looked is what the next start says of a data directory.
+// looked returns what the next start says about a data directory.
 func looked(t *testing.T, dir *datadir.Dir) error {
 	t.Helper()
 	isNew, err := dir.IsNew()
@@ -24,7 +24,7 @@ func looked(t *testing.T, dir *datadir.Dir) error {
 	return checkComplete(dir, isNew)
 }
 
-// firstStart makes what a first start does, and looks after each step as if it had been killed there.
+// firstStart takes the steps of a first start, and checks after each one as if the hub had been killed there.
 func firstStart(t *testing.T) *datadir.Dir {
 	t.Helper()
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -123,7 +123,7 @@ func TestAHubThatLostItsDatabaseIsRefused(t *testing.T) {
 	if err := looked(t, dir); !errors.Is(err, ErrIncomplete) {
 		t.Errorf("without a database: %v, want ErrLost", err)
 	}
-	for _, left := range []string{dir.PKI(), dir.Encryption()} { // as the error says
+	for _, left := range []string{dir.PKI(), dir.Encryption()} { // as the error advises
 		if err := os.RemoveAll(left); err != nil {
 			t.Fatal(err)
 		}

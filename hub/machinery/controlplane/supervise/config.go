@@ -22,48 +22,49 @@ type Config struct {
 	// Nodes are the simulated nodes of a cluster; a hub has none.
 	Nodes       kwok.Nodes
 	BindAddress string
-	// SecurePort is 0 to take the port of the last start, or a free one.
+	// SecurePort is the port; 0 means the port of the last start, or a free one.
 	SecurePort int
-	// AdvertiseHost is where clients find the API server. Empty means the bind address.
+	// AdvertiseHost is the host of the API server for clients. Empty means the bind address.
 	AdvertiseHost string
-	// TLSSANs are further names in the serving certificate.
+	// TLSSANs are additional names in the serving certificate.
 	TLSSANs []string
-	// Kubeconfig is where the user's kubeconfig goes. Empty means the data directory.
+	// Kubeconfig is the path of the administrator's kubeconfig. Empty means the data directory.
 	Kubeconfig string
-	// Context names the cluster in that kubeconfig. Empty means a name that fits the profile.
+	// Context is the name of the cluster in that kubeconfig. Empty means a name that fits the profile.
 	Context     string
 	ServiceCIDR string
-	// Etcd is a database of somebody else's; without servers the control plane starts one of its own.
+	// Etcd is an external database; without servers the control plane starts its own.
 	Etcd args.ExternalEtcd
-	// DatabaseQuota is how many bytes the file of a database of its own may have; 0 is by default.
+	// DatabaseQuota is the maximum size of its own database file in bytes; 0 is the default.
 	DatabaseQuota int64
-	// CertificateValidity is how long certificates are good; 0 is by default.
+	// CertificateValidity is the validity of certificates; 0 is the default.
 	CertificateValidity time.Duration
-	// UpkeepInterval is how often it is looked whether the database has room, and certificates end; 0 is by default.
+	// UpkeepInterval is how often the space of the database and the expiry of certificates are checked; 0 is the
+	// default.
 	UpkeepInterval time.Duration
 	UnsafeNoFsync  bool
-	// UnsafeExec lets whoever may exec into pods of a cluster run programs of this machine.
+	// UnsafeExec lets users who may exec into pods of a cluster run programs of this machine.
 	UnsafeExec bool
-	// HeapRoom is how many bytes the heap of kube-apiserver may fill for the sake of speed; 0 is as Go does by default.
+	// HeapRoom is how many bytes the heap of kube-apiserver may take to save CPU time; 0 is Go's default.
 	HeapRoom int64
-	// WaitForHub lets only what runs beside kube-apiserver in until the hub says that it can use others, or the database is full, in which
-	// people have to make room first.
+	// WaitForHub only admits programs on the same machine until the hub is ready for others, or the database is full,
+	// since then people must first free space.
 	WaitForHub bool
 	Profiling  bool
-	// EncryptionProviderConfig is a configuration of encryption of the operator's; empty means the hub's own keys.
+	// EncryptionProviderConfig is the operator's encryption configuration; empty means the hub's own keys.
 	EncryptionProviderConfig string
 	Audit                    args.Audit
-	// Authentication are flags of kube-apiserver that say by what else it knows people.
+	// Authentication are flags of kube-apiserver for additional authentication methods.
 	Authentication []string
 }
 
-// Range of sizes that kube-apiserver takes for IPv4 and IPv6 service ranges.
+// The sizes that kube-apiserver accepts for IPv4 and IPv6 service ranges.
 const (
 	maxServiceBits = 20
 	minServiceBits = 3
 )
 
-// complete fills in defaults and says what is wrong.
+// complete sets defaults and validates.
 func (c Config) complete() (Config, netip.Prefix, error) {
 	var none netip.Prefix
 	switch c.Profile {
@@ -128,7 +129,7 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	return c, cidr, c.makeAbsolute()
 }
 
-// makeAbsolute resolves the paths that the user gave: components run in other directories.
+// makeAbsolute makes the user's paths absolute: components run in other directories.
 func (c *Config) makeAbsolute() (err error) {
 	for flag, file := range map[string]*string{
 		"kubeconfig": &c.Kubeconfig, "encryption-provider-config": &c.EncryptionProviderConfig,
@@ -144,7 +145,7 @@ func (c *Config) makeAbsolute() (err error) {
 	return nil
 }
 
-// completeEtcd fills in what is not said of a database of somebody else's, and says what is wrong.
+// completeEtcd sets defaults for an external database and validates.
 func completeEtcd(c Config) (args.ExternalEtcd, error) {
 	e := c.Etcd
 	if !e.Used() {
@@ -194,8 +195,8 @@ func completeEtcd(c Config) (args.ExternalEtcd, error) {
 	return e, nil
 }
 
-// checkServer says whether a member is called over TLS. Everything that the hub knows goes over that connection, so one that is not is
-// for members on this machine only.
+// checkServer says whether a member uses TLS. All data of the hub passes this connection, so plain connections are only
+// allowed to members on this machine.
 func checkServer(server string) (secure bool, err error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Hostname() == "" || u.Port() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {

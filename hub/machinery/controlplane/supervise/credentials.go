@@ -62,13 +62,14 @@ func clientKeys(clients []pki.Client) []string {
 	return out
 }
 
-// makeCredentials makes all certificates, then the kubeconfigs of the components and of the user. It returns the supervisor's own kubeconfig.
+// makeCredentials makes all certificates, then the kubeconfigs of the components and of the administrator. It returns
+// the supervisor's own kubeconfig.
 func makeCredentials(cfg Config, dir *datadir.Dir, in *args.Input, hosts []string, now time.Time) ([]byte, error) {
 	leaves := pki.Leaves{Hosts: hosts, Clients: clients(cfg.Profile), Validity: cfg.CertificateValidity}
 	if cfg.UnsafeExec {
 		leaves.Kubelet, leaves.KubeletClient = kubelet.Address, kubelet.ClientName
 	}
-	if !cfg.Etcd.Used() { // else other hubs go by it as well
+	if !cfg.Etcd.Used() { // other hubs use it, too, otherwise
 		if err := pki.RenewFrontProxy(dir.PKI(), now); err != nil {
 			return nil, err
 		}

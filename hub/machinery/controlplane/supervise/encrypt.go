@@ -112,7 +112,7 @@ func (r run) rebuild(ctx context.Context, client *clientv3.Client) error {
 	}
 	snapshot := filepath.Join(r.runDir, "rebuild.db")
 	defer func() { _ = os.Remove(snapshot) }()
-	file, err := os.OpenFile(snapshot, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) //nolint:gosec // a name of ours
+	file, err := os.OpenFile(snapshot, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) //nolint:gosec // the path is our own
 	if err != nil {
 		return fmt.Errorf("making a file for the snapshot: %w", err)
 	}

@@ -42,7 +42,7 @@ func inputOf(cfg Config, dir *datadir.Dir, cidr netip.Prefix) args.Input {
 // none of these.
 func secure(cfg Config, dir *datadir.Dir, in *args.Input, now time.Time) (*encryption.State, error) {
 	if cfg.Profile != args.Hub {
-		return nil, nil //nolint:nilnil // A cluster encrypts nothing.
+		return nil, nil //nolint:nilnil // Only a hub encrypts its database.
 	}
 	state, err := encryption.Open(dir.Encryption(), cfg.EncryptionProviderConfig, now)
 	if err != nil {

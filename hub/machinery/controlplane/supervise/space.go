@@ -98,7 +98,7 @@ func (m *spaceReclaimer) reclaim(ctx context.Context, client *clientv3.Client, b
 	m.lastRevision = before.Revision
 	switch {
 	case before.Full, starting && (before.IsShort() || before.IsWasteful()):
-		since = before.Revision // who reads and watches what is older is behind in any case
+		since = before.Revision // reads and watches of older revisions are stale in any case
 	case starting, !before.IsShort(), since == 0, m.hasTried(before):
 		return before, nil
 	}

@@ -96,7 +96,7 @@ func (s *store) enter(ctx context.Context, dir *datadir.Dir) (err error) {
 	if s.hub, err = peer(dir); err != nil {
 		return err
 	}
-	// The etcd counts as used by this hub only once the hub is recorded, so a first start that is killed before begins anew.
+	// The etcd counts as used by this hub only once the hub is recorded, so a first start that is killed earlier starts over.
 	if s.entry, err = s.etcd().Enter(ctx, s.hub, s.clock); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type upkeep struct {
 	every  time.Duration
 	report Report
 	space  *spaceReclaimer
-	// certificates issues the certificates anew before they expire, and renewed then writes the kubeconfigs that contain them.
+	// certificates reissues the certificates before they expire, and renewed then writes the kubeconfigs that contain them.
 	certificates *pki.Bundle
 	renewed      func() error
 	// unwritten says that the last call of renewed failed.
@@ -78,7 +78,7 @@ func (u *upkeep) runOnce(ctx context.Context, starting bool) {
 	u.reportFailure(ctx, "issuing certificates anew", u.renew())
 }
 
-// renew issues certificates anew if they expire soon. The components reload the files by themselves.
+// renew reissues certificates that expire soon. The components reload the files by themselves.
 func (u *upkeep) renew() error {
 	now := u.clock.Now()
 	if u.certificates.IsDue(now) {

@@ -1,8 +1,9 @@
-// Package translations has only kubectl load the translations of its texts. Its package initialization asks for one, and loading them,
-// which is to zip megabytes and unzip them again, was a third of what each process of a control plane calculated until it began.
+// Package translations keeps programs other than kubectl from loading kubectl's translations. Its package
+// initialization loads them, which zips and unzips megabytes, and took a third of the CPU time that each process of a
+// control plane needed to start.
 //
-// It works by being imported: Go initializes it before the packages of kubectl that have texts, since it needs less than they do and its
-// path comes before theirs.
+// Importing it is enough: Go initializes it before those packages of kubectl that have texts, since it has fewer
+// dependencies and its path sorts first.
 package translations
 
 import (
@@ -17,11 +18,11 @@ func init() {
 	if isKubectl(os.Args) {
 		return
 	}
-	// It is refused only if they are loaded already, which does no harm.
+	// It is only refused if they are loaded already, which is harmless.
 	_ = i18n.SetLoadTranslationsFunc(func() error { return nil })
 }
 
-// isKubectl says whether a program that is called so is kubectl: by its name, or by the component that is its first argument.
+// isKubectl says whether a program with these arguments is kubectl: by its name, or by its first argument.
 func isKubectl(args []string) bool {
 	return len(args) > 0 && strings.HasPrefix(filepath.Base(args[0]), "kubectl") || len(args) > 1 && args[1] == "kubectl"
 }

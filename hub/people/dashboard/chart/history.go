@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Every is how far apart samples are, and Length how many are kept.
+// Every is the interval between samples, and Length how many are kept.
 const (
 	Every  = 15 * time.Second
 	Length = 240
 )
 
-// maxSeries bounds the memory: 8 MB.
+// maxSeries bounds the memory to 8 MB.
 const maxSeries = 8192
 
 // Sample is one value at one time.
@@ -20,28 +20,26 @@ type Sample struct {
 	Value float64
 }
 
-// History keeps series by name. It may be used by many goroutines.
+// History keeps series by name. It is safe for concurrent use.
 type History struct {
 	mu     sync.Mutex
 	series map[string]*ring
-	// at are the times of the last samples, the same for all series; n counts all there
-	// ever were.
+	// at are the times of the last samples, shared by all series; n counts all samples ever added.
 	at [Length]time.Time
 	n  int
 }
 
-// ring holds the values of one series at the same places as the times.
+// ring holds the values of one series, at the same indexes as the times.
 type ring struct {
 	values [Length]float32
-	// from is the first sample that it has a value of, last the latest.
+	// from is the number of the first sample with a value, and last that of the latest.
 	from, last int
 }
 
 // New returns an empty history.
 func New() *History { return &History{series: map[string]*ring{}} }
 
-// Add adds the values of a time, by the names of the series. A series that is not among them
-// is forgotten.
+// Add adds the values at a time, by series. A series without a value is dropped.
 func (h *History) Add(at time.Time, values map[string]float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +64,7 @@ func (h *History) Add(at time.Time, values map[string]float64) {
 	h.n++
 }
 
-// Samples returns those of a series, the oldest first.
+// Samples returns the samples of a series, the oldest first.
 func (h *History) Samples(name string) []Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// Size of a plot in its own units; the page scales it.
+// The size of a plot in its own units; the page scales it.
 const (
 	width, height = 320.0, 80.0
 	pad           = 2.0
 )
 
-// Line is one line of a plot.
+// Line is a line of a plot.
 type Line struct {
-	// Class is the class of the style sheet.
+	// Class is its class in the style sheet.
 	Class   string
 	Samples []Sample
 }
 
-// Options say how a plot is drawn.
+// Options are the settings of a plot.
 type Options struct {
-	// Title says what is shown, for those who do not see it.
+	// Title is the accessible text of the plot.
 	Title string
-	// Top is the least value that is at the top; more, if there are such values.
+	// Top is the value at the top edge, unless there are greater values.
 	Top float64
-	// Span is how long ago the left edge is.
+	// Span is the length of the time axis.
 	Span time.Duration
-	// Now is the right edge.
+	// Now is the time at the right edge.
 	Now time.Time
 }
 
-// SVG draws lines, each with the area below it; the first lies undermost.
+// SVG draws lines, each with the area below it; the first one is at the bottom.
 func SVG(o Options, lines ...Line) string {
 	top := o.Top
 	for _, line := range lines {
@@ -75,7 +75,7 @@ func draw(out *strings.Builder, o Options, line Line, top float64) {
 	if first < 0 {
 		return
 	}
-	if first == last { // a single sample is a dot of a line
+	if first == last { // a single sample is drawn as a dot
 		first = last - 1
 		fmt.Fprintf(&path, "h1")
 		last++
@@ -85,7 +85,7 @@ func draw(out *strings.Builder, o Options, line Line, top float64) {
 	fmt.Fprintf(out, `<path class="line %s" d="%s"/>`, class, path.String())
 }
 
-// Bar draws how much of a whole is used, and beside it how much waits for room.
+// Bar draws which share of a whole is used, and beside it which share is pending.
 func Bar(title string, used, pending float64) string {
 	used = math.Min(math.Max(used, 0), 1)
 	pending = math.Min(math.Max(pending, 0), 1-used)
@@ -108,7 +108,7 @@ type Share struct {
 	Count int
 }
 
-// Shares draws parts of a whole side by side.
+// Shares draws the parts of a whole side by side.
 func Shares(title string, parts []Share) string {
 	total := 0
 	for _, p := range parts {

@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// wellFormed fails the test unless a text is XML without a style of its own.
+// wellFormed fails the test unless a text is well-formed XML without inline styles.
 func wellFormed(t *testing.T, text string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -6,27 +6,27 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Gone is the state of what is not there any more.
+// Gone is the state of an object that was deleted.
 const Gone = "Gone"
 
-// Change says that a cluster or an application came into another state.
+// Change is a change of the state of a cluster or an application.
 type Change struct {
 	At time.Time
-	// Cluster names a cluster; empty if the change is of an application.
+	// Cluster is the name of the cluster; empty if the change is of an application.
 	Cluster string
-	// Application and Template name an application; empty if the change is of a cluster.
+	// Application and Template identify the application; empty if the change is of a cluster.
 	Application Key
 	Template    applications.Template
-	// From is empty if it is not known.
+	// From and To are the states; From is empty if unknown.
 	From, To string
-	// Why is a sentence; empty if there is nothing to say.
+	// Why is the reason in a sentence; it may be empty.
 	Why string
 }
 
-// maxChanges is how many are remembered.
+// maxChanges is how many changes are remembered.
 const maxChanges = 500
 
-// changes is a ring of the last of them.
+// changes is a ring buffer of the latest changes.
 type changes struct {
 	ring []Change
 	next int
@@ -41,7 +41,7 @@ func (c *changes) add(one Change) {
 	c.next = (c.next + 1) % maxChanges
 }
 
-// Changes returns up to so many of the changes that a person may see, the latest first.
+// Changes returns the latest visible changes, at most that many, the latest first.
 func (x *Index) Changes(most int, visible func(Change) bool) []Change {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// PutCluster takes a Cluster that is new or changed.
+// PutCluster adds or updates a Cluster.
 func (x *Index) PutCluster(c *clusterv1alpha1.Cluster, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -34,7 +34,7 @@ func (x *Index) PutCluster(c *clusterv1alpha1.Cluster, now time.Time) {
 	}
 }
 
-// DropCluster takes note that a Cluster is gone.
+// DropCluster removes a Cluster.
 func (x *Index) DropCluster(name string, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -46,14 +46,14 @@ func (x *Index) DropCluster(name string, now time.Time) {
 	x.rebuildCluster(name, now)
 }
 
-// rebuildCluster makes anew what is in a cluster, since what it reported is believed otherwise.
+// rebuildCluster updates the applications in a cluster: whether their status there counts has changed.
 func (x *Index) rebuildCluster(cluster string, now time.Time) {
 	for key := range x.at[cluster] {
 		x.put(key, x.bindings[key], now)
 	}
 }
 
-// PutLease takes the lease of an agent, which is named as its cluster; nil drops it.
+// PutLease sets the lease of an agent, which has the name of its cluster; nil removes it.
 func (x *Index) PutLease(name string, lease *coordinationv1.Lease) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -64,13 +64,13 @@ func (x *Index) PutLease(name string, lease *coordinationv1.Lease) {
 	x.leases[name] = lease
 }
 
-// ClusterDetails says what is told of a cluster beside what is on its Cluster.
+// ClusterDetails selects details of clusters beyond those of the Cluster object.
 type ClusterDetails struct {
-	// Leases are the leases of the agents, Works what was sent to it.
+	// Leases selects the agents' heartbeats, and Works the counts of deliveries.
 	Leases, Works bool
 }
 
-// Clusters returns all clusters by name, as they are at this time.
+// Clusters returns all clusters at this time, sorted by name.
 func (x *Index) Clusters(now time.Time, with ClusterDetails) []clusters.Cluster {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -82,14 +82,14 @@ func (x *Index) Clusters(now time.Time, with ClusterDetails) []clusters.Cluster 
 	return out
 }
 
-// ClusterNames returns the names of all clusters in order.
+// ClusterNames returns the sorted names of all clusters.
 func (x *Index) ClusterNames() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Sorted(maps.Keys(x.clusters))
 }
 
-// Cluster returns one as it is at this time; false if there is none of the name.
+// Cluster returns a cluster at this time; false if there is none.
 func (x *Index) Cluster(name string, now time.Time, with ClusterDetails) (clusters.Cluster, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

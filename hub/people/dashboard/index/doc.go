@@ -1,3 +1,3 @@
-// Package index keeps what lists show of every cluster, application and policy, made anew
-// only for what changed. It is pure: objects in, rows out, no clock and no client.
+// Package index keeps the rows of every cluster, application and policy that lists show, and updates only what changed.
+// It is pure: objects in, rows out.
 package index

@@ -17,11 +17,11 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// Key names a binding; the namespace of a ClusterResourceBinding is empty.
+// Key is the namespace and name of a binding; a ClusterResourceBinding has no namespace.
 type Key struct{ Namespace, Name string }
 
-// Index is all that lists are made of. Objects that it is given must not be changed
-// afterwards, nor must rows that it returns. It may be used by many goroutines.
+// Index holds the data of all lists. Neither the objects passed to it nor the rows that it returns may be changed. It
+// is safe for concurrent use.
 type Index struct {
 	mu       sync.Mutex
 	clusters map[string]*clusterv1alpha1.Cluster
@@ -29,13 +29,13 @@ type Index struct {
 	heard    applications.Clusters
 	bindings map[Key]workv1alpha2.Binding
 	apps     map[Key]*applications.Application
-	// at are the applications in each cluster, works counts them.
+	// at are the applications in each cluster, and works their counts.
 	at       map[string]map[Key]bool
 	works    map[string]*clusters.Works
 	policies map[applications.PolicyKey]policyv1alpha1.Policy
 	rollouts map[Key]fairleadv1alpha1.Rollout
 	changes  changes
-	// sorted are all applications in order; nil if they are to be sorted again.
+	// sorted are all applications in order; nil if they must be sorted again.
 	sorted []*applications.Application
 }
 
@@ -49,7 +49,7 @@ func New() *Index {
 	}
 }
 
-// PutBinding takes a binding that is new or changed.
+// PutBinding adds or updates a binding.
 func (x *Index) PutBinding(b workv1alpha2.Binding, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -58,7 +58,7 @@ func (x *Index) PutBinding(b workv1alpha2.Binding, now time.Time) {
 	x.put(key, b, now)
 }
 
-// DropBinding takes note that a binding is gone.
+// DropBinding removes a binding.
 func (x *Index) DropBinding(key Key, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -86,7 +86,7 @@ func (x *Index) put(key Key, b workv1alpha2.Binding, now time.Time) {
 	x.sorted = nil
 }
 
-// count adds an application to what is known of its clusters, or takes it away.
+// count adds an application to the counts of its clusters, or subtracts it.
 func (x *Index) count(key Key, a *applications.Application, by int) {
 	for i := range a.Places {
 		p := &a.Places[i]
@@ -116,21 +116,21 @@ func (x *Index) count(key Key, a *applications.Application, by int) {
 	}
 }
 
-// PutPolicy takes a policy that is new or changed.
+// PutPolicy adds or updates a policy.
 func (x *Index) PutPolicy(p policyv1alpha1.Policy) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.policies[applications.KeyOf(p)] = p
 }
 
-// DropPolicy takes note that a policy is gone.
+// DropPolicy removes a policy.
 func (x *Index) DropPolicy(p policyv1alpha1.Policy) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.policies, applications.KeyOf(p))
 }
 
-// Applications returns all applications, by namespace, kind and name.
+// Applications returns all applications, sorted by namespace, kind and name.
 func (x *Index) Applications() []*applications.Application {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -144,7 +144,7 @@ func (x *Index) Applications() []*applications.Application {
 	return x.sorted
 }
 
-// Namespaces returns those that have applications or policies, in order.
+// Namespaces returns the sorted namespaces with applications or policies.
 func (x *Index) Namespaces() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -159,14 +159,14 @@ func (x *Index) Namespaces() []string {
 	return slices.Sorted(maps.Keys(has))
 }
 
-// Application returns one, nil if there is no such binding.
+// Application returns an application; nil if there is no such binding.
 func (x *Index) Application(key Key) *applications.Application {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.apps[key]
 }
 
-// InCluster returns the applications of a cluster, by namespace, kind and name.
+// InCluster returns the applications in a cluster, sorted by namespace, kind and name.
 func (x *Index) InCluster(cluster string) []*applications.Application {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -182,8 +182,8 @@ func compare(a, b *applications.Application) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// Policies returns all policies, those of the cluster scope first, with what they have of
-// these applications.
+// Policies returns all policies, cluster-scoped ones first, with those of the given applications that each of them
+// matches.
 func (x *Index) Policies(apps []*applications.Application) []applications.Policy {
 	x.mu.Lock()
 	all := make([]policyv1alpha1.Policy, 0, len(x.policies))
@@ -198,7 +198,7 @@ func (x *Index) Policies(apps []*applications.Application) []applications.Policy
 	return applications.Policies(all, flat)
 }
 
-// Policy returns a policy as it is on the hub; nil if there is none.
+// Policy returns a policy object; nil if there is none.
 func (x *Index) Policy(name applications.PolicyKey) policyv1alpha1.Policy {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -7,27 +7,27 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Rollout is a rollout with the application whose it is.
+// Rollout is a rollout with its application.
 type Rollout struct {
 	Object fairleadv1alpha1.Rollout
 	App    *applications.Application
 }
 
-// PutRollout takes a rollout that is new or changed.
+// PutRollout adds or updates a rollout.
 func (x *Index) PutRollout(ro fairleadv1alpha1.Rollout) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.rollouts[Key{ro.GetNamespace(), ro.GetName()}] = ro
 }
 
-// DropRollout takes note that a rollout is gone.
+// DropRollout removes a rollout.
 func (x *Index) DropRollout(key Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.rollouts, key)
 }
 
-// Rollouts returns those of all applications, by namespace, kind and name.
+// Rollouts returns the rollouts of all applications, sorted by namespace, kind and name.
 func (x *Index) Rollouts() []Rollout {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -41,7 +41,7 @@ func (x *Index) Rollouts() []Rollout {
 	return out
 }
 
-// Rollout returns that of an application; false if there is none.
+// Rollout returns the rollout of an application; false if there is none.
 func (x *Index) Rollout(key Key) (Rollout, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package joinsteps says how far a member is with joining. It is pure: what the hub knows of
-// it in, the steps out.
+// Package joinsteps reports the progress of a join. It is pure: what the hub knows goes in, the steps come out.
 package joinsteps
 
 import (
@@ -21,10 +20,10 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// State is how far a step is. The values are classes of the page.
+// State is the state of a step. Its values are CSS classes.
 type State string
 
-// States of a step.
+// The states of a step.
 const (
 	Done   State = "done"
 	Now    State = "now"
@@ -32,45 +31,45 @@ const (
 	Failed State = "failed"
 )
 
-// Step is one step on the way to a cluster that is ready.
+// Step is a step on the way to a ready cluster.
 type Step struct {
 	State State
-	// Title says what happens, Text what there is to say of it.
+	// Title says what happens, and Text gives details.
 	Title, Text string
-	// At is when it was done; zero if that is not known.
+	// At is when it was done; zero if unknown.
 	At time.Time
-	// Approve says that somebody is to accept the join, and Request is the UID of the request.
+	// Approve says that somebody must accept the join, and Request is the UID of the request.
 	Approve bool
 	Request types.UID
 }
 
-// Input has the objects that the progress of a join is read from. None of them is changed.
+// Input has the objects from which the progress is derived. They are not changed.
 type Input struct {
 	Cluster string
 	// Tokens are the tokens that admit the cluster.
 	Tokens []bootstrap.Token
-	// Requests are the requests for certificates in the name of the cluster.
+	// Requests are the certificate signing requests in the name of the cluster.
 	Requests []certificatesv1.CertificateSigningRequest
-	// Record is the Cluster; nil if there is none yet.
+	// Record is the Cluster; nil if it does not exist yet.
 	Record *clusterv1alpha1.Cluster
-	// Lease is the lease of its agent; nil if there is none.
+	// Lease is the lease of its agent; nil if it does not exist.
 	Lease *coordinationv1.Lease
-	// Hidden says what may not be read, in words; empty if nothing is hidden.
+	// Hidden says in words what the person may not read; empty if nothing.
 	Hidden string
 	Now    time.Time
 }
 
-// Progress is how far the join is.
+// Progress is the progress of a join.
 type Progress struct {
 	Cluster string
 	Steps   []Step
-	// Ready says that it is over, and the cluster is ready.
+	// Ready says that the join is complete and the cluster is ready.
 	Ready bool
-	// Hidden says what of it the person may not see.
+	// Hidden says in words what the person may not see.
 	Hidden string
 }
 
-// Decide returns how far a member is with joining.
+// Decide returns the progress of a join.
 func Decide(in Input) Progress {
 	joined := in.Record != nil && in.Record.Spec.ID != ""
 	last := latest(in.Requests)
@@ -82,7 +81,7 @@ func Decide(in Input) Progress {
 		heard(in.Lease, in.Record),
 		ready(in.Record),
 	}
-	// The first that is not done is what is happening now.
+	// The first step that is not done is the present one.
 	out := Progress{Cluster: in.Cluster, Hidden: in.Hidden, Ready: true}
 	for i := range steps {
 		switch {
@@ -98,7 +97,7 @@ func Decide(in Input) Progress {
 	return out
 }
 
-// latest returns the request that was made last; nil if there is none.
+// latest returns the newest request; nil if there is none.
 func latest(requests []certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	if len(requests) == 0 {
 		return nil
@@ -208,7 +207,7 @@ func readiness(c *clusterv1alpha1.Cluster) *metav1.Condition {
 	return meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 }
 
-// TokensFor returns the join tokens among Secrets that admit a cluster.
+// TokensFor returns the join tokens among the Secrets that admit a cluster.
 func TokensFor(cluster string, secrets []corev1.Secret) []bootstrap.Token {
 	var out []bootstrap.Token
 	for i := range secrets {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Document is an object, and the file that it was read from.
+// Document is an object, and the file that it came from.
 type Document struct {
 	File   string
 	Object *unstructured.Unstructured
@@ -16,17 +16,16 @@ type Document struct {
 
 // Finding is a remark about the conversion of one object of the other system.
 type Finding struct {
-	// Refused says that the object cannot be converted; else it was, and somebody should know
-	// what became of the field.
+	// Refused says that the object cannot be converted. Otherwise the finding says what became of a field.
 	Refused bool
-	// File it is in, the Object by kind and name, and the Field by path; a finding about an
-	// object as a whole has no field.
+	// File is the file, Object the kind and name, and Field the path; a finding about an object as a whole has no
+	// field.
 	File, Object, Field string
-	// Text says what is the matter and what to do, without a full stop.
+	// Text says what is wrong and what to do, without a full stop.
 	Text string
 }
 
-// String is a finding in a line.
+// String returns the finding as a line.
 func (f Finding) String() string {
 	parts := slices.DeleteFunc([]string{f.File, f.Object, f.Field, f.Text}, func(s string) bool { return s == "" })
 	return strings.Join(parts, ": ")
@@ -34,22 +33,22 @@ func (f Finding) String() string {
 
 // Result is the result of a conversion. It does not depend on the order of the documents.
 type Result struct {
-	// Commands are lines of a shell script that bring the clusters along.
+	// Commands are lines of a shell script that lets the clusters join.
 	Commands []string
-	// Objects in the order in which they are to be applied. Those that are refused are not there.
+	// Objects are the converted objects in the order in which to apply them, without refused ones.
 	Objects []*unstructured.Unstructured
-	// Hints are lines for people that stand above the objects.
+	// Hints are lines for people, to print above the objects.
 	Hints []string
-	// Findings by what is refused, file, object and field.
+	// Findings are sorted: refusals first, then by file, object and field.
 	Findings []Finding
 }
 
-// Refused says whether anything was.
+// Refused says whether any object was refused.
 func (r *Result) Refused() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Refused })
 }
 
-// Sort sorts the findings, and drops those that tell the same again.
+// Sort sorts the findings, and removes duplicates.
 func (r *Result) Sort() {
 	slices.SortFunc(r.Findings, func(a, b Finding) int {
 		if a.Refused != b.Refused {
@@ -63,7 +62,7 @@ func (r *Result) Sort() {
 	r.Findings = slices.Compact(r.Findings)
 }
 
-// NameOf is how people write the name of an object.
+// NameOf returns the kind and name of an object for people.
 func NameOf(obj *unstructured.Unstructured) string {
 	if obj.GetNamespace() == "" {
 		return obj.GetKind() + " " + obj.GetName()
@@ -71,7 +70,7 @@ func NameOf(obj *unstructured.Unstructured) string {
 	return obj.GetKind() + " " + obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// Flatten replaces lists, as `kubectl get -o yaml` prints them, by what they hold.
+// Flatten replaces lists, such as those that `kubectl get -o yaml` prints, by their items.
 func Flatten(documents []Document) []Document {
 	var out []Document
 	for _, d := range documents {

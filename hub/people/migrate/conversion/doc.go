@@ -1,3 +1,3 @@
-// Package conversion is what every conversion from another system begins and ends with: objects
-// and the files that they are from, and objects with what there is to tell about them.
+// Package conversion has the input and output of the conversions from other systems: objects with the files that they
+// came from, and converted objects with findings.
 package conversion

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Member is a cluster that is to join the hub.
+// Member is a cluster that shall join the hub.
 type Member struct {
 	Name             string
 	Labels           map[string]string
@@ -14,7 +14,7 @@ type Member struct {
 	Zones            []string
 }
 
-// TokenCommand is the command that makes a join token for a member, fit for a shell whatever is in it.
+// TokenCommand returns the command that creates a join token for a member, quoted for a shell.
 func TokenCommand(m Member) string {
 	command := []string{"hub token create --cluster", quoted(m.Name)}
 	if len(m.Labels) > 0 {
@@ -36,7 +36,7 @@ func TokenCommand(m Member) string {
 	return strings.Join(command, " ")
 }
 
-// quoted is one word of a shell.
+// quoted quotes a word for a shell.
 func quoted(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=,:", r)

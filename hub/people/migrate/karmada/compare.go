@@ -27,18 +27,18 @@ import (
 // Change is the effect of the migration on one object of a member.
 type Change struct {
 	Cluster, Object string
-	// Sent is the object that the old control plane sent; nil if it sent none. Desired is the object that this hub would send; nil if it
-	// would send none, and then the object stays in the member as it is.
+	// Sent is what the old control plane sent; nil if nothing. Desired is what this hub would send; if nil, it would
+	// send nothing, and the object stays unchanged in the member.
 	Sent, Desired *unstructured.Unstructured
-	// Failed says why nobody can tell; empty if it can be told.
+	// Failed says why the effect is unknown; empty if it is known.
 	Failed string
 }
 
-// Revise returns what sets the replicas of a kind; nil if nothing does.
+// Revise returns the function that sets the replicas of a kind; nil if there is none.
 type Revise func(schema.GroupVersionKind) render.Revise
 
-// Compare renders what a hub that was given a result would send to each member, beside what was
-// sent by the Works among the documents. By cluster and object.
+// Compare renders what a hub with the converted objects would send to each member, next to what the Works among the
+// documents sent. The result is sorted by cluster and object.
 func Compare(documents []conversion.Document, converted conversion.Result, o Options, revise Revise) []Change {
 	h := hub{revise: revise, templates: map[string]*unstructured.Unstructured{}, bindings: map[string]*workv1alpha2.ResourceBinding{}, clusters: map[string]*clusterv1alpha1.Cluster{}}
 	for _, obj := range converted.Objects {
@@ -85,7 +85,7 @@ func Compare(documents []conversion.Document, converted conversion.Result, o Opt
 	return out
 }
 
-// hub stands for this hub after the migration: the objects that it would have.
+// hub has the objects that this hub would have after the migration.
 type hub struct {
 	revise    Revise
 	templates map[string]*unstructured.Unstructured
@@ -94,10 +94,10 @@ type hub struct {
 	overrides override.Policies
 }
 
-// key names an object as Works and bindings do.
+// key identifies an object the way that Works and bindings do.
 func key(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// add adds an object that it is given.
+// add adds a converted object.
 func (h *hub) add(obj *unstructured.Unstructured) {
 	switch obj.GetKind() {
 	case policyv1alpha1.KindOverridePolicy:
@@ -115,7 +115,7 @@ func (h *hub) add(obj *unstructured.Unstructured) {
 	}
 }
 
-// remember remembers what the old control plane knows: of bindings also those that follow others.
+// remember adds what only the old control plane has, such as bindings that are attached to others.
 func (h *hub) remember(obj *unstructured.Unstructured) {
 	kind := roleOf(obj)
 	if kind == cluster {
@@ -131,7 +131,7 @@ func (h *hub) remember(obj *unstructured.Unstructured) {
 	}
 }
 
-// begin renders an object for a member that the old control plane did not send it to.
+// begin renders an object for a member to which the old control plane did not send it.
 func (h *hub) begin(clusterName string, template *unstructured.Unstructured) Change {
 	out := h.compare(clusterName, template)
 	out.Sent = nil
@@ -147,7 +147,7 @@ func (h *hub) compare(clusterName string, sent *unstructured.Unstructured) Chang
 		return out
 	}
 	if sent.GetKind() == "Namespace" && b == nil {
-		out.Desired = plain(template) // it follows what is in it
+		out.Desired = plain(template) // a namespace is sent along with what is in it
 		return out
 	}
 	if b == nil || h.clusters[clusterName] == nil {
@@ -180,7 +180,7 @@ func (h *hub) compare(clusterName string, sent *unstructured.Unstructured) Chang
 	return out
 }
 
-// plain is an object as a member sees it, without the marks by which a hub knows it.
+// plain returns an object as a member sees it, without the marks of a control plane.
 func plain(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	prune.Object(out)

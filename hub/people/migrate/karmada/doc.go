@@ -1,6 +1,5 @@
-// Package karmada converts what a Karmada control plane holds into what this hub is given: the
-// same objects without what the old machinery wrote on them, and bindings that say where
-// everything is, so that nothing moves.
+// Package karmada converts the objects of a Karmada control plane for this hub: the same objects without what the old
+// control plane wrote to them, and bindings that preserve all placements, so that nothing moves.
 //
-// It also renders what this hub would send to each member and compares it with what was sent.
+// It also renders what this hub would send to each member, and compares it with what was sent.
 package karmada

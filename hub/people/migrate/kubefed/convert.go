@@ -14,28 +14,28 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// Replicas says how to convert replicas that KubeFed divides.
+// Replicas is how to convert replicas that KubeFed divides.
 type Replicas string
 
-// Values of Replicas.
+// The values of Replicas.
 const (
-	// Freeze has every cluster keep what it has.
+	// Freeze lets every cluster keep the replicas that it has.
 	Freeze Replicas = "freeze"
-	// Weights divides by the weights that KubeFed divides by, which rounds in another way.
+	// Weights divides by the same weights as KubeFed, but rounds differently.
 	Weights Replicas = "weights"
 )
 
-// Options of a conversion.
+// Options are the options of a conversion.
 type Options struct {
 	Replicas Replicas
-	// Namespaced says that KubeFed's control plane is: the placement of a namespace is no bound
-	// for what is in it.
+	// Namespaced says that KubeFed's control plane is namespaced: then the placement of a namespace does not restrict
+	// what is in it.
 	Namespaced bool
-	// Plain uses nothing that this hub has beyond the API that it shares with others.
+	// Plain uses no extensions of this hub to the shared API.
 	Plain bool
 }
 
-// Convert converts all that is KubeFed's in some documents.
+// Convert converts KubeFed's objects among the documents.
 func Convert(documents []conversion.Document, o Options) conversion.Result {
 	c := &converter{
 		options: o, conflict: policyv1alpha1.ConflictOverwrite,
@@ -57,21 +57,22 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 	return c.result()
 }
 
-// converter is a conversion on its way.
+// converter is a conversion in progress.
 type converter struct {
 	options  Options
 	conflict policyv1alpha1.ConflictResolution
 
 	items []*item
-	// types has, by federated kind, the kind that it distributes; clusters has all clusters, by name, and is empty if none is known.
+	// types maps a federated kind to the kind that it distributes; clusters are all clusters by name, empty if none is
+	// known.
 	types    map[schema.GroupKind]target
 	clusters []member
-	// namespaces are the FederatedNamespaces, and reaches where they are, by name.
+	// namespaces are the FederatedNamespaces, and reaches their placements, by name.
 	namespaces  map[string]*item
 	reaches     map[string]reach
 	preferences map[preferenceKey]*item
 
-	// names counts policies of the same name, needed are the namespaces that something is in.
+	// names counts policies of the same name, and needed are the namespaces of converted objects.
 	names  map[string]int
 	needed map[string]bool
 
@@ -79,8 +80,7 @@ type converter struct {
 	namespaced, overrides, templates, places []*unstructured.Unstructured
 }
 
-// sorted makes items of documents, by what they are and not by where they are from. An object
-// that is there twice is refused.
+// sorted returns the documents as items, sorted by object rather than by file. Duplicates are refused.
 func (c *converter) sorted(documents []conversion.Document) []*item {
 	for _, d := range documents {
 		c.items = append(c.items, newItem(d))
@@ -98,7 +98,7 @@ func (c *converter) sorted(documents []conversion.Document) []*item {
 	return slices.Clone(c.items)
 }
 
-// convertItem converts what is federated, and says what becomes of everything else.
+// convertItem converts a federated object, and reports what becomes of every other one.
 func (c *converter) convertItem(i *item) {
 	gvk := i.Object.GroupVersionKind()
 	t, known := c.target(i)
@@ -119,8 +119,8 @@ func (c *converter) convertItem(i *item) {
 	}
 }
 
-// target returns the kind that a federated object distributes, from its FederatedTypeConfig or else from the kinds of Kubernetes; false if
-// that cannot be told.
+// target returns the kind that a federated object distributes, from its FederatedTypeConfig or else from the built-in
+// kinds; false if it is unknown.
 func (c *converter) target(i *item) (target, bool) {
 	kind := i.Object.GroupVersionKind().GroupKind()
 	if t, known := c.types[kind]; known {
@@ -141,13 +141,13 @@ func (c *converter) target(i *item) (target, bool) {
 
 func compareKinds(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }
 
-// isInternal says whether an object is only KubeFed's own memory, which nobody needs.
+// isInternal says whether an object is KubeFed's own state, which can be dropped.
 func (c *converter) isInternal(i *item) bool {
 	gvk := i.Object.GroupVersionKind()
 	_, configured := c.types[gvk.GroupKind()]
 	switch {
 	case configured:
-		return false // a kind whose own name ends like that
+		return false // a federated kind whose name ends like that
 	case gvk.Group == groupCore && slices.Contains([]string{"PropagatedVersion", "ClusterPropagatedVersion", "FederatedServiceStatus"}, gvk.Kind):
 	case gvk.Group == groupTypes && strings.HasPrefix(gvk.Kind, federatedPrefix) && strings.HasSuffix(gvk.Kind, "Status"):
 	case gvk.Kind == "CustomResourceDefinition" && strings.HasSuffix(i.Object.GetName(), ".kubefed.io"):
@@ -158,8 +158,8 @@ func (c *converter) isInternal(i *item) bool {
 	return true
 }
 
-// result returns what is to be applied, in its order: namespaces, overrides, templates, and last the policies that place templates, so that
-// what differs in a cluster is known by then.
+// result returns the objects in the order in which to apply them: namespaces, overrides, templates, and last the
+// policies, so that overrides exist before anything is placed.
 func (c *converter) result() conversion.Result {
 	for _, key := range slices.SortedFunc(maps.Keys(c.preferences), preferenceKey.compare) {
 		if i := c.preferences[key]; !i.refused {
@@ -173,7 +173,7 @@ func (c *converter) result() conversion.Result {
 	}
 	slices.SortFunc(c.namespaced, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, list := range [][]*unstructured.Unstructured{c.overrides, c.templates, c.places} {
-		// What is in no namespace is first, such as the policies of namespaces.
+		// Cluster-scoped objects, such as the policies of namespaces, come first.
 		slices.SortStableFunc(list, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetNamespace(), b.GetNamespace()) })
 	}
 	if slices.ContainsFunc(c.places, divided) {
@@ -190,7 +190,7 @@ func (c *converter) result() conversion.Result {
 	return out
 }
 
-// everyServerHas says whether a namespace need not be made.
+// everyServerHas says whether a namespace exists on every API server.
 func everyServerHas(namespace string) bool {
 	return slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, namespace)
 }
@@ -201,7 +201,7 @@ func divided(p *unstructured.Unstructured) bool {
 	return has
 }
 
-// uniqueName is the name of the policy of an object. Objects of two kinds may have the same.
+// uniqueName returns the name for an object's policy, unique even if objects of two kinds have the same name.
 func (c *converter) uniqueName(obj *unstructured.Unstructured) string {
 	name := policyName(obj)
 	key := obj.GetNamespace() + "/" + name

@@ -1,6 +1,6 @@
-// Package kubefed converts what KubeFed is given into templates and policies of this hub.
+// Package kubefed converts the objects of KubeFed into templates and policies of this hub.
 //
-// Every field is converted, or told about, or refused by its name: see types.go for all there
-// are. Where KubeFed decides something anew each time, such as how many replicas each cluster
-// gets, the conversion can freeze what it decided, so that nothing moves when it is switched off.
+// Every field is converted, reported, or refused by name: types.go has all of them. Some decisions KubeFed makes again
+// each time, such as how many replicas each cluster gets. The conversion can freeze the present result, so that nothing
+// moves when KubeFed is switched off.
 package kubefed

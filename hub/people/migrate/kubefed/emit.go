@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// options converts what the federated object says of itself.
+// options converts the labels and annotations of the federated object itself.
 func (i *item) options(obj *unstructured.Unstructured, spec *policyv1alpha1.PropagationSpec) {
 	annotations := i.Object.GetAnnotations()
 	if len(i.Object.GetLabels()) > 0 {
@@ -39,7 +39,7 @@ func (i *item) options(obj *unstructured.Unstructured, spec *policyv1alpha1.Prop
 	}
 }
 
-// deletion converts the options with which KubeFed deletes.
+// deletion converts KubeFed's options for deletion.
 func (i *item) deletion(field, value string, obj *unstructured.Unstructured) {
 	var o deleteOptions
 	unknown, err := kjson.UnmarshalStrict([]byte(value), &o)
@@ -75,8 +75,8 @@ func label(obj *unstructured.Unstructured, key, value string) {
 	obj.SetLabels(labels)
 }
 
-// retain leaves the replicas to the members. KubeFed does so before it overrides, so that it does
-// not where it overrides the replicas.
+// retain converts retainReplicas. KubeFed retains replicas before it applies overrides, so it does not where they
+// override the replicas.
 func (i *item) retain(obj *unstructured.Unstructured, t target, own reach, found differences, pref *item) {
 	const field = "spec.retainReplicas"
 	free := func(cluster string) bool { _, overridden := found.replicas[cluster]; return !overridden }
@@ -96,7 +96,7 @@ func (i *item) retain(obj *unstructured.Unstructured, t target, own reach, found
 	}
 }
 
-// emit writes down what became of an object.
+// emit adds the result of converting an object.
 func (c *converter) emit(i *item, obj *unstructured.Unstructured, t target, where reach, found differences, spec policyv1alpha1.PropagationSpec) {
 	if t.isNamespace() && isReservedNamespace(obj.GetName()) {
 		i.tell("", "left out: KubeFed leaves this namespace alone, and so does this hub; it bounds what is in it")
@@ -126,7 +126,7 @@ func (c *converter) emit(i *item, obj *unstructured.Unstructured, t target, wher
 	c.places = append(c.places, p)
 }
 
-// policyObject is a policy about an object, of its namespace or of none.
+// policyObject returns a policy for an object, in its namespace or cluster-scoped.
 func policyObject(kind string, about *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	if about.GetNamespace() == "" {
 		kind = "Cluster" + kind
@@ -134,9 +134,9 @@ func policyObject(kind string, about *unstructured.Unstructured, name string) *u
 	return object(policyv1alpha1.GroupVersion.String(), kind, about.GetNamespace(), name)
 }
 
-// policyName is the name of the policies about an object.
+// policyName returns the name of the policies for an object.
 func policyName(obj *unstructured.Unstructured) string {
-	const longest = 240 // with room for a number
+	const longest = 240 // leaves room for a number
 	name := contract.BindingName(obj.GetKind(), obj.GetName())
 	if len(name) > longest {
 		name = strings.TrimRight(name[:longest-12], "-.") + "-" + contract.Hash(name)

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// item is a document that is being converted, and what is found about it.
+// item is a document during its conversion, with the findings about it.
 type item struct {
 	conversion.Document
 	name     string
@@ -23,13 +23,13 @@ func newItem(d conversion.Document) *item {
 	return &item{Document: d, name: conversion.NameOf(d.Object)}
 }
 
-// refuse says why a field cannot be converted, so that the object is not.
+// refuse refuses an object because of a field.
 func (i *item) refuse(field, format string, args ...any) {
 	i.refused = true
 	i.find(conversion.Finding{Refused: true, Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// tell says what became of a field.
+// tell reports what became of a field.
 func (i *item) tell(field, format string, args ...any) {
 	i.find(conversion.Finding{Field: field, Text: fmt.Sprintf(format, args...)})
 }
@@ -39,7 +39,7 @@ func (i *item) find(f conversion.Finding) {
 	i.findings = append(i.findings, f)
 }
 
-// key is how KubeFed calls an object.
+// key returns KubeFed's key of an object.
 func (i *item) key() string {
 	if i.Object.GetNamespace() == "" {
 		return i.Object.GetName()
@@ -47,8 +47,8 @@ func (i *item) key() string {
 	return i.Object.GetNamespace() + "/" + i.Object.GetName()
 }
 
-// decode reads an object into one of the types, and says whether it could. A field that KubeFed
-// does not know is refused, like one of another type.
+// decode decodes an object into a type, and says whether that succeeded. Unknown fields are refused, like those of a
+// wrong type.
 func (i *item) decode(into any) bool {
 	raw, err := json.Marshal(i.Object.Object)
 	if err != nil {

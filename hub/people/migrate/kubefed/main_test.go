@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// read reads documents as a file has them.
+// read parses documents as they are in a file.
 func read(g Gomega, text string) []conversion.Document {
 	objects, err := builder.Objects(text)
 	g.Expect(err).NotTo(HaveOccurred())

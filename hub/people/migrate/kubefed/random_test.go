@@ -28,8 +28,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// cases is how many random cases a test tries: a few, or as many as FAIRLEAD_MIGRATE_CASES says, such
-// as 10000. They are the same ones in each run.
+// cases is how many random cases a test tries: a few, or the number in FAIRLEAD_MIGRATE_CASES, such as 10000. They are
+// the same in each run.
 func cases(t *testing.T, few int) int {
 	t.Helper()
 	text := os.Getenv("FAIRLEAD_MIGRATE_CASES")
@@ -43,7 +43,7 @@ func cases(t *testing.T, few int) int {
 	return n
 }
 
-// fleet is some clusters, with their labels.
+// fleet maps clusters to their labels.
 type fleet map[string]map[string]string
 
 func (f fleet) names() []string { return slices.Sorted(maps.Keys(f)) }
@@ -56,7 +56,7 @@ func (f fleet) documents() []conversion.Document {
 	return out
 }
 
-// clusters are the same on the hub, where every Deployment can go.
+// clusters returns the same clusters on the hub, where every Deployment fits.
 func (f fleet) clusters() []*clusterv1alpha1.Cluster {
 	var out []*clusterv1alpha1.Cluster
 	for _, name := range f.names() {
@@ -90,12 +90,12 @@ func randomFleet(random *rand.Rand) fleet {
 	return out
 }
 
-// randomPlacement is one as a person may have written it, and what it says.
+// randomPlacement returns a placement as a person may have written it.
 func randomPlacement(random *rand.Rand) map[string]any {
 	out := map[string]any{}
 	if random.IntN(2) == 0 {
 		list := []any{}
-		for n := range 7 { // one more than there may be
+		for n := range 7 { // one more than there are clusters
 			if random.IntN(3) == 0 {
 				list = append(list, map[string]any{"name": fmt.Sprintf("m%d", n)})
 			}
@@ -117,8 +117,8 @@ func randomPlacement(random *rand.Rand) map[string]any {
 	return out
 }
 
-// picks is the rule of KubeFed, written down once more: names prevail, no selector is no cluster,
-// an empty one is all.
+// picks is a second implementation of KubeFed's rule: names win, no selector selects no cluster, an empty one selects
+// all.
 func picks(g Gomega, p map[string]any, name string, labels map[string]string) bool {
 	if list, ok := p["clusters"].([]any); ok {
 		return slices.ContainsFunc(list, func(e any) bool {
@@ -194,8 +194,8 @@ func policyOf(g Gomega, r conversion.Result) (*policyv1alpha1.PropagationPolicy,
 	return p, template
 }
 
-// TestFrozenReplicasStay holds that the scheduler gives every cluster what KubeFed gave it, whatever
-// the preference, and however ties are broken.
+// TestFrozenReplicasStay checks that the scheduler assigns every cluster what KubeFed assigned to it, whatever the
+// preference and the tie-break.
 func TestFrozenReplicasStay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -210,10 +210,10 @@ func TestFrozenReplicasStay(t *testing.T) {
 			spec["clusters"] = preferences
 		}
 		of, in := randomPlacement(random), randomPlacement(random)
-		delete(of, "clusters") // it is the preference that names them
+		delete(of, "clusters") // the preference names them
 		var before map[string]int64
 		if random.IntN(3) == 0 {
-			before = randomShares(random, f) // what KubeFed wrote when it divided last
+			before = randomShares(random, f) // what KubeFed wrote when it last divided
 			of["clusters"] = clustersOf(before)
 		}
 		documents := append(f.documents(),
@@ -302,7 +302,7 @@ func overridesOf(shares map[string]int64) []any {
 	return out
 }
 
-// asKubeFed is KubeFed's planner in its own steps: nothing runs yet and everything fits.
+// asKubeFed is KubeFed's planner, step by step, for the case that nothing runs yet and everything fits.
 func asKubeFed(g Gomega, f fleet, of map[string]any, preferences map[string]any, total int64, intersect bool) map[string]int64 {
 	type named struct {
 		name          string

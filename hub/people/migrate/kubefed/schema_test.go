@@ -16,8 +16,8 @@ import (
 	"fairlead.dev/hub/people/migrate/kubefed"
 )
 
-// schema is every field that KubeFed v0.10 has below spec, and beside it, with a value that is
-// not the one that the object below has. What nobody writes is not there: status.
+// schema lists every field that KubeFed v0.10 has, at spec or beside it, with a value that differs from that in the
+// object below. status is left out, because nobody writes it by hand.
 const schema = `
 FederatedTypeConfig spec.targetType.group "extensions"
 FederatedTypeConfig spec.targetType.version "v9"
@@ -101,7 +101,7 @@ ClusterPropagatedVersion status.templateVersion "x"
 FederatedServiceStatus clusterStatus []
 `
 
-// whole is one object of each kind. The field that is changed is not in it unless it is required.
+// whole is one object of each kind. It lacks the field that is set, unless that is required.
 const whole = shop + `
 apiVersion: core.kubefed.io/v1beta1
 kind: FederatedTypeConfig
@@ -119,8 +119,7 @@ spec:
 {apiVersion: scheduling.kubefed.io/v1alpha1, kind: ReplicaSchedulingPreference, metadata: {name: divided, namespace: shop}, spec: {targetKind: FederatedDeployment, totalReplicas: 8, clusters: {a: {weight: 1}}}}
 `
 
-// TestEveryFieldIsConvertedOrNamed sets every field there is, one by one: what comes out is
-// something else, or a finding says so.
+// TestEveryFieldIsConvertedOrNamed sets each field in turn: either the result changes, or a finding names the field.
 func TestEveryFieldIsConvertedOrNamed(t *testing.T) {
 	t.Parallel()
 	for _, replicas := range []kubefed.Replicas{kubefed.Freeze, kubefed.Weights} {
@@ -145,7 +144,7 @@ func TestEveryFieldIsConvertedOrNamed(t *testing.T) {
 	}
 }
 
-// set sets a field of the first object of a kind, which is made if there is none.
+// set sets a field of the first object of a kind, which is created if there is none.
 func set(g Gomega, documents []conversion.Document, kind, path, value string) []conversion.Document {
 	var v any
 	g.Expect(json.Unmarshal([]byte(value), &v)).To(Succeed())
@@ -161,7 +160,7 @@ func set(g Gomega, documents []conversion.Document, kind, path, value string) []
 	return append(documents, conversion.Document{File: "f.yaml", Object: obj})
 }
 
-// TestTwiceTheSame holds that the order of documents makes no difference.
+// TestTwiceTheSame checks that the order of documents makes no difference.
 func TestTwiceTheSame(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// member is a cluster that KubeFed knows.
+// member is a KubeFedCluster.
 type member struct {
 	name   string
 	labels map[string]string
@@ -56,7 +56,7 @@ func (c *converter) config(i *item) bool {
 	return true
 }
 
-// replaceConfig names what stands for the rest of the configuration.
+// replaceConfig reports what replaces the rest of the configuration.
 func (c *converter) replaceConfig(i *item, k kubeFedConfig) {
 	spec := &k.Spec
 	health := "the hub waits for the lease of each agent instead, see `hub serve --help`"
@@ -90,7 +90,7 @@ func (c *converter) replaceConfig(i *item, k kubeFedConfig) {
 	}
 }
 
-// What stands for settings of KubeFed's processes.
+// What replaces settings of KubeFed's processes.
 const (
 	leaderElection = "left out: the hub elects its leader by itself, see `hub serve --help`"
 	workers        = "left out: every stage of the hub has workers of its own"
@@ -153,7 +153,7 @@ func (c *converter) typeConfig(i *item) bool {
 	return true
 }
 
-// federates remembers what a federated kind stands for. There may be one for each target.
+// federates records the target of a federated kind. Each target may have one federated kind.
 func (c *converter) federates(i *item, kind schema.GroupKind, t target) {
 	for _, other := range slices.SortedFunc(maps.Keys(c.types), compareKinds) {
 		had := c.types[other]
@@ -204,7 +204,7 @@ func (c *converter) cluster(i *item) bool {
 	return true
 }
 
-// finish says what follows from all settings together.
+// finish completes the settings after all of them were read.
 func (c *converter) finish() {
 	slices.SortFunc(c.clusters, func(a, b member) int { return strings.Compare(a.name, b.name) })
 }

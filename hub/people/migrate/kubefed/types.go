@@ -18,9 +18,9 @@ const (
 	managedLabel           = "kubefed.io/managed"
 )
 
-// The types below are all fields that KubeFed knows, so that any other is a mistake to be named.
+// The types below have all fields that KubeFed knows; any other field is an error.
 
-// meta has the fields that every object has.
+// meta has the fields of every object.
 type meta struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -28,7 +28,7 @@ type meta struct {
 	Status     any    `json:"status"`
 }
 
-// apiResource is a kind.
+// apiResource identifies a kind.
 type apiResource struct {
 	Group      string `json:"group"`
 	Version    string `json:"version"`
@@ -115,7 +115,7 @@ type kubeFedConfig struct {
 	} `json:"spec"`
 }
 
-// federated is an object of a kind that KubeFed generates.
+// federated is an object of a federated kind.
 type federated struct {
 	meta `json:",inline"`
 	Spec struct {
@@ -127,7 +127,7 @@ type federated struct {
 }
 
 type placement struct {
-	// Clusters, also if there are none in the list, make the selector irrelevant.
+	// Clusters makes the selector irrelevant, even if the list is empty.
 	Clusters        *[]clusterReference   `json:"clusters"`
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector"`
 }
@@ -165,7 +165,7 @@ type clusterPreference struct {
 	Weight      int64  `json:"weight"`
 }
 
-// deleteOptions are the options of the annotation.
+// deleteOptions are the options in the annotation.
 type deleteOptions struct {
 	Kind               string   `json:"kind"`
 	APIVersion         string   `json:"apiVersion"`

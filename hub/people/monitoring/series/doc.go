@@ -1,4 +1,4 @@
-// Package series makes the values that the metrics show: it sorts what clusters say when they
-// refuse an object into a few reasons, and says how long it took from a change until all
-// clusters had applied it. It is pure: what is seen and when in, values out.
+// Package series computes values for metrics: it maps the messages with which clusters refuse objects to a few reasons,
+// and computes how long it took until all clusters had applied a change. It is pure: observations and their times go
+// in, values come out.
 package series

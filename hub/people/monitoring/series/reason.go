@@ -2,7 +2,7 @@ package series
 
 import "strings"
 
-// Reasons, a closed set.
+// The reasons, a closed set.
 const (
 	UnknownKind      = "UnknownKind"
 	MissingNamespace = "MissingNamespace"
@@ -20,7 +20,7 @@ func Reasons() []string {
 	return []string{UnknownKind, MissingNamespace, Conflict, Forbidden, Invalid, Denied, QuotaExceeded, Unanswered, Other}
 }
 
-// words are lower-case words in the messages that have a reason. The first entry that matches counts: a quota that is exceeded, for
+// words are lower-case words that occur in the messages with a reason. The first match wins: an exceeded quota, for
 // example, is also forbidden.
 type words struct {
 	reason string

@@ -11,10 +11,10 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// namedClusters is how many clusters a reason names.
+// namedClusters is how many clusters a message names.
 const namedClusters = 5
 
-// Decide says which clusters are asked now.
+// Decide returns which clusters to ask now.
 func Decide(in Input) Decision {
 	byName := map[string]*clusterv1alpha1.Cluster{}
 	for _, c := range in.Clusters {
@@ -46,7 +46,8 @@ func Decide(in Input) Decision {
 	return out
 }
 
-// countPassed counts those as upgraded who were lost after a wave later than theirs had begun: their wave has passed with them, and clusters come and go.
+// countPassed counts lost clusters as upgraded if a later wave has begun since their upgrade: their wave had passed
+// with them, and clusters come and go.
 func countPassed(waves []Wave) {
 	for i := range waves {
 		for j := range waves[i].Members {
@@ -57,7 +58,8 @@ func countPassed(waves []Wave) {
 	}
 }
 
-// passes says whether the next wave may begin, and what is done in this one, the one with an index.
+// passes says whether the wave at an index is complete, so that the next one may begin. If not, it sets whom to ask or
+// why nobody is asked.
 func passes(in Input, spec *fairleadv1alpha1.Wave, index int, out *Decision) bool {
 	w := &out.Waves[index]
 	names := map[State][]string{}
@@ -85,18 +87,18 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, index int, out *Decision) boo
 	if flying > 0 {
 		return false
 	}
-	// Clusters that are upgraded by hand prove nothing, and are not waited for.
+	// Clusters whose agent is upgraded by hand prove nothing, and are not waited for.
 	need := min(int(*spec.MinUpdated), len(w.Members)-len(names[ByHand]))
 	has := len(names[Upgraded])
 	if !anyLeft(out.Waves) {
-		has += len(names[Lost]) // nothing is to be proved any more
+		has += len(names[Lost]) // nothing is left to be proved
 	}
 	if has < need {
 		out.Stopped = fmt.Sprintf("wave %s is to have %d upgraded and has %d; silent are %s", w.Name, need, has, firstNames(append(names[Silent], names[Lost]...)))
 		return false
 	}
 	if asked == 0 {
-		return true // nothing was proved here that could be waited for
+		return true // no upgrade in this wave to wait for
 	}
 	if spec.Approval == fairleadv1alpha1.ApprovalAfter && !in.Approved.Has(w.Name) {
 		out.Stopped = fmt.Sprintf("wave %s is well, and waits for somebody to approve it with --approve %s", w.Name, w.Name)
@@ -110,8 +112,9 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, index int, out *Decision) boo
 	return true
 }
 
-// tooMany says whether more of a wave failed than may, so that nobody else is asked, and why that does not end by itself; empty if it may: one
-// that is lost may be back in a moment. It harms nobody once there is nobody left to be asked.
+// tooMany says whether too many clusters of a wave failed, so that no others are asked. If that is permanent, stopped
+// is the reason; it is empty if a lost cluster may still come back. Once no cluster is left to ask, failures no longer
+// matter.
 func tooMany(in Input, spec *fairleadv1alpha1.Wave, w *Wave, names map[State][]string, waves []Wave) (stopped string, wait bool) {
 	failed, lost, gone := len(names[Failed]), len(names[Lost]), 0
 	for _, m := range w.Members {
@@ -136,7 +139,7 @@ func tooMany(in Input, spec *fairleadv1alpha1.Wave, w *Wave, names map[State][]s
 	return fmt.Sprintf("in wave %s %s, and %d may fail; --retry tries them again", w.Name, strings.Join(what, " and "), most), true
 }
 
-// anyLeft says whether there is a cluster that was not asked yet.
+// anyLeft says whether any cluster was not asked yet.
 func anyLeft(waves []Wave) bool {
 	for _, w := range waves {
 		for _, m := range w.Members {
@@ -148,8 +151,9 @@ func anyLeft(waves []Wave) bool {
 	return false
 }
 
-// soaksUntil is until when a wave is looked at, and the latest attempt of any that is upgraded. Who was lost meanwhile is looked at for a
-// while again, and not for all of the time, in which one of hundreds is always lost: an agent that crashes again and again is heard between.
+// soaksUntil returns the end of a wave's soak time, and the latest attempt of its upgraded clusters. A cluster that was
+// lost and came back gets a short soak time rather than the full one, because of hundreds one is always lost; an agent
+// that keeps crashing is heard in between.
 func soaksUntil(w *Wave, length time.Duration) (until time.Time, attempt int64) {
 	for _, m := range w.Members {
 		if m.State != Upgraded {
@@ -165,8 +169,9 @@ func soaksUntil(w *Wave, length time.Duration) (until time.Time, attempt int64) 
 	return until, attempt
 }
 
-// hasBegun says that one of some later waves was asked after an attempt, so the wave of that has passed. Who was asked before it, alone for a
-// try, says nothing. Attempts of hubs of before they were times are all the same.
+// hasBegun says whether one of the later waves was asked after an attempt, so that the wave of the attempt had passed.
+// A cluster that was asked earlier, alone for a test, says nothing. In older hubs, where attempts were no times, they
+// are all the same.
 func hasBegun(later []Wave, attempt int64) bool {
 	for _, w := range later {
 		for _, m := range w.Members {
@@ -178,7 +183,7 @@ func hasBegun(later []Wave, attempt int64) bool {
 	return false
 }
 
-// firstNames names the first of some clusters.
+// firstNames lists the first of some names.
 func firstNames(names []string) string {
 	if len(names) == 0 {
 		return "none"

@@ -1,4 +1,4 @@
-// Package agents decides which clusters have their agents upgraded next: in the waves of a
-// RolloutStrategy, one after the other, until too many of a wave go back. It is pure. What it goes by
-// stands on the Clusters, so whoever asks may be killed and ask again.
+// Package agents decides which clusters have their agents upgraded next: in the waves of a RolloutStrategy, one after
+// the other, until too many in a wave fail. It is pure. Its input is stored on the Clusters, so the caller may be
+// killed and start again.
 package agents

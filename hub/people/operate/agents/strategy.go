@@ -10,11 +10,11 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// soak is how long a wave is looked at where no strategy says so, and at most one of it that was lost and is heard again: longer than it takes
-// until the hub calls a cluster silent.
+// soak is the soak time of a wave if the strategy has none, and the longest soak time of a cluster that was lost and is
+// heard again: longer than the hub takes to notice that a cluster is silent.
 const soak = time.Minute
 
-// DefaultStrategy has the waves of whoever names none.
+// DefaultStrategy has the default waves.
 func DefaultStrategy() fairleadv1alpha1.RolloutStrategySpec {
 	out := plan.Defaulted(fairleadv1alpha1.RolloutStrategySpec{})
 	for i := range out.Waves {
@@ -23,7 +23,7 @@ func DefaultStrategy() fairleadv1alpha1.RolloutStrategySpec {
 	return out
 }
 
-// Unsuccessful are the clusters that may be tried again: whose agent went back, refused, or is not heard since.
+// Unsuccessful returns the clusters that may be tried again: their agent rolled back, refused, or was lost.
 func (d *Decision) Unsuccessful() sets.Set[string] {
 	out := sets.New[string]()
 	for _, w := range d.Waves {

@@ -9,44 +9,48 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// State is how far the upgrade of the agent of one cluster is.
+// State is the state of the agent's upgrade in one cluster.
 type State string
 
-// Values of State.
+// The states.
 const (
-	// Held : it waits for its turn.
+	// Held means that the cluster waits for its turn.
 	Held State = "Held"
-	// InFlight : its agent was asked.
+	// InFlight means that its agent was asked.
 	InFlight State = "InFlight"
-	// Upgraded : its agent is the wanted one.
+	// Upgraded means that its agent is the wanted one.
 	Upgraded State = "Upgraded"
-	// Lost : it was upgraded, and the hub does not hear its agent since. Its guard is gone by then, so nothing brings the agent before back.
+	// Lost means that it was upgraded, and its agent has been silent since. Its guard is gone by then, so nothing will
+	// roll it back.
 	Lost State = "Lost"
-	// Failed : its agent went back, or says nothing about the upgrade.
+	// Failed means that its agent rolled back, or did not report on the upgrade.
 	Failed State = "Failed"
-	// ByHand : its agent does not upgrade itself, or is not allowed to.
+	// ByHand means that its agent does not upgrade itself, or is not allowed to.
 	ByHand State = "ByHand"
-	// Silent : the hub does not hear its agent, which is asked at the end and catches up.
+	// Silent means that its agent is not heard. It is asked at the end, and catches up.
 	Silent State = "Silent"
 )
 
-// Member is one cluster of a wave.
+// Member is a cluster of a wave.
 type Member struct {
 	Name    string
 	State   State
 	Message string
-	// Ends is the image of another upgrade that its agent brings to an end first; empty if there is none.
+	// Ends is the image of another upgrade that its agent finishes first; empty if there is none.
 	Ends string
-	// asked says that its Cluster names the wanted agent, and attempt as which attempt: the higher, the later.
+	// asked says that its Cluster names the wanted agent, and attempt is the number of that attempt; later ones are
+	// higher.
 	asked   bool
 	attempt int64
-	// silentSince is since when one that is lost is not heard, and backSince since when one is that was; zero if that is not known.
+	// silentSince is since when a lost cluster has been silent, and backSince since when a formerly lost one is heard;
+	// zero if unknown.
 	silentSince, backSince time.Time
-	// since is since when it is upgraded, as its agent says; if that is yet to come by the clock of the hub, since it was seen.
+	// since is when it was upgraded, as its agent reported; if that is in the future by the hub's clock, when the hub
+	// first saw it.
 	since time.Time
 }
 
-// Wave is one of the strategy.
+// Wave is a wave of the strategy.
 type Wave struct {
 	Name    string
 	Members []Member
@@ -54,22 +58,22 @@ type Wave struct {
 
 // Input is everything that a decision depends on.
 type Input struct {
-	// Wanted is the agent that the clusters are to run.
+	// Wanted is the wanted agent.
 	Wanted clusterv1alpha1.WantedAgent
-	// Strategy has the waves. What it leaves out has its default.
+	// Strategy has the waves. Missing settings have their defaults.
 	Strategy fairleadv1alpha1.RolloutStrategySpec
-	// Clusters are all that are to have it.
+	// Clusters are all clusters to upgrade.
 	Clusters []*clusterv1alpha1.Cluster
-	// Retry are the clusters that are asked again though they have answered.
+	// Retry are the clusters to ask again although they have reported.
 	Retry sets.Set[string]
-	// Approved are the waves that a person lets pass.
+	// Approved are the waves that a person has approved.
 	Approved sets.Set[string]
-	// Asked is since when clusters are known to be under way, but for those that end another upgrade first. One that is not there is so
-	// since Now.
+	// Asked is when each cluster was first seen upgrading; clusters that finish another upgrade first are left out. A cluster that is
+	// upgrading and missing here was first seen Now.
 	Asked map[string]time.Time
-	// Back is since when clusters are known to be heard again that were lost. One that is not there was not seen lost.
+	// Back is when each cluster that had fallen silent was first heard again. A cluster that is missing here never fell silent.
 	Back map[string]time.Time
-	// Seen is since when clusters are known to be upgraded. One that is not there is so since Now.
+	// Seen is when each cluster was first seen upgraded. A cluster that is upgraded and missing here was first seen Now.
 	Seen map[string]time.Time
 	// Now is the current time.
 	Now time.Time
@@ -77,16 +81,15 @@ type Input struct {
 
 // Decision is the next step of an upgrade of all agents, with its reasons.
 type Decision struct {
-	// Ask are the clusters to be asked now.
+	// Ask are the clusters to ask now.
 	Ask []string
-	// Waves say where each cluster stands.
+	// Waves have the state of each cluster.
 	Waves []Wave
-	// Soaking is the wave that is well now and waits for its soak time, which ends at Until; empty if
-	// there is none.
+	// Soaking is the successful wave whose soak time ends at Until; empty if there is none.
 	Soaking string
 	Until   time.Time
-	// Stopped is why no more clusters are asked until a person does something; empty if they are.
+	// Stopped is why no more clusters are asked until a person intervenes; empty if they are.
 	Stopped string
-	// Done says that each cluster was asked and none is in flight.
+	// Done says that every cluster was asked and none is in flight.
 	Done bool
 }

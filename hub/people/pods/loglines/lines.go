@@ -1,4 +1,4 @@
-// Package loglines takes the log of a container apart into lines. It is pure.
+// Package loglines splits the log of a container into lines. It is pure.
 package loglines
 
 import (
@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// MaxLine is how long a line may be; a longer one becomes several.
+// MaxLine is the greatest length of a line in bytes; longer ones are split.
 const MaxLine = 1 << 20
 
-// Line is one line of a log, without its end.
+// Line is a line of a log, without its newline.
 type Line struct {
-	// At is when the container wrote it; zero if the log does not say so.
+	// At is the time at which the container wrote it; zero if the log has none.
 	At   time.Time
 	Text []byte
 }
 
-// Reader reads a log that has the time before each line.
+// Reader reads a log with timestamps.
 type Reader struct {
 	from *bufio.Reader
-	// after is the time up to which lines are left out, since they were read before.
+	// after is the time up to which lines are skipped, since they were read before.
 	after time.Time
-	// inside says that what comes goes on with a line that was too long.
+	// inside says that the next line continues one that was too long.
 	inside bool
-	// skipped says that the line before was left out.
+	// skipped says that the previous line was skipped.
 	skipped bool
 	line    []byte
 }
 
-// NewReader reads a log. Lines up to a time are left out, none if it is zero.
+// NewReader returns a reader of a log. It skips lines up to a time, unless that is zero.
 func NewReader(r io.Reader, after time.Time) *Reader {
 	const buffer = 16 << 10
 	return &Reader{from: bufio.NewReaderSize(r, buffer), after: after}
 }
 
-// Next returns the next line, which holds until the one after it is asked for. At the end of the log it returns io.EOF.
+// Next returns the next line, which is valid until the next call. At the end of the log it returns io.EOF.
 func (r *Reader) Next() (Line, error) {
 	for {
 		rest := r.inside
@@ -65,7 +65,7 @@ func (r *Reader) next() (Line, error) {
 			whole = true
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF) && len(r.line) > 0:
-			whole = true // the container was stopped before it ended its line
+			whole = true // the container was stopped in the middle of a line
 		default:
 			return Line{}, err
 		}

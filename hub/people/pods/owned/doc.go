@@ -1,2 +1,2 @@
-// Package owned says which pods are those of a workload, by their controllers, and how each fares. It is pure.
+// Package owned finds the pods of a workload through their controllers, and describes their state. It is pure.
 package owned

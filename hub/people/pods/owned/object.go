@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object has the fields of a pod that are decoded. It is no corev1.Pod, since a member could make a few bytes decode into a large one.
+// Object has the fields of a pod that are decoded. It is not a corev1.Pod, since a member could make a few bytes decode
+// into a large one.
 type Object struct {
 	Meta   `json:"metadata"`
 	Spec   Spec   `json:"spec"`
@@ -66,7 +67,7 @@ type ContainerStatus struct {
 	LastTerminationState corev1.ContainerState `json:"lastState"`
 }
 
-// controller returns what controls the pod, nil if nothing does.
+// controller returns the controller of the pod; nil if it has none.
 func (o *Object) controller() *metav1.OwnerReference {
 	return metav1.GetControllerOf(&metav1.ObjectMeta{OwnerReferences: o.OwnerReferences})
 }

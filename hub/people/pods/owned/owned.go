@@ -11,31 +11,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// maxBetween is how many objects may be between a pod and its workload, as a CronJob has a Job between.
+// maxBetween is how many controllers may be between a pod and its workload; a CronJob has a Job.
 const maxBetween = 4
 
-// Tree knows which object is the controller of which.
+// Tree has the controllers of objects.
 type Tree struct {
 	workload types.UID
 	above    map[types.UID]*metav1.OwnerReference
 }
 
-// NewTree returns one that knows of a workload alone.
+// NewTree returns a Tree for a workload.
 func NewTree(workload types.UID) *Tree {
 	return &Tree{workload: workload, above: map[types.UID]*metav1.OwnerReference{}}
 }
 
-// Add takes over what controls an object that may be between the workload and its pods.
+// Add adds the controller of an object that may be between the workload and its pods.
 func (t *Tree) Add(of metav1.Object) { t.above[of.GetUID()] = metav1.GetControllerOf(of) }
 
-// Candidate is a pod that may be of the workload. It holds nothing of the pod but what people see and who controls it.
+// Candidate is a pod that may belong to the workload. Of the pod it keeps only what people see, and its controller.
 type Candidate struct {
 	Pod
 
 	controller *metav1.OwnerReference
 }
 
-// CandidateOf returns a pod as one that may be of the workload.
+// CandidateOf returns a pod as a Candidate.
 func CandidateOf(p *Object) Candidate {
 	return Candidate{Pod: Of(p), controller: p.controller()}
 }
@@ -49,7 +49,7 @@ func (t *Tree) Owns(pod *Candidate) bool {
 	return uid == t.workload
 }
 
-// Unknown returns the kinds of the controllers of pods of which it is not known what controls them, each once and in order.
+// Unknown returns the sorted kinds of controllers whose own controller is not known yet.
 func (t *Tree) Unknown(pods []Candidate) []schema.GroupKind {
 	kinds := sets.Set[schema.GroupKind]{}
 	for i := range pods {
@@ -65,8 +65,8 @@ func (t *Tree) Unknown(pods []Candidate) []schema.GroupKind {
 	return slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// topController returns the highest controller of a pod that is known, and how the one below it names it; nil if nothing controls
-// the pod. What controls itself in a circle is given up on.
+// topController returns the highest known controller of a pod, and the reference to it; nil if the pod has no
+// controller. It gives up on circles.
 func (t *Tree) topController(pod *Candidate) (types.UID, *metav1.OwnerReference) {
 	by := pod.controller
 	for range maxBetween {

@@ -7,42 +7,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Pod is one pod as people see it.
+// Pod is a pod as people see it.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Ready is how many of its Containers are ready; containers that run before the others do not count.
+	// Ready is how many of its containers are ready; init containers do not count.
 	Ready int `json:"ready"`
 	// State is the text that kubectl shows as STATUS: the phase, or the reason why the pod is stuck.
 	State string `json:"state"`
-	// Whole says that all of its containers are ready, or that it has done its work.
+	// Whole says that all of its containers are ready, or that it has completed.
 	Whole    bool   `json:"whole"`
 	Restarts int32  `json:"restarts"`
 	Node     string `json:"node,omitempty"`
 	IP       string `json:"ip,omitempty"`
-	// Created is when the member made it.
+	// Created is when it was created.
 	Created time.Time `json:"created"`
-	// Default is the container that is meant when none is named.
+	// Default is its default container.
 	Default string `json:"defaultContainer,omitempty"`
-	// Containers are all of them in order, those first that run before the others.
+	// Containers are all containers in order, init containers first.
 	Containers []Container `json:"containers"`
 }
 
 // Container is one container of a pod.
 type Container struct {
 	Name string `json:"name"`
-	// Init says that it runs before the others, or beside them as a sidecar.
+	// Init says that it is an init container or a sidecar.
 	Init bool `json:"init,omitempty"`
-	// Ephemeral says that somebody put it there to look around.
+	// Ephemeral says that it is an ephemeral debug container.
 	Ephemeral bool  `json:"ephemeral,omitempty"`
 	Restarts  int32 `json:"restarts,omitempty"`
 	Running   bool  `json:"running,omitempty"`
-	// Begun says that it has or had a process, and so a log.
+	// Begun says that it has been started, and so has a log.
 	Begun bool `json:"begun,omitempty"`
 }
 
-// defaultContainer is the annotation by which authors of pods say which container is meant.
+// defaultContainer is the annotation that names the default container.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
 // Of returns a pod as people see it.
@@ -85,7 +85,7 @@ func Of(p *Object) Pod {
 	return out
 }
 
-// Main is how many containers count as ready or not.
+// Main is how many containers Ready is out of.
 func (p *Pod) Main() int {
 	n := 0
 	for _, c := range p.Containers {
@@ -96,7 +96,7 @@ func (p *Pod) Main() int {
 	return n
 }
 
-// Container returns the one of a name.
+// Container returns the container of a name.
 func (p *Pod) Container(name string) (Container, bool) {
 	for _, c := range p.Containers {
 		if c.Name == name {
@@ -106,7 +106,7 @@ func (p *Pod) Container(name string) (Container, bool) {
 	return Container{}, false
 }
 
-// stateOf says in a word how a pod is, as kubectl does.
+// stateOf returns the state of a pod in a word, like kubectl.
 func stateOf(p *Object) string {
 	state := string(p.Status.Phase)
 	if p.Status.Reason != "" {
@@ -128,7 +128,7 @@ func stateOf(p *Object) string {
 	return state
 }
 
-// beginningOf says how far the containers are that run before the others, and whether one of them is not done.
+// beginningOf returns the state of the init containers, and whether one of them is not done.
 func beginningOf(p *Object) (state string, beginning bool) {
 	always := map[string]bool{}
 	for i := range p.Spec.InitContainers {
@@ -153,7 +153,7 @@ func beginningOf(p *Object) (state string, beginning bool) {
 	return "", false
 }
 
-// runningOf says how the containers are; state is what is said of a pod whose containers are all well.
+// runningOf returns the state of the containers; the given state if all are well.
 func runningOf(p *Object, state string) string {
 	running := false
 	for i := len(p.Status.ContainerStatuses) - 1; i >= 0; i-- {

@@ -9,17 +9,18 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Clusters says of each cluster whether what it reported can be believed. For somebody who may
-// not read Clusters it is nil: then the binding says which of its reports are old.
+// Clusters has the freshness of each cluster's reports. It is nil for users who may not read Clusters: then the binding
+// says which reports are stale.
 type Clusters map[string]Freshness
 
-// Freshness says whether what a cluster reported is fresh, since its agent is heard from and sees the member, and since when that is so.
+// Freshness says whether the reports of a cluster are current, because its agent is heard from and reaches the member,
+// and since when.
 type Freshness struct {
 	Fresh bool
 	Since time.Time
 }
 
-// ClustersOf returns the Freshness of clusters, which are not changed.
+// ClustersOf returns the freshness of clusters.
 func ClustersOf(clusters []clusterv1alpha1.Cluster) Clusters {
 	out := make(Clusters, len(clusters))
 	for i := range clusters {
@@ -28,8 +29,7 @@ func ClustersOf(clusters []clusterv1alpha1.Cluster) Clusters {
 	return out
 }
 
-// FreshnessOf says whether the agent of a cluster is heard from and sees its member: without
-// both, what it reported is old.
+// FreshnessOf says whether the agent of a cluster is heard from and reaches its member; otherwise its reports are old.
 func FreshnessOf(c *clusterv1alpha1.Cluster) Freshness {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 	if ready == nil {

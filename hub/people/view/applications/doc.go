@@ -1,4 +1,3 @@
-// Package applications says how an application fares: where a template is to be, where it is, and
-// what is wrong there. It is pure: a binding and what is known of the clusters in, what is
-// shown out.
+// Package applications describes the state of an application: its targets, where it is applied, and what is wrong
+// there. It is pure: a binding and the state of the clusters go in, what to show comes out.
 package applications

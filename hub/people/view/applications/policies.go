@@ -16,20 +16,20 @@ import (
 // Policy is a PropagationPolicy or ClusterPropagationPolicy as it is shown to people.
 type Policy struct {
 	PolicyKey
-	// Selects says in words what it selects, an entry for each selector.
+	// Selects describes each selector in words.
 	Selects []string `json:"selects"`
 	// Priority is the policy's spec.priority.
 	Priority int32 `json:"priority"`
-	// Has is how many applications it has, and States counts them by state.
+	// Has is how many applications it matches, and States counts them by state.
 	Has    int           `json:"has"`
 	States map[State]int `json:"states,omitempty"`
-	// Remark is a sentence that an operator should read; empty if there is none.
+	// Remark is a sentence for operators; empty if there is none.
 	Remark  string    `json:"remark,omitempty"`
 	Created time.Time `json:"created"`
 }
 
-// Policies returns what is to be shown of policies and the applications that they have, by
-// namespace and name, those of the cluster scope first. Nothing is changed.
+// Policies returns the policies with their applications, cluster-scoped ones first, then by namespace and name. It
+// changes neither argument.
 func Policies(policies []policyv1alpha1.Policy, apps []Application) []Policy {
 	out := make([]Policy, len(policies))
 	at := make(map[PolicyKey]int, len(policies))
@@ -58,7 +58,7 @@ func Policies(policies []policyv1alpha1.Policy, apps []Application) []Policy {
 	return out
 }
 
-// KeyOf names a policy.
+// KeyOf returns the key of a policy.
 func KeyOf(p policyv1alpha1.Policy) PolicyKey {
 	kind := policyv1alpha1.KindPropagationPolicy
 	if p.GetNamespace() == "" {
@@ -78,7 +78,7 @@ func remark(p policyv1alpha1.Policy, row *Policy) string {
 	}
 }
 
-// selects says in words what selectors select.
+// selects describes selectors in words.
 func selects(selectors []policyv1alpha1.ResourceSelector) []string {
 	out := make([]string, len(selectors))
 	for i := range selectors {
@@ -98,5 +98,5 @@ func selects(selectors []policyv1alpha1.ResourceSelector) []string {
 	return out
 }
 
-// Words joins what a policy selects.
+// Words joins the descriptions of the selectors.
 func (p Policy) Words() string { return strings.Join(p.Selects, ", ") }

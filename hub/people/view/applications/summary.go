@@ -14,10 +14,10 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// maxFields is how many fields of a status a summary has at most.
+// maxFields is how many fields a summary has at most.
 const maxFields = 4
 
-// counted are the fields of a status that say how far an object is.
+// counted are the fields of a status that show progress.
 type counted struct {
 	Phase         string             `json:"phase"`
 	Replicas      *int64             `json:"replicas"`
@@ -29,13 +29,13 @@ type counted struct {
 	Conditions    []metav1.Condition `json:"conditions"`
 }
 
-// Summary says in few words what the status of an object says; empty if that is nothing.
+// Summary summarizes the status of an object; empty if there is nothing to say.
 func Summary(status *runtime.RawExtension) string {
 	if status == nil {
 		return ""
 	}
 	var c counted
-	// A kind may have a status of another shape; then there is nothing to add up.
+	// A kind may have a status of another shape.
 	if json.Unmarshal(status.Raw, &c) != nil {
 		return ""
 	}
@@ -56,8 +56,8 @@ func Summary(status *runtime.RawExtension) string {
 	return cmp.Or(c.Phase, fields(status.Raw))
 }
 
-// fields names the first fields of a status that are neither lists nor objects. A load
-// balancer without addresses is one, too: whoever waits for it has no other sign.
+// fields formats the first fields of a status that are neither lists nor objects. An empty load balancer is included,
+// since nothing else tells whoever waits for its address.
 func fields(raw []byte) string {
 	var all map[string]any
 	if json.Unmarshal(raw, &all) != nil {
@@ -77,9 +77,8 @@ func fields(raw []byte) string {
 	return strings.Join(out[:min(len(out), maxFields)], ", ")
 }
 
-// unhealthySentence says why an object that is applied is not healthy. Share is how many replicas its
-// cluster is to have: a quota there may keep it from making them all, and then the status
-// counts only those that there are.
+// unhealthySentence says why an applied object is unhealthy. Share is how many replicas its cluster should have: a
+// quota in the member may prevent some, and then the status only counts those that exist.
 func unhealthySentence(status *runtime.RawExtension, share int32, reasons []workv1alpha1.PodReason) string {
 	says, pods := strings.TrimSuffix(Summary(status), "."), unready(reasons)
 	switch {

@@ -10,7 +10,7 @@ import (
 // maxUnready is how many reasons a sentence has; `hub explain` shows all.
 const maxUnready = 2
 
-// unready says why pods are not ready; empty if nothing is known.
+// unready says why pods are not ready; empty if unknown.
 func unready(reasons []workv1alpha1.PodReason) string {
 	var out []string
 	for i := range reasons[:min(len(reasons), maxUnready)] {
@@ -19,8 +19,8 @@ func unready(reasons []workv1alpha1.PodReason) string {
 	return strings.Join(out, " ")
 }
 
-// Unready says in words why pods are not ready, such as "2 pods: CrashLoopBackOff of container
-// web, which ended with exit code 1 (Error) and was restarted 12 times".
+// Unready says why pods are not ready, such as "2 pods: CrashLoopBackOff of container web, which ended with exit code 1
+// (Error) and was restarted 12 times".
 func Unready(r *workv1alpha1.PodReason) string {
 	var b strings.Builder
 	if r.Pods == 1 {

@@ -1,4 +1,3 @@
-// Package clusters says how a cluster fares: whether it is heard from, what it has free, how
-// its Works stand, until when its agent's certificate holds. It is pure: what is known of
-// the cluster in, what is shown out.
+// Package clusters describes the state of a cluster: its heartbeat, free capacity, Works, and the expiry of its agent's
+// certificate. It is pure: what is known of the cluster goes in, what to show comes out.
 package clusters

@@ -6,8 +6,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// upgradeOf says what an operator should know of the upgrade of a cluster's agent; empty if that is
-// nothing.
+// upgradeOf returns a remark about the upgrade of a cluster's agent; empty if there is none.
 func upgradeOf(c *clusterv1alpha1.Cluster) string {
 	wanted, report := c.Spec.Agent, c.Status.AgentUpgrade
 	if wanted == nil {

@@ -10,7 +10,7 @@ import (
 // Tally counts Works by execution namespace.
 type Tally map[string]*Works
 
-// Add counts one.
+// Add counts a Work.
 func (t Tally) Add(w *workv1alpha1.Work) {
 	n := t[w.Namespace]
 	if n == nil {
@@ -31,7 +31,7 @@ func (t Tally) Add(w *workv1alpha1.Work) {
 	}
 }
 
-// Of returns the count of a namespace, which may be one of nothing.
+// Of returns the counts of a namespace, which may be zero.
 func (t Tally) Of(namespace string) *Works {
 	if n := t[namespace]; n != nil {
 		return n

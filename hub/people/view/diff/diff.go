@@ -11,10 +11,10 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// around is how many lines around a difference are shown, as by diff -u.
+// around is how many lines of context are shown, as by diff -u.
 const around = 3
 
-// Objects returns the unified difference of two values as YAML returns them; empty if there is none.
+// Objects returns the unified diff of two values as YAML; empty if they are equal.
 func Objects(fromName, toName string, from, to any) (string, error) {
 	before, err := YAML(from, maxYAML)
 	if err != nil {
@@ -31,14 +31,14 @@ func Objects(fromName, toName string, from, to any) (string, error) {
 	return text, nil
 }
 
-// Content is the part of a Work that its cluster acts on.
+// Content is the part of a Work that its agent acts on.
 type Content struct {
 	Manifests []map[string]any `json:"manifests"`
 	Suspended bool             `json:"suspendDispatching,omitempty"`
 	Preserved bool             `json:"preserveResourcesOnDeletion,omitempty"`
 }
 
-// ContentOf returns that of a Work, which is not changed, with what is secret masked.
+// ContentOf returns the content of a Work, with secrets masked. It does not change the Work.
 func ContentOf(work *workv1alpha1.Work, mask Mask) (Content, error) {
 	out := Content{
 		Suspended: work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching,
@@ -54,8 +54,7 @@ func ContentOf(work *workv1alpha1.Work, mask Mask) (Content, error) {
 	return out, nil
 }
 
-// Unmarked returns the content without the marks that differ from cluster to cluster, so
-// that what is left can be compared between clusters.
+// Unmarked returns the content without the marks that differ between clusters, to compare clusters.
 func (c Content) Unmarked() Content {
 	out := c
 	out.Manifests = nil
@@ -77,7 +76,7 @@ func (c Content) Unmarked() Content {
 	return out
 }
 
-// marks are the keys by which a manifest names its Work, and the lists of all keys.
+// marks are the keys by which a manifest names its Work, and those that list all keys.
 func marks() map[string]bool {
 	return map[string]bool{
 		contract.WorkPermanentIDLabel: true, contract.WorkNamespaceAnnotation: true, contract.WorkNameAnnotation: true,

@@ -1,3 +1,2 @@
-// Package diff says what differs between two objects or two texts, as people read it. It is
-// pure.
+// Package diff shows people the difference between two objects or two texts. It is pure.
 package diff

@@ -7,16 +7,16 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Kind of a line.
+// Kind is the kind of a line.
 type Kind string
 
-// Kinds. The values are classes of the page.
+// The kinds. The values are CSS classes.
 const (
 	Same Kind = "same"
-	// Add is in the second text only, Del in the first.
+	// Add is only in the second text, and Del only in the first.
 	Add Kind = "add"
 	Del Kind = "del"
-	// Gap stands for lines that are the same and far from any that is not.
+	// Gap stands for equal lines that are not shown.
 	Gap Kind = "gap"
 )
 
@@ -26,16 +26,15 @@ type Line struct {
 	Text string
 }
 
-// Lines compares two texts, and shows so many lines around what differs. It returns nothing if
-// the texts are the same. How long it looks for what both texts have is bounded: of texts that are
-// made to be slow more is shown as replaced than need be.
+// Lines compares two texts, and shows that many lines of context. It returns nothing if the texts are equal. The search
+// for common lines is bounded, so for adversarial texts the diff may not be minimal.
 func Lines(first, second string, around int) ([]Line, error) {
 	compared, err := udiff.ToUnifiedDiff("", "", first, udiff.Lines(first, second), around)
 	if err != nil {
 		return nil, fmt.Errorf("comparing texts line by line: %w", err)
 	}
 	var out []Line
-	end := 0 // the line of the first text up to which it is shown
+	end := 0 // the last line of the first text that is already shown
 	for _, hunk := range compared.Hunks {
 		if hunk.FromLine-1 > end {
 			out = append(out, Line{Gap, "⋯"})

@@ -46,13 +46,13 @@ func TestLongTextsAreShownWhole(t *testing.T) {
 	g.Expect(lines[9999].Kind).To(Equal(Add))
 }
 
-// It is not parallel: what others allocate would be counted.
+// It is not parallel, because the allocations of other tests would count.
 func TestAComparisonTakesLittleMemory(t *testing.T) {
 	const count = 4000
 	text := func(seed uint64) string {
 		var lines []string
 		for i := range count {
-			lines = append(lines, fmt.Sprint("line ", i/20)) // each is there often, which is the most work
+			lines = append(lines, fmt.Sprint("line ", i/20)) // each one occurs often, which is the most work
 		}
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 		return strings.Join(lines, "\n")

@@ -12,16 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Mask hides what is secret of an object that is shown. Values that are equal look equal under
-// one Mask, and values that differ look different: what is hidden can be compared, but not be
-// guessed by whoever has not the key.
+// Mask hides secret values of objects. With the same Mask, equal values look equal and different ones different, so
+// hidden values can be compared, but not guessed without the key.
 type Mask struct{ key []byte }
 
-// NewMask returns a Mask. The key is random, and nobody else has it.
+// NewMask returns a Mask. The key must be random and secret.
 func NewMask(key []byte) Mask { return Mask{key: key} }
 
-// Object returns a copy of an object in which the values of a Secret are hidden, and what kubectl
-// keeps of them in an annotation.
+// Object returns a copy of an object in which the values of a Secret are hidden, also in kubectl's last-applied
+// annotation.
 func (m Mask) Object(content map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(content)
 	if out["kind"] != "Secret" {
@@ -45,7 +44,7 @@ func (m Mask) Object(content map[string]any) map[string]any {
 	return out
 }
 
-// values hides the values of a field, each as the value that it stands for.
+// values hides the values of a field. Stands converts each to the value that it represents.
 func (m Mask) values(obj map[string]any, field string, stands func(any) any) {
 	switch values := obj[field].(type) {
 	case nil:
@@ -53,12 +52,12 @@ func (m Mask) values(obj map[string]any, field string, stands func(any) any) {
 		for key, value := range values {
 			values[key] = m.hidden(stands(value))
 		}
-	default: // nothing that a Secret has; it is hidden as a whole
+	default: // not a valid field of a Secret: hidden as a whole
 		obj[field] = m.hidden(values)
 	}
 }
 
-// hidden is shown in place of a value.
+// hidden returns the replacement for a value.
 func (m Mask) hidden(value any) string {
 	text, isText := value.(string)
 	if !isText {
@@ -66,7 +65,7 @@ func (m Mask) hidden(value any) string {
 		text = string(encoded)
 	}
 	mac := hmac.New(sha256.New, m.key)
-	_, _ = mac.Write([]byte(text)) // it never fails
-	const shown = 6                // bytes: two of a thousand values are the same once in half a billion times
+	_, _ = mac.Write([]byte(text)) // never fails
+	const shown = 6                // bytes: among a thousand values, two collide once in half a billion cases
 	return fmt.Sprintf("(hidden, %s)", hex.EncodeToString(mac.Sum(nil)[:shown]))
 }

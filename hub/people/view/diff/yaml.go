@@ -13,18 +13,19 @@ import (
 	"fairlead.dev/common/jsondepth"
 )
 
-// Bounds of what is made of one value. In YAML each element of a list, and each line of a string that is broken, begins with spaces
-// for each level above it: a megabyte of JSON may become hundreds.
+// Limits of a YAML document. In YAML, each element of a list and each line of a folded string starts with spaces for
+// each level above it, so a megabyte of JSON may become hundreds.
 const (
 	maxYAML = 4 << 20
-	// maxValues is how many values are made YAML, of which each takes hundreds of bytes meanwhile.
+	// maxValues is how many values are converted to YAML, each of which takes hundreds of bytes meanwhile.
 	maxValues = 100_000
-	// maxJSON is how much is shown of what is not made YAML.
+	// maxJSON is how many bytes are shown of a value that is not converted.
 	maxJSON = 256 << 10
 )
 
-// YAML returns a value as YAML, at most so many bytes of it. What would be far larger in YAML than it is it returns as JSON. It says
-// so where either is done, with a checksum of the whole where not all is shown: what differs looks different.
+// YAML returns a value as YAML, truncated to that many bytes. A value that would be far larger as YAML is returned as
+// JSON. In both cases the result says so, with a checksum of the whole if it is truncated, so that different values
+// look different.
 func YAML(value any, most int) (string, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -53,7 +54,7 @@ func YAML(value any, most int) (string, error) {
 // errTooLarge says that YAML would be larger than maxYAML.
 var errTooLarge = errors.New("it is too large as YAML")
 
-// indented turns JSON into YAML, as sigs.k8s.io/yaml does, but gives up once that is too large.
+// indented converts JSON to YAML like sigs.k8s.io/yaml, but gives up when the result is too large.
 func indented(data []byte) (string, error) {
 	var value any
 	if err := yaml.Unmarshal(data, &value); err != nil {
@@ -65,13 +66,13 @@ func indented(data []byte) (string, error) {
 	if err == nil {
 		err = encoder.Close()
 	}
-	if out.full { // the encoder tells the text of an error only
+	if out.full { // the encoder does not return the original error
 		return "", errTooLarge
 	}
 	return out.text.String(), err
 }
 
-// bounded takes as much as YAML may have.
+// bounded is a buffer for at most maxYAML bytes.
 type bounded struct {
 	text bytes.Buffer
 	full bool

@@ -1,3 +1,3 @@
-// Package rollouts says how the staged rollout of an application is: in one line, by wave, by
-// cluster, by revision, and what to type next. It is pure.
+// Package rollouts describes the staged rollout of an application: in one line, by wave, by cluster, by revision, and
+// what to type next. It is pure.
 package rollouts

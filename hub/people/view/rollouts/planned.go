@@ -12,27 +12,25 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// PlannedWave is a wave as it would be if a revision were made now.
+// PlannedWave is a wave of a revision if it were made now.
 type PlannedWave struct {
 	Name string `json:"name"`
-	// Clusters are its clusters in the order in which they would be taken. Silent are those of them
-	// that are not heard from and would be set aside.
+	// Clusters are its clusters in rollout order. Silent are those that are not heard from and would be set aside.
 	Clusters []string `json:"clusters"`
 	Silent   []string `json:"silent,omitempty"`
-	// AtOnce is how many may be in flight, MayFail how many of those that are heard from may fail,
-	// MustUpdate how many must be healthy with the revision for the wave to pass.
+	// AtOnce is how many may be in flight, MayFail how many of those heard from may fail, and MustUpdate how many must
+	// be healthy with the revision for the wave to pass.
 	AtOnce     int `json:"atOnce"`
 	MayFail    int `json:"mayFail"`
 	MustUpdate int `json:"mustUpdate"`
-	// Soak is how long it must be well, Approval when a person is asked; empty if nobody is.
+	// Soak is how long the wave must be healthy, and Approval when a person must approve; empty if nobody must.
 	Soak     string `json:"soak,omitempty"`
 	Approval string `json:"approval,omitempty"`
-	// Remark says what is odd about it.
+	// Remark says what is unusual about it.
 	Remark string `json:"remark,omitempty"`
 }
 
-// Planned says which waves the targets of an application would be divided into. The seed is the UID of
-// its binding.
+// Planned divides the targets of an application into waves. The seed is the UID of its binding.
 func Planned(strategy fairleadv1alpha1.RolloutStrategySpec, seed string, targets []*clusterv1alpha1.Cluster) []PlannedWave {
 	strategy = plan.Defaulted(strategy)
 	silent, labels := map[string]bool{}, map[string]bool{}

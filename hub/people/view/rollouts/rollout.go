@@ -11,57 +11,57 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Rollout is how far the changes of one application have reached its clusters.
+// Rollout is the progress of an application's staged rollout.
 type Rollout struct {
 	applications.Template
-	// Binding is the name of its binding, which is that of its StagedRollout.
+	// Binding is the name of its binding and of its StagedRollout.
 	Binding string `json:"binding"`
-	// Strategy is the RolloutStrategy that Revision goes by.
+	// Strategy is the RolloutStrategy of Revision.
 	Strategy string                        `json:"strategy,omitempty"`
 	Phase    fairleadv1alpha1.RolloutPhase `json:"phase,omitempty"`
-	// Line sums it up in one line.
+	// Line is a summary in one line.
 	Line string `json:"line"`
-	// Revision is the newest; 0 if there is none yet. Stable is the last that has passed every wave.
+	// Revision is the newest revision; 0 if there is none yet. Stable is the last that has passed every wave.
 	Revision int64 `json:"revision,omitempty"`
 	Stable   int64 `json:"stable,omitempty"`
-	// Paused says that a person paused it, Immediately that Revision goes to all clusters at once.
+	// Paused says that a person paused it, and Immediately that Revision goes to all clusters at once.
 	Paused      bool `json:"paused,omitempty"`
 	Immediately bool `json:"immediately,omitempty"`
-	// Done says that Revision has passed every wave, CaughtUp that nobody is behind it either.
+	// Done says that Revision has passed every wave, and CaughtUp that all clusters have it.
 	Done     bool `json:"done"`
 	CaughtUp bool `json:"caughtUp"`
-	// Halted says that it goes on no further by itself because clusters failed or were lost.
+	// Halted says that it stopped because clusters failed or were lost.
 	Halted bool `json:"halted,omitempty"`
-	// Waits is a sentence about what is waited for, Behind one about who is behind; empty if that
-	// is nothing and nobody.
+	// Waits is a sentence about what it waits for, and Behind one about clusters that are behind; empty if there is
+	// nothing to say.
 	Waits  string `json:"waits,omitempty"`
 	Behind string `json:"behind,omitempty"`
-	// Next names the commands that a person can run now; empty if there are none.
+	// Next lists the commands that a person can run now; empty if there are none.
 	Next string `json:"next,omitempty"`
-	// Wave is the wave that is going on; empty if none is.
+	// Wave is the present wave; empty if there is none.
 	Wave  string `json:"wave,omitempty"`
 	Waves []Wave `json:"waves,omitempty"`
-	// Groups are clusters that are alike, those first that somebody should look at. Clusters that
-	// are at Stable, and are to be, are in none.
+	// Groups are clusters in the same state; those that need attention come first. Clusters that have Stable, and
+	// should, are in no group.
 	Groups []Group `json:"groups,omitempty"`
-	// Revisions are the revisions that are kept, the newest first.
+	// Revisions are the stored revisions, the newest first.
 	Revisions []Revision `json:"revisions,omitempty"`
 }
 
-// Revision is one that is kept.
+// Revision is a stored revision.
 type Revision struct {
 	Number int64  `json:"number"`
 	Hash   string `json:"hash"`
-	// Cause says why there is this revision, in words.
+	// Cause says in words why the revision was made.
 	Cause string `json:"cause"`
 	// TemplateGeneration is the metadata.generation of the template at the time.
 	TemplateGeneration int64     `json:"templateGeneration,omitempty"`
 	CreatedAt          time.Time `json:"createdAt"`
-	// Clusters is how many have it; nil if that is not known.
+	// Clusters is how many clusters have it; nil if unknown.
 	Clusters *int `json:"clusters,omitempty"`
 }
 
-// Of returns what is to be shown of a rollout, whose template is given. It is not changed.
+// Of returns a rollout as people see it, given its template. It does not change the object.
 func Of(ro fairleadv1alpha1.Rollout, of applications.Template, now time.Time) Rollout {
 	spec, status := ro.RolloutSpec(), ro.RolloutStatus()
 	out := Rollout{
@@ -82,10 +82,10 @@ func Of(ro fairleadv1alpha1.Rollout, of applications.Template, now time.Time) Ro
 	return out
 }
 
-// Named is how people write the application in commands: deployment/web.
+// Named returns the application as an argument of commands: deployment/web.
 func (r *Rollout) Named() string { return Named(r.Template) }
 
-// revisionsOf returns what is kept, the newest first.
+// revisionsOf returns the stored revisions, the newest first.
 func revisionsOf(status *fairleadv1alpha1.StagedRolloutStatus) []Revision {
 	out := make([]Revision, 0, len(status.Revisions))
 	for i := len(status.Revisions) - 1; i >= 0; i-- {
@@ -115,7 +115,7 @@ func causeOf(r *fairleadv1alpha1.RevisionStatus) string {
 	}
 }
 
-// Count counts for each revision the clusters that have it, by what their Works say.
+// Count sets for each revision how many clusters have it, according to their Works.
 func (r *Rollout) Count(have map[string]int64) {
 	counts := map[int64]int{}
 	for _, number := range have {

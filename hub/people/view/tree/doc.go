@@ -1,3 +1,3 @@
-// Package tree follows an application from its template to the objects in the members: a
-// tree that says at each step whether it went well. It is pure.
+// Package tree shows the path of an application from its template to the objects in the members, as a tree with the
+// state of each step. It is pure.
 package tree

@@ -8,21 +8,21 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Node is one step of the way.
+// Node is a step on the path.
 type Node struct {
-	// Kind and Name of the object, as namespace/name if it is in one.
+	// Kind and Name identify the object; the name is namespace/name if it is namespaced.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Cluster is set on what is sent to one, and on what is in it.
+	// Cluster is set for Works and for objects in members.
 	Cluster string `json:"cluster,omitempty"`
-	// State is how it fares, and Note says more.
+	// State is its state, and Note says more.
 	State applications.State `json:"state,omitempty"`
 	Note  string             `json:"note,omitempty"`
-	// Next are the steps after this one.
+	// Next are the steps that follow.
 	Next []Node `json:"next,omitempty"`
 }
 
-// Paint shows a state, in colour say.
+// Paint formats a state, for instance with colour.
 type Paint func(state applications.State) string
 
 // Write writes a tree as text.

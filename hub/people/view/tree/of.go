@@ -18,11 +18,11 @@ import (
 type Input struct {
 	App     applications.Application
 	Binding workv1alpha2.Binding
-	// Works by cluster. A cluster may have none yet.
+	// Works are the Works by cluster. A cluster may have none yet.
 	Works map[string][]workv1alpha1.Work
 }
 
-// Of returns the tree of an application, from its template on.
+// Of returns the tree of an application, starting with its template.
 func Of(in Input) Node {
 	a := in.App
 	root := Node{Kind: a.Kind, Name: named(a.Namespace, a.Name), State: a.State, Note: a.Why}
@@ -51,7 +51,7 @@ func named(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// verdicts says what the conditions of a binding do.
+// verdicts summarizes the conditions of a binding.
 func verdicts(b workv1alpha2.Binding) string {
 	var out []string
 	bad := []string{workv1alpha2.BindingEvicting, workv1alpha2.BindingDependencyPolicyConflict, workv1alpha2.BindingDependenciesLeftOut}
@@ -85,7 +85,7 @@ func cluster(p applications.Place, works []workv1alpha1.Work) []Node {
 	return out
 }
 
-// members returns the objects of a Work as they are in the member.
+// members returns the objects of a Work, as they are in the member.
 func members(w *workv1alpha1.Work, p applications.Place) []Node {
 	seen := map[string]*workv1alpha1.ManifestStatus{}
 	for i := range w.Status.ManifestStatuses {
@@ -96,7 +96,7 @@ func members(w *workv1alpha1.Work, p applications.Place) []Node {
 	for i := range w.Spec.Workload.Manifests {
 		var object metav1.PartialObjectMetadata
 		if json.Unmarshal(w.Spec.Workload.Manifests[i].Raw, &object) != nil {
-			continue // `hub diff` tells
+			continue // `hub diff` reports it
 		}
 		n := Node{Kind: object.Kind, Name: named(object.Namespace, object.Name), Cluster: p.Cluster, State: applications.Waiting, Note: "not reported yet"}
 		if m := seen[key(object.Kind, object.Namespace, object.Name)]; m != nil {

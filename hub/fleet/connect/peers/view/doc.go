@@ -1,3 +1,4 @@
-// Package view is what a replica of the hub knows of lines that others hold, and what follows: whether the line of a cluster is up, which replica
-// holds it, what to tell others, and by what agents are to show that they are there.
+// Package view holds what a replica of the hub knows of the lines of the others, and derives from it whether a
+// cluster's line is open, which replica holds it, what to send to other replicas, and what agents must use as their
+// heartbeat. It is pure.
 package view

@@ -15,7 +15,7 @@ type Line struct {
 	Replica string
 }
 
-// at returns when the line got its present state.
+// at returns when the line entered its present state.
 func at(l lines.State) time.Time {
 	if l.Up {
 		return l.Since

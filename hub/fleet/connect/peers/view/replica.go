@@ -12,13 +12,14 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
-// reconnectGrace is how long the last reported lines of a replica that is not heard from may still be open: longer than it takes to reconnect.
+// reconnectGrace is how long the last reported lines of a replica that is not heard from may still be open: longer than
+// it takes to reconnect.
 const reconnectGrace = 15 * time.Second
 
-// keepLost is how long the end of a line is remembered; nothing depends on older ones.
+// keepLost is how long the end of a line is remembered; nothing depends on it for longer.
 const keepLost = 10 * time.Minute
 
-// ErrTooMany says that a replica reports more lines than one can hold.
+// ErrTooMany says that a replica reports more lines than a replica can hold.
 var ErrTooMany = errors.New("another replica tells of too many lines")
 
 // Replica holds the lines that one other replica reported. The zero value is a replica that has reported nothing yet.
@@ -34,7 +35,7 @@ type Replica struct {
 	unheard time.Time
 }
 
-// Begin starts a new stream, which begins with all lines of the replica.
+// Begin starts a new stream, whose first messages contain all lines of the replica.
 func (r *Replica) Begin() { r.arriving, r.synced = map[string]lines.State{}, false }
 
 // Synced says whether the present lines of the replica are all known.
@@ -65,7 +66,7 @@ func (r *Replica) Apply(m wire.Message, now time.Time) ([]string, error) {
 	}
 	if r.arriving != nil {
 		if !m.Synced {
-			return nil, nil // it counts when it is complete
+			return nil, nil // it counts only once it is complete
 		}
 		changed = r.replace(now)
 	}

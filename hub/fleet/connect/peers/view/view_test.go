@@ -23,7 +23,7 @@ func lost(s lines.State, at time.Time, goodbye bool) lines.State {
 	return s
 }
 
-// hear has a replica take in what another tells.
+// hear passes a replica the messages of another.
 func hear(t *testing.T, r *Replica, messages []wire.Message, now time.Time) []string {
 	t.Helper()
 	var changed []string
@@ -43,7 +43,7 @@ func TestAReplicaIsToldWhatAnotherKnows(t *testing.T) {
 	r.Begin()
 	states := []lines.State{up("edge-1", second(1)), lost(up("edge-2", second(0)), second(2), false)}
 	first := told.Next(states, second(10))
-	// The clock of the other is an hour late.
+	// The clock of the other replica is an hour behind.
 	late := func(at time.Time) time.Time { return at.Add(-time.Hour) }
 	g.Expect(hear(t, r, first, late(second(10)))).To(BeEmpty(), "it counts when it is complete")
 	g.Expect(r.Synced()).To(BeFalse())
@@ -76,10 +76,11 @@ func TestALostReplicaIsNoLostMember(t *testing.T) {
 	}), "as after a goodbye: they have time to show up elsewhere")
 	g.Expect(r.Lose(second(7))).To(BeEmpty())
 
-	// The network was away, the lines were not; one ended meanwhile and is forgotten there.
+	// The network was down while the lines stayed up; one has ended meanwhile and is no longer listed by the other
+	// replica.
 	r.Begin()
 	again := Updates{}
-	slow := second(8).Add(300 * time.Millisecond) // it is the same line still
+	slow := second(8).Add(300 * time.Millisecond) // it is still the same line
 	hear(t, r, append(again.Next([]lines.State{up("edge-1", second(0))}, second(8)), wire.Message{Synced: true}), slow)
 	g.Expect(r.States()).To(Equal([]lines.State{
 		up("edge-1", second(0)), states[1], lost(up("edge-3", second(0)), second(6), true),
@@ -113,7 +114,7 @@ func TestSessionsOfAnotherReplica(t *testing.T) {
 	g.Expect(r.Session("edge-1", second(2))).To(Equal(session(4)), "another agent has it")
 
 	r.Lose(second(6))
-	r.Lose(second(9)) // when it was called in vain
+	r.Lose(second(9)) // a call that failed
 	g.Expect(r.Session("edge-1", second(20))).To(Equal(session(4)), "it may be there")
 	g.Expect(r.Session("edge-1", second(21))).To(BeEmpty(), "but not for ever")
 	g.Expect(r.Session("edge-2", second(7))).To(BeEmpty())

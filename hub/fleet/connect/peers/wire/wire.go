@@ -83,11 +83,11 @@ func Split(lines []Line, gone []string) []Message {
 	return out
 }
 
-// Encode encodes a message, with a newline at its end. Texts of people are shortened to the limits.
+// Encode encodes a message, with a newline at its end. Texts are truncated to the limits.
 func Encode(m Message) ([]byte, error) {
 	for i := range m.Lines {
 		if len(m.Lines[i].Operators) > maxOperators {
-			m.Lines = append([]Line(nil), m.Lines...) // the caller's stay as they are
+			m.Lines = append([]Line(nil), m.Lines...) // do not change the caller's lines
 			break
 		}
 	}
@@ -112,7 +112,8 @@ type Reader struct{ from *bufio.Reader }
 // NewReader returns a reader that holds one message at a time.
 func NewReader(from io.Reader) *Reader { return &Reader{from: bufio.NewReaderSize(from, MaxMessage)} }
 
-// Next returns the next message. It returns io.EOF at the end, and ErrMalformed for an invalid message; after an error nothing can be read.
+// Next returns the next message. It returns io.EOF at the end, and ErrMalformed for an invalid message; after an error
+// the reader cannot be used.
 func (r *Reader) Next() (Message, error) {
 	text, err := r.from.ReadSlice('\n')
 	switch {
