@@ -74,5 +74,5 @@ func TestFilesUseTheNamesOfTheContract(t *testing.T) {
 		subjects = append(subjects, of...)
 	}
 	g.Expect(subjects).To(ConsistOf(HaveKeyWithValue("name", contract.BootstrapGroup), HaveKeyWithValue("name", contract.UsedTokenGroup),
-		HaveKeyWithValue("name", "system:anonymous"), HaveKeyWithValue("name", contract.AgentGroup)))
+		HaveKeyWithValue("name", "system:anonymous"), HaveKeyWithValue("name", contract.AgentGroup), HaveKeyWithValue("name", "system:authenticated")))
 }

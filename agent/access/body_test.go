@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestWhatIsCreatedIsJudgedByTheNameInIt has bodies that an API server would take, and some that it would not.
-func TestWhatIsCreatedIsJudgedByTheNameInIt(t *testing.T) {
+// TestACreationIsJudgedByTheNameInItsBody has bodies that an API server would take, and some that it would not.
+func TestACreationIsJudgedByTheNameInItsBody(t *testing.T) {
 	t.Parallel()
 	encoded := func(name string) string {
 		g := NewWithT(t)

@@ -64,7 +64,7 @@ func TestOperatorsReachTheMemberAsThemselves(t *testing.T) {
 	g.Expect(s.Summary(t.Context())).To(Equal("read, exec, write for group:ops"))
 }
 
-func TestWhatTheMemberAnswersIsNotBelievedBlindly(t *testing.T) {
+func TestAnswersOfTheMemberAreBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	asked := atomic.Int32{}
@@ -83,7 +83,7 @@ func TestWhatTheMemberAnswersIsNotBelievedBlindly(t *testing.T) {
 	code, body, header := s.ask(t, http.MethodGet, "/api/v1/nodes", nil)
 	g.Expect(code).To(Equal(http.StatusBadGateway), body)
 	g.Expect(header.Get("Location")).To(BeEmpty())
-	for range 2 { // a token that is not accepted is asked for anew
+	for range 2 { // a rejected token is requested anew
 		code, body, _ = s.ask(t, http.MethodGet, "/api/v1/pods", nil)
 		g.Expect(code).To(Equal(http.StatusBadGateway), body)
 	}

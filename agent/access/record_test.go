@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
+func TestARequestThatCannotBeRecordedIsRefused(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := newMember(t, func(http.ResponseWriter, *http.Request) {})
@@ -55,13 +55,13 @@ func TestNobodyCrowdsOutTheRecordOfWhatWasDone(t *testing.T) {
 	g := NewWithT(t)
 	m := newMember(t, func(http.ResponseWriter, *http.Request) {})
 	s := newServed(t, m)
-	// What anybody may ask about themselves changes nothing.
+	// Self-reviews of access change nothing, and are no changes for the record.
 	code, body, _ := s.ask(t, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil)
 	g.Expect(code).To(Equal(http.StatusOK), body)
 	g.Eventually(func() []string { return s.records("reads") }).WithTimeout(waitTimeout).Should(HaveLen(1))
 	g.Expect(s.records("changes")).To(BeEmpty())
 
-	// Nobody's name of a request, groups or path make a line long.
+	// Request IDs, groups and paths of any length must not make a line of the record long.
 	long := strings.Repeat("<", 4<<10)
 	groups := append([]string{"ops"}, strings.Split(strings.Repeat("g,", 1000), ",")...)
 	code, body, _ = s.ask(t, http.MethodDelete, "/api/v1/namespaces/shop/pods/"+long[:2<<10], http.Header{"Audit-Id": {long}, "Fairlead-Request": {long}, "Fairlead-Group": groups})
@@ -78,7 +78,8 @@ func TestNobodyCrowdsOutTheRecordOfWhatWasDone(t *testing.T) {
 	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(waitTimeout).Should(ContainElement(ContainSubstring(`"object":"pods shop/` + name + `"`)))
 }
 
-// An agent that was killed while it wrote leaves half a line, which spoils none of those that follow.
+// TestHalfALineOfAnAgentThatWasKilledStandsAlone checks that a partial line, left by an agent that was killed while
+// writing, does not corrupt the following ones.
 func TestHalfALineOfAnAgentThatWasKilledStandsAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -100,7 +101,7 @@ func TestHalfALineOfAnAgentThatWasKilledStandsAlone(t *testing.T) {
 	g.Expect(last.Object).To(Equal("pods b"))
 }
 
-func TestWhatIsRefusedForALimitIsRecorded(t *testing.T) {
+func TestARequestOverALimitIsRecorded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServed(t, newMember(t, func(http.ResponseWriter, *http.Request) {}))

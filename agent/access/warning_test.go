@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhatTheAgentPutsBackIsWarnedOf(t *testing.T) {
+func TestWarningsNameChangesThatTheAgentUndoes(t *testing.T) {
 	t.Parallel()
 	const (
 		managed = `{"kind":"A","apiVersion":"v1","metadata":{"name":"a","labels":{"karmada.io/managed":"true"}},"data":{}}`
@@ -21,7 +21,7 @@ func TestWhatTheAgentPutsBackIsWarnedOf(t *testing.T) {
 	large := `{"apiVersion":"v1","data":{"a":"` + strings.Repeat("a", maxHead) + `"},"kind":"A","metadata":{"labels":{"karmada.io/managed":"true"}}}`
 	for name, tc := range map[string]struct {
 		request    string // METHOD PATH
-		is         string // what the object is before
+		is         string // the object before the request
 		status     int    // of the answer
 		answer     string
 		compressed bool
@@ -75,7 +75,7 @@ func TestWhatTheAgentPutsBackIsWarnedOf(t *testing.T) {
 				w.WriteHeader(tc.status)
 				_, _ = io.WriteString(w, tc.answer)
 			})
-			code, body, header := newServed(t, m).ask(t, method, path, http.Header{"Accept-Encoding": {"gzip"}}) // compressed only if the member says so
+			code, body, header := newServed(t, m).ask(t, method, path, http.Header{"Accept-Encoding": {"gzip"}}) // compressed only if the member compresses
 			g.Expect(code).To(Equal(tc.status), body)
 			g.Expect(body).To(Equal(tc.answer), "all of it")
 			want := []string{`299 - "of the member"`}

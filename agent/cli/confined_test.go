@@ -6,12 +6,14 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/install/manifest"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/common/contract"
 )
 
-// What the chart refuses to make, `agent join --install --check` tells, before a token is used up for it.
+// TestACheckTellsWhatTheChartRefuses checks that `agent join --install --check` reports what the chart would refuse,
+// before a token is used up.
 func TestACheckTellsWhatTheChartRefuses(t *testing.T) {
 	t.Parallel()
 	operators := operatorFlags{who: []string{"off"}}
@@ -44,4 +46,19 @@ func TestACheckTellsWhatTheChartRefuses(t *testing.T) {
 			g.Expect(out.String()).To(And(ContainSubstring("FAIL  install"), ContainSubstring(tc.want)))
 		})
 	}
+}
+
+// TestPullSecretsOfAnInstalledAgentAreNotCheckedAgain joins again by a command that names no pull Secret: what the owner's Deployment names
+// stays as it is, though a Secret of it may be gone, which the kubelet tolerates.
+func TestPullSecretsOfAnInstalledAgentAreNotCheckedAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	f := installFlags{
+		image: "agent:v1", volume: manifest.VolumeNone, given: func(string) bool { return false },
+		pod: podFlags{pod: manifest.Pod{PullSecrets: []string{"gone"}}},
+	}
+	var nobody *install.Installer // to ask it would panic
+	found, err := f.refused(t.Context(), nobody, "", operatorFlags{who: []string{"off"}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(BeEmpty())
 }

@@ -16,12 +16,13 @@ import (
 	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/registration/discovery"
+	"fairlead.dev/common/roots"
 )
 
-// defaultStateDir is where an agent keeps its identity if it is not told otherwise.
+// defaultStateDir is the default state directory.
 const defaultStateDir = "/var/lib/fairlead/agent"
 
-// memberFlags say which cluster this is.
+// memberFlags identify the member cluster.
 type memberFlags struct {
 	kubeconfig, context string
 }
@@ -31,23 +32,26 @@ func (f *memberFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.context, "context", "", "context in the kubeconfig; without it, the current one")
 }
 
-// loader reads the kubeconfig, or what stands in for it in a pod.
+// loader loads the kubeconfig, or the in-cluster configuration in a pod.
 func (f *memberFlags) loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
 }
 
-// config returns how to reach this cluster, from a pod in it without a proxy.
+// config returns the client configuration of the member; in a pod of the member it bypasses any proxy.
 func (f *memberFlags) config() (*rest.Config, error) {
 	config, err := f.loader().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of this cluster: %w; name one with --kubeconfig, and one of its contexts with --context", err)
 	}
+	if config.CAFile == "" && len(config.CAData) == 0 && !config.Insecure {
+		roots.Fallback() // the member's certificate is signed by a public authority
+	}
 	return bypassProxy(config), nil
 }
 
-// installer returns what changes this cluster for an agent.
+// installer returns an Installer for the member.
 func (f *memberFlags) installer() (*install.Installer, error) {
 	config, err := f.config()
 	if err != nil {
@@ -56,7 +60,7 @@ func (f *memberFlags) installer() (*install.Installer, error) {
 	return newInstaller(config)
 }
 
-// clusterName returns what the kubeconfig calls this cluster; empty if it does not say.
+// clusterName returns the name of the member in the kubeconfig; empty if there is none.
 func (f *memberFlags) clusterName() string {
 	raw, err := f.loader().RawConfig()
 	if err != nil {
@@ -72,7 +76,7 @@ func (f *memberFlags) clusterName() string {
 	return ""
 }
 
-// typed returns the flags as they were typed.
+// typed returns the flags as typed on the command line.
 func (f *memberFlags) typed() string {
 	var out strings.Builder
 	if f.kubeconfig != "" {
@@ -84,7 +88,7 @@ func (f *memberFlags) typed() string {
 	return out.String()
 }
 
-// joinFlags say which hub to join and as whom.
+// joinFlags name the hub to join, and the identity to join with.
 type joinFlags struct {
 	stateDir    string
 	token       string
@@ -109,7 +113,7 @@ func (f *joinFlags) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "discovery-timeout", registration.DefaultDeadline, "how long to try to join")
 }
 
-// typed returns those of the flags as they were typed that `agent run` needs again.
+// typed returns the flags that `agent run` needs as well, as typed on the command line.
 func (f *joinFlags) typed() string {
 	if f.account == "" {
 		return ""
@@ -117,12 +121,12 @@ func (f *joinFlags) typed() string {
 	return " --as-service-account " + f.account
 }
 
-// any says whether some flag was given that only a join needs.
+// any returns whether a flag was given that only a join needs.
 func (f *joinFlags) any() bool {
 	return f.token != "" || f.tokenFile != "" || len(f.hashes) > 0 || f.skipCA
 }
 
-// secret returns the token.
+// secret returns the join token.
 func (f *joinFlags) secret() (string, error) {
 	switch {
 	case f.token != "" && f.tokenFile != "":
@@ -137,7 +141,7 @@ func (f *joinFlags) secret() (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// parsed says what is wrong with the flags for a hub.
+// parsed validates the flags for a hub.
 func (f *joinFlags) parsed(hub string) (discovery.Parameters, error) {
 	token, err := f.secret()
 	if err != nil {
@@ -155,7 +159,7 @@ func (f *joinFlags) validateOnRetire() error {
 	return nil
 }
 
-// options returns the options of a join, without its token.
+// options returns the options of a join, without the token.
 func (f *joinFlags) options(hub string, member memberFlags, config *rest.Config, progress func(string)) (registration.Options, error) {
 	if f.timeout <= 0 {
 		return registration.Options{}, errors.New("--discovery-timeout must be positive")

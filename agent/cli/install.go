@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -18,14 +17,13 @@ import (
 	"fairlead.dev/agent/install/manifest"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/upgrade/plan"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/version"
 )
 
-// none is the value of --upgrade-images by which the hub upgrades nothing.
+// none is the value of --upgrade-images that forbids the hub to upgrade the agent.
 const none = "none"
 
-// installFlags say whether the agent is to run inside its member, and what it may do there.
+// installFlags say whether to install the agent in its member, and what it may do there.
 type installFlags struct {
 	wanted        bool
 	image         string
@@ -35,10 +33,12 @@ type installFlags struct {
 	kinds         []string
 	safeKinds     []string
 	upgrades      []string
+	// pod says how its pods run.
+	pod podFlags
 
-	// proxy is that of the agent; nil is that of this process.
+	// proxy is the agent's proxy; nil means the one of this process.
 	proxy map[string]string
-	// given says whether a flag was given.
+	// given returns whether a flag was given.
 	given func(name string) bool
 }
 
@@ -52,16 +52,20 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined, '' for none (default: as an agent that is installed has it; else none)")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps, '' for none (default: as an agent that is installed has it; else none)")
 	flags.StringSliceVar(&f.safeKinds, "safe-kinds", nil, "of these, kinds of which you know that they run no pods and give no rights: without that, only some kinds of Kubernetes are accepted where karmada-system is among --namespaces, in which the agent could change its own Deployment by others, '' for none (default: as an agent that is installed has it; else none)")
+	f.pod.add(flags)
 }
 
 func (f *installFlags) validate(printing bool) error {
 	if !f.wanted && !printing && (len(f.namespaces) > 0 || len(f.kinds) > 0 || len(f.safeKinds) > 0) {
 		return errors.New("--namespaces, --kinds and --safe-kinds are for --install and --print manifests; the rights of an agent that runs as a process are those of its kubeconfig")
 	}
-	for _, name := range []string{"image", "priority-class", "state-volume", "upgrade-images"} {
+	for _, name := range append([]string{"image", "priority-class", "state-volume", "upgrade-images"}, podFlagNames()...) {
 		if !f.wanted && !printing && f.given(name) {
 			return fmt.Errorf("--%s is of the Deployment that --install makes and --print manifests prints, and there is none", name)
 		}
+	}
+	if err := f.pod.read(); err != nil {
+		return err
 	}
 	if f.volume != "" && f.volume != manifest.VolumeClaim && f.volume != manifest.VolumeNone && !strings.HasPrefix(f.volume, "/") {
 		return fmt.Errorf("--state-volume is %q; it is %s, %s, or the path of a directory on the node", f.volume, manifest.VolumeClaim, manifest.VolumeNone)
@@ -81,62 +85,6 @@ func (f *installFlags) validate(printing bool) error {
 	return nil
 }
 
-// keep has what is not said be as the agent that is installed was told: the command that joins it again, as a hub prints it, says nothing
-// of what its owner confined it to.
-func (f *installFlags) keep(ctx context.Context, installer *install.Installer, account *string, tell func(string)) error {
-	is, err := installer.Settings(ctx, !f.given("kinds"))
-	if errors.Is(err, install.ErrKinds) {
-		return fmt.Errorf("%w; say it with --kinds, or --kinds '' for all", err)
-	}
-	if is == nil || err != nil {
-		return err
-	}
-	if len(is.Other) > 0 {
-		return fmt.Errorf("the Deployment %s/%s runs with %s, which this command does not make and would drop: have it join again in the way in which it was installed, "+
-			"for Helm by `helm upgrade` with the new join.token", contract.SystemNamespace, manifest.Name, strings.Join(is.Other, ", "))
-	}
-	var kept []string
-	note := func(flag, value string) {
-		kept = append(kept, "--"+flag+" "+value)
-	}
-	if !f.given("namespaces") && len(is.Namespaces) > 0 {
-		f.namespaces = is.Namespaces
-		note("namespaces", strings.Join(is.Namespaces, ","))
-	}
-	if !f.given("kinds") && len(is.Kinds) > 0 {
-		f.kinds = is.Kinds
-		note("kinds", strings.Join(is.Kinds, ","))
-	}
-	if !f.given("safe-kinds") && len(is.SafeKinds) > 0 {
-		f.safeKinds = is.SafeKinds
-		note("safe-kinds", strings.Join(is.SafeKinds, ","))
-	}
-	if !f.given("as-service-account") && is.Account != "" {
-		*account = is.Account
-		note("as-service-account", is.Account)
-	}
-	if !f.given("image") && is.Image != "" {
-		f.image = plan.Repository(is.Image) + ":" + version.Of().ImageTag
-	}
-	if !f.given("upgrade-images") {
-		f.upgrades = is.UpgradeImages
-		if len(is.UpgradeImages) == 0 {
-			f.upgrades = []string{none}
-			note("upgrade-images", none)
-		}
-	}
-	if !f.given("priority-class") {
-		f.priorityClass = is.PriorityClass
-	}
-	if f.proxy = proxySettings(); len(f.proxy) == 0 {
-		f.proxy = is.Proxy
-	}
-	if len(kept) > 0 {
-		tell("The agent that is installed stays confined as it is: " + strings.Join(kept, " ") + "; say otherwise to change that")
-	}
-	return nil
-}
-
 func (f *installFlags) options(account string) manifest.Options {
 	proxy := f.proxy
 	if proxy == nil {
@@ -151,28 +99,42 @@ func (f *installFlags) options(account string) manifest.Options {
 	}
 	return manifest.Options{
 		Image: f.image, UpgradeImages: upgrades, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, SafeKinds: f.safeKinds, Account: account,
-		Proxy: proxy, PriorityClass: &f.priorityClass,
+		Proxy: proxy, PriorityClass: &f.priorityClass, Pod: f.pod.pod,
 	}
 }
 
-// refused says what the chart refuses to make of the flags; nil if nothing. It is found by making it, so that there is one rule.
+// refused returns what the chart refuses about the flags. It renders the chart to find out, so that the rules stand
+// in one place.
 func (f *installFlags) refused(ctx context.Context, installer *install.Installer, account string, operators operatorFlags) ([]registration.Finding, error) {
 	o := f.options(account)
 	var err error
 	if o.Operators, err = operators.wanted(ctx, installer); err != nil {
 		return nil, err
 	}
-	refusal := manifest.Refusal(o)
-	if refusal == "" {
-		return nil, nil
+	var out []registration.Finding
+	if refusal := manifest.Refusal(o); refusal != "" {
+		is, advice, _ := strings.Cut(refusal, ": ")
+		out = append(out, registration.Finding{Check: "install", Is: is, Advice: cmp.Or(advice, "say it otherwise")})
 	}
-	is, advice, _ := strings.Cut(refusal, ": ")
-	return []registration.Finding{{Check: "install", Is: is, Advice: cmp.Or(advice, "say it otherwise")}}, nil
+	if len(o.Pod.PullSecrets) == 0 || !f.given("image-pull-secrets") {
+		// Those of an installed agent stay as they are: the kubelet tolerates one that is gone, and joining again must not fail because of it.
+		return out, nil
+	}
+	for _, name := range o.Pod.PullSecrets {
+		is, advice, err := installer.PullSecretProblem(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if is != "" {
+			out = append(out, registration.Finding{Check: "pull", Is: is, Advice: advice})
+		}
+	}
+	return out, nil
 }
 
-// print prints an agent that joins by itself.
+// print prints the manifests of an agent that joins by itself.
 func (f *installFlags) print(out io.Writer, join joinFlags, operators operatorFlags, hub string) error {
-	// What is wrong with the arguments is found here rather than in a pod.
+	// Report mistakes in the arguments here rather than in a pod.
 	if _, err := join.parsed(hub); err != nil {
 		return err
 	}
@@ -205,45 +167,6 @@ func (f *installFlags) print(out io.Writer, join joinFlags, operators operatorFl
 	return err
 }
 
-// prepare returns a directory for the time of the command, with what an agent that is
-// installed already has. What a join as another cluster left that never succeeded is in nobody's way.
-func prepare(ctx context.Context, installer *install.Installer, cluster string, tell func(string)) (dir string, remove func(), err error) {
-	state, err := installer.State(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	switch other, unfinished := registration.Unfinished(state); {
-	case other == "" || other == cluster:
-	case unfinished:
-		tell(registration.Abandoned(state))
-		state = nil
-	case cluster != "":
-		return "", nil, fmt.Errorf("an agent is installed in this cluster that has joined as cluster %s, not as %s; leave with it first (`agent leave --installed`)", other, cluster)
-	}
-	return unpack(state)
-}
-
-// unpack returns a directory for the time of the command, with what an agent that is installed has.
-func unpack(state map[string][]byte) (dir string, remove func(), err error) {
-	if dir, err = os.MkdirTemp("", "fairlead-join-"); err != nil {
-		return "", nil, fmt.Errorf("making a directory for the time of this command: %w", err)
-	}
-	remove = func() { _ = os.RemoveAll(dir) } // it is readable for its owner only
-	if len(state) == 0 {
-		return dir, remove, nil
-	}
-	if err := registration.CheckFiles(state); err != nil {
-		remove()
-		return "", nil, fmt.Errorf("%w, in Secret %s/%s of the member, where no agent wrote that; find out who did, then remove the Secret and join again",
-			err, contract.SystemNamespace, manifest.Name)
-	}
-	if err := registration.WriteFiles(dir, state); err != nil {
-		remove()
-		return "", nil, err
-	}
-	return dir, remove, nil
-}
-
 // run joins, hands what the agent gets to the member, and waits until the agent in there is
 // Ready.
 func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, account string, operators operatorFlags, timeout time.Duration, tell func(string)) error {
@@ -270,13 +193,14 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	if err != nil {
 		return err
 	}
-	o.JoinHash = registration.JoinHash(files) // that of what was renewed since is the same
+	o.JoinHash = registration.JoinHash(files) // a renewal does not change the hash
+	heard := credentials.LastHeard(ctx)
 	if err := installer.Apply(ctx, o, state, tell); err != nil {
 		return err
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := credentials.AwaitReady(waiting, tell); err != nil {
+	if err := credentials.AwaitReady(waiting, heard, tell); err != nil {
 		if problem := installer.PodProblem(ctx); problem != "" {
 			return fmt.Errorf("%w; in the member, %s", err, problem)
 		}
@@ -284,18 +208,6 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	}
 	tell("The agent runs as Deployment karmada-system/" + manifest.Name)
 	return nil
-}
-
-// currentState returns what a directory has for the agent to begin with. One that runs may have renewed its certificate since the directory
-// was filled from its Secret, and is not to go back to the one before.
-func currentState(dir string) install.State {
-	return func(kept map[string][]byte) (map[string][]byte, error) {
-		files, err := registration.Files(dir)
-		if err != nil {
-			return nil, err
-		}
-		return registration.Renewed(files, kept)
-	}
 }
 
 // newInstaller returns one for a member.

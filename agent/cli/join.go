@@ -37,7 +37,8 @@ type joinCommand struct {
 	check     bool
 	print     string
 	timeout   time.Duration
-	// journalKey and webhooks are those of the agent that runs until the cluster is Ready, and after that as a process.
+	// journalKey and webhooks configure the agent that runs until the cluster is Ready, and the process that runs
+	// afterwards.
 	journalKey string
 	webhooks   bool
 	flags      *pflag.FlagSet
@@ -52,7 +53,8 @@ func newJoin(env Environment) *cobra.Command {
 			"that can be in the way, and says what to do about it; --check does only that. Then it joins, has the agent run until\n" +
 			"the hub reports the cluster Ready, and says how to keep it running: as a process (--print systemd prints a unit) or,\n" +
 			"with --install, as a Deployment in this cluster (--print manifests prints it). It can be run again if it was stopped.",
-		Args: oneHub,
+		Args:              oneHub,
+		ValidArgsFunction: cobra.NoFileCompletions, // an address
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), env, cmd.OutOrStdout(), args)
 		},
@@ -75,7 +77,7 @@ func (f *joinCommand) add(flags *pflag.FlagSet) {
 	f.operators.add(flags, "operators-")
 }
 
-// oneHub accepts one argument at most.
+// oneHub accepts at most one argument.
 func oneHub(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("unexpected argument %q; see `%s --help`", args[1], cmd.CommandPath())
@@ -87,26 +89,16 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 	if err := f.validate(args); err != nil {
 		return err
 	}
-	if f.print == printSystemd {
-		return printUnit(out, f)
-	}
 	hub := ""
 	if len(args) > 0 {
 		hub = args[0]
 	}
-	if f.print == printManifests {
-		return f.install.print(out, f.join, f.operators, hub)
+	if f.print != "" {
+		return f.printed(ctx, out, hub)
 	}
 	config, err := f.member.config()
 	if err != nil {
 		return err
-	}
-	if f.print == printValues {
-		installer, err := newInstaller(config)
-		if err != nil {
-			return err
-		}
-		return printInstalled(ctx, out, installer)
 	}
 	tell := func(step string) { _, _ = fmt.Fprintln(out, step) }
 	options, err := f.join.options(hub, f.member, config, tell)
@@ -154,6 +146,25 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 	return f.joinHere(ctx, options, tell)
 }
 
+// printed prints what --print asks for, in place of joining.
+func (f *joinCommand) printed(ctx context.Context, out io.Writer, hub string) error {
+	switch f.print {
+	case printSystemd:
+		return printUnit(out, f)
+	case printManifests:
+		return f.install.print(out, f.join, f.operators, hub)
+	}
+	config, err := f.member.config()
+	if err != nil {
+		return err
+	}
+	installer, err := newInstaller(config)
+	if err != nil {
+		return err
+	}
+	return printInstalled(ctx, out, installer)
+}
+
 func (f *joinCommand) validate(args []string) error {
 	switch {
 	case f.print != "" && f.print != printSystemd && f.print != printManifests && f.print != printValues:
@@ -182,7 +193,7 @@ func (f *joinCommand) validate(args []string) error {
 	return f.install.validate(f.print == printManifests)
 }
 
-// validateValues refuses what would be ignored: the values are those of the agent as it is.
+// validateValues refuses flags that would be ignored: the printed values are those of the installed agent.
 func (f *joinCommand) validateValues(args []string) error {
 	ignored := slices.Clone(args)
 	f.flags.Visit(func(given *pflag.Flag) {

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/interpreter/store"
 )
 
-// join joins, and opens the credentials that it wrote to the state directory.
+// join joins and opens the credentials that the join wrote to the state directory.
 func join(ctx context.Context, options registration.Options) (*registration.Credentials, error) {
 	if _, err := registration.Join(ctx, options); err != nil {
 		return nil, err
@@ -51,12 +51,13 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	if o.Interpreter, err = store.BuiltIn(vm.Options{}); err != nil {
 		return err
 	}
+	heard := credentials.LastHeard(ctx)
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- serve(running, credentials, o) }()
 	waiting, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	err = credentials.AwaitReady(waiting, tell)
+	err = credentials.AwaitReady(waiting, heard, tell)
 	stop()
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	return nil
 }
 
-// typed returns the flags that `agent run` needs beside --state-dir.
+// typed returns the flags that `agent run` needs besides --state-dir.
 func (f *joinCommand) typed() string {
 	out := f.join.typed()
 	if f.journalKey != "" {
@@ -83,7 +84,7 @@ func (f *joinCommand) typed() string {
 	return out
 }
 
-// admitOperators lets operators in, for an agent that runs as a process.
+// admitOperators admits operators, for an agent that runs as a process.
 func (f *joinCommand) admitOperators(ctx context.Context, member *rest.Config, tell func(string)) error {
 	wanted, err := f.operators.rules()
 	if err != nil {

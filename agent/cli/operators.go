@@ -23,7 +23,7 @@ type operatorFlags struct {
 	identity             string
 }
 
-// add adds the flags, each with something before its name.
+// add adds the flags, with a prefix before each name.
 func (f *operatorFlags) add(flags *pflag.FlagSet, before string) {
 	flags.StringSliceVar(&f.may, before+"may", nil, "what they may do besides: exec (attach too), port-forward, write, secrets (tokens of ServiceAccounts too; with write, changes of Secrets), pods/proxy, services/proxy, nodes/proxy")
 	flags.StringSliceVar(&f.in, before+"in", nil, "namespaces into which they are let, which must exist; without it, all, and what is in none")
@@ -31,21 +31,21 @@ func (f *operatorFlags) add(flags *pflag.FlagSet, before string) {
 	flags.StringSliceVar(&f.groups, before+"api-groups", nil, "API groups of which they may see objects beside those of Kubernetes, such as cert-manager.io")
 }
 
-// given says whether anything is said of who is let in.
+// given returns whether the flags admit or exclude anybody.
 func (f *operatorFlags) given() bool { return len(f.who) > 0 }
 
-// rules understands the flags.
+// rules parses the flags.
 func (f *operatorFlags) rules() (rules.Rules, error) {
 	return rules.New(rules.Lists{Operators: f.who, May: f.may, In: f.in, APIGroups: f.groups, Identity: f.identity})
 }
 
-// operatorOptions are rules as the chart takes them.
+// operatorOptions converts rules for the chart.
 func operatorOptions(r rules.Rules, legacy bool) manifest.Operators {
 	l := r.Lists()
 	return manifest.Operators{Who: l.Operators, May: l.May, In: l.In, APIGroups: l.APIGroups, Identity: l.Identity, Legacy: legacy}
 }
 
-// wanted returns what operators may do: as the flags say, or, if they say nothing, as it is.
+// wanted returns what operators may do: according to the flags or, if they say nothing, as it is now.
 func (f *operatorFlags) wanted(ctx context.Context, installer *install.Installer) (manifest.Operators, error) {
 	r, err := f.rules()
 	if err != nil {
@@ -79,7 +79,7 @@ type operatorsCommand struct {
 	output    string
 }
 
-// errNobody is of rules that let nobody in.
+// errNobody reports flags that grant permissions without admitting anybody.
 var errNobody = errors.New("it is said what operators may do or who they are here, but not who is let in: name some, such as group:ops or user:alice")
 
 func newOperators() *cobra.Command {
@@ -92,8 +92,9 @@ func newOperators() *cobra.Command {
 			"what is under way by it ends within seconds. off lets nobody in. Without arguments it says what holds.\n" +
 			"It is the last word: if Helm or kubectl puts something else back later, nobody is let in until it is said here again.\n\n" +
 			"This cluster's RBAC has the last word: it must allow it to who they are here, which is fairlead:NAME if nothing else is said.",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: operatorsBeginnings,
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.member.add(cmd.Flags())
 	f.operators.add(cmd.Flags(), "")
@@ -126,7 +127,7 @@ func (f *operatorsCommand) run(cmd *cobra.Command, args []string) error {
 	return admitOperators(cmd.Context(), installer, wanted, func(step string) { _, _ = fmt.Fprintln(out, step) })
 }
 
-// admitOperators lets operators in, and says what is still to do.
+// admitOperators applies rules for operators, and prints what is still to be done.
 func admitOperators(ctx context.Context, installer *install.Installer, wanted rules.Rules, tell func(string)) error {
 	legacy := false
 	if !wanted.IsOff() {
@@ -151,7 +152,7 @@ func admitOperators(ctx context.Context, installer *install.Installer, wanted ru
 	return nil
 }
 
-// grantCommand is a command that lets the first of those who are let in see what is here.
+// grantCommand returns a command that lets the first of the admitted operators read objects here.
 func grantCommand(r rules.Rules) string {
 	prefix := contract.ConnectUserPrefix
 	if r.Identity == rules.Same {
@@ -169,11 +170,11 @@ func grantCommand(r rules.Rules) string {
 	return "kubectl create clusterrolebinding fairlead-operators --clusterrole=view " + subject
 }
 
-// shellQuoted is a word as shells of POSIX take it for what it is: names of people and groups come from elsewhere, and between the quotes
-// of Go a shell would still put something else for $(…).
+// shellQuoted quotes a word for POSIX shells. Names of people and groups come from elsewhere, and inside double
+// quotes a shell would still expand $(…).
 func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// look prints what holds.
+// look prints the rules in force.
 func (f *operatorsCommand) look(ctx context.Context, installer *install.Installer, out io.Writer) error {
 	if len(f.operators.may)+len(f.operators.in)+len(f.operators.groups) > 0 {
 		return errNobody

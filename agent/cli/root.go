@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Environment has the output streams and the logger of the process.
+// Environment provides the output streams and the logger of the process.
 type Environment struct {
 	// Out is for results; Err for errors and the log.
 	Out, Err io.Writer
-	// SetLogger makes a logger that of every library; there is one in a process.
+	// SetLogger installs a logger for all libraries; the process has only one.
 	SetLogger func(logr.Logger)
 }
 
@@ -24,7 +24,7 @@ func Run(ctx context.Context, env Environment, args []string) int {
 	cmd.SetOut(env.Out)
 	cmd.SetErr(env.Err)
 	if err := cmd.ExecuteContext(ctx); err != nil {
-		_, _ = fmt.Fprintf(env.Err, "Error: %v\n", err) // there is nobody else to tell
+		_, _ = fmt.Fprintf(env.Err, "Error: %v\n", err) // there is nowhere else to report an error
 		return 1
 	}
 	return 0
@@ -36,9 +36,8 @@ func newRoot(env Environment) *cobra.Command {
 		Short: "Make this cluster do what a hub says",
 		Long: "The agent runs beside a Kubernetes cluster, dials a hub, applies what the hub has for the cluster and reports\n" +
 			"how it fares. The hub never dials the cluster.",
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		SilenceUsage:  true,
+		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -51,5 +50,6 @@ func newRoot(env Environment) *cobra.Command {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	root.AddCommand(newJoin(env), newRun(env), newGuard(env), newOperators(), newLeave(), newStatus(), newVersion())
+	completeFlags(root)
 	return root
 }

@@ -33,20 +33,19 @@ const (
 	eventsAll     = "all"
 )
 
-// gcPercent makes the heap grow by half, not to the double, before garbage is collected:
-// the agent is mostly idle, and memory on a small box is dearer than its time. Who set $GOGC
-// knows better.
+// gcPercent lets the heap grow by half rather than to the double between collections: the agent is mostly idle, and
+// memory on a small machine is scarcer than CPU time. $GOGC takes precedence.
 const gcPercent = 50
 
 // podVariable is set by Kubernetes in every container.
 const podVariable = "KUBERNETES_SERVICE_HOST"
 
-// minJournalSecret is how long a secret must be to seal anything.
+// minJournalSecret is the minimum length of the secret that seals the journal, in bytes.
 const minJournalSecret = 16
 
-// runFlags say how to run.
+// runFlags configure `agent run`.
 type runFlags struct {
-	// webhooks says whether the interpreter webhooks of the hub are called.
+	// webhooks says whether to call the hub's interpreter webhooks.
 	webhooks    bool
 	member      memberFlags
 	join        joinFlags
@@ -58,7 +57,7 @@ type runFlags struct {
 	logFormat   string
 	verbosity   int
 	deployment  string
-	// line says whether a line to the hub is kept open.
+	// line says whether to keep a line to the hub open.
 	line bool
 }
 
@@ -71,7 +70,7 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.options.LeaseDuration, "cluster-lease-duration", setup.DefaultLeaseDuration, "after how much silence the hub gives this agent up while it has no line, if that is longer than the hub bears by itself; 10m and more count as a second less")
 	flags.Float64Var(&f.options.LeaseRenewFraction, "cluster-lease-renew-interval-fraction", setup.DefaultLeaseRenewFraction, "after which part of the lease's duration it is renewed")
 	flags.StringVar(&f.secret, "state-secret", "", "NAMESPACE/NAME of a Secret of this cluster that keeps the identity of this agent as well, for a pod whose state directory does not last")
-	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here; without it, none")
+	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here: it leaves alone what is in others or in none, whatever its rights; without it, the agent is not confined")
 	flags.StringVar(&f.journalKey, "journal-key-file", "", "file, such as a mounted Secret's, whose content seals the Works that are kept in the state directory; without it only the modes of the files protect them")
 	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "call the interpreter webhooks that the hub names, from here; an agent with --namespaces never does")
 	flags.BoolVar(&f.line, "line", true, "keep a line to the hub open, over which operators reach this cluster as far as its owner lets them (`agent operators`), and by which the hub notices at once that this agent is gone")
@@ -93,8 +92,9 @@ func newRun(env Environment) *cobra.Command {
 		Short: "Run the agent",
 		Long: "Run the agent of this cluster. With the arguments of `agent join` it joins first, unless it has; without, it\n" +
 			"runs with what `agent join` left in the state directory.",
-		Args: oneHub,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
+		Args:              oneHub,
+		ValidArgsFunction: cobra.NoFileCompletions, // an address
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	f.add(cmd.Flags())
 	return cmd
@@ -159,7 +159,8 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	return err
 }
 
-// setupOptions are how the agent runs, as far as its flags and this machine say it. Where the hub is comes with the credentials.
+// setupOptions returns the agent's options as far as flags and machine determine them. The hub's address comes with
+// the credentials.
 func (f *runFlags) setupOptions() (setup.Options, error) {
 	o := f.options
 	o.NoWebhooks = !f.webhooks
@@ -183,7 +184,7 @@ func (f *runFlags) setupOptions() (setup.Options, error) {
 	return o, err
 }
 
-// self is how this agent runs.
+// self describes how this agent runs, for upgrades.
 func (f *runFlags) self() upgrade.Self {
 	build := version.Of()
 	out := upgrade.Self{
@@ -196,9 +197,8 @@ func (f *runFlags) self() upgrade.Self {
 	return out
 }
 
-// retire does what the agent was told at join to do when the hub forgets its member. That it
-// has nothing to do afterwards is no failure, nor is that so many objects stay until a person
-// says that they are to go.
+// retire does what was chosen at the join for the case that the hub forgets the member. Having nothing to do
+// afterwards is no failure, nor is keeping many objects until a person approves their deletion.
 func retire(ctx context.Context, credentials *registration.Credentials, o setup.Options, retired *registration.RetiredError) error {
 	log := ctrl.LoggerFrom(ctx)
 	if err := credentials.Retire(ctx, retired); err != nil {
@@ -226,11 +226,12 @@ func retire(ctx context.Context, credentials *registration.Credentials, o setup.
 	return nil
 }
 
-// releaseEvery is how often the agent gives back what it does not use of the program: soon after its start, and whenever
-// something rare may have been done since.
+// releaseEvery is how often the agent releases unused pages of its program: soon after the start, and again after
+// rare code may have run.
 const releaseEvery = 2 * time.Minute
 
-// releaseProgramRepeatedly gives back what is mapped of the program. Most of what an idle agent would take is code that ran once.
+// releaseProgramRepeatedly releases the program's pages regularly. Most memory of an idle agent would be code that
+// ran once.
 func releaseProgramRepeatedly(ctx context.Context, c clock.Clock) {
 	for {
 		select {
@@ -245,13 +246,13 @@ func releaseProgramRepeatedly(ctx context.Context, c clock.Clock) {
 	}
 }
 
-// serve runs the agent, and beside it what looks after its credentials.
+// serve runs the agent and, beside it, the rotation of its credentials.
 func serve(ctx context.Context, credentials *registration.Credentials, o setup.Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	kept := make(chan error, 1)
 	go func() {
-		defer cancel() // it ends early only if the agent has nothing to do any more
+		defer cancel() // it ends early only if the agent must not go on
 		kept <- credentials.Keep(ctx)
 	}()
 	go releaseProgramRepeatedly(ctx, o.Clock)
@@ -263,9 +264,9 @@ func serve(ctx context.Context, credentials *registration.Credentials, o setup.O
 	return err
 }
 
-// checkRecord returns an error if there is a journal that cannot be read with the key that the options have. To begin another one would lose
-// what is in it: what an agent goes by while the hub is away, what is removed if the hub forgets the member, and which Works are too old to
-// be believed.
+// checkRecord returns an error if there is a journal that the given key cannot read. Starting a new one would lose
+// the content of the old: what an agent enforces while the hub is away, what it removes if the hub forgets the
+// member, and which Works are too old to be trusted.
 func checkRecord(ctx context.Context, o setup.Options) error {
 	if err := setup.CheckRecord(ctx, o); err != nil {
 		return fmt.Errorf("%w; nothing in it was changed. Give the --journal-key-file with which it was written, or none if it is not sealed. If that key is lost, "+
@@ -275,7 +276,7 @@ func checkRecord(ctx context.Context, o setup.Options) error {
 	return nil
 }
 
-// journalSecret reads what seals the journal from a file, if there is one.
+// journalSecret reads the secret that seals the journal from a file, if one is named.
 func journalSecret(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// printInstalled prints the values of the chart of which it makes the agent that is installed, for Helm to take that over as it is.
+// printInstalled prints the chart values that reproduce the installed agent, so that Helm can take it over unchanged.
 func printInstalled(ctx context.Context, out io.Writer, installer *install.Installer) error {
 	is, err := installer.Settings(ctx, true)
 	switch {
@@ -32,7 +32,7 @@ func printInstalled(ctx context.Context, out io.Writer, installer *install.Insta
 	}
 	o := manifest.Options{
 		Image: is.Image, UpgradeImages: is.UpgradeImages, Namespaces: is.Namespaces, Kinds: is.Kinds, SafeKinds: is.SafeKinds, Account: is.Account, Proxy: is.Proxy,
-		PriorityClass: &is.PriorityClass,
+		PriorityClass: &is.PriorityClass, Pod: is.Pod,
 	}
 	if o.Volume, _, err = installer.StateVolume(ctx); err != nil {
 		return err
@@ -41,7 +41,7 @@ func printInstalled(ctx context.Context, out io.Writer, installer *install.Insta
 		return err
 	}
 	values := manifest.Values(o)
-	delete(values, "createNamespace") // the namespace would be Helm's, and go when it uninstalls the agent
+	delete(values, "createNamespace") // otherwise the namespace would be Helm's, and deleted when the agent is uninstalled
 	text, err := yaml.Marshal(values)
 	if err != nil {
 		return fmt.Errorf("encoding the values of the chart: %w", err)

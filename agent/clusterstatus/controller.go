@@ -24,75 +24,73 @@ import (
 	"fairlead.dev/agent/clusterstatus/facts"
 	"fairlead.dev/agent/clusterstatus/pods"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
 const (
-	// threshold is for how long a change of Ready must hold before it is told.
+	// threshold is how long a change of Ready must last before it is reported.
 	threshold = 30 * time.Second
-	// workloadTimeout is how long the first report waits for nodes and pods. Whoever
-	// waits for the cluster to become ready waits for it.
+	// workloadTimeout is how long the first report waits for nodes and pods. It delays anybody who waits for the
+	// cluster to become Ready.
 	workloadTimeout = 500 * time.Millisecond
 )
 
-// Deps are what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
 	// Cluster is the name of the member.
 	Cluster string
-	// Namespace is its execution namespace on the hub. If it is empty nothing is told of quotas.
-	Namespace string
+	// Namespaces returns the namespaces of the member in which the hub has objects, and fails while they are not
+	// known. If it is nil, quotas are not reported.
+	Namespaces func(ctx context.Context) (sets.Set[string], error)
 	// MemberConfig and MemberHTTP reach the member's API server.
 	MemberConfig *rest.Config
 	MemberHTTP   *http.Client
-	// Workload reads and watches nodes, pods and ResourceQuotas of the member; its requests are
-	// not bounded.
+	// Workload reads and watches nodes, pods and ResourceQuotas of the member; its requests have no timeout.
 	Workload client.WithWatch
-	// Pods is told of the member's pods.
+	// Pods receives the member's pods.
 	Pods *pods.Store
-	// Unclaimed counts the objects in the member that no Work of the hub claims.
+	// Unclaimed counts the member's managed objects that no Work of the hub claims.
 	Unclaimed func() int
-	// Held returns the condition about deletions that are held back, if there is one.
+	// Held returns the condition about held deletions, if there is one.
 	Held func() (metav1.Condition, bool)
-	// HeldChanged has something to receive if what Held says changed; it may be nil.
+	// HeldChanged receives a value when the result of Held changed; it may be nil.
 	HeldChanged <-chan struct{}
-	// Agent returns what the agent counts of itself, without the time and the restarts; nil if
-	// the hub is told nothing of that.
+	// Agent returns the agent's own counters, without the time and the restarts; nil if they are not reported.
 	Agent func() clusterv1alpha1.AgentReport
-	// Upgrade sees to it that the agent becomes the one that is wanted, and returns what came of
-	// that so far; nil if nothing is told of it.
+	// Upgrade requests the wanted upgrade of the agent and returns its status; nil if upgrades are not reported.
 	Upgrade func(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, before *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade
-	// UpgradeDue says in how long Upgrade is to be called again at the latest; 0 if it does not matter. It may be nil.
+	// UpgradeDue returns the delay after which Upgrade has to be called again at the latest; 0 if there is no
+	// deadline. It may be nil.
 	UpgradeDue func() time.Duration
-	// Probed is told whether the member is ready; it may be nil.
+	// Probed is called with the result of each readiness probe of the member; it may be nil.
 	Probed func(ready metav1.Condition)
-	// Clock tells the time.
+	// Clock is replaced in tests.
 	Clock clock.Clock
-	// Frequency is how often the member is asked how it is.
+	// Frequency is the interval of the reports.
 	Frequency time.Duration
 }
 
 // Reconciler writes the status of one Cluster.
 type Reconciler struct {
-	hubClient client.Client
-	cluster   string
-	namespace string
-	unclaimed func() int
-	held      func() (metav1.Condition, bool)
-	agent     func() clusterv1alpha1.AgentReport
-	due       func() time.Duration
-	upgrade   func(context.Context, *clusterv1alpha1.WantedAgent, *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade
-	probed    func(metav1.Condition)
-	clock     clock.Clock
-	frequency time.Duration
+	hubClient  client.Client
+	cluster    string
+	namespaces func(ctx context.Context) (sets.Set[string], error)
+	unclaimed  func() int
+	held       func() (metav1.Condition, bool)
+	agent      func() clusterv1alpha1.AgentReport
+	due        func() time.Duration
+	upgrade    func(context.Context, *clusterv1alpha1.WantedAgent, *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade
+	probed     func(metav1.Condition)
+	clock      clock.Clock
+	frequency  time.Duration
 
 	member    *member
 	workload  *workload
 	debouncer facts.Debouncer
-	// reported is what this agent told of itself last; nil if it told nothing yet.
+	// reported are the agent's counters as last reported; nil if none were yet.
 	reported *clusterv1alpha1.AgentReport
-	// nodes and resources are the last sums, of the models that they were made with.
+	// nodes and resources are the last sums, computed with models.
 	nodes     *clusterv1alpha1.NodeSummary
 	resources *clusterv1alpha1.ResourceSummary
 	models    []clusterv1alpha1.ResourceModel
@@ -115,22 +113,22 @@ func Register(mgr manager.Manager, deps Deps) error {
 		return fmt.Errorf("adding the watch of nodes, pods and quotas: %w", err)
 	}
 	r := &Reconciler{
-		hubClient: mgr.GetClient(),
-		cluster:   deps.Cluster,
-		namespace: deps.Namespace,
-		unclaimed: deps.Unclaimed,
-		held:      deps.Held,
-		agent:     deps.Agent,
-		upgrade:   deps.Upgrade,
-		due:       deps.UpgradeDue,
-		probed:    deps.Probed,
-		clock:     deps.Clock,
-		frequency: deps.Frequency,
-		member:    m,
-		workload:  w,
-		debouncer: facts.Debouncer{SuccessThreshold: threshold, FailureThreshold: threshold},
+		hubClient:  mgr.GetClient(),
+		cluster:    deps.Cluster,
+		namespaces: deps.Namespaces,
+		unclaimed:  deps.Unclaimed,
+		held:       deps.Held,
+		agent:      deps.Agent,
+		upgrade:    deps.Upgrade,
+		due:        deps.UpgradeDue,
+		probed:     deps.Probed,
+		clock:      deps.Clock,
+		frequency:  deps.Frequency,
+		member:     m,
+		workload:   w,
+		debouncer:  facts.Debouncer{SuccessThreshold: threshold, FailureThreshold: threshold},
 	}
-	// One worker: the reconciler keeps what it saw last.
+	// One worker, since the reconciler remembers what it saw last.
 	err = kube.NewController(mgr, "cluster-status", 1).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(clusterChanges(deps.Cluster))).
 		WatchesRawSource(heldSource(deps.Cluster, deps.HeldChanged)).
@@ -141,7 +139,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// observation is what was gathered in one round.
+// observation is what one round collected.
 type observation struct {
 	probe       facts.Probe
 	version     string
@@ -149,26 +147,25 @@ type observation struct {
 	partial     bool
 	nodes       *clusterv1alpha1.NodeSummary
 	resources   *clusterv1alpha1.ResourceSummary
-	// unreadReason and unreadMessage say why nodes or pods are not known any more; empty if they are.
+	// unreadReason and unreadMessage say why nodes or pods are no longer known; empty if they are.
 	unreadReason, unreadMessage string
-	// quotas say what the namespaces leave free, if quotasKnown.
+	// quotas are what the namespaces have left; they are valid if quotasKnown.
 	quotas      []clusterv1alpha1.NamespaceQuota
 	quotasKnown bool
 	unclaimed   int32
-	// whole says that more than the probe was gathered.
+	// whole says that more than the probe was collected.
 	whole bool
 }
 
-// Reconcile asks the member how it is and tells the hub what is new. It comes back by
-// itself.
+// Reconcile probes the member and reports changes to the hub. It requeues itself.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !cluster.DeletionTimestamp.IsZero() { // all that is still of interest is what its removal waits for
+	if !cluster.DeletionTimestamp.IsZero() { // only held deletions still matter, since the removal waits for them
 		err := r.tellHeld(ctx, cluster)
-		r.probe(ctx) // which watches fail is judged by it, also of what is removed
+		r.probe(ctx) // the watches of a cluster in removal are judged by the probe too
 		return reconcile.Result{RequeueAfter: r.frequency}, err
 	}
 	seen := r.gather(ctx, cluster)
@@ -204,8 +201,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.next()}, nil
 }
 
-// setAgent puts into the status of the Cluster what the agent counts of itself, if the status is
-// written anyway or it is time. It returns what the hub has been told once that is written.
+// setAgent sets the agent's counters in the status of the Cluster, if the status is written anyway or a report of
+// them is due. It returns the counters that the hub has once that is written.
 func (r *Reconciler) setAgent(cluster *clusterv1alpha1.Cluster, written bool) *clusterv1alpha1.AgentReport {
 	if r.agent == nil {
 		return nil
@@ -218,11 +215,11 @@ func (r *Reconciler) setAgent(cluster *clusterv1alpha1.Cluster, written bool) *c
 	return &next
 }
 
-// probe asks the member whether it is ready, and tells that to all to whom it matters.
+// probe checks whether the member is ready, and passes the result on.
 func (r *Reconciler) probe(ctx context.Context) facts.Probe {
 	probe := r.member.Probe(ctx)
 	if ctx.Err() != nil {
-		return probe // the agent ends: that says nothing of the member
+		return probe // the agent is stopping, which says nothing about the member
 	}
 	ready := facts.Ready(probe)
 	if ready.Status != metav1.ConditionTrue {
@@ -234,7 +231,7 @@ func (r *Reconciler) probe(ctx context.Context) facts.Probe {
 	return probe
 }
 
-// gather asks the member. Of a member that is not ready nothing more is asked.
+// gather collects the state of the member. If the member is not ready, it stops at that.
 func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluster) observation {
 	seen := observation{probe: r.probe(ctx), unclaimed: int32(min(r.unclaimed(), math.MaxInt32))}
 	if facts.Ready(seen.probe).Status != metav1.ConditionTrue {
@@ -250,31 +247,13 @@ func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	seen.enablements, seen.partial = r.member.Enablements(ctx)
 	seen.nodes, seen.resources = r.sums(ctx, cluster.Spec.ResourceModels)
 	seen.unreadReason, seen.unreadMessage = r.workload.Unread()
-	if r.namespace != "" {
-		seen.quotas, seen.quotasKnown = r.workload.Quotas(func() (sets.Set[string], error) { return r.content(ctx) })
+	if r.namespaces != nil {
+		seen.quotas, seen.quotasKnown = r.workload.Quotas(func() (sets.Set[string], error) { return r.namespaces(ctx) })
 	}
 	return seen
 }
 
-// content returns the namespaces of the member that have content from the hub, by the Works.
-func (r *Reconciler) content(ctx context.Context) (sets.Set[string], error) {
-	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
-	defer cancel()
-	var works workv1alpha1.WorkList
-	if err := r.hubClient.List(ctx, &works, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the Works of the member: %w", err)
-	}
-	out := sets.New[string]()
-	for i := range works.Items {
-		if name := facts.ContentIn(&works.Items[i]); name != "" {
-			out.Insert(name)
-		}
-	}
-	return out, nil
-}
-
-// sums adds up nodes and pods, if anything changed. Before they were seen it has nothing
-// to say.
+// sums adds up nodes and pods, if anything changed. It returns nothing before they were read.
 func (r *Reconciler) sums(ctx context.Context, models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
 	timeout := workloadTimeout
 	if r.nodes != nil {

@@ -28,7 +28,8 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// showing is a member that shows one node and one pod, which is not ready, or answers with an error instead. It is used in a bubble of synctest.
+// showing is a member with one node and one pod, which is not ready; it may answer with errors instead. Use it in a
+// synctest bubble.
 type showing struct {
 	client.WithWatch
 
@@ -75,7 +76,7 @@ func (s *showing) Watch(_ context.Context, list client.ObjectList, _ ...client.L
 	return began, nil
 }
 
-// answer has the watches of objects end, and questions for them answered with an error; nil shows them.
+// answer ends the watches of a resource and makes its requests fail with an error; nil makes them succeed.
 func (s *showing) answer(what string, err error) {
 	s.mu.Lock()
 	s.answers[what] = err
@@ -87,7 +88,7 @@ func (s *showing) answer(what string, err error) {
 	}
 }
 
-func TestWhatCannotBeReadAnyMoreIsNotReportedAsItWas(t *testing.T) {
+func TestUnreadableFactsAreNotReportedAsTheyWere(t *testing.T) {
 	t.Parallel()
 	forbidden := func(what string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: what}, "", errors.New("no such right"))
@@ -164,7 +165,7 @@ func TestWhatCannotBeReadAnyMoreIsNotReportedAsItWas(t *testing.T) {
 }
 
 // A member that is not ready is told of as such: what fails there until it is ready says nothing of its nodes and pods.
-func TestWhatFailsWhileTheMemberIsNotReadyDoesNotCount(t *testing.T) {
+func TestFailuresOfAMemberThatIsNotReadyDoNotCount(t *testing.T) {
 	t.Parallel()
 	g, now := NewWithT(t), time.Unix(1_000_000, 0)
 	u, busy := unread{what: "pods"}, apierrors.NewServiceUnavailable("it starts")

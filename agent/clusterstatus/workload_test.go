@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/agent/clusterstatus/pods"
 )
 
-// forbidding is a member that forbids to list, for so many questions.
+// forbidding is a member that forbids lists, for the given number of requests.
 type forbidding struct {
 	client.WithWatch
 
@@ -34,7 +34,7 @@ func (f *forbidding) List(context.Context, client.ObjectList, ...client.ListOpti
 	return nil
 }
 
-// TestAnAgentWithoutTheRightWaitsForIt has rights of an older version, until somebody gives more.
+// TestAnAgentWithoutTheRightWaitsForIt covers an agent with the RBAC of an older version, until somebody grants more.
 func TestAnAgentWithoutTheRightWaitsForIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -65,9 +65,9 @@ func TestAnAgentWithoutTheRightWaitsForIt(t *testing.T) {
 	g.Eventually(may).WithTimeout(time.Minute).Should(Receive(BeFalse()))
 }
 
-// TestWhatIsNotKnownOfQuotasIsNotTold keeps what the hub has until the quotas were read, and the
+// TestUnknownQuotasAreNotReported keeps what the hub has until the quotas were read, and the
 // namespaces with content from the hub are known.
-func TestWhatIsNotKnownOfQuotasIsNotTold(t *testing.T) {
+func TestUnknownQuotasAreNotReported(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))

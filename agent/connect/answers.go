@@ -20,21 +20,24 @@ import (
 )
 
 const (
-	// usualAge is after how long a line is renewed if the hub does not say; leastAge bounds what it says.
+	// usualAge is the age at which a line is renewed if the hub does not name one; leastAge is the minimum the hub
+	// may name.
 	usualAge = 24 * time.Hour
 	leastAge = time.Minute
-	// mostPing bounds how long a hub may have an agent wait before it finds out that the hub is gone.
+	// mostPing bounds the ping interval that a hub may ask for, so that the agent notices in time that the hub is
+	// gone.
 	mostPing = 10 * time.Minute
-	// pings is how many of the hub's pings may fail to come before the agent asks itself.
+	// pings is how many of the hub's pings may be missed before the agent sends its own.
 	pings = 2
 
-	// firstPause is the first pause before another try, and mostPause the longest: both are chosen anew between nothing and twice that.
+	// firstPause and mostPause are the first and the longest backoff between attempts. With full jitter, each pause
+	// is between nothing and twice that.
 	firstPause = 100 * time.Millisecond
 	mostPause  = 15 * time.Second
-	// firstSeldom and mostSeldom are those after an answer that will not soon be another.
+	// firstSeldom and mostSeldom are the same after a refusal that will not change soon.
 	firstSeldom = 5 * time.Second
 	mostSeldom  = 10 * time.Minute
-	// maxReason bounds what is told of an answer, in bytes.
+	// maxReason bounds the part of an answer that is reported, in bytes.
 	maxReason = 300
 )
 
@@ -43,7 +46,7 @@ type terms struct {
 	replica    string
 	isPresence bool
 	maxAge     time.Duration
-	// ping is after how long without a word the agent is to ask whether the hub is there.
+	// ping is the silence after which the agent checks whether the hub is there.
 	ping time.Duration
 }
 
@@ -63,35 +66,35 @@ func termsOf(h http.Header) terms {
 	return out
 }
 
-// refusal is an answer of a hub that opens no line.
+// refusal is the answer of a hub that does not open a line.
 type refusal struct {
 	status  int
-	after   time.Duration // for how long the hub does not want to be asked; 0 if it does not say
+	after   time.Duration // Retry-After; 0 if the hub does not say
 	message string
 }
 
-// refusalOf reads an answer whose body is bounded.
+// refusalOf reads an answer whose body is bounded by the caller.
 func refusalOf(response *http.Response) *refusal {
 	out := &refusal{status: response.StatusCode}
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		out.after = min(time.Duration(min(seconds, int(mostSeldom/time.Second)))*time.Second, mostSeldom)
 	}
-	said := response.Status
+	answer := response.Status
 	if text, err := io.ReadAll(response.Body); err == nil && len(text) > 0 {
 		var status metav1.Status
 		if json.Unmarshal(text, &status) == nil && status.Message != "" {
 			text = []byte(status.Message)
 		}
-		said += ": " + strings.Join(strings.Fields(string(text)), " ")
+		answer += ": " + strings.Join(strings.Fields(string(text)), " ")
 	}
-	said = prose.Cut(said, maxReason)
+	answer = prose.Cut(answer, maxReason)
 	switch response.StatusCode {
 	case http.StatusNotFound, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		out.message = fmt.Sprintf("the hub opens no lines for this agent (%s): it is older than the agent, or lines are turned off there", said)
+		out.message = fmt.Sprintf("the hub opens no lines for this agent (%s): it is older than the agent, or lines are turned off there", answer)
 	case http.StatusConflict:
-		out.message = fmt.Sprintf("another agent has the line of this cluster (%s); find out which of them runs where it should not, and stop it", said)
+		out.message = fmt.Sprintf("another agent has the line of this cluster (%s); find out which of them runs where it should not, and stop it", answer)
 	default:
-		out.message = fmt.Sprintf("the hub did not open a line (%s)", said)
+		out.message = fmt.Sprintf("the hub did not open a line (%s)", answer)
 	}
 	return out
 }
@@ -99,7 +102,7 @@ func refusalOf(response *http.Response) *refusal {
 // Error implements error.
 func (r *refusal) Error() string { return r.message }
 
-// isLasting says whether another try soon would get the same answer.
+// isLasting returns whether an early retry would get the same answer.
 func (r *refusal) isLasting() bool {
 	switch r.status {
 	case http.StatusNotFound, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusConflict:
@@ -108,7 +111,8 @@ func (r *refusal) isLasting() bool {
 	return false
 }
 
-// pace says how long to wait before another try. It has full jitter, since all agents of a hub that was away come back to it.
+// pace computes the backoff between attempts, with full jitter, since all agents return at once to a hub that was
+// away.
 type pace struct{ often, seldom *backoff.ExponentialBackOff }
 
 func newPace(c clock.Clock) *pace {
@@ -120,18 +124,17 @@ func newPace(c clock.Clock) *pace {
 	}
 }
 
-// reset begins anew.
 func (p *pace) reset() {
 	p.often.Reset()
 	p.seldom.Reset()
 }
 
-// after is the pause after a try that failed.
+// after returns the pause after a failed attempt.
 func (p *pace) after(refused *refusal) time.Duration {
 	if refused != nil && refused.isLasting() {
 		return max(p.seldom.NextBackOff(), refused.after)
 	}
-	p.seldom.Reset() // a hub that was away may have come back as another
+	p.seldom.Reset() // the hub that answers next may be another version
 	pause := p.often.NextBackOff()
 	if refused != nil {
 		pause += refused.after

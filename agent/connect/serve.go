@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/line"
 )
 
-// maxPresence bounds what the hub may say about presence, in bytes.
+// maxPresence bounds the body of a presence request, in bytes.
 const maxPresence = 64
 
 // held is one open line.
@@ -23,17 +23,16 @@ type held struct {
 	terms
 
 	conn net.Conn
-	// serial is of the certificate that opened it, and notAfter is when that ends.
+	// serial and notAfter are those of the certificate that opened the line.
 	serial   string
 	notAfter time.Time
 
 	cancel context.CancelFunc
-	drain  chan struct{} // closed when it is to take no more requests
+	drain  chan struct{} // closed when the line is to take no more requests
 	ended  chan struct{}
-	err    error // why it ended, once it has
+	err    error // why the line ended; valid once ended is closed
 }
 
-// hasEnded says whether a line has ended.
 func (l *held) hasEnded() bool {
 	select {
 	case <-l.ended:
@@ -43,7 +42,7 @@ func (l *held) hasEnded() bool {
 	}
 }
 
-// serve answers what comes over a line until it ends.
+// serve answers the requests of a line until it ends.
 func (c *Connector) serve(ctx context.Context, l *held) {
 	c.state.opened(l)
 	c.gauge()
@@ -57,7 +56,7 @@ func (c *Connector) serve(ctx context.Context, l *held) {
 	close(l.ended)
 }
 
-// gauge says in the metrics whether there is a line.
+// gauge updates the metric that says whether a line is open.
 func (c *Connector) gauge() {
 	c.metrics.up.Set(0)
 	if now, _ := c.state.Now(); now.Up {
@@ -65,7 +64,7 @@ func (c *Connector) gauge() {
 	}
 }
 
-// handler answers the hub on one line.
+// handler answers the hub's requests on one line.
 func (c *Connector) handler(l *held) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.metrics.streams.Inc()
@@ -90,7 +89,7 @@ func (c *Connector) handler(l *held) http.Handler {
 	})
 }
 
-// self says how the agent is.
+// self answers the hub's question whether the agent is well.
 func (c *Connector) self(w http.ResponseWriter) {
 	if c.Well != nil {
 		if err := c.Well(); err != nil {
@@ -99,13 +98,13 @@ func (c *Connector) self(w http.ResponseWriter) {
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, "ok\n") // the hub notices what it did not get
+	_, _ = io.WriteString(w, "ok\n") // an incomplete answer is noticed by the hub
 }
 
-// presence takes over by what the hub tells that the member is there.
+// presence records whether the hub takes the line as the heartbeat.
 func (c *Connector) presence(w http.ResponseWriter, r *http.Request, l *held) {
-	said, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPresence))
-	mode := strings.TrimSpace(string(said))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPresence))
+	mode := strings.TrimSpace(string(body))
 	if err != nil || mode != contract.LineIsPresence && mode != contract.LeaseIsPresence {
 		http.Error(w, "presence is "+contract.LineIsPresence+" or "+contract.LeaseIsPresence, http.StatusBadRequest)
 		return

@@ -17,36 +17,37 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// step is what came of one manifest.
+// step is the result of processing one manifest.
 type step struct {
 	outcome plan.Outcome
-	// live is the object as last seen, nil if there is no news of it.
+	// live is the object as last seen; nil if there is no news of it.
 	live *unstructured.Unstructured
-	// changed says that the member's object is another one now.
+	// changed says that the member's object has changed.
 	changed bool
-	// disturbed says that the object vanished while it was applied.
+	// disturbed says that the object disappeared while it was applied.
 	disturbed bool
-	// wait is how long the object has to wait until it is put back once more, or until it is looked for again that no informer shows.
+	// wait is how long to wait before the object is corrected again, or before an object that no informer shows is
+	// looked for again.
 	wait time.Duration
-	// noRoom says that nothing was sent, or asked, since there was no room for it.
+	// noRoom says that no request was made, since there was no room for it.
 	noRoom bool
-	// immutable is the object of which the member refuses a change, since a field of it cannot change; nil if it does not. What
-	// becomes of it is up to its Work, and not counted yet.
+	// immutable is the live object if the member refuses a change because a field is immutable; otherwise nil. What
+	// happens then is decided by the caller and not yet part of the outcome.
 	immutable *plan.Live
 }
 
-// verdict is what one manifest comes to.
+// verdict is the decision about one manifest.
 type verdict struct {
 	live     plan.Live
 	decision plan.Decision
-	// suspect says that somebody else may have changed the object, or deleted it.
+	// suspect says that somebody else may have changed or deleted the object.
 	suspect bool
-	// found is the object as the member was asked for it; nil if it was not, or if there is none.
+	// found is the object as read from the member; nil if it was not read, or does not exist.
 	found *unstructured.Unstructured
 }
 
-// manifest makes one object of the member as its manifest asks for. What is known here decides, at no request; where that is not
-// enough the member is asked, and its answer decides.
+// manifest makes one object of the member match its manifest. If cache and records suffice for a decision, it makes
+// no request; otherwise it reads the object from the member and decides by that.
 func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m plan.Manifest) step {
 	failed := failing(m)
 	if s := r.precheck(ctx, work, m); s != nil {
@@ -57,7 +58,7 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	seen, synced := r.kinds.Get(m.Object)
 	v := verdict{live: plan.See(seen, record, r.clock.Now())}
 	lost := r.kinds.isLost(m.Object)
-	stale := lost || r.memory.IsStale(m.Object) // then the record, too, says only what was
+	stale := lost || r.memory.IsStale(m.Object) // then the record may be outdated, too
 	if stale {
 		v.live = plan.Live{}
 	}
@@ -77,8 +78,8 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 			return r.vouched(m, s)
 		}
 	}
-	// Who changed what is not in the cache. It may also be behind: what it shows as drift
-	// may have been mended, or be what an autoscaler is still about.
+	// The cache does not contain managed fields, which tell who changed what. It may also lag: drift that it shows
+	// may have been corrected, or be an autoscaler's work in progress.
 	if v.decision.Action == plan.Read || v.decision.Action == plan.Apply && v.suspect && v.live.Object != nil {
 		var err error
 		if v.found, err = readBy(ctx, r.memberClient, m.Object); err != nil {
@@ -101,29 +102,40 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	return s
 }
 
-// failing returns what makes a step of one that came to nothing.
+// failing returns a constructor for steps that failed.
 func failing(m plan.Manifest) func(plan.Result, string) step {
 	return func(result plan.Result, message string) step {
 		return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object, Result: result, Message: message}}
 	}
 }
 
-// precheck says why a manifest cannot be an object of the member, whatever is there; nil if it can. It has the kind watched.
+// precheck returns a step if a manifest cannot become an object of the member, whatever exists there; otherwise nil.
+// It also makes the kind watched.
 func (r *Reconciler) precheck(ctx context.Context, work types.NamespacedName, m plan.Manifest) *step {
 	failed := failing(m)
 	if m.Problem != nil {
 		return new(failed(plan.Refused, m.Problem.Error()))
 	}
+	if err := r.outside(m.Object); err != nil {
+		return new(failed(plan.Refused, err.Error()))
+	}
 	mapping, err := r.mapping(ctx, work, m.Object)
 	if err != nil {
 		return new(failed(r.judge(ctx, work, m.Object, err)))
 	}
-	switch namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; {
+	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	if namespaced != (m.Object.Namespace != "") { // the kind may have been redefined
+		_, _, err := r.servedSoFar(ctx, m.Object)
+		if changed, ok := errors.AsType[*KindChangedError](err); ok {
+			return new(failed(r.judge(ctx, work, m.Object, changed)))
+		}
+	}
+	switch {
 	case namespaced && m.Object.Namespace == "":
 		return new(failed(plan.Refused, "the manifest has no metadata.namespace, and the kind is a namespaced one"))
 	case !namespaced && m.Object.Namespace != "":
-		// The hub's definition of the kind is another one. Whoever may write in a namespace there
-		// must not reach all of the member by that.
+		// The hub defines the kind differently. Whoever may write in one namespace of the hub must not thereby reach
+		// the whole member.
 		return new(failed(plan.Refused, "the manifest has a metadata.namespace, but the kind is cluster-scoped in the member; have hub and member define it alike"))
 	}
 	if err := r.kinds.Use(ctx, work, m.Object.GroupVersionKind); err != nil {
@@ -132,7 +144,7 @@ func (r *Reconciler) precheck(ctx context.Context, work types.NamespacedName, m 
 	return nil
 }
 
-// carryOut does what was decided.
+// carryOut executes the decision.
 func (r *Reconciler) carryOut(ctx context.Context, work types.NamespacedName, m plan.Manifest, v verdict) step {
 	failed := failing(m)
 	switch v.decision.Action {
@@ -159,7 +171,7 @@ func (r *Reconciler) carryOut(ctx context.Context, work types.NamespacedName, m 
 		r.memory.Drop(m.Object)
 		result := plan.Waiting
 		if v.decision.Older {
-			result = plan.Unanswered // which takes back nothing of what was told
+			result = plan.Unanswered // takes back nothing that was reported
 		}
 		s := failed(result, v.decision.Message)
 		s.live = v.live.Object
@@ -174,7 +186,7 @@ func (r *Reconciler) carryOut(ctx context.Context, work types.NamespacedName, m 
 	}
 }
 
-// apply sends an object to the member, and returns its answer, nil if it refused.
+// apply sends an object to the member and returns the answer; nil if the member refused.
 func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live) (*unstructured.Unstructured, step) {
 	desired, err := r.retain(ctx, m, live)
 	if err == nil {
@@ -182,8 +194,8 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 		if live.Object == nil {
 			err = r.sendNew(ctx, desired)
 		} else {
-			// What was judged to be ours must be what is changed: by now there may be another
-			// object of its name, which is not.
+			// The UID ensures that the changed object is the one that was judged to be ours: by now there may be
+			// another one of its name.
 			desired.SetUID(live.Object.GetUID())
 			err = r.send(ctx, desired)
 		}
@@ -191,7 +203,7 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 	return r.sent(ctx, work, m, live, desired, err)
 }
 
-// sent draws the conclusions from an apply that was answered with this object, or with this error.
+// sent evaluates the answer to an apply: an object or an error.
 func (r *Reconciler) sent(
 	ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live, desired *unstructured.Unstructured, err error,
 ) (*unstructured.Unstructured, step) {
@@ -202,12 +214,12 @@ func (r *Reconciler) sent(
 	if err != nil {
 		switch {
 		case overtaken(err):
-			// It is not as the cache shows it, or another one by now.
+			// The object differs from the cache, or is another one by now.
 			r.memory.MarkStale(m.Object)
 		case errors.Is(err, errNoRoom): // nothing was sent
 			s.noRoom = true
 		default:
-			// Nothing is known of the object that the next try could rest on.
+			// Nothing is known of the object for the next attempt to rely on.
 			r.memory.Drop(m.Object)
 		}
 		s.outcome.Result, s.outcome.Message = r.judge(ctx, work, m.Object, err)
@@ -239,10 +251,10 @@ func (r *Reconciler) sent(
 	return desired, s
 }
 
-// Stuck counts the objects that were deleted from the member and are held there by finalizers.
+// Stuck counts the deleted objects that finalizers hold in the member.
 func (r *Reconciler) Stuck() int { return r.pendingDeletions.Stuck() }
 
-// slimmed returns an object of the member without what nobody reads; nil of nil.
+// slimmed returns a member's object without unused parts; nil for nil.
 func slimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	if obj == nil {
 		return nil
@@ -252,8 +264,8 @@ func slimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return obj
 }
 
-// readBy returns an object of the member as it is there, or nil if there is none. That the member does not serve the kind, in this
-// version, is an error.
+// readBy reads an object from the member; nil if there is none. It is an error if the member does not serve the kind
+// in this version.
 func readBy(ctx context.Context, reader client.Reader, name plan.Object) (*unstructured.Unstructured, error) {
 	obj := prototype(name.GroupVersionKind)
 	if err := reader.Get(ctx, name.NamespacedName, obj); err != nil {
@@ -265,7 +277,7 @@ func readBy(ctx context.Context, reader client.Reader, name plan.Object) (*unstr
 	return obj, nil
 }
 
-// ignoreAbsent returns nil for an error that says that there is no such object, and any other as it is.
+// ignoreAbsent returns nil for a not-found error about an object, and any other error as it is.
 func ignoreAbsent(err error) error {
 	if apierrors.IsNotFound(err) && !kube.IsNoSuchResource(err) {
 		return nil

@@ -38,7 +38,7 @@ func TestAnObjectIsAppliedWithTheMarksOfItsWork(t *testing.T) {
 	g.Expect(cm.ManagedFields[0].Operation).To(Equal(metav1.ManagedFieldsOperationApply))
 }
 
-func TestWhatTheTemplateDropsDisappearsAndWhatOthersSetStays(t *testing.T) {
+func TestDroppedFieldsDisappearAndForeignFieldsStay(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1", "b": "2"}))
@@ -110,7 +110,7 @@ func TestAServiceKeepsItsAddressWhenItsTemplateChanges(t *testing.T) {
 	first := read(g)
 	g.Expect(first.Spec.ClusterIP).NotTo(BeEmpty())
 
-	// Somebody else writes it at the same time: what is retained is taken anew.
+	// Another client writes the Service concurrently: the retained fields must be those of the new version.
 	before := first.DeepCopy()
 	first.Labels["theirs"] = "yes"
 	g.Expect(w.client.Patch(t.Context(), first, client.MergeFrom(before))).To(Succeed())
@@ -129,7 +129,7 @@ func TestSomebodyWhoChangesItBackForEverIsNotFoughtWithRequests(t *testing.T) {
 	g, w := NewWithT(t), newWorld(t)
 	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
 	w.isApplied(t, work)
-	// They go on until people are told.
+	// The other client goes on until the fight is reported.
 	g.Eventually(func(g Gomega) {
 		cm := w.get(g, "settings")
 		before := cm.DeepCopy()
@@ -165,7 +165,7 @@ func TestNothingIsAskedOfTheMemberWhenNothingChanged(t *testing.T) {
 		"PATCH /apis/apps/v1/namespaces/" + w.member + "/deployments/web",
 	}))
 
-	// Changes of the status, of others' labels and of the Work's own status ask nothing.
+	// Changes of the status, of others' labels and of the Work's own status cause no requests.
 	status := w.readDeployment(t, "web")
 	before := status.DeepCopy()
 	status.Object["status"] = map[string]any{"replicas": int64(3), "observedGeneration": int64(1)}
@@ -175,8 +175,8 @@ func TestNothingIsAskedOfTheMemberWhenNothingChanged(t *testing.T) {
 	g.Expect(w.client.Patch(t.Context(), status, client.MergeFrom(before))).To(Succeed())
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Labels = map[string]string{"any": "label"} })
 
-	// A change of the Work that leaves the manifest as it is asks nothing either. It is
-	// the last, so that all before it has been dealt with.
+	// Nor does a change of the Work that leaves the manifest alone. It comes last, so that all earlier changes have
+	// been reconciled by then.
 	count := func() int {
 		w.reports.mu.Lock()
 		defer w.reports.mu.Unlock()
@@ -205,7 +205,7 @@ func TestAnObjectThatIsNotOursIsRefusedUnlessItMayBeOverwritten(t *testing.T) {
 		HavePrefix("Failed to apply all manifests (0/1): ConfigMap "+w.member+"/settings: "),
 		ContainSubstring("already exists in the member and is not managed")))
 	g.Expect(w.get(g, "settings").Data).To(Equal(theirs.Data))
-	// It was tried whether there is none, and then looked: later tries begin with the look.
+	// The agent first tried to create the object and then read it; later tries begin with the read.
 	asked := w.requests.about("/configmaps/settings")
 	g.Expect(len(asked)).To(BeNumerically(">=", 2))
 	g.Expect(asked[:2]).To(Equal([]string{
@@ -231,7 +231,7 @@ func TestAnObjectOfAnotherWorkIsNeverTaken(t *testing.T) {
 	g.Expect(w.isNotApplied(t, second)).To(ContainSubstring("belongs to Work " + w.works + "/first"))
 	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "first"}))
 
-	// Neither does its deletion touch what is not its own.
+	// Deleting the Work does not touch an object of another owner either.
 	g.Expect(w.client.Delete(t.Context(), second)).To(Succeed())
 	w.isGone(t, second)
 	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "first"}))
@@ -251,8 +251,8 @@ func TestOneRefusedManifestDoesNotHoldUpTheOthers(t *testing.T) {
 	g.Expect(w.get(g, "last").Data).To(HaveKey("a"))
 }
 
-// TestWhatDoesNotFitTheSchemaOfTheMember holds that the field is named, and what is to be done.
-func TestWhatDoesNotFitTheSchemaOfTheMember(t *testing.T) {
+// TestFieldsThatDoNotFitTheSchemaAreNamed holds that the field is named, and what is to be done.
+func TestFieldsThatDoNotFitTheSchemaAreNamed(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	port := func(name string) any { return map[string]any{"name": name, "port": int64(80), "protocol": "TCP"} }
@@ -313,8 +313,8 @@ func TestASuspendedWorkLeavesTheMemberAlone(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
 }
 
-// TestAKindThatIsClusterScopedHereIsNoTenants has somebody who may write in a namespace of the hub, where the kind is in
-// namespaces, name an object of the whole member.
+// TestAKindThatIsClusterScopedHereIsNoTenants covers a kind that is namespaced on the hub and cluster-scoped in the
+// member: a tenant with rights in one namespace of the hub must not reach an object of the whole member.
 func TestAKindThatIsClusterScopedHereIsNoTenants(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,33 +18,39 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// brakeWindow is for how long what was deleted counts.
+// brakeWindow is how long deletions count towards the limit.
 const brakeWindow = time.Minute
 
-// brake holds deletions when too many come together, until an operator says to go on. What
-// it holds outlasts the process: the condition on the Cluster says so.
+// brake holds deletions when there are too many at once, until an operator approves them. A hold survives a restart
+// through the condition on the Cluster.
 type brake struct {
 	mu sync.Mutex
-	// known says that the Cluster was heard; before, nothing is deleted.
+	// known says that the Cluster was read; before that, nothing is deleted.
 	known bool
-	// limit is nil if no Cluster is watched; then there is no brake.
+	// limit is nil if no Cluster is watched; then there is no limit.
 	limit *clusterv1alpha1.DeletionBrake
-	// word is what an operator said last.
+	// word is the operator's last approval.
 	word string
-	// gone is what was let go within the window.
+	// gone are the Works whose deletion was allowed within the window.
 	gone map[types.UID]departed
-	// held is since when and why deletions are held; nil if they are not.
+	// takes counts, per ending Work, the objects of other Works that are deleted along with it, as far as known.
+	takes map[types.UID]int
+	// held is the present hold; nil if deletions are not held.
 	held *hold
-	// released says why they are not held any more, if they were before, by this process or
-	// the one before: a reason of the condition.
+	// uncounted says that what is to be deleted may differ from the message of the hold.
+	uncounted bool
+	// lastName is the name of the last hold, or of its last message.
+	lastName metav1.Time
+	// released is the condition's reason why deletions are no longer held, if this process or its predecessor held
+	// them.
 	released string
-	// approving says that what is to be deleted may go, by the word of an operator that was heard and is not looked at yet; approved are
-	// these Works.
-	approving bool
-	approved  map[types.UID]struct{}
-	// waiting are the Works that wait for an answer.
+	// approved is the number of objects whose deletion for a Work an operator approved, regardless of holds, and
+	// spare how many more for all of these.
+	approved map[types.UID]int
+	spare    int
+	// waiting are the Works that wait for a decision.
 	waiting map[types.NamespacedName]struct{}
-	// changed has something to receive if what Condition says changed.
+	// changed receives a value when the result of Condition changed.
 	changed chan struct{}
 }
 
@@ -56,15 +63,16 @@ func newBrake(watched bool) *brake {
 	return &brake{
 		known:    !watched,
 		gone:     map[types.UID]departed{},
-		approved: map[types.UID]struct{}{},
+		takes:    map[types.UID]int{},
+		approved: map[types.UID]int{},
 		waiting:  map[types.NamespacedName]struct{}{},
 		changed:  make(chan struct{}, 1),
 	}
 }
 
-// Pass says whether the objects of a Work may be deleted now, which take so many of Works along
-// that do not end. Works lists those of the member. If they may not, the Work is among those that
-// Observe returns when they may.
+// Pass returns whether the objects of a Work may be deleted now; takes is the number of objects of other Works, which
+// do not end, that are deleted along with them. works lists the member's Works. If the answer is no, Observe returns
+// the Work once the answer may be different.
 func (b *brake) Pass(work *workv1alpha1.Work, takes int, works func() ([]workv1alpha1.Work, error), now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,38 +80,53 @@ func (b *brake) Pass(work *workv1alpha1.Work, takes int, works func() ([]workv1a
 	if b.known && plan.Off(b.limit) {
 		return true, nil
 	}
+	if delete(b.takes, work.UID); takes > 0 {
+		b.takes[work.UID] = takes
+	}
+	if b.known && b.isApproved(work) {
+		return true, nil
+	}
 	if !b.known || b.held != nil {
-		b.waiting[name] = struct{}{}
+		b.waiting[name], b.uncounted = struct{}{}, true
 		return false, nil
+	}
+	if d, ok := b.gone[work.UID]; ok && now.Sub(d.at) < brakeWindow { // it could not be finished at once
+		return true, nil
 	}
 	list, err := works()
 	if err != nil {
 		return false, fmt.Errorf("counting what is to be deleted: %w", err)
 	}
-	if b.approving {
-		b.approve(list)
-	}
-	if _, ok := b.approved[work.UID]; ok {
-		return true, nil
-	}
-	if d, ok := b.gone[work.UID]; ok && now.Sub(d.at) < brakeWindow { // it could not be finished at once
-		return true, nil
-	}
 	delete(b.gone, work.UID)
-	going, all := b.count(list, now)
-	going += takes
-	if plan.Brakes(b.limit, going, all) {
-		b.held = newHold(now, b.word, going, all, b.limit)
+	if going, all := b.count(list, now); plan.Brakes(b.limit, going, all) {
+		b.held = &hold{told: map[types.UID]toldWork{}}
+		b.held.tell(b.newName(now), b.ending(list), going, all, b.limit)
 		b.noteChange()
 		b.waiting[name] = struct{}{}
 		return false, nil
 	}
-	b.gone[work.UID] = departed{at: now, objects: len(work.Spec.Workload.Manifests) + takes}
+	b.gone[work.UID] = departed{at: now, objects: b.objects(work)}
 	return true, nil
 }
 
-// Reconsider forgets that the objects of a Work were let go: they are there, and by the time that
-// they go they may take others along than were counted.
+// isApproved returns whether an operator approved the deletion of a Work, including the objects now deleted along
+// with it.
+func (b *brake) isApproved(work *workv1alpha1.Work) bool {
+	approved, ok := b.approved[work.UID]
+	if !ok {
+		return false
+	}
+	more := max(0, b.objects(work)-approved)
+	if more > b.spare { // the operator was not told about these
+		delete(b.approved, work.UID)
+		return false
+	}
+	b.approved[work.UID], b.spare = approved+more, b.spare-more
+	return true
+}
+
+// Reconsider revokes the permission to delete the objects of a Work: they still exist, and by the time they are
+// deleted, more objects may go along than were counted.
 func (b *brake) Reconsider(work types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,66 +134,14 @@ func (b *brake) Reconsider(work types.UID) {
 	delete(b.approved, work)
 }
 
-// Approving says whether the word of an operator waits for Approve.
-func (b *brake) Approving() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.approving
-}
-
-// Approve takes the word of an operator for those of all Works of the member that are to be deleted by now, and for none that are later.
-func (b *brake) Approve(works []workv1alpha1.Work) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.approving {
-		b.approve(works)
-	}
-}
-
-// approve notes that what is to be deleted may go.
-func (b *brake) approve(works []workv1alpha1.Work) {
-	b.approving = false
-	clear(b.approved)
-	for i := range works {
-		if ends(&works[i]) {
-			b.approved[works[i].UID] = struct{}{}
-		}
-	}
-}
-
-// ends says whether the hub deletes a Work, and means what it brought.
+// ends returns whether the hub deletes a Work and intends to delete its objects.
 func ends(work *workv1alpha1.Work) bool {
 	return !work.DeletionTimestamp.IsZero() && contract.DeletesObjects(work.Annotations)
 }
 
-// count returns how many objects went within the window or are to go, and of how many.
-func (b *brake) count(works []workv1alpha1.Work, now time.Time) (going, all int) {
-	there := map[types.UID]struct{}{}
-	for i := range works {
-		n := len(works[i].Spec.Workload.Manifests)
-		all += n
-		there[works[i].UID] = struct{}{}
-		_, approved := b.approved[works[i].UID]
-		if deletes(works[i]) && !approved {
-			going += max(n, b.gone[works[i].UID].objects)
-		}
-	}
-	for uid, d := range b.gone {
-		if now.Sub(d.at) >= brakeWindow {
-			delete(b.gone, uid)
-			continue
-		}
-		if _, ok := there[uid]; !ok {
-			going += d.objects
-			all += d.objects
-		}
-	}
-	return going, all
-}
-
-// Observe takes over what the Cluster says, nil if there is none, and returns the Works to
-// look at again. By the word of an operator nothing goes before the Cluster says that the hold has ended: an agent that is
-// killed after that would take the same word for what is held by then.
+// Observe evaluates the Cluster, nil if there is none, and returns the Works to reconcile again. An approval takes
+// effect only once the Cluster says that the hold has ended: otherwise an agent that is killed in between would apply
+// the same approval to whatever is held by then.
 func (b *brake) Observe(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,20 +151,19 @@ func (b *brake) Observe(cluster *clusterv1alpha1.Cluster) []types.NamespacedName
 	if cluster != nil {
 		b.limit, b.word = plan.Limit(cluster.Spec.DeletionBrake), cluster.Annotations[contract.DeletionsApprovedAnnotation]
 	}
-	said := holdOf(cluster)
-	if first && said != nil {
-		b.held = said // by the process before this one
+	reported := holdOf(cluster)
+	if first && reported != nil {
+		b.held, b.uncounted, b.lastName = reported, true, reported.since() // by the process before this one
 	}
 	if b.held != nil {
 		b.hear()
-		if !plan.Off(b.limit) && (!b.held.approved || said != nil && said.since.Equal(&b.held.since)) {
+		if !plan.Off(b.limit) && (b.held.word == nil || reported != nil && b.held.isNamed(reported.since())) {
 			return nil
 		}
+		maps.Copy(b.approved, b.held.letGo())
+		b.spare = b.held.spare
 		b.held, b.released = nil, clusterv1alpha1.ReasonDeletionsApproved
 		clear(b.gone)
-	}
-	if plan.Off(b.limit) {
-		b.approving = false // nothing needs it, and when the brake is put on again it would be for whatever is to be deleted then
 	}
 	waiting := make([]types.NamespacedName, 0, len(b.waiting))
 	for name := range b.waiting {
@@ -203,33 +173,36 @@ func (b *brake) Observe(cluster *clusterv1alpha1.Cluster) []types.NamespacedName
 	return waiting
 }
 
-// hear notes whether an operator says that what is held may go.
+// hear checks whether an operator approved the hold. For a hold of a previous agent, it must be known first how much
+// is held by now.
 func (b *brake) hear() {
-	switch approved := b.word == approval(b.held.since) || plan.Off(b.limit); {
-	case approved && !b.held.approved:
-		b.held.approved, b.approving = true, true
+	off := plan.Off(b.limit)
+	if b.held.told == nil && !off {
+		return
+	}
+	before := b.held.word
+	b.held.word = b.held.named(b.word)
+	if b.held.word == nil && off {
+		b.held.word = &metav1.Time{} // which approves nothing that is counted once there is a brake again
+	}
+	if (b.held.word == nil) != (before == nil) {
 		b.noteChange()
-	case !approved && b.held.approved: // the word was taken back in time
-		b.held.approved, b.approving = false, false
-		b.noteChange()
-		clear(b.approved)
 	}
 }
 
-// Condition returns what is to be said of it on the Cluster, and whether there is anything
-// to say.
+// Condition returns the condition for the Cluster, and whether there is one.
 func (b *brake) Condition() (metav1.Condition, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	released := b.released
-	if b.held != nil && b.held.approved {
+	if b.held != nil && b.held.word != nil {
 		released = clusterv1alpha1.ReasonDeletionsApproved
 	}
 	switch {
-	case b.held != nil && !b.held.approved:
+	case b.held != nil && b.held.word == nil:
 		return metav1.Condition{
 			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue,
-			Reason: clusterv1alpha1.ReasonTooManyDeletions, Message: b.held.message, LastTransitionTime: b.held.since,
+			Reason: clusterv1alpha1.ReasonTooManyDeletions, Message: b.held.message, LastTransitionTime: b.held.since(),
 		}, true
 	case released != "":
 		message := "What was to be deleted was approved, or the brake was taken off"
@@ -244,23 +217,24 @@ func (b *brake) Condition() (metav1.Condition, bool) {
 	}
 }
 
-// Forget notes that a Work waits no more.
+// Forget removes a Work from those that wait.
 func (b *brake) Forget(work types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.waiting, work)
+	b.uncounted = true
 }
 
-// Idle says whether deletions are held, but no Work is known to wait for an answer.
+// Idle returns whether deletions are held but no Work is known to wait.
 func (b *brake) Idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.held != nil && len(b.waiting) == 0
 }
 
-// Withdraw ends a hold if of all Works of the member, which are given, none is to be deleted
-// any more: whoever wanted that took it back. As long as one is left it holds, be it a single
-// one: who takes back many does it one by one. It says whether it ended the hold.
+// Withdraw ends a hold if none of the member's Works, which are given, is to be deleted any more: the deletions were
+// taken back. It stays as long as a single one is left, since many are taken back one by one. It returns whether it
+// ended the hold.
 func (b *brake) Withdraw(works []workv1alpha1.Work) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -268,7 +242,7 @@ func (b *brake) Withdraw(works []workv1alpha1.Work) bool {
 		return false
 	}
 	b.released = clusterv1alpha1.ReasonDeletionsWithdrawn
-	if b.held.approved {
+	if b.held.word != nil {
 		b.released = clusterv1alpha1.ReasonDeletionsApproved
 	}
 	b.held = nil
@@ -276,7 +250,7 @@ func (b *brake) Withdraw(works []workv1alpha1.Work) bool {
 	return true
 }
 
-// deletes says whether the objects of a Work are to be deleted.
+// deletes returns whether the objects of a Work are to be deleted.
 func deletes(work workv1alpha1.Work) bool {
 	return ends(&work) && !ptrTrue(work.Spec.PreserveResourcesOnDeletion)
 }
@@ -288,7 +262,7 @@ func (b *brake) Waiting() int {
 	return len(b.waiting)
 }
 
-// Known says whether the Cluster was heard.
+// Known returns whether the Cluster was read.
 func (b *brake) Known() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// approve has an operator let go what the brake holds since some time.
+// approve sets the annotation by which an operator releases the hold that began at since.
 func (w *world) approve(t *testing.T, since time.Time) {
 	t.Helper()
 	approved := map[string]any{contract.DeletionsApprovedAnnotation: since.UTC().Format(time.RFC3339)}
@@ -86,7 +86,13 @@ func TestTheBrakeHoldsDeletionsUntilAnOperatorSaysToGoOn(t *testing.T) {
 	})
 	w.isApplied(t, works[11])
 
-	w.approve(t, c.LastTransitionTime.Time)
+	// An approval covers what was reported by then, so an early one is followed by a request for the rest.
+	g.Eventually(func() int {
+		if c, _ := w.executor.Held(); c.Status == metav1.ConditionTrue {
+			w.approve(t, c.LastTransitionTime.Time)
+		}
+		return left(works[:10])
+	}).WithTimeout(waitTimeout).Should(BeZero())
 	for _, work := range works[:10] {
 		w.isGone(t, work)
 	}
@@ -95,7 +101,8 @@ func TestTheBrakeHoldsDeletionsUntilAnOperatorSaysToGoOn(t *testing.T) {
 	g.Expect(held()).To(Equal(metav1.ConditionFalse))
 }
 
-// The hub takes back what it wanted to delete: nobody has to approve then that nothing is deleted.
+// TestAHoldEndsWithTheIntentsThatItHolds checks that a hold ends without an approval once the hub withdraws all held
+// deletions.
 func TestAHoldEndsWithTheIntentsThatItHolds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -126,7 +133,7 @@ func TestAHoldEndsWithTheIntentsThatItHolds(t *testing.T) {
 			w.isGone(t, work)
 			continue
 		}
-		// The hub makes it again at once: the agent may never see that it was gone.
+		// The hub recreates the Work at once: the agent may never see that it was gone.
 		again := work.DeepCopy()
 		again.ResourceVersion, again.UID, again.Finalizers = "", "", nil
 		g.Eventually(func() error { return w.client.Create(t.Context(), again.DeepCopy()) }).
@@ -138,7 +145,7 @@ func TestAHoldEndsWithTheIntentsThatItHolds(t *testing.T) {
 	}
 }
 
-// An agent that starts anew goes on holding what the one before it held.
+// TestTheBrakeOutlastsTheAgent checks that a restarted agent continues to hold.
 func TestTheBrakeOutlastsTheAgent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

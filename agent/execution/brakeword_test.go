@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -26,7 +27,8 @@ func ending(prefix string) []workv1alpha1.Work {
 	return works
 }
 
-// TestNobodysWordIsKeptForLater has a hold end in each way, with nothing left to be deleted, and then a mistake of the hub.
+// TestNobodysWordIsKeptForLater ends a hold in each possible way, until nothing is left to delete, and then has the
+// hub make a mistake: no earlier approval may apply.
 func TestNobodysWordIsKeptForLater(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
@@ -57,7 +59,7 @@ func TestNobodysWordIsKeptForLater(t *testing.T) {
 		},
 		"the agent ended when all had gone": func(_ *WithT, b *brake) {
 			b.Observe(heldBefore(limited))
-			b.Approve(nil)
+			b.Recount(nil, now)
 			b.Observe(of(limited))
 		},
 		"the word is heard by an agent without a brake": func(_ *WithT, b *brake) {
@@ -75,7 +77,7 @@ func TestNobodysWordIsKeptForLater(t *testing.T) {
 	}
 }
 
-// TestAWordIsForWhatIsToBeDeletedWhenItIsHeard has Works end after it.
+// TestAWordIsForWhatIsToBeDeletedWhenItIsHeard has further Works end after the approval was observed.
 func TestAWordIsForWhatIsToBeDeletedWhenItIsHeard(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -87,11 +89,8 @@ func TestAWordIsForWhatIsToBeDeletedWhenItIsHeard(t *testing.T) {
 	ok, err := b.Pass(&works[0], 0, list, time.Unix(1_700_000_000, 0))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ok).To(BeFalse())
-	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approval(b.held.since)}
+	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approval(b.held.since())}
 	g.Expect(b.Observe(cluster)).To(HaveLen(1))
-	g.Expect(b.Approving()).To(BeTrue())
-	b.Approve(works)
-	g.Expect(b.Approving()).To(BeFalse())
 
 	later := ending("later-")
 	works = append(works, later...)
@@ -103,22 +102,28 @@ func TestAWordIsForWhatIsToBeDeletedWhenItIsHeard(t *testing.T) {
 	g.Expect(ok).To(BeFalse(), "it was not")
 }
 
-// TestTheWordOfAnOperatorIsTakenWhenItIsHeard has an agent begin by it, with nothing to be deleted, and then delete much at once.
+// TestTheWordOfAnOperatorIsTakenWhenItIsHeard starts an agent on a Cluster that has an approval and nothing to
+// delete, and then deletes much at once.
 func TestTheWordOfAnOperatorIsTakenWhenItIsHeard(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hub := fakeClient(t, interceptor.Funcs{})
-	r := &Reconciler{brake: newBrake(true), hubClient: hub, works: newWorks(hub, nil), metrics: newMetrics(prometheus.NewRegistry()), namespace: ownWorks}
+	r := &Reconciler{
+		brake: newBrake(true), hubClient: hub, works: newWorks(hub, nil), metrics: newMetrics(prometheus.NewRegistry()), namespace: ownWorks,
+		clock: clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0)),
+	}
 	since := metav1.NewTime(time.Unix(1_700_000_000, 0)).Rfc3339Copy()
 	cluster := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{DeletionBrake: &clusterv1alpha1.DeletionBrake{Objects: 3, Percent: 20}}}
 	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approval(since)}
 	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue, LastTransitionTime: since}}
 	r.brake.Observe(cluster)
 	g.Expect(r.recount(t.Context())).To(Succeed())
-	g.Expect(r.brake.Approving()).To(BeTrue(), "the hub was not heard: what is to be deleted is not known")
+	held, _ := r.brake.Condition()
+	g.Expect(held.Status).To(Equal(metav1.ConditionTrue), "the hub was not heard: what is to be deleted is not known")
 	r.works.hubSynced = true
 	g.Expect(r.recount(t.Context())).To(Succeed())
-	g.Expect(r.brake.Approving()).To(BeFalse())
+	held, _ = r.brake.Condition()
+	g.Expect(held.Status).To(Equal(metav1.ConditionFalse))
 	cluster.Status.Conditions = nil
 	r.brake.Observe(cluster)
 
@@ -128,7 +133,8 @@ func TestTheWordOfAnOperatorIsTakenWhenItIsHeard(t *testing.T) {
 	g.Expect(ok).To(BeFalse())
 }
 
-// TestTheWordForOneHoldLetsNoOtherGo has a second wave of deletions come right after the first was approved, and the agent start anew.
+// TestTheWordForOneHoldLetsNoOtherGo has a second wave of deletions follow right after the first was approved, and
+// restarts the agent.
 func TestTheWordForOneHoldLetsNoOtherGo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -149,10 +155,9 @@ func TestTheWordForOneHoldLetsNoOtherGo(t *testing.T) {
 	b.Observe(cluster)
 	g.Expect(passes(b, &works[0])).To(BeFalse())
 	tell(b)
-	approved := approval(b.held.since)
+	approved := approval(b.held.since())
 	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approved}
 	b.Observe(cluster)
-	b.Approve(works)
 	g.Expect(passes(b, &works[0])).To(BeFalse(), "an agent that is killed now finds the same word")
 	cluster.Annotations = nil
 	b.Observe(cluster)
@@ -160,38 +165,39 @@ func TestTheWordForOneHoldLetsNoOtherGo(t *testing.T) {
 	g.Expect(held.Status).To(Equal(metav1.ConditionTrue), "it was taken back in time")
 	cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approved}
 	b.Observe(cluster)
-	b.Approve(works)
 	tell(b)
 	g.Expect(passes(b, &works[0])).To(BeTrue())
 
 	second := ending("second-")
 	works = append(works, second...)
 	g.Expect(passes(b, &second[0])).To(BeFalse())
-	g.Expect(approval(b.held.since)).NotTo(Equal(approved), "though it is within the same second")
+	g.Expect(approval(b.held.since())).NotTo(Equal(approved), "though it is within the same second")
 	b.Observe(cluster)
 	g.Expect(passes(b, &second[0])).To(BeFalse())
 	again := newBrake(true)
 	again.Observe(cluster)
 	g.Expect(passes(again, &second[0])).To(BeFalse(), "the Cluster was not told of the second hold yet")
+	works = second // the others have gone
 
-	// An agent of before left the time of the first hold with the message of the second.
-	since := b.held.since
+	// An agent of an earlier version left the time of the first hold with the message of the second.
+	since := b.held.since()
 	held, _ = b.Condition()
 	held.LastTransitionTime = metav1.NewTime(now)
 	cluster.Status.Conditions = []metav1.Condition{held}
 	again = newBrake(true)
 	again.Observe(cluster)
 	g.Expect(passes(again, &second[0])).To(BeFalse())
-	g.Expect(again.Approving()).To(BeFalse())
+	again.Recount(works, now)
+	g.Expect(passes(again, &second[0])).To(BeFalse())
 	cluster.Annotations[contract.DeletionsApprovedAnnotation] = approval(since)
 	again.Observe(cluster)
-	again.Approve(works)
+	again.Recount(works, now)
 	tell(again)
 	g.Expect(passes(again, &second[0])).To(BeTrue(), "it takes the word that it asks for")
 }
 
-// TestWhateverChangesOfAHoldIsToBeTold has one begin, be approved, held on to and withdrawn.
-func TestWhateverChangesOfAHoldIsToBeTold(t *testing.T) {
+// TestEveryChangeOfAHoldIsTold has one begin, be approved, held on to and withdrawn.
+func TestEveryChangeOfAHoldIsTold(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b, works := newBrake(true), ending("")
@@ -213,7 +219,7 @@ func TestWhateverChangesOfAHoldIsToBeTold(t *testing.T) {
 	}
 	held, _ := b.Condition()
 	cluster.Status.Conditions = []metav1.Condition{held}
-	for _, said := range []string{approval(b.held.since), ""} {
+	for _, said := range []string{approval(b.held.since()), ""} {
 		cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: said}
 		b.Observe(cluster)
 		g.Expect(changes()).To(BeTrue())

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// classify turns the error of a request to the member into a result and a sentence. The
-// sentence is the same for the same cause: no addresses, times or numbers of tries.
+// classify turns the error of a request to the member into a result and a message. The same cause always yields the
+// same message: it contains no addresses, times or attempt counts.
 func classify(object plan.Object, err error) (plan.Result, string) {
 	if hub, ok := errors.AsType[*hubError](err); ok {
 		return plan.Waiting, hub.message
@@ -26,10 +26,13 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 	if first, ok := errors.AsType[*endsFirstError](err); ok {
 		return plan.Waiting, first.Error()
 	}
+	if changed, ok := errors.AsType[*KindChangedError](err); ok {
+		return plan.Waiting, changed.Error()
+	}
 	switch {
 	case errors.Is(err, errNoRoom):
-		return plan.Unanswered, errNoRoom.Error() // why the others are slow was told
-	case interpreter.IsUnanswered(err): // it is not the member that was asked
+		return plan.Unanswered, errNoRoom.Error() // the slow requests themselves report why
+	case interpreter.IsUnanswered(err): // the error is not the member's
 		return plan.Waiting, err.Error()
 	case unserved(err):
 		return plan.Waiting, unknownKind(object) + "; this is tried again by itself"
@@ -51,15 +54,14 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 	return plan.Refused, err.Error()
 }
 
-// unknownKind says what to do about a kind that the member does not serve in the version of an object.
+// unknownKind says what to do about a kind that the member does not serve in an object's version.
 func unknownKind(object plan.Object) string {
 	return fmt.Sprintf("the member does not know the kind %s of %s; install its CustomResourceDefinition there, or, if that is there in other versions only, "+
 		"use one of these in the template and in its policy", object.Kind, object.GroupVersion())
 }
 
-// unmergeable says what to do about an object that a server cannot apply since it does not fit the schema of its kind, which
-// says where the fields are and by what the elements of lists are told apart; empty if it is another refusal. The API has
-// no code for that. The server names the fields.
+// unmergeable says what to do about an object that does not fit the schema of its kind, so that the server cannot
+// apply it; empty for other errors. The API has no code for that, but the server names the fields.
 func unmergeable(message string) string {
 	if !strings.Contains(message, "failed to create typed patch object") {
 		return ""
@@ -75,7 +77,7 @@ func unmergeable(message string) string {
 	return advice
 }
 
-// statusOf returns what the member's API server answered, if an error is such an answer.
+// statusOf returns the Status that the member's API server answered, if the error is one.
 func statusOf(err error) (metav1.Status, bool) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -89,8 +91,8 @@ func missingNamespace(object plan.Object) string {
 		"the namespace %q does not exist in the member; create it there or propagate it, and this is tried again by itself", object.Namespace)
 }
 
-// overtaken says whether a change was refused because the object is not, or no longer, the
-// one that it was meant for: of another version, or with another UID.
+// overtaken returns whether a change was refused because the object is not, or no longer, the expected one: its
+// version or UID differs.
 func overtaken(err error) bool {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return true
@@ -102,8 +104,9 @@ func overtaken(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// mindsVersion says whether a server may have refused to make an object because a version was named, which Kubernetes' own takes. The API has
-// no code for that; what is wrong with the object itself, and what a webhook comes to, would only be met again without the version.
+// mindsVersion returns whether a server may have refused to create an object because of the resourceVersion in the
+// apply, which Kubernetes' own accepts. The API has no code for that. Invalid objects and failing webhooks do not
+// count, since they would fail without the version as well.
 func mindsVersion(err error) bool {
 	status, ok := statusOf(err)
 	if !ok || calledWebhook(err) || !strings.Contains(strings.ToLower(status.Message), "resourceversion") {
@@ -120,19 +123,18 @@ func mindsVersion(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
 }
 
-// calledWebhook says whether an API server asked an admission or a conversion webhook, which was not reached, did not answer in time or said nothing
-// that it understood. These are the words of Kubernetes.
+// calledWebhook returns whether an API server called an admission or conversion webhook that was unreachable, timed
+// out or answered nonsense. It matches Kubernetes' messages.
 func calledWebhook(err error) bool {
 	status, ok := statusOf(err)
 	return ok && apierrors.IsInternalError(err) &&
 		(strings.Contains(status.Message, "failed calling webhook") || strings.Contains(status.Message, "conversion webhook for "))
 }
 
-// immutable says whether a change was refused because a field cannot change. The API has
-// no code for that; these are the words of the kinds that are built in, of volumes, roles,
-// stateful sets and pods, and those that authors of custom kinds use. If anything else is wrong as
-// well, it is no such change: an object that was made anew would be refused too, and the one that
-// runs would be lost.
+// immutable returns whether a change was refused because a field is immutable. The API has no code for that; the
+// words are those of built-in kinds (volumes, roles, StatefulSets, pods) and of common custom kinds. It returns false
+// if anything else is wrong as well: then the object would be refused even if created again, and the existing one
+// would be lost.
 func immutable(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
@@ -145,7 +147,7 @@ func immutable(err error) bool {
 	return !slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return !speaksOfImmutable(c.Message) })
 }
 
-// speaksOfImmutable says whether words of the API are that a field cannot change.
+// speaksOfImmutable returns whether a message says that a field is immutable.
 func speaksOfImmutable(message string) bool {
 	message = strings.ToLower(message)
 	return slices.ContainsFunc([]string{
@@ -154,7 +156,7 @@ func speaksOfImmutable(message string) bool {
 	}, func(words string) bool { return strings.Contains(message, words) })
 }
 
-// noNamespace says whether an object was refused because its namespace is missing.
+// noNamespace returns whether an object was refused because its namespace is missing.
 func noNamespace(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -164,7 +166,7 @@ func noNamespace(err error) bool {
 	return details != nil && details.Kind == "namespaces"
 }
 
-// unreachable says whether an error is of the connection and not of the request.
+// unreachable returns whether an error is about the connection rather than the request.
 func unreachable(err error) bool {
 	var network net.Error
 	var address *url.Error

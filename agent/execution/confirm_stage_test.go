@@ -24,14 +24,14 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// lateWorks is the way to a hub whose watch of Works is late when that is wanted.
+// lateWorks is a transport to the hub that can delay the watch of Works.
 type lateWorks struct {
 	mu sync.Mutex
-	// late is closed when what came since is handed on; nil if nothing is late.
+	// late is closed to deliver the delayed events; nil if there is no delay.
 	late chan struct{}
 }
 
-// begin has it be late until the function is called.
+// begin delays the watch of Works until end is called.
 func (l *lateWorks) begin() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (b lateBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ending is a journal that knows of which Works the agent has seen that they are to be deleted.
+// ending is a journal that records which Works the agent has seen with a deletionTimestamp.
 type ending struct {
 	removals
 
@@ -99,7 +99,7 @@ func (e *ending) count() int {
 }
 
 // An operator takes back one of two deletions that are held, and approves what is left. The Cluster is heard before the Works are.
-func TestWhatWasTakenBackIsNotDeletedThoughTheRestIsApproved(t *testing.T) {
+func TestAWithdrawnDeletionIsNotDoneThoughTheRestIsApproved(t *testing.T) {
 	t.Parallel()
 	g, w, works := NewWithT(t), unstarted(t), &lateWorks{}
 	seen := &ending{works: map[string]bool{}}
@@ -120,10 +120,10 @@ func TestWhatWasTakenBackIsNotDeletedThoughTheRestIsApproved(t *testing.T) {
 	}
 	g.Eventually(seen.count).WithTimeout(waitTimeout).Should(Equal(2))
 	var held metav1.Condition
-	g.Eventually(func() metav1.ConditionStatus {
+	g.Eventually(func() string {
 		held, _ = w.executor.Held()
-		return held.Status
-	}).WithTimeout(waitTimeout).Should(Equal(metav1.ConditionTrue))
+		return held.Message
+	}).WithTimeout(waitTimeout).Should(HavePrefix("2 of 2 objects"))
 
 	end := works.begin()
 	defer end()
@@ -137,7 +137,8 @@ func TestWhatWasTakenBackIsNotDeletedThoughTheRestIsApproved(t *testing.T) {
 	g.Expect(w.get(g, "stays").UID).To(Equal(first))
 }
 
-// The agent starts without the hub, and its journal has an older manifest than what the member has by now.
+// TestNothingIsMadeAnewByTheJournal starts an agent without its hub, on a journal whose manifest is older than the
+// object in the member.
 func TestNothingIsMadeAnewByTheJournal(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), unstarted(t)

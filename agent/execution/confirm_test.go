@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// asked is a hub that has this of a Work, and counts how often it is asked for it.
+// asked returns a reader of a hub that answers with this Work or error, and counts the requests.
 func asked(t *testing.T, live *workv1alpha1.Work, err error, times *int) client.Reader {
 	t.Helper()
 	return fakeClient(t, interceptor.Funcs{
@@ -38,14 +38,15 @@ func asked(t *testing.T, live *workv1alpha1.Work, err error, times *int) client.
 	})
 }
 
-// The cache of a Work may be behind, by as much as it takes to hear of a hub that was restored. What is deleted for it is what the hub says when it is asked.
+// TestTheHubIsAskedForAWorkBeforeItsObjectsAreDeleted checks that a deletion is confirmed by a live read: after a
+// restore of the hub the cached Work may be stale.
 func TestTheHubIsAskedForAWorkBeforeItsObjectsAreDeleted(t *testing.T) {
 	t.Parallel()
 	works := schema.GroupResource{Group: workv1alpha1.GroupVersion.Group, Resource: "works"}
 	tests := map[string]struct {
 		change func(live *workv1alpha1.Work)
 		err    error
-		why    string // it is not confirmed; "gone" if the watch will tell
+		why    string // why the deletion is not confirmed; "gone" if the watch will deliver that
 	}{
 		"as it was seen":              {},
 		"a status, or a finalizer":    {change: func(live *workv1alpha1.Work) { live.Finalizers, live.ResourceVersion = nil, "9" }},
@@ -80,7 +81,7 @@ func TestTheHubIsAskedForAWorkBeforeItsObjectsAreDeleted(t *testing.T) {
 			}
 			times := 0
 			r := &Reconciler{brake: newBrake(false), memory: newMemory(), hubReader: asked(t, live, tc.err, &times)}
-			r.brake.approved[seen.UID] = struct{}{}
+			r.brake.approved[seen.UID] = 1
 			confirmed, err := r.confirmEnd(t.Context(), seen)
 			g.Expect(times).To(Equal(1))
 			g.Expect(confirmed).To(Equal(tc.why == ""))

@@ -19,26 +19,26 @@ import (
 
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 const (
-	// foreignPage is how many objects are listed at a time to find those of others.
+	// foreignPage is the page size when listing objects to find those of others.
 	foreignPage = 250
-	// foreignNamed is how many of them are named; there is no need to look for more.
+	// foreignNamed is how many of them a message names; the search stops there.
 	foreignNamed = 3
-	// soonServed is how soon a member serves a kind that it has taken up.
+	// soonServed is how soon a member serves a kind that it has accepted.
 	soonServed = time.Minute
 )
 
-// NamespacedKinds returns the kinds of the member of which there are objects in namespaces
-// that can be listed. An error says that some may be missing.
+// NamespacedKinds returns the namespaced kinds of the member that can be listed. It fails if the list may be
+// incomplete.
 type NamespacedKinds func(ctx context.Context) ([]schema.GroupVersionKind, error)
 
-// foreign returns the names of some objects that would go with a Namespace or a
-// CustomResourceDefinition although they are not from the hub; none if there are none, or if
-// the object contains nothing or may go with its contents. An error says that the member
-// could not be asked for all of them; an endsFirstError that there are none, but that others are to go first.
+// foreign returns the names of some objects that would be deleted with a Namespace or a CustomResourceDefinition
+// although they are not from the hub; none if there are none, or if the object contains nothing or may be deleted
+// with its contents. An error says that not all objects could be listed; an endsFirstError says that there are none,
+// but that others have to be deleted first.
 func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, error) {
 	if !plan.IsContainer(m.Object) || m.DeleteContents {
 		return nil, nil
@@ -59,10 +59,10 @@ func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, er
 	return out, nil
 }
 
-// contents returns of which kinds, and in which namespace, an object contains others.
+// contents returns the kinds of objects that an object contains, and their namespace.
 func (r *Reconciler) contents(ctx context.Context, object plan.Object) (*container, error) {
 	in := &container{Object: object}
-	if err := r.discovery.Ready(ctx); err != nil { // it would leave out kinds, and nothing be found of them
+	if err := r.discovery.Ready(ctx); err != nil { // an API server that is starting omits kinds, and their objects would be missed
 		return nil, fmt.Errorf("asking the member what is in %s: %w", object, err)
 	}
 	if plan.IsNamespace(object) {
@@ -90,7 +90,7 @@ func (r *Reconciler) contents(ctx context.Context, object plan.Object) (*contain
 	return in, err
 }
 
-// foreignOf adds the names of objects of a kind that are not from the hub, or are to stay.
+// foreignOf adds the names of objects of a kind that are not from the hub, or must stay.
 func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.GroupVersionKind, names []string) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -99,12 +99,12 @@ func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.G
 		err := r.reader.List(ctx, list, options)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsMethodNotSupported(err) {
 			if in.definition == nil {
-				return names, nil // the kind went, or its objects cannot be listed because there are none kept
+				return names, nil // the kind was removed, or has no stored objects to list
 			}
 			unlisted, err := r.instancesUnlisted(in, kind)
 			return append(names, unlisted...), err
 		}
-		if apierrors.IsForbidden(err) { // what cannot be seen is not deleted, and holds up nothing else
+		if apierrors.IsForbidden(err) { // do not delete what cannot be seen, but go on with the rest
 			return append(names, fmt.Sprintf("any %s, which this agent may not list", kind.Kind)), nil
 		}
 		if err != nil {
@@ -132,27 +132,28 @@ func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.G
 	}
 }
 
-// instancesUnlisted returns what it says of a CustomResourceDefinition that is there that the member does not list its instances.
-// Any that are stored would be deleted with it all the same.
+// instancesUnlisted returns what to report if the member does not list the instances of an existing
+// CustomResourceDefinition. Stored instances would be deleted with it all the same.
 func (r *Reconciler) instancesUnlisted(in *container, kind schema.GroupVersionKind) ([]string, error) {
 	since, established := plan.Established(in.definition)
 	if !established {
-		return nil, nil // it never had any
+		return nil, nil // it never accepted any
 	}
 	if kind.Version != "" && r.clock.Since(since).Abs() < soonServed {
-		// It names no error of the member, which would be taken for one about the definition.
+		// This wraps no error of the member, since that would be classified as one about the definition.
 		return nil, fmt.Errorf("looking for objects of kind %s that are not from the hub: the member is about to serve the kind, and does not list it yet", kind.Kind)
 	}
 	return []string{fmt.Sprintf("any %s, which the member does not list", kind.Kind)}, nil
 }
 
-// stays says whether an object is not to be deleted with what it is in: its Work tells, or else what it is, and whose.
+// stays returns whether an object must not be deleted with its container: its Work decides, or else its kind and its
+// owners.
 func (r *Reconciler) stays(ctx context.Context, in *container, object plan.Object, obj *metav1.PartialObjectMetadata) (bool, error) {
 	if obj.DeletionTimestamp != nil {
 		if slices.Contains(obj.Finalizers, metav1.FinalizerOrphanDependents) {
 			return false, fmt.Errorf("%s: %w", object, errLettingGo)
 		}
-		return false, nil // it goes already, as what a Work had does that has just ended
+		return false, nil // it is being deleted already, like the objects of a Work that has just ended
 	}
 	if stays, told, err := r.outlives(ctx, in, true, object, obj); told || err != nil {
 		return stays, err
@@ -163,11 +164,11 @@ func (r *Reconciler) stays(ctx context.Context, in *container, object plan.Objec
 	if len(obj.OwnerReferences) == 0 {
 		return true, nil
 	}
-	return r.ownedByWhatStays(ctx, in, obj, 0) // it is made from another one: that counts, wherever it is
+	return r.ownedByWhatStays(ctx, in, obj, 0) // the owner of a derived object decides, wherever it is
 }
 
-// still says whether an object that stays, as no Work seemed to have it, is still there as it was listed: its Work may have deleted it, and ended,
-// since. Of one without the marks of a Work it is not asked.
+// still returns whether an object that seemed to belong to no Work still exists as listed: its Work may have deleted
+// it and ended since. Objects without the marks of a Work are not read again.
 func (r *Reconciler) still(ctx context.Context, object plan.Object, listed *metav1.PartialObjectMetadata) (bool, error) {
 	if _, ok := plan.WorkOf(listed); !ok {
 		return true, nil
@@ -179,17 +180,18 @@ func (r *Reconciler) still(ctx context.Context, object plan.Object, listed *meta
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case apierrors.IsForbidden(err) || unserved(err):
-		return true, nil // as it was listed
+		return true, nil // go by the list
 	case err != nil:
 		return false, fmt.Errorf("reading %s from the member once more: %w", object, err)
 	}
 	return live.UID != listed.UID || live.DeletionTimestamp == nil, nil
 }
 
-// errLettingGo is about an object that goes without what is made from it. Until it has, that seems to go as well.
+// errLettingGo is about an object whose dependents are being orphaned. Until that is done, they seem to be deleted as
+// well.
 var errLettingGo = errors.New("what is made from it is to stay and is being let go; this is tried again")
 
-// contentsError says that an object is not deleted because of what others have in it.
+// contentsError says that an object is not deleted because of objects of others in it.
 type contentsError struct {
 	object  plan.Object
 	foreign []string
@@ -198,8 +200,8 @@ type contentsError struct {
 // Error implements error.
 func (e *contentsError) Error() string { return plan.LeftMessage(e.object, e.foreign) }
 
-// mayTakeContents returns a contentsError if the deletion of an object would delete others
-// that are not from the hub, and another error if it would delete what Works still want.
+// mayTakeContents returns a contentsError if deleting an object would delete others that are not from the hub, and
+// another error if it would delete objects that Works still want.
 func (r *Reconciler) mayTakeContents(ctx context.Context, m plan.Manifest) error {
 	if err := r.spareWanted(ctx, m); err != nil {
 		return err
@@ -211,18 +213,18 @@ func (r *Reconciler) mayTakeContents(ctx context.Context, m plan.Manifest) error
 	return err
 }
 
-// left tells, once, that an object stays in the member, and why.
+// left reports, once, that an object stays in the member, and why.
 func (r *Reconciler) left(ctx context.Context, work *workv1alpha1.Work, object plan.Object, because error) {
 	note := because.Error()
 	if !r.pendingDeletions.Refused(work, object, note) {
 		return
 	}
 	ctrl.LoggerFrom(ctx).Info("Leaving an object in the member", "manifest", object.String(), "reason", note)
-	r.events(kube.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonLeftInMember, Action: actionDelete, Note: note})
+	r.events(eventsink.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonLeftInMember, Action: actionDelete, Note: note})
 }
 
-// leaveBehind takes our marks off a Namespace or a CustomResourceDefinition whose cluster was
-// evicted, and notes on it which Work it was of.
+// leaveBehind removes our marks from a Namespace or a CustomResourceDefinition whose Work was evicted, and records on
+// it which Work it belonged to.
 func (r *Reconciler) leaveBehind(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
 	obj, err := readBy(ctx, r.reader, m.Object)
 	if err != nil {

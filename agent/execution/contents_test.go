@@ -47,7 +47,7 @@ func markedBy(namespace, work string) map[string]string {
 	return map[string]string{contract.WorkNamespaceAnnotation: namespace, contract.WorkNameAnnotation: work}
 }
 
-// inShop is a ConfigMap in that Namespace; with no Work it is somebody's own.
+// inShop is a ConfigMap in that Namespace. Without a Work it belongs to somebody else.
 func inShop(name, namespaceOfWork, work string) *corev1.ConfigMap {
 	cm := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -66,14 +66,14 @@ func labelled(name string) *corev1.ConfigMap {
 	return cm
 }
 
-// going returns an object that something still holds.
+// going returns an object that is being deleted and held by a finalizer.
 func going[T client.Object](object T) T {
 	object.SetDeletionTimestamp(new(metav1.Unix(0, 0)))
 	object.SetFinalizers([]string{"example.com/held"})
 	return object
 }
 
-// lettingGo is an object that goes without what is made from it.
+// lettingGo is an object that is being deleted and orphans its dependents.
 func lettingGo() client.Object {
 	object := going(inShop("ours", ownWorks, "ended"))
 	object.SetFinalizers([]string{metav1.FinalizerOrphanDependents})
@@ -115,7 +115,7 @@ func fakeClient(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(scheme)).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
 }
 
-// listingSecrets answers with an error to whoever lists Secrets.
+// listingSecrets makes lists of Secrets fail.
 func listingSecrets(err error) interceptor.Funcs {
 	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		if list.GetObjectKind().GroupVersionKind().Kind == "SecretList" {
@@ -125,7 +125,7 @@ func listingSecrets(err error) interceptor.Funcs {
 	}}
 }
 
-// goneOnceListed has what is listed be gone when the answer comes.
+// goneOnceListed deletes the listed ConfigMaps before the response is returned.
 func goneOnceListed() interceptor.Funcs {
 	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		if err := c.List(ctx, list, opts...); err != nil || list.GetObjectKind().GroupVersionKind().Kind != "ConfigMapList" {
@@ -135,7 +135,7 @@ func goneOnceListed() interceptor.Funcs {
 	}}
 }
 
-func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
+func TestContentsOfANamespaceAreListed(t *testing.T) {
 	t.Parallel()
 	secrets := schema.GroupResource{Resource: "secrets"}
 	broken := errors.New("broken")
@@ -263,7 +263,7 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 }
 
 // A CustomResourceDefinition takes what is of it with it, whoever it was made from.
-func TestWhoHasObjectsOfADefinitionThatIsToGo(t *testing.T) {
+func TestContentsOfADefinitionAreListed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		owner client.Object
@@ -310,7 +310,8 @@ func TestWhoHasObjectsOfADefinitionThatIsToGo(t *testing.T) {
 	}
 }
 
-// A member with many objects is asked page by page, until some are found or there are no more.
+// TestANamespaceIsLookedThroughPageByPage checks that lists of a large member are paged, and end at the first page
+// with a hit.
 func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -366,7 +367,8 @@ func TestASweepLeavesANamespaceWithOthersInIt(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(member.Get(t.Context(), client.ObjectKeyFromObject(gone), gone))).To(BeTrue())
 }
 
-// What is to stay loses our marks first: with them it would not keep its Namespace.
+// TestASweepLooksAfterWhatStaysFirst checks that objects to be kept lose our marks first: with the marks they would
+// not keep their Namespace.
 func TestASweepLooksAfterWhatStaysFirst(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -381,8 +383,8 @@ func TestASweepLooksAfterWhatStaysFirst(t *testing.T) {
 	g.Expect(live.Labels).NotTo(HaveKey(contract.ManagedLabel))
 }
 
-// What bears the marks of a Work that is not to be swept stays, and so does what is to stay and
-// could not be let go of: a Namespace does not go over their heads.
+// TestASweepTakesNothingWithANamespaceThatItWasNotToldToRemove checks that a Namespace is not deleted while it
+// contains objects of a Work that is not being swept, or objects to be kept whose marks could not be removed.
 func TestASweepTakesNothingWithANamespaceThatItWasNotToldToRemove(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -422,7 +424,8 @@ func TestASweepTakesNothingWithANamespaceThatItWasNotToldToRemove(t *testing.T) 
 	}
 }
 
-// One object that the member does not let go keeps no other but its Namespace, with which it would go.
+// TestASweepGoesOnAfterAFailure checks that an object that cannot be released keeps nothing but its Namespace, with
+// which it would be deleted.
 func TestASweepGoesOnAfterAFailure(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,29 +26,27 @@ import (
 )
 
 const (
-	// defaultWorkers is how many Works are dealt with at a time.
+	// defaultWorkers is the number of concurrent reconciles.
 	defaultWorkers = 8
-	// firstRetry is the delay after the first try that has to wait for something: its
-	// namespace, say, whose own Work comes in the same moment. It doubles from there.
+	// firstRetry is the first delay when something is missing: the namespace, for instance, whose own Work arrives at
+	// the same moment. It doubles from there.
 	firstRetry = 20 * time.Millisecond
-	// firstRefusedRetry is the same after a try that the member refused, which will
-	// hardly be mended in milliseconds.
+	// firstRefusedRetry is the same after the member refused something, which will hardly change within milliseconds.
 	firstRefusedRetry = time.Second
 	// lastRetry bounds the delays.
 	lastRetry = time.Minute
-	// quietTries is how many tries that wait for something go untold: with these
-	// delays, those of a bit more than a second. Most of what is waited for comes
-	// sooner, and is not worth two writes.
+	// quietTries is how many unsuccessful attempts are not reported: with these delays, those of a bit more than a
+	// second. Most missing things appear sooner and are not worth two writes.
 	quietTries = 6
-	// resync is how often a Work is looked at without a reason, against what no watch
-	// tells. If nothing changed, it costs no request.
+	// resync is how often a Work is reconciled without an event, in case a watch missed something. If nothing
+	// changed, it costs no request.
 	resync = 10 * time.Minute
 )
 
-// Reconcile makes the member as one Work asks for. What it tries again, and looks at without a reason, comes after what somebody changed.
+// Reconcile makes the member match one Work. Retries and resyncs have a lower priority than changes.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
-	if errors.Is(err, errNoRoom) { // no failure of this Work
+	if errors.Is(err, errNoRoom) { // not a failure of this Work
 		result, err = reconcile.Result{RequeueAfter: max(roomRetry(), r.backoff.When(req))}, nil
 	}
 	result.Priority = new(handler.LowPriority)
@@ -60,7 +59,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	case err != nil:
 		return reconcile.Result{}, err
 	case from == unknown:
-		return reconcile.Result{}, nil // it comes again when somebody was heard
+		return reconcile.Result{}, nil // it is enqueued again once hub or journal are available
 	case from == absent:
 		return reconcile.Result{}, r.absent(ctx, req, work)
 	case from == outlived:
@@ -70,7 +69,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: wait.Jitter(refusedRetry, 0.5)}, nil
 	}
 	if from == hub && !ends(work) {
-		// Another Work may have the place of one that waited to be deleted, or that one is not to delete anything any more.
+		// The Work may have replaced one that waited for its deletion, or its deletion no longer deletes anything.
 		if err := r.waitsNoMore(ctx, req.NamespacedName); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -78,15 +77,15 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	current := from != hub || r.journal.Put(work)
 	if !work.DeletionTimestamp.IsZero() {
 		switch {
-		case from == journal: // it can end only with the hub, and the brake is there
+		case from == journal: // a Work ends only with the hub, which also has the brake
 			return reconcile.Result{}, nil
 		case !contract.DeletesObjects(work.Annotations):
 			return reconcile.Result{}, r.keep(ctx, req, work)
-		case !current: // an agent that starts without the hub would make again what is deleted now
+		case !current: // otherwise an agent that starts without the hub would create the objects again
 			return reconcile.Result{}, outdatedError(work, "deleting the objects of")
 		}
 		err := r.finish(ctx, work)
-		if wanted, ok := errors.AsType[*wantedError](err); ok { // no failure: the Works that it waits for wake it
+		if wanted, ok := errors.AsType[*wantedError](err); ok { // not a failure: the Works that it waits for wake it
 			return reconcile.Result{RequeueAfter: wanted.again}, nil
 		}
 		return reconcile.Result{}, err
@@ -112,14 +111,13 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.execute(ctx, req, work, manifests)
 }
 
-// execute applies the manifests of a Work one by one; what becomes of one does not
-// concern the others.
+// execute applies the manifests of a Work one by one; the result of one does not affect the others.
 func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *workv1alpha1.Work, manifests []plan.Manifest) (reconcile.Result, error) {
 	outcomes := make([]plan.Outcome, 0, len(manifests))
 	live := make([]*unstructured.Unstructured, len(manifests))
 	changed, disturbed := 0, false
 	again := wait.Jitter(resync, 0.2)
-	room := time.Duration(0) // after how long it is looked again whether there is room for what had none
+	room := time.Duration(0) // the delay after which to look for room again
 	confirm := sync.OnceValue(func() error { return r.confirmWanted(ctx, work) })
 	for _, m := range plan.Order(manifests) {
 		step := r.manifest(ctx, req.NamespacedName, m)
@@ -147,13 +145,14 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	if err := r.kinds.Keep(ctx, req.NamespacedName, gvks(manifests)); err != nil {
 		return reconcile.Result{}, err
 	}
-	known := r.memory.Known(req.NamespacedName, outcomes)
+	r.memory.NoteLooked(req.NamespacedName)
+	known := r.memory.Known(req.NamespacedName, outcomes, func() map[int]plan.Outcome { return told(work, manifests) })
 	applied, notWatched := plan.Condition(known), r.notWatched(manifests)
 	if notWatched.Status != "" {
 		again = min(again, wait.Jitter(readAgain, 0.2))
 	}
-	if plan.ShouldReport(known, r.backoff.NumRequeues(req) >= quietTries, reported(work, workv1alpha1.WorkApplied)) {
-		r.reporter.Report(work, []metav1.Condition{applied, plan.Dispatching(false), notWatched}, identifiers(manifests), live)
+	if mayTell(manifests, known) && plan.ShouldReport(known, r.backoff.NumRequeues(req) >= quietTries, reported(work, workv1alpha1.WorkApplied)) {
+		r.reporter.Report(work, []metav1.Condition{applied, plan.Dispatching(false), notWatched}, identifiers(manifests), live, silent(outcomes))
 		for _, o := range outcomes {
 			if o.Result != plan.Unanswered && live[o.Ordinal] == nil && r.kinds.isLost(o.Object) {
 				r.reporter.Unseen(req.NamespacedName, o.Object.Identifier(o.Ordinal))
@@ -164,7 +163,7 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	switch {
 	case disturbed:
 		return reconcile.Result{RequeueAfter: firstRetry}, nil
-	case plan.Settled(outcomes): // what is throttled says itself when to look again
+	case plan.Settled(outcomes): // throttled objects have set their own delay
 		r.backoff.Forget(req)
 		return reconcile.Result{RequeueAfter: again}, nil
 	case plan.Pending(outcomes):
@@ -174,24 +173,24 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	}
 }
 
-// rest leaves the objects of a suspended Work alone, but goes on reporting them.
+// rest leaves the objects of a suspended Work alone, but keeps reporting them.
 func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *workv1alpha1.Work, manifests []plan.Manifest) (reconcile.Result, error) {
 	name := req.NamespacedName
 	live := make([]*unstructured.Unstructured, len(manifests))
-	sure := true
+	unsaid := make([]bool, len(manifests))
 	for _, m := range manifests {
-		if m.Problem != nil {
+		if m.Problem != nil || r.outside(m.Object) != nil {
 			continue
 		}
 		if _, err := r.mapping(ctx, name, m.Object); err != nil {
-			sure = sure && meta.IsNoMatchError(err) // of a kind that the member does not know, nothing is to be reported
+			unsaid[m.Ordinal] = !meta.IsNoMatchError(err) // nothing is to be reported about a kind that the member does not serve
 			continue
 		}
 		if err := r.kinds.Use(ctx, name, m.Object.GroupVersionKind); err != nil {
 			return reconcile.Result{}, err
 		}
 		seen, known := r.look(ctx, m.Object)
-		sure = sure && known
+		unsaid[m.Ordinal] = !known
 		if seen != nil && plan.Deletable(seen, name) {
 			live[m.Ordinal] = seen
 		}
@@ -199,10 +198,12 @@ func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *work
 	if err := r.kinds.Keep(ctx, name, gvks(manifests)); err != nil {
 		return reconcile.Result{}, err
 	}
+	r.memory.NoteLooked(name)
 	suspended, notWatched := plan.Dispatching(true), r.notWatched(manifests)
-	// After a restart, what was reported before holds until the objects were seen.
+	// After a restart, earlier reports hold until the objects were seen.
+	sure := !slices.Contains(unsaid, true)
 	if sure || !reported(work, suspended.Type) {
-		r.reporter.Report(work, []metav1.Condition{suspended, notWatched}, identifiers(manifests), live)
+		r.reporter.Report(work, []metav1.Condition{suspended, notWatched}, identifiers(manifests), live, unsaid)
 		for _, m := range manifests {
 			if sure && live[m.Ordinal] == nil && r.kinds.isLost(m.Object) {
 				r.reporter.Unseen(name, m.Object.Identifier(m.Ordinal))
@@ -222,8 +223,8 @@ func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *work
 	return reconcile.Result{}, nil
 }
 
-// hold puts our finalizer on a Work that was made without: otherwise its deletion would
-// look like its absence, and leave the objects behind.
+// hold adds our finalizer to a Work that lacks it: otherwise its deletion would look like absence and leave the
+// objects behind.
 func (r *Reconciler) hold(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	if controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
 		return work, nil
@@ -240,22 +241,16 @@ func (r *Reconciler) hold(ctx context.Context, work *workv1alpha1.Work) (*workv1
 	return work, nil
 }
 
-// reported says whether the hub has a condition about this generation of a Work.
-func reported(work *workv1alpha1.Work, condition string) bool {
-	c := meta.FindStatusCondition(work.Status.Conditions, condition)
-	return c != nil && c.ObservedGeneration == work.Generation
-}
-
-// forget drops what is remembered of a Work that is gone.
+// forget drops the state of a Work that is gone.
 func (r *Reconciler) forget(ctx context.Context, req reconcile.Request) error {
 	r.backoff.Forget(req)
 	r.prerequisites.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
-	r.wake(r.waits.Over(req.NamespacedName)) // some may wait for what this one had
+	r.wake(r.waits.Over(req.NamespacedName)) // some may wait for this Work's objects
 	return errors.Join(r.waitsNoMore(ctx, req.NamespacedName), r.kinds.Keep(ctx, req.NamespacedName, nil))
 }
 
-// log says what happened, once.
+// log logs the result, once.
 func (r *Reconciler) log(ctx context.Context, name types.NamespacedName, applied metav1.Condition, changed int) {
 	fresh := r.memory.NoteLogged(name, applied.Message)
 	switch {

@@ -17,33 +17,37 @@ import (
 
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 const (
-	// defaultStuckAfter is how long an object may take to go before people are told.
+	// defaultStuckAfter is how long a deletion may take before it is reported.
 	defaultStuckAfter = 30 * time.Second
-	// lastLook bounds the delay between two looks at an object that does not go.
+	// lastLook bounds the delay between two checks of an object that does not disappear.
 	lastLook = 5 * time.Minute
 )
 
-// pendingDeletions remembers the objects that were deleted for a Work until they are gone. If
-// finalizers hold one, it is still there when its Work is not, and nobody would see it.
+// pendingDeletions tracks the objects that were deleted for a Work until they are gone. If finalizers hold one, it
+// outlives its Work, and nobody would notice.
 type pendingDeletions struct {
 	mu      sync.Mutex
 	objects map[types.UID]*departure
-	// refusals are what people were told of objects that the member does not let go, or that stay in it.
+	// changed says that the set changed since the journal last stored it, at keptAt, which is zero in an agent that
+	// has just started.
+	changed bool
+	keptAt  time.Time
+	// refusals are the reported reasons why objects were not deleted, or stay.
 	refusals map[plan.Object]toldRefusal
 }
 
-// toldRefusal is what people were told of one, and of which Work.
+// toldRefusal is such a report, and the Work it was about.
 type toldRefusal struct {
 	work types.NamespacedName
 	uid  types.UID
 	why  string
 }
 
-// departure is one such object.
+// departure is an object that was deleted but still exists.
 type departure struct {
 	object   plan.Object
 	work     types.NamespacedName
@@ -56,16 +60,17 @@ func newPendingDeletions() *pendingDeletions {
 	return &pendingDeletions{objects: map[types.UID]*departure{}, refusals: map[plan.Object]toldRefusal{}}
 }
 
-// Add notes that an object is deleted.
+// Add records that an object was deleted.
 func (l *pendingDeletions) Add(object plan.Object, uid types.UID, work types.NamespacedName, now time.Time, after time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.objects[uid]; !ok {
 		l.objects[uid] = &departure{object: object, work: work, since: now, next: now.Add(after)}
+		l.changed = true
 	}
 }
 
-// Due returns the objects that it is time to look at.
+// Due returns the objects that are to be checked now.
 func (l *pendingDeletions) Due(now time.Time) map[types.UID]departure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +83,7 @@ func (l *pendingDeletions) Due(now time.Time) map[types.UID]departure {
 	return out
 }
 
-// Stay notes that an object is still there. It says whether that is news.
+// Stay records that an object still exists. It returns whether to report that.
 func (l *pendingDeletions) Stay(uid types.UID, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,14 +97,27 @@ func (l *pendingDeletions) Stay(uid types.UID, now time.Time) bool {
 	return fresh
 }
 
-// Gone forgets an object.
+// Gone removes an object.
 func (l *pendingDeletions) Gone(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.objects, uid)
+	if _, ok := l.objects[uid]; ok {
+		delete(l.objects, uid)
+		l.changed = true
+	}
 }
 
-// Refused notes why an object of a Work does not go, and whether that is news.
+// Silent records that the member could not tell whether an object exists; object is its identity in a version that
+// the member may serve.
+func (l *pendingDeletions) Silent(uid types.UID, object plan.Object, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d, ok := l.objects[uid]; ok {
+		d.object, d.next = object, now.Add(min(max(now.Sub(d.since), lookAgain), lastLook))
+	}
+}
+
+// Refused records why an object of a Work is not deleted, and returns whether the reason is new.
 func (l *pendingDeletions) Refused(work *workv1alpha1.Work, object plan.Object, why string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,21 +127,21 @@ func (l *pendingDeletions) Refused(work *workv1alpha1.Work, object plan.Object, 
 	return fresh
 }
 
-// Forget drops what people were told of the objects of a Work that the hub does not have any more.
+// Forget drops the reports about the objects of a Work that the hub no longer has.
 func (l *pendingDeletions) Forget(work types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.refusals, func(_ plan.Object, of toldRefusal) bool { return of.work == work })
 }
 
-// Allowed notes that the member lets an object go.
+// Allowed records that the member accepted the deletion of an object.
 func (l *pendingDeletions) Allowed(object plan.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.refusals, object)
 }
 
-// Stuck counts the objects of which people were told.
+// Stuck counts the objects that were reported.
 func (l *pendingDeletions) Stuck() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,30 +154,36 @@ func (l *pendingDeletions) Stuck() int {
 	return n
 }
 
-// watchDeletions looks after the objects that do not go, until the context ends.
+// watchDeletions checks the objects that do not disappear, until the context ends.
 func (r *Reconciler) watchDeletions(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			r.keepDeletions(true)
 			return nil
 		case <-r.clock.After(min(r.stuckAfter, time.Second)):
 		}
+		r.keepDeletions(false)
 		for uid, d := range r.pendingDeletions.Due(r.clock.Now()) {
 			r.lookAfter(ctx, uid, d)
 		}
 	}
 }
 
-// lookAfter looks whether an object is gone by now, and tells if it is not.
+// lookAfter checks whether an object is gone, and reports it if not.
 func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) {
 	live, err := readBy(ctx, r.reader, d.object)
 	switch {
 	case ctx.Err() != nil:
 		return
-	case err != nil: // the member does not answer, or no longer knows the kind
-		if result, _ := classify(d.object, err); result == plan.Waiting {
+	case unserved(err): // it may be served in another version, or the member has just started
+		if object, served, failed := r.served(ctx, d.object); served || failed != nil {
+			r.pendingDeletions.Silent(uid, object, r.clock.Now())
+		} else {
 			r.pendingDeletions.Gone(uid)
 		}
+	case err != nil:
+		r.pendingDeletions.Silent(uid, d.object, r.clock.Now())
 	case live == nil || live.GetUID() != uid || live.GetDeletionTimestamp() == nil:
 		r.pendingDeletions.Gone(uid)
 		if d.reported {
@@ -168,7 +192,7 @@ func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) 
 	case r.pendingDeletions.Stay(uid, r.clock.Now()):
 		note := stuckNote(d.object, live)
 		ctrl.LoggerFrom(ctx).Info("An object does not go", "manifest", d.object.String(), "reason", note)
-		r.events(kube.Event{
+		r.events(eventsink.Event{
 			Regarding: workReference(d.work), Type: corev1.EventTypeWarning,
 			Reason: reasonDeletionStuck, Action: actionDelete, Note: note,
 		})
@@ -182,7 +206,7 @@ func stuckNote(name plan.Object, live *unstructured.Unstructured) string {
 		name, strings.Join(live.GetFinalizers(), ", "))
 }
 
-// workReference names a Work that is gone, for events.
+// workReference refers to a Work that is gone, for events.
 func workReference(work types.NamespacedName) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: workv1alpha1.GroupVersion.String(), Kind: "Work", Namespace: work.Namespace, Name: work.Name,

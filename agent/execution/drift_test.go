@@ -72,12 +72,12 @@ func TestDriftIsToldWithWhatWasChangedAndByWhom(t *testing.T) {
 	g.Expect(replicas).To(Equal(int64(3)))
 	g.Expect(paused).To(BeTrue(), "what we do not set is theirs")
 
-	// Somebody who removes something leaves no trace on it, but on the object.
+	// A removal leaves no entry in managedFields, so only the object itself shows it.
 	w.patch(t, live, "kubectl-label", map[string]any{"metadata": map[string]any{"annotations": map[string]any{contract.WorkNameAnnotation: nil}}})
 	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(waitTimeout).Should(HaveLen(2))
 	g.Expect(w.reports.drifted(work)[1].Fields).To(Equal([]string{".metadata.annotations.work.karmada.io/name"}))
 
-	// And the managed label takes the object out of our sight.
+	// The managed label, too: without it the cache no longer selects the object.
 	w.patch(t, w.readDeployment(t, "web"), "kubectl-label", map[string]any{"metadata": map[string]any{"labels": map[string]any{contract.ManagedLabel: nil}}})
 	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(waitTimeout).Should(HaveLen(3))
 	g.Expect(w.reports.drifted(work)[2].Fields).To(Equal([]string{".metadata.labels.karmada.io/managed"}))
@@ -87,7 +87,8 @@ func TestDriftIsToldWithWhatWasChangedAndByWhom(t *testing.T) {
 	g.Expect(w.reports.drifted(work)[3]).To(And(HaveField("Deleted", true), HaveField("Fields", BeEmpty())))
 }
 
-// What belongs to the member is no drift, and costs no request either.
+// TestTheBusinessOfTheMemberIsNoDriftAndAsksNothing checks that changes of fields that belong to the member are not
+// drift, and cause no requests.
 func TestTheBusinessOfTheMemberIsNoDriftAndAsksNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -116,8 +117,8 @@ func TestTheBusinessOfTheMemberIsNoDriftAndAsksNothing(t *testing.T) {
 	}
 }
 
-// Whoever takes the object out of our sight again and again is not fought with requests
-// either.
+// TestSomebodyWhoTakesOurLabelOffForEverIsNotFoughtWithRequests checks the backoff against somebody who removes the
+// managed label again and again.
 func TestSomebodyWhoTakesOurLabelOffForEverIsNotFoughtWithRequests(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -129,7 +130,7 @@ func TestSomebodyWhoTakesOurLabelOffForEverIsNotFoughtWithRequests(t *testing.T)
 	g.Expect(len(w.requests.about("PATCH /api/v1/namespaces/" + w.member + "/configmaps/settings"))).To(BeNumerically("<", 15))
 }
 
-func TestWhatAnAutoscalerSetsIsNoDriftWhereItIsToBeRetained(t *testing.T) {
+func TestRetainedReplicasOfAnAutoscalerAreNoDrift(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	manifest := w.deployment("web")
@@ -152,8 +153,8 @@ func TestWhatAnAutoscalerSetsIsNoDriftWhereItIsToBeRetained(t *testing.T) {
 	g.Expect(w.reports.drifted(work)).To(BeEmpty())
 }
 
-// Where a custom kind has no subresource for its status, as Workflows and Applications of
-// Argo, every change of the status is one of the generation.
+// TestAStatusThatCountsAsContentIsNotAppliedOverAndOver covers custom kinds without a status subresource, as
+// Workflows and Applications of Argo: every change of their status changes the generation.
 func TestAStatusThatCountsAsContentIsNotAppliedOverAndOver(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -184,7 +185,7 @@ func TestAStatusThatCountsAsContentIsNotAppliedOverAndOver(t *testing.T) {
 	g.Expect(w.calm(t, work, "/flows/flow")).To(Equal(before), "no request was made about it")
 	g.Expect(w.reports.drifted(work)).To(BeEmpty())
 
-	// And what is ours is still put back.
+	// Changes of our own fields are still reverted.
 	w.patch(t, flow.DeepCopy(), "somebody", map[string]any{"spec": map[string]any{"steps": []any{}}})
 	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(waitTimeout).
 		Should(ConsistOf(HaveField("Fields", Equal([]string{".spec.steps"}))))

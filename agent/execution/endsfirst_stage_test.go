@@ -25,7 +25,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// forbidden is how an API server answers who has no right.
+// forbidden is the answer of an API server to a client without the right.
 func forbidden(req *http.Request) (*http.Response, error) {
 	body, err := json.Marshal(apierrors.NewForbidden(corev1.Resource("configmaps"), "", nil).Status())
 	return &http.Response{
@@ -36,7 +36,7 @@ func forbidden(req *http.Request) (*http.Response, error) {
 
 // What the member does not let the agent delete does not go with its Namespace either, which the agent deletes with other rights. Both of
 // their Works end, and that of the Namespace first.
-func TestWhatMayNotBeDeletedKeepsItsNamespace(t *testing.T) {
+func TestAnUndeletableObjectKeepsItsNamespace(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), unstarted(t)
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: w.member + "-bound"}}

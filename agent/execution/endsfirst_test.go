@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 // ended is an agent with Works that all are being deleted.
@@ -32,7 +32,7 @@ type ended struct {
 
 	clock *clocktesting.FakeClock
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
-	// looks is how often a Work was looked at, and notes are what people were told.
+	// looks counts reconciles of Works, and notes holds the messages of events.
 	looks int
 	notes []string
 }
@@ -49,7 +49,7 @@ func inSpace(namespace string) client.Object {
 	return out
 }
 
-// newEnded returns an agent with the Works of which the objects are given, all of which are in the member.
+// newEnded returns an agent with one Work for each entry of works; all objects exist in the member.
 func newEnded(t *testing.T, works map[string][]client.Object) *ended {
 	t.Helper()
 	g := NewWithT(t)
@@ -79,7 +79,7 @@ func newEnded(t *testing.T, works map[string][]client.Object) *ended {
 		works: newWorks(hubClient, nil), kinds: newKinds(nil, nil, e.clock), memory: newMemory(), prerequisites: newPrerequisites(),
 		pendingDeletions: newPendingDeletions(), brake: newBrake(false), waits: newWaits(), metrics: newMetrics(prometheus.NewRegistry()),
 		stuckAfter: defaultStuckAfter, backoff: backoff, queue: e.queue,
-		events: func(event kube.Event) { e.notes = append(e.notes, event.Reason+": "+event.Note) },
+		events: func(event eventsink.Event) { e.notes = append(e.notes, event.Reason+": "+event.Note) },
 		namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
 			return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
 		},
@@ -87,7 +87,7 @@ func newEnded(t *testing.T, works map[string][]client.Object) *ended {
 	return e
 }
 
-// look looks at a Work, if the hub has it, and then at those that this woke, up to so many times in all.
+// look reconciles a Work, if the hub has it, then the Works that this enqueued, at most that many reconciles in all.
 func (e *ended) look(t *testing.T, work string, most int) {
 	t.Helper()
 	g := NewWithT(t)
@@ -106,7 +106,7 @@ func (e *ended) look(t *testing.T, work string, most int) {
 	}
 }
 
-// there says whether the member has an object.
+// there returns whether the member has an object.
 func (e *ended) there(t *testing.T, object client.Object) bool {
 	t.Helper()
 	live, ok := object.DeepCopyObject().(client.Object)
@@ -114,7 +114,8 @@ func (e *ended) there(t *testing.T, object client.Object) bool {
 	return e.memberClient.Get(t.Context(), client.ObjectKeyFromObject(object), live) == nil
 }
 
-// Two Works whose Namespaces others have something in wait, and do not have each other look again as long as nothing happens.
+// TestWorksThatWaitDoNotWakeEachOther has two Works wait whose Namespaces contain others' objects: they must not
+// enqueue each other while nothing changes.
 func TestWorksThatWaitDoNotWakeEachOther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -130,7 +131,8 @@ func TestWorksThatWaitDoNotWakeEachOther(t *testing.T) {
 	g.Expect(e.there(t, space("b"))).To(BeTrue())
 }
 
-// Two Works each have something in the Namespace of the other: neither waits for all of the other.
+// TestWorksInEachOthersNamespaceEnd has two Works with an object in the other's Namespace: neither may wait until the
+// other has ended entirely.
 func TestWorksInEachOthersNamespaceEnd(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -147,7 +149,8 @@ func TestWorksInEachOthersNamespaceEnd(t *testing.T) {
 	g.Expect(left.Items).To(BeEmpty())
 }
 
-// People are told once, and not of what waits for an operator.
+// TestPeopleAreToldOnceOfWhatIsNotDeletedFirst checks that the event is emitted once, and not for what waits for an
+// operator's approval.
 func TestPeopleAreToldOnceOfWhatIsNotDeletedFirst(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ first, held time.Duration }{
@@ -171,11 +174,11 @@ func TestPeopleAreToldOnceOfWhatIsNotDeletedFirst(t *testing.T) {
 				wait(tc.first)
 			}
 			if tc.held > 0 {
-				e.brake.held = &hold{since: metav1.NewTime(e.clock.Now())}
+				e.brake.held = &hold{names: []metav1.Time{metav1.NewTime(e.clock.Now())}}
 				e.brake.limit = plan.Limit(nil)
 				wait(tc.held)
 				e.brake.held = nil
-				e.brake.approved["around"] = struct{}{}
+				e.brake.approved["around"] = 1
 				e.look(t, "around", 1)
 				g.Expect(e.notes).To(BeEmpty(), "what is in it has not had a moment to go")
 			}

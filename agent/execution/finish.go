@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,12 +21,12 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// finish deals with a Work that the hub deletes: it deletes its objects, or lets go of
-// them, and then drops the finalizer. It does not wait until the objects are gone: what
-// holds them is a matter of the member, and is told if it takes long. What becomes of one
-// object does not concern the others.
+// finish handles a Work that the hub deletes: it deletes or releases the objects, and then removes the finalizer. It
+// does not wait until the objects are gone: what holds them is the member's matter, and is reported if it takes long.
+// One object does not affect the others.
 func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error {
 	name := client.ObjectKeyFromObject(work)
 	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
@@ -34,14 +35,14 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	if confirmed, err := r.confirmEnd(ctx, work); err != nil || !confirmed {
 		return err
 	}
-	// From here on, that an object vanishes is no reason to look at the Work again.
+	// From here on, disappearing objects must not trigger a reconcile.
 	r.prerequisites.Forget(name)
 	r.memory.Forget(name)
 	part, done := r.remove, "Deleted the objects of a Work"
 	if ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
 		part, done = r.release, "Let go of the objects of a Work"
 	} else if ok, err := r.mayGo(ctx, work); err != nil || !ok {
-		return err // it comes again when nobody wants what is in it, or when an operator said to go on
+		return err // it is reconciled again when nobody wants its contents any more, or an operator approved
 	}
 	manifests, left, err := r.endAll(ctx, work, part)
 	if first, ok := errors.AsType[*endsFirstError](err); ok {
@@ -50,26 +51,27 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	if err != nil {
 		return err
 	}
-	if !left { // otherwise the Work counts as absent, and what is left as unclaimed
+	if !left { // otherwise the Work counts as absent, and the objects left as unclaimed
 		r.works.Finish(work.UID)
 	}
 	switch err := r.dropFinalizer(ctx, work); {
 	case err == nil:
 		ctrl.LoggerFrom(ctx).Info(done, "objects", manifests)
-	case !apierrors.IsNotFound(err): // otherwise the cache was behind: it is done already
+	case !apierrors.IsNotFound(err): // otherwise the cache is outdated: it is gone already
 		return err
 	}
 	return r.forget(ctx, reconcile.Request{NamespacedName: name})
 }
 
-// part is what is done to one object when its Work ends. It says whether there was anything to
-// do: an object that is gone, or not ours, is left alone. Whether there is one is looked up with
-// the agent's own rights: a Work of which nothing was ever applied, for lack of rights, can end.
+// part is the action on one object when its Work ends. It returns whether there was anything to do: an object that is
+// gone, or not ours, is left alone. The object is looked up with the agent's own rights, so that a Work of which
+// nothing was ever applied, for lack of rights, can end.
 type part func(ctx context.Context, work types.NamespacedName, m plan.Manifest) (did bool, err error)
 
-// endAll does its part to each object of a Work that ends. It returns how many manifests the
-// Work has, and whether an object was left in the member that still bears its marks. If nothing is wrong but that something of
-// another Work has to go first, it returns an endsFirstError.
+// endAll performs the action on each object of an ending Work. It returns the number of manifests, and whether an
+// object was left in the member that still has the Work's marks. If the only obstacle is that an object of another
+// Work has to be deleted first, it returns an endsFirstError. RBAC is deleted only when nothing else of the Work is
+// left.
 func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do part) (manifests int, left bool, err error) {
 	name := client.ObjectKeyFromObject(work)
 	evicted := work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted
@@ -82,8 +84,14 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 		switch {
 		case m.Problem != nil:
 			one = r.disown
-		case evicted && plan.IsContainer(m.Object) && !ptrTrue(work.Spec.PreserveResourcesOnDeletion):
+		case ptrTrue(work.Spec.PreserveResourcesOnDeletion):
+		case evicted && plan.IsContainer(m.Object):
 			one = r.leaveBehind
+		case r.mayBeNeeded(m.Object):
+			if first != nil || full || len(problems) > 0 {
+				continue // the others have to be deleted first
+			}
+			one = r.removeRights
 		}
 		_, err := r.endOne(ctx, name, m, one)
 		if isLeft(err) {
@@ -92,7 +100,7 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 		} else if errors.Is(err, errNoRoom) {
 			full = true
 		} else if before, ok := errors.AsType[*endsFirstError](err); ok {
-			first = before
+			first = cmp.Or(first, before)
 		} else if err != nil {
 			problems = append(problems, err)
 			r.refused(ctx, work, m.Object, err)
@@ -103,7 +111,7 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 			return len(all), left, ctx.Err()
 		}
 	}
-	if full && len(problems) == 0 { // otherwise the Work fails, and is tried again for that
+	if full && len(problems) == 0 { // otherwise the Work fails, and is retried for that reason
 		return len(all), left, errNoRoom
 	}
 	if first != nil && len(problems) == 0 {
@@ -112,9 +120,17 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 	return len(all), left, errors.Join(problems...)
 }
 
-// endOne does its part to one object of a Work that ends. If the member does not serve its kind in the version of the Work any more, and
-// in another one, it goes by that: the object is the same. Only of a kind that is served in no version there is nothing to end.
+// endOne performs the action on one object of an ending Work. If the member serves its kind only in another version
+// by now, that version is used: the object is the same. If it serves the kind in no version, there is nothing to do.
+// An object outside the agent's namespaces stays, with the marks that an earlier agent gave it, so that an agent with
+// access finds it again.
 func (r *Reconciler) endOne(ctx context.Context, work types.NamespacedName, m plan.Manifest, do part) (did bool, err error) {
+	if err := r.outside(m.Object); err != nil {
+		if m.Problem != nil { // no agent can have applied it
+			err = nil
+		}
+		return false, err
+	}
 	if _, err = r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version); err != nil {
 		err = fmt.Errorf("looking up the kind of %s in the member: %w", m.Object, err)
 	} else {
@@ -131,7 +147,7 @@ func (r *Reconciler) endOne(ctx context.Context, work types.NamespacedName, m pl
 	return do(ctx, work, m)
 }
 
-// dropFinalizer lets a Work go. It fails if the Work is gone already.
+// dropFinalizer removes our finalizer from a Work. It fails if the Work is gone.
 func (r *Reconciler) dropFinalizer(ctx context.Context, work *workv1alpha1.Work) error {
 	work = work.DeepCopy()
 	edit, err := kube.Begin(work)
@@ -143,20 +159,20 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, work *workv1alpha1.Work)
 	return err
 }
 
-// outdatedError says why something is not done to a Work.
+// outdatedError says that something is postponed because the journal is outdated.
 func outdatedError(work *workv1alpha1.Work, what string) error {
 	return fmt.Errorf("not %s Work %q yet: the journal has an older version of it, "+
 		"which can be neither replaced nor removed; make the state directory of the agent writable, and this is tried again", what, work.Name)
 }
 
-// keep deals with a Work that is being deleted without the hub having said why: with its
-// namespace, or by somebody's hand; or with its Cluster. Its objects stay as if the Work were absent, and it is
-// let go, so that the hub can make it again; then they are its objects again.
+// keep handles a Work that is being deleted without the hub's intent: with its namespace, by hand, or with its
+// Cluster. Its objects stay as if the Work were absent, and its finalizer is removed, so that the hub can create it
+// again; then they are its objects again.
 func (r *Reconciler) keep(ctx context.Context, req reconcile.Request, work *workv1alpha1.Work) error {
 	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
 		return r.absent(ctx, req, work)
 	}
-	if !r.journal.Absent(work) { // as long as the hub has it, so that it is tried again if the agent restarts
+	if !r.journal.Absent(work) { // recorded while the hub still has it, so that a restarted agent tries again
 		return outdatedError(work, "letting go of")
 	}
 	switch err := r.dropFinalizer(ctx, work); {
@@ -171,12 +187,13 @@ func (r *Reconciler) keep(ctx context.Context, req reconcile.Request, work *work
 	return nil
 }
 
-// letGo deals with a Work that a hub, which was restored, deletes and saw no end of, though the agent did, and has had another Work of that name
-// since: what the member has now is that one's, which the hub does not know, and stays. The older one ends.
+// letGo handles a Work that a restored hub deletes although the agent saw its end before, and has since had a newer
+// Work of that name: the member's objects belong to the newer one, which the hub does not know, and stay. The older
+// one ends.
 func (r *Reconciler) letGo(ctx context.Context, req reconcile.Request, older *workv1alpha1.Work) error {
 	newer := r.works.Outlive(older)
 	if newer == nil {
-		return nil // the hub has another one by now, which comes by itself
+		return nil // the hub has another one by now, which is enqueued by itself
 	}
 	if !r.journal.Absent(newer) {
 		return outdatedError(newer, "leaving the objects of")
@@ -197,8 +214,8 @@ func (r *Reconciler) letGo(ctx context.Context, req reconcile.Request, older *wo
 	return nil
 }
 
-// refused tells that the member does not let an object go; that it does not answer is
-// told of the Cluster.
+// refused reports that the member does not delete an object. A member that does not answer is reported in its Cluster
+// instead.
 func (r *Reconciler) refused(ctx context.Context, work *workv1alpha1.Work, object plan.Object, err error) {
 	result, message := r.judge(ctx, client.ObjectKeyFromObject(work), object, err)
 	if result != plan.Refused {
@@ -206,14 +223,13 @@ func (r *Reconciler) refused(ctx context.Context, work *workv1alpha1.Work, objec
 	}
 	note := fmt.Sprintf("%s could not be deleted: %s; the Work stays until it can", object, message)
 	if r.pendingDeletions.Refused(work, object, note) {
-		r.events(kube.Event{
+		r.events(eventsink.Event{
 			Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonDeletionFailed, Action: actionDelete, Note: note,
 		})
 	}
 }
 
-// release takes our marks off an object that stays. An object that is gone or not ours
-// has none to take off.
+// release removes our marks from an object that stays. If the object is gone or not ours, there is nothing to do.
 func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
 	obj, err := readBy(ctx, r.reader, m.Object)
 	if err != nil {
@@ -228,8 +244,8 @@ func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m p
 	return r.takeMarks(ctx, obj, plan.Release(obj))
 }
 
-// disown takes our marks off the object of a manifest that cannot be applied, if it bears
-// those of the Work all the same. An object that this agent may not read was not applied by it.
+// disown removes our marks from the object of a manifest that cannot be applied, in case it has those of the Work. An
+// object that this agent may not read was not applied by it.
 func (r *Reconciler) disown(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
 	obj, err := readBy(ctx, r.reader, m.Object)
 	if err != nil {
@@ -244,8 +260,8 @@ func (r *Reconciler) disown(ctx context.Context, work types.NamespacedName, m pl
 	return r.takeMarks(ctx, obj, plan.Release(obj))
 }
 
-// takeMarks takes our marks off an object with a patch; nil does nothing. It says whether the
-// object was still there.
+// takeMarks removes our marks from an object with a patch; a nil patch does nothing. It returns whether the object
+// still existed.
 func (r *Reconciler) takeMarks(ctx context.Context, obj *unstructured.Unstructured, patch map[string]any) (bool, error) {
 	if patch == nil {
 		return false, nil

@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// Somebody deletes a Work by hand: its objects stay, are reported, and are taken over again
-// by the Work that the hub makes in its place.
+// TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects deletes a Work by hand: its objects stay, are reported, and
+// are adopted by the Work that the hub creates in its place.
 func TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -37,7 +37,7 @@ func TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects(t *testing.T) {
 	again := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "2"}))
 	w.isApplied(t, again)
 	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(BeZero())
-	// That the former Work of this name was applied was reported as well.
+	// The former Work of this name was reported as applied as well, so wait for the content.
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "2")) }).Should(Succeed())
 	live := w.get(g, "settings")
 	g.Expect(live.UID).To(Equal(first.UID))
@@ -47,7 +47,8 @@ func TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(live), live))).To(BeTrue(), "the hub meant that one")
 }
 
-// Somebody deletes the Cluster, and the hub takes its Works away before it has locked the agent out.
+// TestAWorkOfAClusterThatIsRemovedKeepsItsObjects deletes the Cluster: the hub removes its Works before it has locked
+// the agent out.
 func TestAWorkOfAClusterThatIsRemovedKeepsItsObjects(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -60,8 +61,8 @@ func TestAWorkOfAClusterThatIsRemovedKeepsItsObjects(t *testing.T) {
 	g.Expect(w.get(g, "settings").DeletionTimestamp).To(BeNil())
 }
 
-// While something else holds such a Work its objects stay as well. They are not this Work's any
-// more, so an intent that the hub gives later deletes none of them.
+// TestAnIntentThatComesAfterAWorkWasLetGoDeletesNothing covers a deleted Work that another finalizer holds. Its
+// objects stay and are not this Work's any more, so an intent that the hub sets afterwards deletes none of them.
 func TestAnIntentThatComesAfterAWorkWasLetGoDeletesNothing(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -85,7 +86,8 @@ func TestAnIntentThatComesAfterAWorkWasLetGoDeletesNothing(t *testing.T) {
 	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
 }
 
-// An intent that the agent finds when it looks counts, though the deletion came first.
+// TestAnIntentThatComesAfterTheDeletionCounts checks that an intent that is there when the agent reconciles counts,
+// even if it was set after the deletion.
 func TestAnIntentThatComesAfterTheDeletionCounts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -118,7 +120,7 @@ func (w *world) definition() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// uid returns that of an object of the member; empty if it is gone or going.
+// uid returns the UID of an object of the member; empty if it is gone or being deleted.
 func (w *world) uid(t *testing.T, manifest client.Object) string {
 	t.Helper()
 	live := &metav1.PartialObjectMetadata{}
@@ -146,7 +148,7 @@ func (w *world) containers() map[string]struct{ container, foreign client.Object
 	}
 }
 
-func TestWhatOthersHaveInAContainerKeepsIt(t *testing.T) {
+func TestForeignContentsKeepAContainer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, tc := range w.containers() {
@@ -158,14 +160,14 @@ func TestWhatOthersHaveInAContainerKeepsIt(t *testing.T) {
 			g.Eventually(func() error { return w.client.Create(t.Context(), tc.foreign) }).WithTimeout(waitTimeout).Should(Succeed())
 			first, theirs := w.uid(t, tc.container), tc.foreign.GetUID()
 
-			// 1. Removed: it stays, with its marks, and people are told why.
+			//  1. Removed: it stays, with its marks, and an event says why.
 			w.end(t, work, contract.DeletionRemoved)
 			w.isGone(t, work)
 			g.Eventually(w.events.all).WithTimeout(waitTimeout).Should(ContainElement(And(HavePrefix("LeftInMember: "), ContainSubstring("theirs"))))
 			g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(BeNumerically(">=", 1))
 			g.Expect(w.uid(t, tc.container)).To(Equal(first))
 
-			// 2. Evicted: it loses its marks, and the same Work takes it over when it is back.
+			//  2. Evicted: it loses its marks, and a new Work of that name adopts it.
 			work = w.work(t, label, tc.container)
 			w.isApplied(t, work)
 			w.end(t, work, contract.DeletionEvicted)
@@ -180,7 +182,7 @@ func TestWhatOthersHaveInAContainerKeepsIt(t *testing.T) {
 			g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(tc.foreign), tc.foreign)).To(Succeed())
 			g.Expect(tc.foreign.GetUID()).To(Equal(theirs))
 
-			// 3. With a word on the Work it goes.
+			//  3. With the annotation on the Work that approves it, it is deleted.
 			w.change(t, work, func(work *workv1alpha1.Work) {
 				work.Annotations = map[string]string{contract.DeleteContentsAnnotation: contract.LabelTrue}
 			})
@@ -191,7 +193,8 @@ func TestWhatOthersHaveInAContainerKeepsIt(t *testing.T) {
 	}
 }
 
-// An eviction never deletes them, whatever is in them.
+// TestAnEvictionDeletesNoContainer checks that an eviction never deletes Namespaces and CustomResourceDefinitions,
+// whatever they contain.
 func TestAnEvictionDeletesNoContainer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -207,7 +210,7 @@ func TestAnEvictionDeletesNoContainer(t *testing.T) {
 	}
 }
 
-// Without others' objects in them they go with their Work, as ever.
+// TestAContainerOfOursAloneGoesWithItsWork checks that without others' objects they are deleted with their Work.
 func TestAContainerOfOursAloneGoesWithItsWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -223,7 +226,7 @@ func TestAContainerOfOursAloneGoesWithItsWork(t *testing.T) {
 }
 
 // What stays when its Work ends does not go with its Namespace either, whichever Work ends first.
-func TestWhatIsToStayKeepsItsNamespace(t *testing.T) {
+func TestAPreservedObjectKeepsItsNamespace(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: w.member + "-stays"}}
@@ -244,7 +247,7 @@ func TestWhatIsToStayKeepsItsNamespace(t *testing.T) {
 }
 
 // What a person copied in the member with all its marks, and what a Work had before, are nobody's and stay as well.
-func TestWhatNamesAWorkThatDoesNotHaveItKeepsItsNamespace(t *testing.T) {
+func TestUnclaimedObjectsKeepTheirNamespace(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: w.member + "-copies"}}

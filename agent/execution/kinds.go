@@ -14,73 +14,50 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-
-	"fairlead.dev/agent/execution/plan"
-	"fairlead.dev/common/contract"
 )
 
-// syncTimeout is how long the first reconcile that meets a kind waits for its informer.
-// The list answers for all objects of the kind at once; without it each is asked for.
+// syncTimeout is how long the first reconcile of a kind waits for its informer. One list answers for all objects of
+// the kind; without it each is read individually.
 const syncTimeout = 500 * time.Millisecond
 
-// kinds keeps an informer for each kind that some Work contains.
+// kinds keeps an informer for each kind that some Work contains, or of which objects of ended Works may be left
+// (pastWork).
 type kinds struct {
 	cache cache.Cache
-	// confined are used instead for kinds that are in namespaces, if there are any, which
-	// the mapper tells. Each is of the namespace under which it stands here.
+	// confined, if not empty, replaces cache for namespaced kinds, as the mapper tells. Each cache is for the
+	// namespace that is its key.
 	confined map[string]cache.Cache
 	mapper   meta.RESTMapper
 	handler  toolscache.ResourceEventHandler
 	clock    clock.Clock
-	// watches says which informers show what was once.
+	// watches tells which informers are outdated.
 	watches Watches
+
+	// past are the kinds that were ever applied; nil if that is not tracked.
+	past *pastKinds
 
 	mu     sync.Mutex
 	known  map[schema.GroupVersionKind]*kind
 	byWork map[types.NamespacedName]map[schema.GroupVersionKind]struct{}
+	// left is the highest resourceVersion that a watch which has ended had reached.
+	left reached
+	// handedOver says that, since the last call of Filled, a Work stopped using a kind of which it may have left
+	// objects.
+	handedOver bool
 }
 
 // kind is one kind and the Works that contain it.
 type kind struct {
-	// informers are by the namespace whose objects they show; one that shows all is at "", and alone. There are none while the kind is closed.
+	// informers are keyed by namespace; an informer for all namespaces has the key "" and is the only one. There are
+	// none while the kind is closed.
 	informers map[string]*informer
-	// closed says that the member was found not to serve the kind, so nothing is watched until somebody uses it anew.
+	// closed says that the member does not serve the kind, so that it is not watched until it is used again.
 	closed bool
-	// synced is closed once all of them have seen all objects.
+	// synced is closed once all informers have synced.
 	synced <-chan struct{}
 	// waitOver is closed once nobody waits for the informer any more.
 	waitOver chan struct{}
 	works    map[types.NamespacedName]struct{}
-}
-
-// informer shows managed objects of a kind. One that may not list its namespace never syncs, which says nothing of the others.
-type informer struct {
-	toolscache.SharedIndexInformer
-
-	synced <-chan struct{}
-	// lost says why what it shows may be of any age, as Watches does.
-	lost func() (reason, message string)
-	// told says that Filled has told that it is synced.
-	told bool
-}
-
-// isSynced says whether it has seen all objects, and goes on to see what becomes of them.
-func (i *informer) isSynced() bool {
-	select {
-	case <-i.synced:
-		reason, _ := i.lost()
-		return reason == ""
-	default:
-		return false
-	}
-}
-
-// of returns the informer that shows the objects of a namespace; nil if there is none.
-func (one *kind) of(namespace string) *informer {
-	if everywhere, ok := one.informers[""]; ok {
-		return everywhere
-	}
-	return one.informers[namespace]
 }
 
 func newKinds(c cache.Cache, handler toolscache.ResourceEventHandler, cl clock.Clock) *kinds {
@@ -91,9 +68,12 @@ func newKinds(c cache.Cache, handler toolscache.ResourceEventHandler, cl clock.C
 	}
 }
 
-// Use makes sure that there is an informer for a kind that a Work contains, and gives it
-// a moment to fill when it is new. The kind must be known to the member.
+// Use ensures that there is an informer for a kind that a Work contains, and briefly waits for a new one to sync. The
+// member must serve the kind.
 func (k *kinds) Use(ctx context.Context, work types.NamespacedName, gvk schema.GroupVersionKind) error {
+	if k.past != nil {
+		k.past.Add(gvk, k.uses)
+	}
 	one, fresh, err := k.use(ctx, work, gvk)
 	if err != nil {
 		return err
@@ -106,7 +86,7 @@ func (k *kinds) Use(ctx context.Context, work types.NamespacedName, gvk schema.G
 	default:
 	}
 	if fresh {
-		// Whoever met the kind first waits for all.
+		// The first Work that uses the kind waits for all.
 		defer close(one.waitOver)
 		select {
 		case <-one.synced:
@@ -139,12 +119,17 @@ func (k *kinds) use(ctx context.Context, work types.NamespacedName, gvk schema.G
 		one = opened
 		k.known[gvk] = one
 	}
-	one.works[work] = struct{}{}
+	k.add(work, gvk)
+	return one, fresh, nil
+}
+
+// add records that a Work contains a kind, which must be in known.
+func (k *kinds) add(work types.NamespacedName, gvk schema.GroupVersionKind) {
+	k.known[gvk].works[work] = struct{}{}
 	if k.byWork[work] == nil {
 		k.byWork[work] = map[schema.GroupVersionKind]struct{}{}
 	}
 	k.byWork[work][gvk] = struct{}{}
-	return one, fresh, nil
 }
 
 func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, error) {
@@ -180,7 +165,8 @@ func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, e
 	return one, nil
 }
 
-// caches returns those that show the objects of a kind, by their namespaces; one that shows all is at "".
+// caches returns the caches that contain the objects of a kind, by namespace; a cache for all namespaces has the key
+// "".
 func (k *kinds) caches(gvk schema.GroupVersionKind) (map[string]cache.Cache, error) {
 	everywhere := map[string]cache.Cache{"": k.cache}
 	if len(k.confined) == 0 {
@@ -196,7 +182,7 @@ func (k *kinds) caches(gvk schema.GroupVersionKind) (map[string]cache.Cache, err
 	return everywhere, nil
 }
 
-// all is closed when all of several are. An informer that never fills holds one goroutine.
+// all returns a channel that is closed when all the given ones are. An informer that never syncs costs one goroutine.
 func all(several []<-chan struct{}) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
@@ -208,8 +194,8 @@ func all(several []<-chan struct{}) <-chan struct{} {
 	return out
 }
 
-// Keep stops the informers that only this Work needed, for kinds that it no longer
-// contains. Without kinds, the Work is gone.
+// Keep stops the informers that only this Work needed, for kinds that it no longer contains. If still is nil, the
+// Work is gone; otherwise objects of the dropped kinds may be left, so they are checked before the informers stop.
 func (k *kinds) Keep(ctx context.Context, work types.NamespacedName, still map[schema.GroupVersionKind]struct{}) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -220,9 +206,14 @@ func (k *kinds) Keep(ctx context.Context, work types.NamespacedName, still map[s
 		delete(k.byWork[work], gvk)
 		one := k.known[gvk]
 		delete(one.works, work)
+		if len(one.works) == 0 && still != nil && work != pastWork() {
+			k.add(pastWork(), gvk)
+			k.handedOver = true
+		}
 		if len(one.works) > 0 {
 			continue
 		}
+		k.left = k.furthest(gvk, k.left)
 		delete(k.known, gvk)
 		if err := k.remove(ctx, gvk); err != nil {
 			return err
@@ -232,100 +223,6 @@ func (k *kinds) Keep(ctx context.Context, work types.NamespacedName, still map[s
 		delete(k.byWork, work)
 	}
 	return nil
-}
-
-// Get returns what the informer of a kind has of an object, and whether the informer has
-// seen all objects. What it returns is shared: nobody may change it.
-func (k *kinds) Get(name plan.Object) (obj *unstructured.Unstructured, synced bool) {
-	k.mu.Lock()
-	one, ok := k.known[name.GroupVersionKind]
-	k.mu.Unlock()
-	if !ok {
-		return nil, false
-	}
-	shown := one.of(name.Namespace)
-	if shown == nil || !shown.isSynced() {
-		return nil, false
-	}
-	key := name.Name
-	if name.Namespace != "" {
-		key = name.Namespace + "/" + name.Name
-	}
-	if item, found, err := shown.GetStore().GetByKey(key); err == nil && found {
-		obj, _ = item.(*unstructured.Unstructured)
-	}
-	return obj, true
-}
-
-// Each calls a function for every managed object of the kinds in use that is where all objects were seen.
-func (k *kinds) Each(do func(*unstructured.Unstructured)) {
-	k.mu.Lock()
-	all := make([]*kind, 0, len(k.known))
-	for _, one := range k.known {
-		all = append(all, one)
-	}
-	k.mu.Unlock()
-	for _, one := range all {
-		for _, shown := range one.informers {
-			if !shown.isSynced() {
-				continue
-			}
-			for _, item := range shown.GetStore().List() {
-				if obj, ok := item.(*unstructured.Unstructured); ok {
-					do(obj)
-				}
-			}
-		}
-	}
-}
-
-// Filled says whether some informer has seen all objects that had not when this was last asked.
-func (k *kinds) Filled() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	filled := false
-	for _, one := range k.known {
-		for _, shown := range one.informers {
-			synced := shown.isSynced()
-			filled = filled || synced && !shown.told
-			shown.told = synced
-		}
-	}
-	return filled
-}
-
-// Whole says whether all objects were seen of the kinds of a Work in some namespaces.
-func (k *kinds) Whole(work types.NamespacedName, namespaces []string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for gvk := range k.byWork[work] {
-		for _, namespace := range namespaces {
-			if shown := k.known[gvk].of(namespace); k.known[gvk].closed || shown != nil && !shown.isSynced() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// Furthest returns the kind whose informer has seen the latest version of the member, and that version, which need not be one of an
-// object; empty if none has seen any. If the informer shows one namespace only, that is returned as well.
-func (k *kinds) Furthest() (furthest schema.GroupVersionKind, namespace, resourceVersion string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for gvk, one := range k.known {
-		for where, shown := range one.informers {
-			version := shown.LastSyncResourceVersion()
-			if reason, _ := shown.lost(); reason != "" || version == "" || resourceVersion != "" && !contract.Older(resourceVersion, version) {
-				continue
-			}
-			if len(k.confined) > 0 && len(shown.GetStore().ListKeys()) == 0 {
-				continue // nothing of ours to miss
-			}
-			furthest, namespace, resourceVersion = gvk, where, version
-		}
-	}
-	return furthest, namespace, resourceVersion
 }
 
 func prototype(gvk schema.GroupVersionKind) *unstructured.Unstructured {

@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"fairlead.dev/agent/execution/plan"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 // What stays in the member for the same reason as when an earlier Work of the name ended is told again.
-func TestWhatIsLeftIsToldOfEachWork(t *testing.T) {
+func TestLeftoversAreToldOfEachWork(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	told := 0
-	r := &Reconciler{pendingDeletions: newPendingDeletions(), events: func(kube.Event) { told++ }}
+	r := &Reconciler{pendingDeletions: newPendingDeletions(), events: func(eventsink.Event) { told++ }}
 	work, object := workWith(t, "around", namespaceOf()), plan.Object{NamespacedName: types.NamespacedName{Name: "shop"}}
 	for want, uid := range []types.UID{"first", "second"} {
 		work.UID = uid

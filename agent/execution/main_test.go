@@ -1,14 +1,10 @@
 package execution_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,6 +38,7 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
 )
@@ -51,8 +48,8 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 // waitTimeout bounds waiting; nothing here takes that long.
 const waitTimeout = time.Minute
 
-// world is one API server that is both the hub and the member of an agent with only the
-// execution stage, and what that stage reported.
+// world is one API server that serves as both hub and member of an agent, which has only the execution stage, and
+// what that stage reported.
 type world struct {
 	client   client.Client
 	cluster  string // name of the Cluster; empty if there is none
@@ -62,17 +59,21 @@ type world struct {
 	requests *requests
 	events   *events
 	executor *execution.Reconciler
-	// kept are Works that the agent knows at start, and journal is where it keeps them; nil keeps none.
-	kept    []execution.Kept
-	journal execution.Journal
-	// refused says since when the hub refuses the agent, and whether that lasts; nil is never.
+	// kept are the Works that the agent knows at start, and pastKinds the kinds that it once applied. journal is
+	// where it keeps them; nil keeps none.
+	kept      []execution.Kept
+	pastKinds []schema.GroupVersionKind
+	journal   execution.Journal
+	// refused returns since when the hub refuses the agent, and whether that lasts; nil means never.
 	refused func() (time.Time, bool)
-	// starting says that the member is not ready, and does not say yet that it has some kinds, which are late.
+	// deps changes the dependencies of the stage; nil leaves them.
+	deps func(*execution.Deps)
+	// starting makes the member unready and hides the late kinds from its discovery.
 	starting atomic.Bool
 	late     []schema.GroupVersionKind
 }
 
-// memberDiscovery asks what the member serves.
+// memberDiscovery is the discovery client of the member, which may hide kinds.
 type memberDiscovery struct {
 	*discovery.DiscoveryClient
 
@@ -86,13 +87,13 @@ func (d memberDiscovery) Ready(context.Context) error {
 	return nil
 }
 
-// events remembers what people were told.
+// events records the events that the agent emitted.
 type events struct {
 	mu    sync.Mutex
 	notes []string
 }
 
-func (e *events) sink(event kube.Event) {
+func (e *events) sink(event eventsink.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.notes = append(e.notes, event.Reason+": "+event.Note)
@@ -120,7 +121,9 @@ func newReports() *reports {
 	}
 }
 
-func (r *reports) Report(work *workv1alpha1.Work, conditions []metav1.Condition, _ []workv1alpha1.ResourceIdentifier, _ []*unstructured.Unstructured) {
+func (r *reports) Report(
+	work *workv1alpha1.Work, conditions []metav1.Condition, _ []workv1alpha1.ResourceIdentifier, _ []*unstructured.Unstructured, _ []bool,
+) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := client.ObjectKeyFromObject(work)
@@ -133,7 +136,7 @@ func (r *reports) Report(work *workv1alpha1.Work, conditions []metav1.Condition,
 	r.count[name]++
 }
 
-// forget drops what was reported of a former Work of a name.
+// forget drops the reports about a former Work of a name.
 func (r *reports) forget(work types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +150,7 @@ func (r *reports) Drifted(work types.NamespacedName, drift workv1alpha1.Drift) {
 	r.drift[work] = append(r.drift[work], drift)
 }
 
-// drifted returns what was told of drift of a Work.
+// drifted returns the drift reported for a Work.
 func (r *reports) drifted(work *workv1alpha1.Work) []workv1alpha1.Drift {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,69 +175,13 @@ func (r *reports) condition(work *workv1alpha1.Work, kind string) metav1.Conditi
 	return *c
 }
 
-// requests counts what the stage asks of the member, by verb, without watches.
-type requests struct {
-	mu    sync.Mutex
-	lines []string
-	// before is called before a request is sent; nil does nothing.
-	before func(line string)
-}
-
-// meddle has something done before each request from now on.
-func (r *requests) meddle(before func(line string)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.before = before
-}
-
-func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.URL.Query().Get("watch") == "" {
-			line := req.Method + " " + req.URL.Path
-			if req.Method == http.MethodDelete && req.Body != nil {
-				body, err := io.ReadAll(req.Body)
-				if err != nil {
-					return nil, err
-				}
-				line += " " + string(body)
-				req.Body = io.NopCloser(bytes.NewReader(body))
-			}
-			r.mu.Lock()
-			r.lines = append(r.lines, line)
-			before := r.before
-			r.mu.Unlock()
-			if before != nil {
-				before(line)
-			}
-		}
-		return next.RoundTrip(req)
-	})
-}
-
-// about returns the requests whose path contains a text.
-func (r *requests) about(text string) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []string
-	for _, line := range r.lines {
-		if strings.Contains(line, text) {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // newWorld starts an agent of its own for a test.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	return newWorldOf(t, native.New())
 }
 
-// newWorldOf starts one that knows what kinds mean from an interpreter.
+// newWorldOf starts a world that uses the given interpreter.
 func newWorldOf(t *testing.T, kinds interpreter.Interpreter) *world {
 	t.Helper()
 	return newWorldWith(t, kinds, "")
@@ -249,7 +196,7 @@ func newWorldWith(t *testing.T, kinds interpreter.Interpreter, name string) *wor
 	return w
 }
 
-// unstarted is one whose agent the test starts.
+// unstarted returns a world whose agent the test starts.
 func unstarted(t *testing.T) *world {
 	t.Helper()
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
@@ -265,8 +212,7 @@ func (w *world) start(t *testing.T, config *rest.Config, kinds interpreter.Inter
 	w.startBetween(t, config, config, kinds)
 }
 
-// startBetween runs it with two ways to the API server, that to the hub and that to the member, until the test ends or it is
-// stopped.
+// startBetween runs the stage with separate configurations for hub and member, until the test ends or stop is called.
 func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds interpreter.Interpreter) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
@@ -299,7 +245,7 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return memberCache.Start(ctx) }))).To(Succeed())
-	w.executor, err = execution.Register(mgr, execution.Deps{
+	deps := execution.Deps{
 		Namespace:    w.works,
 		Cluster:      w.cluster,
 		HubReader:    hubReader,
@@ -320,9 +266,14 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 		Clock:       clock.RealClock{},
 		Registry:    prometheus.NewRegistry(),
 		Kept:        w.kept,
+		PastKinds:   w.pastKinds,
 		Journal:     w.journal,
 		Refused:     w.refused,
-	})
+	}
+	if w.deps != nil {
+		w.deps(&deps)
+	}
+	w.executor, err = execution.Register(mgr, deps)
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -362,7 +313,7 @@ func (w *world) end(t *testing.T, work *workv1alpha1.Work, intent string) {
 	NewWithT(t).Expect(w.client.Delete(t.Context(), work)).To(Succeed())
 }
 
-// intend says on a Work why it is deleted.
+// intend annotates a Work with the reason for its deletion.
 func (w *world) intend(t *testing.T, work *workv1alpha1.Work, intent string) {
 	t.Helper()
 	intended := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+contract.DeletionIntentAnnotation+`":"`+intent+`"}}}`))
@@ -404,14 +355,14 @@ func (w *world) get(g Gomega, name string) *corev1.ConfigMap {
 	return cm
 }
 
-// watches has an object applied and waits until the agent puts back what somebody changes of it. By then its informer has seen
-// all objects of the kind: otherwise it waits for that only half a second, and asks the member for what the informer would show.
+// watches applies an object and waits until the agent reverts a change of it. By then its informer has synced;
+// otherwise the agent waits only half a second for that, and then reads the member directly.
 func (w *world) watches(t *testing.T, manifest *unstructured.Unstructured) {
 	t.Helper()
 	g := NewWithT(t)
 	manifest.SetLabels(map[string]string{"put": "back"})
 	w.isApplied(t, w.work(t, "watched-"+manifest.GetName(), manifest))
-	for range 2 { // the first change may be in the first list, which is then being taken in
+	for range 2 { // the first change may be part of the initial list
 		w.patch(t, manifest.DeepCopy(), "somebody", map[string]any{"metadata": map[string]any{"labels": map[string]any{"put": "elsewhere"}}})
 		g.Eventually(func(g Gomega) {
 			live := &unstructured.Unstructured{}

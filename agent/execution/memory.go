@@ -11,27 +11,29 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// memory holds the records of what was applied, by object and by Work. It is lost with
-// the process; then every Work is applied once more.
+// memory holds the records of what was applied, by object and by Work. It is lost with the process; then every Work
+// is applied once more.
 type memory struct {
 	mu      sync.Mutex
 	objects map[plan.Object]*object
 	works   map[types.NamespacedName]*work
-	// retained are the kinds of which something was taken over from the member.
+	// retained are the kinds with fields that were taken over from the member.
 	retained map[schema.GroupVersionKind]struct{}
 }
 
-// work is what is known of one Work.
+// work is what is known about one Work.
 type work struct {
 	generation int64
 	objects    []plan.Object
-	// lastLogged is what the log last said about it.
+	// looked says that it was reconciled completely at least once.
+	looked bool
+	// lastLogged is the last log message about it.
 	lastLogged string
-	// answers are what the member said last of the manifests of this generation, by their ordinals.
+	// answers are the member's last answers about the manifests of this generation, by ordinal.
 	answers map[int]answer
 }
 
-// answer is what came of a manifest when the member last said something of it.
+// answer is the result of a manifest when the member last answered.
 type answer struct {
 	result  plan.Result
 	message string
@@ -45,15 +47,15 @@ func newMemory() *memory {
 	}
 }
 
-// Retained notes that something of the objects of a kind is taken over from the member.
+// Retained records that fields of the objects of a kind are taken over from the member.
 func (m *memory) Retained(kind schema.GroupVersionKind) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.retained[kind] = struct{}{}
 }
 
-// Invalidate forgets how the objects of some kinds are, of which something is, or was, taken
-// over from the member, and returns the Works that are about them.
+// Invalidate drops the records of kinds whose Retain rules changed, if fields are or were taken over from the member,
+// and returns the Works that contain them.
 func (m *memory) Invalidate(affects, retains func(schema.GroupVersionKind) bool) []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,8 +81,7 @@ func (m *memory) Invalidate(affects, retains func(schema.GroupVersionKind) bool)
 	return out
 }
 
-// Newest returns the object of the records that changed last, and its resourceVersion;
-// empty if there are none.
+// Newest returns the recorded object that changed last, and its resourceVersion; empty if there is none.
 func (m *memory) Newest() (newest plan.Object, resourceVersion string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,8 +93,9 @@ func (m *memory) Newest() (newest plan.Object, resourceVersion string) {
 	return newest, resourceVersion
 }
 
-// Begin notes which objects a Work is about, forgets those that it was about before, and
-// says whether this generation of the Work is new, and whether it dropped an object.
+// Begin records the objects of a Work, drops those that it had before, and returns whether this generation of the
+// Work is new, and whether it dropped an object. A restored hub assigns a generation a second time, so dropping an
+// object also makes it new.
 func (m *memory) Begin(name types.NamespacedName, generation int64, objects []plan.Object) (fresh, dropped bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +116,7 @@ func (m *memory) Begin(name types.NamespacedName, generation int64, objects []pl
 		}
 	}
 	w.objects = objects
-	fresh = w.generation != generation
+	fresh = w.generation != generation || dropped
 	w.generation = generation
 	if fresh {
 		w.answers = nil
@@ -122,8 +124,8 @@ func (m *memory) Begin(name types.NamespacedName, generation int64, objects []pl
 	return fresh, dropped
 }
 
-// MayHave says whether a Work is about an object, in whichever version its kind is watched, as far
-// as is known: one that was not looked at yet may be.
+// MayHave returns whether a Work contains an object, in any API version, as far as known: a Work that was not
+// reconciled yet may.
 func (m *memory) MayHave(name types.NamespacedName, object plan.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +135,24 @@ func (m *memory) MayHave(name types.NamespacedName, object plan.Object) bool {
 	})
 }
 
-// Forget drops all that is known of a Work. It says whether anything was.
+// NoteLooked records that a Work was reconciled completely, so that its kinds are watched as far as possible.
+func (m *memory) NoteLooked(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w, ok := m.works[name]; ok {
+		w.looked = true
+	}
+}
+
+// IsLooked returns whether NoteLooked was called for a Work.
+func (m *memory) IsLooked(name types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.works[name]
+	return ok && w.looked
+}
+
+// Forget drops everything about a Work. It returns whether there was anything.
 func (m *memory) Forget(name types.NamespacedName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,7 +167,7 @@ func (m *memory) Forget(name types.NamespacedName) bool {
 	return true
 }
 
-// track notes that one more Work is about an object.
+// track records that one more Work contains an object.
 func (m *memory) track(name plan.Object) {
 	o := m.objects[name]
 	if o == nil {
@@ -158,8 +177,7 @@ func (m *memory) track(name plan.Object) {
 	o.works++
 }
 
-// untrack notes that a Work is no longer about an object, and forgets the object if it was
-// the last.
+// untrack records that a Work no longer contains an object, and drops the object if it was the last.
 func (m *memory) untrack(name plan.Object) {
 	o, ok := m.objects[name]
 	if !ok {
@@ -170,9 +188,9 @@ func (m *memory) untrack(name plan.Object) {
 	}
 }
 
-// Known notes what came of the manifests of a Work, and returns it as far as it is known: of those of which the member says nothing now, what
-// it said before.
-func (m *memory) Known(name types.NamespacedName, outcomes []plan.Outcome) []plan.Outcome {
+// Known records the outcomes of a Work's manifests, and returns them as far as known: where the member did not answer
+// now, its previous answer or, if it has not answered since the agent started, what the hub was told.
+func (m *memory) Known(name types.NamespacedName, outcomes []plan.Outcome, told func() map[int]plan.Outcome) []plan.Outcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w, ok := m.works[name]
@@ -183,6 +201,7 @@ func (m *memory) Known(name types.NamespacedName, outcomes []plan.Outcome) []pla
 		w.answers = make(map[int]answer, len(outcomes))
 	}
 	out := slices.Clone(outcomes)
+	told = sync.OnceValue(told)
 	for i, o := range out {
 		before, known := w.answers[o.Ordinal]
 		switch {
@@ -190,12 +209,16 @@ func (m *memory) Known(name types.NamespacedName, outcomes []plan.Outcome) []pla
 			w.answers[o.Ordinal] = answer{o.Result, o.Message}
 		case known:
 			out[i].Result, out[i].Message = before.result, before.message
+		default:
+			if last, known := told()[o.Ordinal]; known {
+				out[i].Result, out[i].Message = last.Result, last.Message
+			}
 		}
 	}
 	return out
 }
 
-// NoteLogged notes what the log says of a Work, and whether that is new.
+// NoteLogged records a log message about a Work, and returns whether it is new.
 func (m *memory) NoteLogged(name types.NamespacedName, what string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"fairlead.dev/agent/execution"
@@ -17,7 +18,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// shelf is a journal that remembers of which Work its record is, and whether that is absent.
+// shelf is a journal that remembers the UID of the Work in each record, and whether the Work is absent.
 type shelf struct {
 	mu   sync.Mutex
 	last map[string]types.UID
@@ -34,6 +35,9 @@ func (s *shelf) put(work *workv1alpha1.Work, gone bool) bool {
 func (s *shelf) Put(work *workv1alpha1.Work) bool    { return s.put(work, false) }
 func (s *shelf) Absent(work *workv1alpha1.Work) bool { return s.put(work, true) }
 func (*shelf) Remove(types.NamespacedName)           {}
+func (*shelf) PutKinds([]schema.GroupVersionKind)    {}
+
+func (*shelf) PutDeletions([]metav1.PartialObjectMetadata) {}
 
 func (s *shelf) has(work string) (types.UID, bool) {
 	s.mu.Lock()
@@ -41,9 +45,9 @@ func (s *shelf) has(work string) (types.UID, bool) {
 	return s.last[work], s.gone[work]
 }
 
-// TestWhatWasMadeSinceABackupOutlivesADeletionOfBefore has a hub that was restored delete a Work which ended after the backup, and after which another
-// one of its name was applied.
-func TestWhatWasMadeSinceABackupOutlivesADeletionOfBefore(t *testing.T) {
+// TestAnObjectNewerThanABackupOutlivesAnOldDeletion has a hub that was restored delete a Work which ended after the backup, and after
+// which another one of its name was applied.
+func TestAnObjectNewerThanABackupOutlivesAnOldDeletion(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), unstarted(t)
 	older := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "old"}))

@@ -16,18 +16,21 @@ import (
 // namedWork is a Work that an object in a container names.
 type namedWork struct {
 	work *workv1alpha1.Work
-	// has says whether an object is one of it, and outlived whether its objects stay when it ends.
+	// has returns whether an object belongs to it, and outlived whether its objects stay when it ends.
 	has      func(plan.Object) bool
 	outlived bool
 }
 
-// endsFirstError says that an object is not deleted yet, since another one would go with it which has not been deleted for its own Work so far.
-// That is done with the rights of its account, and the member may refuse it.
+// endsFirstError says that an object is not deleted yet, because another Work has yet to delete an object that would
+// be deleted along with it, or whose deletion may need the rights that it grants. That deletion uses the rights of
+// the Work's account, and the member may refuse it.
 type endsFirstError struct {
 	in     plan.Object
 	object plan.Object
 	// work is the name of that Work.
 	work string
+	// rights says that the first object grants rights that deleting the second may need.
+	rights bool
 }
 
 // Error implements error.
@@ -35,11 +38,12 @@ func (e *endsFirstError) Error() string {
 	return fmt.Sprintf("%s is not deleted before %s, which its Work %q is about to delete", e.in, e.object, e.work)
 }
 
-// outlives says whether an object of a Work stays in the member when that ends: then it does not go with what it is in either.
-// Works end in any order. It is not told of an object that no Work has, whatever its marks say: people copy objects with all
-// that is on them, controllers what is on one object to the next, and a Work may have had the object before. An object that is inside the
-// container, does not stay, and does not go yet, is noted: the container waits for it. It does not wait for what is elsewhere, which does not go with it, and the
-// Work of which need not end.
+// outlives returns whether an object of a Work stays in the member when the Work ends: then it must not be deleted
+// with its container either. Works end in any order. told is false for an object that no Work contains, whatever its
+// marks say: people copy objects with all their labels and annotations, controllers copy these to derived objects,
+// and a Work may have contained the object earlier. If an object inside the container does not stay but is not being
+// deleted yet, the container waits for it. It does not wait for objects elsewhere, which are not deleted with it and
+// whose Work need not end.
 func (r *Reconciler) outlives(ctx context.Context, in *container, inside bool, object plan.Object, obj *metav1.PartialObjectMetadata) (stays, told bool, err error) {
 	name, ok := plan.WorkOf(obj)
 	if !ok {
@@ -58,9 +62,10 @@ func (r *Reconciler) outlives(ctx context.Context, in *container, inside bool, o
 	ours, going := obj.Labels[contract.ManagedLabel] == contract.LabelTrue, obj.DeletionTimestamp != nil
 	switch {
 	case named == nil && going:
-		return false, ours, nil // the Work has just ended, or might have
+		return false, ours, nil // the Work has just ended, or may have
 	case named == nil:
-		// If the Work has just ended, what was made from its objects goes a moment after these, so that the owners of such tell.
+		// If the Work has just ended, objects derived from its objects disappear a moment later, so their owners
+		// decide.
 		return true, len(obj.OwnerReferences) == 0, nil
 	case !named.has(object):
 		return false, false, nil
@@ -72,13 +77,13 @@ func (r *Reconciler) outlives(ctx context.Context, in *container, inside bool, o
 		}
 		return false, true, nil
 	default:
-		return false, ours, nil // without our label nobody deletes it for its Work
+		return false, ours, nil // without our label it is not deleted for its Work
 	}
 }
 
-// named returns a Work that an object names; nil if it is not there, or not ours.
+// named returns a Work that an object names; nil if it does not exist, or is not this member's.
 func (r *Reconciler) named(ctx context.Context, name types.NamespacedName) (*namedWork, error) {
-	if r.works == nil { // a sweep: what it was not told to remove, or could not let go of, stays
+	if r.works == nil { // a sweep: what it is not to remove, or could not release, stays
 		work := r.swept[name]
 		if work == nil {
 			return nil, nil //nolint:nilnil // that there is none is an answer

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestWhatManyWorksWaitForIsAskedForByOneOfThem(t *testing.T) {
+func TestASharedPrerequisiteIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	n, now := newPrerequisites(), time.Unix(0, 0)

@@ -9,33 +9,33 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// object is what is known of one object of the member. It exists from the first try to
-// apply it.
+// object is what is known about one object of the member. It exists from the first attempt to apply the object.
 type object struct {
-	// works is how many Works are about it. There should be one; if there are more, the
-	// object stays that of the one whose it is when another goes.
+	// works is how many Works contain the object. It should be one; if there are more, the object stays with its
+	// owner when another Work drops it.
 	works  int
 	record *plan.Record
-	// pace says when it may be sent again.
+	// pace determines when it may be sent again.
 	pace plan.Pace
-	// stale says that the member had it otherwise than the cache.
+	// stale says that the member's object was found to differ from the cached one.
 	stale bool
-	// replaced is the manifest for which it was to be deleted and made anew, and replacedUID what it was then.
+	// replaced is the manifest for which the object was to be deleted and created again, and replacedUID its UID at
+	// that time.
 	replaced    plan.Digest
 	replacedUID types.UID
-	// deletedManifest is the manifest as which it was in the member when somebody deleted it, or
-	// took our label off.
+	// deletedManifest is the manifest that the object matched when somebody in the member deleted it, or removed our
+	// label.
 	deletedManifest plan.Digest
-	// lastDeleted is the object that the member last reported as deleted. The report may
-	// overtake the answer to our own apply.
+	// lastDeleted is the object that the member last reported as deleted. The report may overtake the answer to our
+	// own apply.
 	lastDeleted struct {
 		uid             types.UID
 		resourceVersion string
 	}
 }
 
-// Record returns the record of an object, and whether the object is one of ours at all.
-// The record is not changed after it was put: who gets it may keep it.
+// Record returns the record of an object, and whether the object is tracked at all. Records are immutable, so the
+// caller may keep it.
 func (m *memory) Record(name plan.Object) (record *plan.Record, tracked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,14 +46,27 @@ func (m *memory) Record(name plan.Object) (record *plan.Record, tracked bool) {
 	return o.record, true
 }
 
-// Put notes how an object is. It says false if the member reported in the meantime that
-// the object is gone: then the record would be wrong, and is not kept.
+// Recorded returns the objects that are as this agent left them, as far as known.
+func (m *memory) Recorded() []plan.Object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]plan.Object, 0, len(m.objects))
+	for name, o := range m.objects {
+		if o.record != nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Put stores the record of an object. It returns false if the member has reported meanwhile that the object is gone:
+// then the record is outdated and not stored.
 func (m *memory) Put(name plan.Object, record plan.Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, ok := m.objects[name]
 	if !ok {
-		return true // the Work is not about this object any more
+		return true // no Work contains this object any more
 	}
 	if record.UID == o.lastDeleted.uid && !contract.Older(o.lastDeleted.resourceVersion, record.ResourceVersion) {
 		return false
@@ -63,8 +76,7 @@ func (m *memory) Put(name plan.Object, record plan.Record) bool {
 	return true
 }
 
-// RecordDeletion notes that the member reported an object as deleted. It says whether the object is
-// one of ours.
+// RecordDeletion records that the member reported an object as deleted. It returns whether the object is tracked.
 func (m *memory) RecordDeletion(name plan.Object, uid types.UID, resourceVersion string) (tracked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,8 +92,8 @@ func (m *memory) RecordDeletion(name plan.Object, uid types.UID, resourceVersion
 	return true
 }
 
-// MarkStale notes that the member has an object otherwise than the cache shows it, and
-// IsStale says so until the member was asked.
+// MarkStale records that the member's object differs from the cached one; IsStale returns true until the member was
+// asked.
 func (m *memory) MarkStale(name plan.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,8 +102,7 @@ func (m *memory) MarkStale(name plan.Object) {
 	}
 }
 
-// IsStale says whether the member has to be asked about an object, whatever the cache
-// shows.
+// IsStale returns whether the object has to be read from the member, whatever the cache shows.
 func (m *memory) IsStale(name plan.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,8 +110,7 @@ func (m *memory) IsStale(name plan.Object) bool {
 	return ok && o.stale
 }
 
-// WasDeletedAs says whether an object was in the member as a manifest asks for, until somebody
-// there made it vanish.
+// WasDeletedAs returns whether an object matched a manifest until somebody in the member deleted it.
 func (m *memory) WasDeletedAs(name plan.Object, manifest plan.Digest) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +118,7 @@ func (m *memory) WasDeletedAs(name plan.Object, manifest plan.Digest) bool {
 	return ok && o.deletedManifest == manifest
 }
 
-// Due returns how long to wait before a manifest is sent once more.
+// Due returns how long to wait before a manifest is sent again.
 func (m *memory) Due(name plan.Object, manifest plan.Digest, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,7 +128,7 @@ func (m *memory) Due(name plan.Object, manifest plan.Digest, now time.Time) time
 	return 0
 }
 
-// Sent notes that a manifest was sent and changed the object.
+// Sent records that a manifest was sent and changed the object.
 func (m *memory) Sent(name plan.Object, manifest plan.Digest, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +137,7 @@ func (m *memory) Sent(name plan.Object, manifest plan.Digest, now time.Time) {
 	}
 }
 
-// Replacing notes that an object is to be deleted, as what it is, to be made anew for a manifest.
+// Replacing records that an object with this UID is to be deleted and created again for a manifest.
 func (m *memory) Replacing(name plan.Object, manifest plan.Digest, uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,8 +146,8 @@ func (m *memory) Replacing(name plan.Object, manifest plan.Digest, uid types.UID
 	}
 }
 
-// IsReplaced says whether this process was to delete an object and make it anew for a manifest, and of which UID it was then: one that bears
-// it still is not deleted so far.
+// IsReplaced returns whether this process was to delete an object and create it again for a manifest, and the UID at
+// that time: an object that still has it was not deleted.
 func (m *memory) IsReplaced(name plan.Object, manifest plan.Digest) (before types.UID, replaced bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,7 +158,7 @@ func (m *memory) IsReplaced(name plan.Object, manifest plan.Digest) (before type
 	return o.replacedUID, true
 }
 
-// Drop forgets the record of an object that is known to be something else by now.
+// Drop forgets the record of an object that is known to have changed.
 func (m *memory) Drop(name plan.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,8 +167,8 @@ func (m *memory) Drop(name plan.Object) {
 	}
 }
 
-// vouched has an object looked for again that the informer, which has seen all objects, does not show, once its record does not vouch for it
-// any more: by then it is shown, which costs no request, or it may have vanished without that anybody was told.
+// vouched schedules a check of an object that its synced informer does not show, for when its record no longer
+// vouches for it: by then the informer shows it, which costs no request, or it may have disappeared without an event.
 func (r *Reconciler) vouched(m plan.Manifest, s step) step {
 	if record, _ := r.memory.Record(m.Object); record != nil && s.outcome.Result == plan.Applied {
 		s.wait = record.Vouches(r.clock.Now())

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// refusing is what a hub says of an agent.
+// refusing is the state of a hub that may refuse the agent.
 type refusing struct{ is, lasts atomic.Bool }
 
 func (r *refusing) says() (time.Time, bool) {
@@ -26,7 +26,8 @@ func (r *refusing) says() (time.Time, bool) {
 	return time.Unix(1, 0), r.lasts.Load()
 }
 
-// A hub that refuses an agent answers: what the journal has may be outdated, and is not gone by until the hub is silent.
+// TestAHubThatRefusesIsNotAway checks that a hub that refuses counts as answering: the journal may be outdated, and
+// is used only once the hub is silent.
 func TestAHubThatRefusesIsNotAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -71,7 +72,7 @@ func TestAHubThatRefusesIsNotAway(t *testing.T) {
 	g.Eventually(done).WithTimeout(time.Minute).Should(BeClosed())
 }
 
-func TestWhatRestsWhileTheHubRefuses(t *testing.T) {
+func TestWorksRestWhileTheHubRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		is, lasts bool

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -24,85 +27,94 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// Deps are what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
 	// Namespace is the execution namespace, on the hub.
 	Namespace string
-	// Cluster is the name of the member, whose Cluster may bound deletions; if it is empty,
-	// nothing does.
+	// Cluster is the name of the member; its Cluster object may limit deletions. If it is empty, there is no limit.
 	Cluster string
-	// MemberClient reads and writes objects of the member, uncached. What is in a namespace it
-	// reads and writes as the ServiceAccount of that name there, if Account is not empty.
+	// MemberClient reads and writes objects of the member, uncached. If Account is not empty, it accesses namespaced
+	// objects as the ServiceAccount of that name.
 	MemberClient client.Client
-	// Account is the name of these accounts; empty if the agent applies with its own rights.
+	// Account is the name of these ServiceAccounts; empty if the agent applies with its own rights.
 	Account string
-	// MemberReader reads objects of the member, uncached, with the agent's own rights; nil is
-	// MemberClient.
+	// MemberReader reads objects of the member, uncached, with the agent's own rights; nil means MemberClient.
 	MemberReader client.Reader
-	// MemberCache watches unstructured objects of the member that carry the managed
-	// label, transforms them by Slim, and does not copy what it returns. The stage starts
-	// and ends its informers.
+	// MemberCache watches unstructured objects of the member that have the managed label, transforms them with Slim,
+	// and returns them without copying. The stage starts and stops its informers.
 	MemberCache cache.Cache
-	// Confined are caches like MemberCache, of one namespace each, by its name, if the agent
-	// may see objects of no others.
+	// Confined are caches like MemberCache, one per namespace, if the agent may see no other namespaces. Then nothing
+	// in other namespaces, and nothing cluster-scoped, is read or written.
 	Confined map[string]cache.Cache
-	// Watches says which kinds these caches cannot watch; nil if they can watch all.
+	// Watches tells which kinds these caches cannot watch; nil if they can watch all.
 	Watches Watches
-	// NamespacedKinds lists what may be in a namespace of the member.
+	// NamespacedKinds lists the namespaced kinds of the member.
 	NamespacedKinds NamespacedKinds
-	// Discovery asks the member what it serves.
+	// Discovery discovers what the member serves.
 	Discovery Discovery
-	// Interpreter knows what of an object belongs to the member.
+	// Interpreter tells which fields of an object belong to the member.
 	Interpreter interpreter.Interpreter
-	// Rules says whether the interpreter has the rules of the hub; nil if it has.
+	// Rules tells whether the interpreter has the hub's rules; nil if it has.
 	Rules Rules
-	// Reporter is told what comes of it.
+	// Reporter receives the results.
 	Reporter Reporter
-	// Events takes what people are told.
-	Events kube.EventSink
-	// HubReader reads Works at the hub, uncached. It is asked for a Work before anything is
-	// deleted for it; nil asks nobody.
+	// Events receives the events.
+	Events eventsink.Sink
+	// HubReader reads Works from the hub, uncached. A Work is read with it before anything is deleted for it; nil
+	// skips that.
 	HubReader client.Reader
-	// Refused says since when the hub refuses this agent, zero if it does not or says nothing, and whether that lasts; nil is never.
+	// Refused returns since when the hub refuses this agent, zero if it does not or is silent, and whether the
+	// refusal is lasting; nil means never.
 	Refused func() (since time.Time, lasts bool)
-	// Clock tells the time.
+	// Clock is replaced in tests.
 	Clock clock.Clock
-	// Registry takes the metrics.
+	// Registry receives the metrics.
 	Registry prometheus.Registerer
-	// Journal keeps Works where they outlast the process; nil keeps none.
+	// Journal stores Works so that they outlast the process; nil stores none.
 	Journal Journal
-	// Kept are the Works that the journal had at start.
-	Kept []Kept
-	// HubTimeout is how long to wait for the hub at start before going by them; 0 is a
-	// sensible time.
+	// AnewFrom is the earliest time at which the stage may end with a KindChangedError.
+	AnewFrom time.Time
+	// Kept are the Works that the journal had at the start, and PastKinds the kinds that were ever applied.
+	Kept      []Kept
+	PastKinds []schema.GroupVersionKind
+	// Deletions are the objects whose deletion was pending when the previous agent stopped: kinds, names and UIDs,
+	// since when (DeletionTimestamp), and for which Works (in annotations).
+	Deletions []metav1.PartialObjectMetadata
+	// HubTimeout is how long to wait for the hub at the start before using the journal; 0 means the default.
 	HubTimeout time.Duration
-	// Workers is how many Works are dealt with at a time; 0 is a sensible number.
+	// Workers is the number of concurrent reconciles; 0 means the default.
 	Workers int
-	// StuckAfter is how long an object that was deleted may take to go before people
-	// are told; 0 is a sensible time.
+	// StuckAfter is how long a deletion may take before it is reported; 0 means the default.
 	StuckAfter time.Duration
 }
 
 // Reconciler applies Works.
 type Reconciler struct {
 	hubClient    client.Client
-	hubReader    client.Reader // uncached; nil asks nobody
+	hubReader    client.Reader // uncached; nil skips the check
 	memberClient client.Client
-	// account is as which ServiceAccounts the client acts; empty if as the agent. The reader
-	// has the agent's rights in any case.
+	// account is the name of the ServiceAccounts as which memberClient acts; empty if it acts as the agent. reader
+	// always has the agent's own rights.
 	account string
 	reader  client.Reader
-	// namespacedKinds lists what may be in a namespace of the member.
+	// namespaces are those of the member to which the agent is confined; empty means no confinement.
+	namespaces []string
+	// namespacedKinds lists the namespaced kinds of the member.
 	namespacedKinds NamespacedKinds
-	// discovery asks the member what it serves.
+	// discovery discovers what the member serves.
 	discovery Discovery
-	// swept are the Works that a sweep ends; nil if this is none.
+	// kindChanged receives a kind that is served elsewhere than the clients' mapping says; the stage then ends, not
+	// before anewFrom.
+	kindChanged chan *KindChangedError
+	anewFrom    time.Time
+	// swept are the Works that a sweep ends; nil outside a sweep.
 	swept       map[types.NamespacedName]*workv1alpha1.Work
 	interpreter interpreter.Interpreter
 	reporter    Reporter
-	events      kube.EventSink
+	events      eventsink.Sink
 	hubRefuses  func() (since time.Time, lasts bool)
 	refusal     refusal
 	clock       clock.Clock
@@ -121,7 +133,9 @@ type Reconciler struct {
 	unclaimed        *unclaimed
 	rules            *ruled
 	metrics          *metrics
-	// drifts counts what was put back.
+	// looked says that all Works were reconciled since the agent started.
+	looked atomic.Bool
+	// drifts counts the corrections.
 	drifts  atomic.Int64
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -145,6 +159,8 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		events:           deps.Events,
 		hubReader:        deps.HubReader,
 		hubRefuses:       deps.Refused,
+		kindChanged:      make(chan *KindChangedError, 1),
+		anewFrom:         deps.AnewFrom,
 		clock:            deps.Clock,
 		namespace:        deps.Namespace,
 		stuckAfter:       cmp.Or(deps.StuckAfter, defaultStuckAfter),
@@ -173,25 +189,27 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		r.journal = noJournal{}
 	}
 	r.kinds = newKinds(deps.MemberCache, r.memberHandler(), deps.Clock)
+	r.kinds.past = newPastKinds(deps.PastKinds, r.journal.PutKinds)
 	if deps.Watches != nil {
 		r.kinds.watches = deps.Watches
 	}
 	r.kinds.confined, r.kinds.mapper = deps.Confined, deps.MemberClient.RESTMapper()
+	r.namespaces = slices.Sorted(maps.Keys(deps.Confined))
+	r.resumeDeletions(deps.Deletions) // those in these namespaces
 	return r, nil
 }
 
-// Newest returns the object of the member that is known to have changed last, with its
-// resourceVersion; empty if none is.
+// Newest returns the object of the member that is known to have changed last, with its resourceVersion; empty if
+// there is none.
 func (r *Reconciler) Newest() (newest plan.Object, resourceVersion string) { return r.memory.Newest() }
 
-// Furthest returns the kind of the member whose watch has come furthest, and to which version; empty if there is none. The watch may be of one
-// namespace, which is returned then.
+// Furthest returns the kind whose watch has the highest resourceVersion, and that version; empty if there is none. If
+// the watch is of one namespace, that is returned as well.
 func (r *Reconciler) Furthest() (kind schema.GroupVersionKind, namespace, resourceVersion string) {
 	return r.kinds.Furthest()
 }
 
-// Register adds the stage to the manager of the hub's connection, and returns it for
-// others to ask.
+// Register adds the stage to the manager for the hub, and returns the Reconciler for others to query.
 func Register(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 	r, err := New(mgr.GetClient(), deps)
 	if err != nil {
@@ -211,9 +229,9 @@ func Register(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 			return nil, fmt.Errorf("adding the execution controller: %w", err)
 		}
 	}
-	for _, watch := range []manager.RunnableFunc{r.watchDeletions, r.countUnclaimed} {
+	for _, watch := range []manager.RunnableFunc{r.watchDeletions, r.countUnclaimed, r.watchHold, r.awaitKindChange} {
 		if err := mgr.Add(watch); err != nil {
-			return nil, fmt.Errorf("adding the look-out for objects that do not go or belong to nobody: %w", err)
+			return nil, fmt.Errorf("adding what looks after the member and what is held: %w", err)
 		}
 	}
 	return r, nil

@@ -14,29 +14,32 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// ofAnotherError says that an object is not ours to end, though it names the Work.
+// ofAnotherError says that an object is not ours to delete, though it names the Work.
 type ofAnotherError struct{ object plan.Object }
 
 // Error implements error.
 func (e *ofAnotherError) Error() string { return plan.OfAnotherMessage(e.object) }
 
-// isLeft says whether an object stays in the member for what it is, or for what is in it, rather than that something failed.
+// isLeft returns whether an object stays because of what it is, where it is or what it contains, rather than because
+// of a failure.
 func isLeft(err error) bool {
 	_, contents := errors.AsType[*contentsError](err)
 	_, another := errors.AsType[*ofAnotherError](err)
-	return contents || another
+	_, outside := errors.AsType[*outsideError](err)
+	return contents || another || outside
 }
 
-// remove deletes an object that bears the marks of the Work.
+// remove deletes an object that has the marks of the Work.
 func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
 	if seen, _ := r.kinds.Get(m.Object); plan.Decisive(seen, work) && !plan.IsOfAnother(seen, m.Desired) {
-		// By now somebody may have taken our marks off, which leaves the UID as it is, or there may be another one of its name.
+		// Meanwhile somebody may have removed our marks, which does not change the UID, or there may be another
+		// object of its name.
 		uid, version := seen.GetUID(), seen.GetResourceVersion()
 		if err := r.delete(ctx, work, m, seen, client.Preconditions{UID: &uid, ResourceVersion: &version}); !apierrors.IsConflict(err) {
 			return err == nil, err
 		}
 	}
-	// The informer may be behind, and it would be for ever if we went by it now.
+	// The informer may lag, and this is the last look at the object, so read it from the member.
 	obj, err := r.removable(ctx, work, m)
 	if obj == nil || err != nil {
 		return false, err
@@ -59,14 +62,14 @@ func (r *Reconciler) removable(ctx context.Context, work types.NamespacedName, m
 	return obj, nil
 }
 
-// deleteRead deletes an object that the member was just asked for. A new status of it, as some controllers write all the time, is no
-// reason not to.
+// deleteRead deletes an object that was just read from the member. The precondition is only the UID, since some
+// controllers write the status all the time.
 func (r *Reconciler) deleteRead(ctx context.Context, work types.NamespacedName, m plan.Manifest, obj *unstructured.Unstructured) error {
 	uid := obj.GetUID()
 	return r.delete(ctx, work, m, obj, client.Preconditions{UID: &uid})
 }
 
-// delete deletes the very object that was seen, which must be ours to delete, if the member still has it so.
+// delete deletes exactly the object that was seen, which must be ours to delete, if it still meets the preconditions.
 func (r *Reconciler) delete(
 	ctx context.Context, work types.NamespacedName, m plan.Manifest, obj *unstructured.Unstructured, still client.Preconditions,
 ) error {
@@ -85,7 +88,7 @@ func (r *Reconciler) delete(
 	doomed.SetName(name.Name)
 	err := r.memberClient.Delete(ctx, doomed, still, client.PropagationPolicy(m.Propagation))
 	if unserved(err) {
-		r.pendingDeletions.Gone(uid) // it is not deleted so far
+		r.pendingDeletions.Gone(uid) // it was not deleted
 	}
 	if ignoreAbsent(err) != nil {
 		return fmt.Errorf("deleting %s from the member: %w", name, err)

@@ -22,7 +22,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// strictly deletes as a member does, which the fake does not: what has another resourceVersion than was asked for stays.
+// strictly enforces the preconditions of deletes, as an API server does and the fake client does not, and counts
+// deletes.
 func strictly(deletes *int) interceptor.Funcs {
 	return interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 		*deletes++
@@ -39,7 +40,7 @@ func strictly(deletes *int) interceptor.Funcs {
 }
 
 // The watch of the member may be behind: whose an object is by now the member says.
-func TestWhatTheInformerHasIsDeletedOnlyIfItIsStillSo(t *testing.T) {
+func TestAStaleObjectIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change      func(cm *corev1.ConfigMap)

@@ -11,31 +11,46 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// retain returns what to send: the manifest, with what belongs to the member taken over
-// from the live object.
+// retain returns the object to send: the manifest, with the fields that belong to the member taken from the live
+// object.
 func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live) (*unstructured.Unstructured, error) {
 	if live.Object == nil || !r.interpreter.Has(m.Object.GroupVersionKind, interpreter.Retain) {
 		return m.Desired, nil
 	}
 	r.memory.Retained(m.Object.GroupVersionKind)
-	retained, err := r.interpreter.Retain(ctx, m.Desired, live.Object)
+	retained, err := r.takeFrom(ctx, m, live.Object)
 	if err != nil {
 		return nil, fmt.Errorf("taking over what belongs to the member: %w", err)
 	}
-	retained = plan.Stripped(retained)
+	if err := plan.Reserved(retained); err != nil {
+		return nil, fmt.Errorf("with what the rules of the kind take over from the member, or put there, %w", err)
+	}
 	if !equality.Semantic.DeepEqual(retained.Object, m.Desired.Object) || !r.memory.IsStale(m.Object) || r.takesNumbers(ctx, m, live) {
-		// What was taken over must still be so when it arrives: the informer may be behind
-		// an autoscaler, and we would undo what it did. Whether anything is taken over that is the same in the manifest at the moment
-		// takes another question, which may go to a webhook: it is asked only where an apply met another version, as where a controller
-		// writes the status all the time.
+		// What was taken over must still hold when the apply arrives: the informer may lag behind an autoscaler, and
+		// we would undo its change. So the apply carries the resourceVersion. Whether a field is taken over whose
+		// value equals the manifest's at present needs another question, possibly to a webhook; it is asked only
+		// after a conflict, since some controllers write the status all the time.
 		retained.SetResourceVersion(live.Object.GetResourceVersion())
 	}
 	return retained, nil
 }
 
-// takesNumbers says whether a number is taken over from the live object that is the same in the manifest at the moment, as the replicas
-// of an autoscaler may be: it is, if another one would have been. An interpreter that does not say is taken to take one.
+// takesNumbers returns whether a number is taken over from the live object that equals the manifest's at present,
+// such as the replicas of an autoscaler: it tests whether another number would be taken over. An interpreter that
+// fails is assumed to take one.
 func (r *Reconciler) takesNumbers(ctx context.Context, m plan.Manifest, live plan.Live) bool {
-	retained, err := r.interpreter.Retain(ctx, m.Desired, plan.OtherNumbers(live.Object))
-	return err != nil || !equality.Semantic.DeepEqual(plan.Stripped(retained).Object, m.Desired.Object)
+	retained, err := r.takeFrom(ctx, m, plan.OtherNumbers(live.Object))
+	return err != nil || !equality.Semantic.DeepEqual(retained.Object, m.Desired.Object)
+}
+
+// takeFrom applies the kind's Retain rule to a manifest. The rule does not decide whose object it is, so the marks
+// are restored.
+func (r *Reconciler) takeFrom(ctx context.Context, m plan.Manifest, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	retained, err := r.interpreter.Retain(ctx, m.Desired, live)
+	if err != nil {
+		return nil, err
+	}
+	retained = plan.Stripped(retained)
+	plan.WithMarksOf(retained, m.Desired)
+	return retained, nil
 }

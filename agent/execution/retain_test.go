@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/interpreter/native"
 )
 
-func TestWhatIsRetainedMustStillBeSoWhenItArrives(t *testing.T) {
+func TestRetainedFieldsAreCheckedOnArrival(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	asked := &countingInterpreter{Interpreter: native.New()}
@@ -39,18 +39,18 @@ func TestWhatIsRetainedMustStillBeSoWhenItArrives(t *testing.T) {
 	g.Expect(kept.Object["spec"]).To(HaveKeyWithValue("replicas", int64(7)))
 	g.Expect(kept.GetResourceVersion()).To(Equal("42"))
 
-	// What is taken over may be the same at the moment.
+	// The retained fields may happen to be equal at the moment.
 	same := retain(web(map[string]any{contract.RetainReplicasLabel: contract.LabelTrue}, 7))
 	g.Expect(same.Object["spec"]).To(HaveKeyWithValue("replicas", int64(7)))
 	g.Expect(same.GetResourceVersion()).To(Equal("42"))
 
-	// Whether anything is taken over that is the same is not asked at once: a webhook may have to answer that.
+	// Whether a rule retains an equal field is not asked at once: that may need a webhook.
 	ours := retain(web(map[string]any{}, 2))
 	g.Expect(ours.Object["spec"]).To(HaveKeyWithValue("replicas", int64(2)))
 	g.Expect(ours.GetResourceVersion()).To(Equal("42"))
 	g.Expect(asked.times).To(Equal(3), "one question each")
 
-	// Where nothing is taken over, any version will do: no more conflicts with a rollout than one.
+	// Nothing is retained, so no resourceVersion is sent: fewer conflicts with a rollout.
 	name := plan.ObjectOf(live)
 	r.memory.Begin(types.NamespacedName{Namespace: "works", Name: "web"}, 1, []plan.Object{name})
 	r.memory.MarkStale(name)
@@ -60,7 +60,7 @@ func TestWhatIsRetainedMustStillBeSoWhenItArrives(t *testing.T) {
 	g.Expect(live.Object["spec"]).To(HaveKeyWithValue("replicas", int64(7)))
 }
 
-// countingInterpreter counts what it is asked.
+// countingInterpreter counts its calls.
 type countingInterpreter struct {
 	interpreter.Interpreter
 

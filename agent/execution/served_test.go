@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
 	"fairlead.dev/agent/execution/plan"
 )
 
@@ -80,7 +82,7 @@ func TestInWhichVersionAKindIsServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got, ok, err := (&Reconciler{discovery: tc.member}).served(t.Context(), object)
+			got, ok, err := (&Reconciler{discovery: tc.member, memberClient: fakeClient(t, interceptor.Funcs{})}).served(t.Context(), object)
 			g.Expect(ok).To(Equal(tc.want != ""))
 			if tc.err != nil {
 				g.Expect(err).To(MatchError(tc.err))

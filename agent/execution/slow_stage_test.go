@@ -30,7 +30,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// hangingWebhook is an admission webhook of the member that does not answer until it is told to.
+// hangingWebhook is an admission webhook of the member that does not answer until it is released.
 type hangingWebhook struct {
 	answers chan struct{}
 
@@ -42,7 +42,7 @@ type hangingWebhook struct {
 
 // ServeHTTP implements http.Handler.
 func (h *hangingWebhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // who has gone need not know; and only then a server notices that
+	body, _ := io.ReadAll(r.Body) // net/http notices a closed connection only once the body is read
 	h.mu.Lock()
 	h.asked++
 	number := h.asked
@@ -64,7 +64,7 @@ func (h *hangingWebhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
 	review.Request = nil
-	if err := json.NewEncoder(w).Encode(review); err != nil && r.Context().Err() == nil { // who asked may have gone
+	if err := json.NewEncoder(w).Encode(review); err != nil && r.Context().Err() == nil { // the caller may be gone
 		panic(err)
 	}
 }
@@ -79,7 +79,7 @@ func (h *hangingWebhook) questions() (asked int, waiting map[int]bool) {
 	return h.asked, waiting
 }
 
-// hangs has the member ask a webhook about the ConfigMaps of a namespace, which does not answer.
+// hangs makes the member call a webhook that does not answer for the ConfigMaps of a namespace.
 func (w *world) hangs(t *testing.T, namespace string) (*hangingWebhook, *unstructured.Unstructured) {
 	t.Helper()
 	g := NewWithT(t)
@@ -114,7 +114,8 @@ func (w *world) hangs(t *testing.T, namespace string) (*hangingWebhook, *unstruc
 	return h, configuration
 }
 
-// A webhook that does not answer holds a few workers, and the Works of others have the rest.
+// TestAWebhookThatHangsDelaysOnlyWhatItIsAskedAbout checks that a hanging webhook occupies a few workers only, and
+// others' Works have the rest.
 func TestAWebhookThatHangsDelaysOnlyWhatItIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -127,7 +128,7 @@ func TestAWebhookThatHangsDelaysOnlyWhatItIsAskedAbout(t *testing.T) {
 	g.Eventually(func() int { asked, _ := h.questions(); return asked }).WithTimeout(waitTimeout).Should(BeNumerically(">=", 16), "it is known to hang")
 	g.Eventually(func() string { return w.reports.applied(works[0]).Message }).WithTimeout(waitTimeout).ShouldNot(BeEmpty())
 
-	// From here on a question waits until the webhook answers, and so does the worker that asked it.
+	// From here on requests block until the webhook answers, and so do the workers that made them.
 	patient := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":30}]`))
 	g.Expect(w.client.Patch(t.Context(), configuration, patient)).To(Succeed())
 	var held map[int]bool
@@ -155,7 +156,7 @@ func TestAWebhookThatHangsDelaysOnlyWhatItIsAskedAbout(t *testing.T) {
 }
 
 // What waits for the member is tried again after what somebody changed.
-func TestWhatIsTriedAgainComesLast(t *testing.T) {
+func TestRetriesComeLast(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	manifest := w.configMap("settings", nil)

@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// hanging is what an API server says of a webhook that does not answer.
+// hanging is an API server's error for a webhook that does not answer.
 func hanging() error {
 	return apierrors.NewInternalError(errors.New(`failed calling webhook "hangs.example": failed to call webhook: Post "https://hangs.example/?timeout=10s": context deadline exceeded`))
 }
@@ -76,7 +76,7 @@ func TestWritesThatAreSlowHoldAFewWorkersOnly(t *testing.T) {
 	s.end(tries, nil)
 	g.Expect(s.begin(near, 8)).To(HaveLen(8), "it is well")
 
-	// What is not answered for long is slow before it ends, and what is not is not.
+	// A request that is unanswered for long makes its place slow before it ends; other places are not affected.
 	s = newSlowTest()
 	s.begin(slow, 1)
 	g.Expect(s.begin(near, 1)).To(HaveLen(1))
@@ -85,7 +85,8 @@ func TestWritesThatAreSlowHoldAFewWorkersOnly(t *testing.T) {
 	g.Expect(s.begin(placeAt("B", "post"), 8)).To(HaveLen(8))
 }
 
-// A webhook may be about some objects of a place only, and what it is not about is answered well in the meantime.
+// TestAPlaceIsSlowForSomeTime covers a webhook that concerns only some objects of a place, while requests for others
+// are answered in time.
 func TestAPlaceIsSlowForSomeTime(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newSlowTest()
@@ -128,7 +129,7 @@ func TestSlowPlacesTakeTurns(t *testing.T) {
 	}
 	hangs, well := places[0], places[1]
 
-	// One that hangs with many objects leaves one to another that is well again.
+	// A place with many hanging writes leaves a slot to another that has recovered.
 	held := s.begin(hangs, 100)
 	g.Expect(held).To(HaveLen(2))
 	g.Expect(s.begin(well, 1)).To(BeEmpty())
@@ -164,7 +165,7 @@ func TestSlowPlacesTakeTurns(t *testing.T) {
 	}
 }
 
-// What hangs when it is made may well be deleted.
+// TestDeletionsDoNotWaitForWhatIsMade checks that a webhook that hangs on creates does not delay deletes.
 func TestDeletionsDoNotWaitForWhatIsMade(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newSlowTest()
@@ -202,7 +203,8 @@ func (r convertingReader) answer(kind string) error {
 	return nil
 }
 
-// What is read goes through webhooks as well, which hold no more workers than those of writes.
+// TestReadsThatAreSlowHoldAFewWorkersOnly covers reads that go through conversion webhooks: they hold no more workers
+// than writes do.
 func TestReadsThatAreSlowHoldAFewWorkersOnly(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newSlowTest()
@@ -240,7 +242,7 @@ func TestAWriteThatPanicsEnds(t *testing.T) {
 	g.Expect(s.under).To(BeEmpty())
 }
 
-func TestWhatAServerSaysThatMindsAVersion(t *testing.T) {
+func TestMindsVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(mindsVersion(apierrors.NewBadRequest("resourceVersion should not be set on objects to be created"))).To(BeTrue())

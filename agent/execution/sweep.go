@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,36 +16,37 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// Sweeper ends what an agent did in a member that leaves the hub, or was retired by it.
+// Sweeper ends the work of an agent in a member that leaves the hub, or was retired by it.
 type Sweeper struct {
-	// MemberClient reads and writes objects of the member, as the accounts if it is one of those.
+	// MemberClient reads and writes objects of the member, as their namespaces' accounts if the agent does so.
 	MemberClient client.Client
 	// MemberReader reads objects of the member with the agent's own rights.
 	MemberReader client.Reader
-	// NamespacedKinds lists what may be in a namespace of the member.
+	// Namespaces are those of the member to which the sweep is confined; empty means no confinement.
+	Namespaces []string
+	// NamespacedKinds lists the namespaced kinds of the member.
 	NamespacedKinds NamespacedKinds
-	// Discovery asks the member what it serves.
+	// Discovery discovers what the member serves.
 	Discovery Discovery
-	// Clock tells the time.
+	// Clock is replaced in tests.
 	Clock clock.Clock
 }
 
-// Swept is what came of it.
+// Swept is the result of a Sweep.
 type Swept struct {
-	// Objects is how many were removed, or lost our marks: not those that were gone, or not ours.
+	// Objects is how many objects were deleted or lost our marks, without those that were gone or not ours.
 	Objects int
-	// Left says of each Namespace and CustomResourceDefinition that was not removed because of
-	// what others have in it that it is still there; it has lost our marks. And it says which objects are as they were,
-	// since they are of another Work of the name, such as that of another hub.
+	// Left reports each Namespace and CustomResourceDefinition that was not deleted because of objects of others in
+	// it; it has lost our marks. It also reports objects that were not touched because they belong to another Work of
+	// the same name, from another hub for instance, or are outside Namespaces.
 	Left []string
 }
 
-// Sweep deals with the objects of Works after the last of which nobody will ask. They stay
-// and lose our marks, or are deleted, but for those of Works that say themselves that they
-// stay. It may be called again if it did not succeed.
+// Sweep handles the objects of Works that nobody will handle afterwards. They are deleted, or stay without our marks:
+// all of them if stay is set, otherwise those of Works that preserve their objects. It may be repeated if it failed.
 func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay bool) (Swept, error) {
 	r := &Reconciler{
-		memberClient: s.MemberClient, reader: s.MemberReader, namespacedKinds: s.NamespacedKinds,
+		memberClient: s.MemberClient, reader: s.MemberReader, namespaces: s.Namespaces, namespacedKinds: s.NamespacedKinds,
 		discovery: s.Discovery, clock: s.Clock,
 		stuckAfter: defaultStuckAfter, kinds: newKinds(nil, nil, s.Clock), pendingDeletions: newPendingDeletions(),
 		swept: make(map[types.NamespacedName]*workv1alpha1.Work, len(works)),
@@ -62,18 +64,21 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 			one = r.disown
 		case stay || ptrTrue(work.Spec.PreserveResourcesOnDeletion):
 			one = r.release
+		case len(problems) > 0 && plan.GivesRights(m.Object):
+			problems = append(problems, fmt.Errorf("%s: it is not removed before the others are, since that may need the rights that it gives", m.Object))
+			continue
 		}
 		name := client.ObjectKeyFromObject(work)
 		did, err := r.endOne(ctx, name, m, one)
-		if another, ok := errors.AsType[*ofAnotherError](err); ok {
-			out.Left = append(out.Left, another.Error())
-			continue
-		}
 		if because, ok := errors.AsType[*contentsError](err); ok {
 			if _, err = r.endOne(ctx, name, m, r.release); err == nil {
 				out.Left = append(out.Left, because.Error())
 				continue
 			}
+		}
+		if isLeft(err) {
+			out.Left = append(out.Left, err.Error())
+			continue
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", m.Object, err))
@@ -86,28 +91,29 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 	return out, errors.Join(problems...)
 }
 
-// swept is an object that a sweep ends.
+// swept is an object that a sweep handles.
 type swept struct {
 	work     *workv1alpha1.Work
 	manifest plan.Manifest
 }
 
-// sweepOrder returns the objects of Works in the order in which they end. Those that stay come first: without our marks these do not go
-// with a Namespace or a CustomResourceDefinition that is removed. These come last: what is in them is deleted by itself, as whose it is, and
-// what the member does not let go keeps them.
+// sweepOrder returns the objects of Works in the order in which they are handled. Objects that stay come first:
+// without our marks they are not deleted with a Namespace or a CustomResourceDefinition. Containers come late: their
+// contents are deleted individually, as the owning account, and contents that cannot be deleted keep them. RBAC comes
+// after the objects whose deletion may need it.
 func sweepOrder(works []*workv1alpha1.Work) []swept {
-	var first, then, last []swept
+	var out []swept
 	for _, work := range works {
 		for _, m := range plan.Ending(work) {
-			switch one := (swept{work, m}); {
-			case ptrTrue(work.Spec.PreserveResourcesOnDeletion):
-				first = append(first, one)
-			case plan.IsContainer(m.Object):
-				last = append(last, one)
-			default:
-				then = append(then, one)
-			}
+			out = append(out, swept{work, m})
 		}
 	}
-	return slices.Concat(first, then, last)
+	rank := func(one swept) int {
+		if ptrTrue(one.work.Spec.PreserveResourcesOnDeletion) {
+			return -1
+		}
+		return plan.EndingRank(one.manifest.Object)
+	}
+	slices.SortStableFunc(out, func(a, b swept) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
 }

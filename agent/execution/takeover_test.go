@@ -13,9 +13,9 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// TestWhatAnotherAgentSetGoesOnceTheTemplateDropsIt holds for an object that another system's
+// TestFieldsOfAnotherAgentGoOnceTheTemplateDropsThem holds for an object that another system's
 // agent has made, updated and applied.
-func TestWhatAnotherAgentSetGoesOnceTheTemplateDropsIt(t *testing.T) {
+func TestFieldsOfAnotherAgentGoOnceTheTemplateDropsThem(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	const former = "karmada-agent"

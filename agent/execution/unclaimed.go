@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,25 +20,26 @@ import (
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/prose"
 )
 
 const (
-	// countEvery is how often it is counted what nobody claims, if something changed.
+	// countEvery is how often unclaimed objects are counted, if anything changed.
 	countEvery = time.Second
 	// namedObjects is how many objects an event names.
 	namedObjects = 10
 )
 
-// unclaimed are the objects in the member that name a Work of ours which the hub does not
-// have, or which no longer contains them. They stay as they are; people are told.
+// unclaimed tracks the objects in the member that name a Work of this member which the hub does not have, or which
+// does not contain them. They stay as they are, and are reported.
 type unclaimed struct {
 	mu sync.Mutex
-	// changed says that something happened since they were last counted.
+	// changed says that something happened since the last count.
 	changed bool
-	// suspects are those that were found for the first time: a Work may be on its way.
+	// suspects are those found for the first time: a Work may be on its way.
 	suspects map[types.UID]struct{}
-	// lastNotes are what people were told, by Work.
+	// lastNotes are the last reports, by Work.
 	lastNotes map[types.NamespacedName]string
 	count     int
 }
@@ -47,14 +48,14 @@ func newUnclaimed() *unclaimed {
 	return &unclaimed{suspects: map[types.UID]struct{}{}, lastNotes: map[types.NamespacedName]string{}}
 }
 
-// Look asks for a count.
+// Look requests a count.
 func (u *unclaimed) Look() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.changed = true
 }
 
-// Due says whether there is something to count.
+// Due returns whether a count is due.
 func (u *unclaimed) Due() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -63,21 +64,21 @@ func (u *unclaimed) Due() bool {
 	return due
 }
 
-// Unclaimed counts the objects in the member that no Work of the hub claims.
+// Unclaimed returns the number of objects in the member that no Work of the hub claims.
 func (r *Reconciler) Unclaimed() int {
 	r.unclaimed.mu.Lock()
 	defer r.unclaimed.mu.Unlock()
 	return r.unclaimed.count
 }
 
-// absent deals with a Work that the hub does not have, or did not have when it was last heard. That says nothing about its
-// objects: they stay, and are watched, so that they can be reported.
+// absent handles a Work that the hub does not have, or did not have when it was last read. That says nothing about
+// its objects: they stay and are watched, so that they can be reported.
 func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *workv1alpha1.Work) error {
 	r.pendingDeletions.Forget(req.NamespacedName)
 	if last == nil {
 		return r.forget(ctx, req)
 	}
-	r.journal.Absent(last) // what it cannot write it tries again, and the hub has nothing to hold until then
+	r.journal.Absent(last) // a failed write is retried, and blocks nothing on the hub
 	r.backoff.Forget(req)
 	r.prerequisites.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
@@ -86,7 +87,7 @@ func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *wo
 		return err
 	}
 	for _, m := range plan.Parse(last) {
-		if m.Problem != nil {
+		if m.Problem != nil || r.outside(m.Object) != nil {
 			continue
 		}
 		object, known, err := r.known(ctx, m.Object)
@@ -105,7 +106,7 @@ func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *wo
 	return nil
 }
 
-// countUnclaimed counts what nobody claims, whenever something changed, until the context ends.
+// countUnclaimed recounts after changes, until the context ends.
 func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 	for {
 		select {
@@ -116,7 +117,11 @@ func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 		if r.kinds.Filled() {
 			r.unclaimed.Look()
 		}
-		if !r.works.HubSynced() || !r.unclaimed.Due() {
+		if !r.works.HubSynced() {
+			continue
+		}
+		r.lookAtPastKinds(ctx)
+		if !r.unclaimed.Due() {
 			continue
 		}
 		if err := r.recountUnclaimed(ctx); err != nil {
@@ -128,22 +133,24 @@ func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 
 // recountUnclaimed goes through all managed objects once.
 func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
-	found, counted := map[types.NamespacedName][]*unstructured.Unstructured{}, map[types.UID]struct{}{}
-	watched := slices.DeleteFunc(r.works.Watched(), r.isUnseen) // before: what is not watched yet may have objects that are not seen
+	found, counted, kinds := map[types.NamespacedName][]*unstructured.Unstructured{}, map[types.UID]struct{}{}, map[schema.GroupVersionKind]struct{}{}
+	watched := slices.DeleteFunc(r.works.Watched(), r.isUnseen) // before Each: objects of other Works may not be seen yet
+	shown := r.kinds.Shown(pastWork())
 	var failed error
 	r.kinds.Each(func(obj *unstructured.Unstructured) {
 		owner, ok := r.ownWork(obj)
-		if !ok || obj.GetDeletionTimestamp() != nil || failed != nil {
+		if !ok || obj.GetDeletionTimestamp() != nil || failed != nil || r.outside(plan.ObjectOf(obj)) != nil {
 			return
 		}
 		if _, again := counted[obj.GetUID()]; again {
-			return // its kind is watched in more versions than one
+			return // its kind is watched in several versions
 		}
 		claimed, err := r.claims(ctx, owner, plan.ObjectOf(obj))
 		failed = err
 		if !claimed {
 			counted[obj.GetUID()] = struct{}{}
 			found[owner] = append(found[owner], obj)
+			kinds[obj.GroupVersionKind()] = struct{}{}
 		}
 	})
 	if failed != nil {
@@ -161,19 +168,19 @@ func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
 		}
 		work := &workv1alpha1.Work{}
 		if err := r.works.hubClient.Get(ctx, name, work); !apierrors.IsNotFound(err) {
-			continue // the hub has it again: what is kept of it is no more for us to forget
+			continue // the hub has it again, so it must not be dropped here
 		}
-		// Nothing of it is left.
+		// Nothing of the Work is left.
 		r.works.Release(absent)
 		r.journal.Remove(name)
 		if err := r.kinds.Keep(ctx, name, nil); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.keepPastKinds(ctx, shown, kinds)
 }
 
-// isUnseen says whether a Work may have objects in the member that the informers have not seen.
+// isUnseen returns whether a Work may have objects in the member that the informers have not seen.
 func (r *Reconciler) isUnseen(work *workv1alpha1.Work) bool {
 	var namespaces []string
 	for _, m := range plan.Parse(work) {
@@ -182,7 +189,7 @@ func (r *Reconciler) isUnseen(work *workv1alpha1.Work) bool {
 	return !r.kinds.Whole(client.ObjectKeyFromObject(work), namespaces)
 }
 
-// claims says whether a Work of the hub has an object.
+// claims returns whether a Work of the hub contains an object.
 func (r *Reconciler) claims(ctx context.Context, owner types.NamespacedName, object plan.Object) (bool, error) {
 	work := &workv1alpha1.Work{}
 	err := r.works.hubClient.Get(ctx, owner, work)
@@ -192,20 +199,20 @@ func (r *Reconciler) claims(ctx context.Context, owner types.NamespacedName, obj
 	case err != nil:
 		return false, fmt.Errorf("reading Work %q: %w", owner.Name, err)
 	case !work.DeletionTimestamp.IsZero() && !contract.DeletesObjects(work.Annotations):
-		return false, nil // as good as absent
+		return false, nil // counts as absent
 	default:
 		return r.memory.MayHave(owner, object), nil
 	}
 }
 
-// take takes over a count, and returns what is to be told. What was not there the last
-// time is looked at once more before it counts.
-func (u *unclaimed) take(found map[types.NamespacedName][]*unstructured.Unstructured) []kube.Event {
+// take stores a count and returns the events to emit. An object that is found for the first time counts only if it is
+// found again.
+func (u *unclaimed) take(found map[types.NamespacedName][]*unstructured.Unstructured) []eventsink.Event {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	suspects := map[types.UID]struct{}{}
 	u.count = 0
-	var events []kube.Event
+	var events []eventsink.Event
 	for work, objects := range found {
 		names := make([]string, 0, len(objects))
 		for _, obj := range objects {
@@ -223,7 +230,7 @@ func (u *unclaimed) take(found map[types.NamespacedName][]*unstructured.Unstruct
 			continue
 		}
 		u.lastNotes[work] = note
-		events = append(events, kube.Event{
+		events = append(events, eventsink.Event{
 			Regarding: workReference(work), Type: corev1.EventTypeWarning, Reason: reasonUnclaimed, Action: actionLookUp, Note: note,
 		})
 	}
@@ -236,13 +243,9 @@ func (u *unclaimed) take(found map[types.NamespacedName][]*unstructured.Unstruct
 	return events
 }
 
-// unclaimedNote names objects.
+// unclaimedNote lists objects.
 func unclaimedNote(names []string) string {
-	more := ""
-	if len(names) > namedObjects {
-		more = fmt.Sprintf(" and %d more", len(names)-namedObjects)
-	}
-	return fmt.Sprintf("%d objects in the member name this Work, which is not on the hub or no longer has them: %s%s. "+
+	return fmt.Sprintf("%d objects in the member name this Work, which is not on the hub or no longer has them: %s. "+
 		"They stay as they are; they are claimed again when the Work has them, and if nobody needs them, delete them in the member",
-		len(names), strings.Join(names[:min(len(names), namedObjects)], ", "), more)
+		len(names), prose.Names(names, namedObjects))
 }

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -25,8 +26,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// vanish takes a Work away without the agent, as a hub does that is restored from an
-// older backup.
+// vanish removes a Work behind the agent's back, as a hub restored from an older backup does.
 func (w *world) vanish(t *testing.T, work *workv1alpha1.Work) {
 	t.Helper()
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Finalizers = []string{"test.example.com/hold"} })
@@ -43,8 +43,7 @@ func TestTheObjectsOfAnAbsentWorkStayAreReportedAndAreClaimedAgain(t *testing.T)
 	first := w.get(g, "one")
 	g.Expect(w.executor.Unclaimed()).To(BeZero())
 
-	// The finalizer is taken off first, and the agent does not put it on a Work that does
-	// not change.
+	// The finalizer is removed first; the agent does not add it to a Work that does not change.
 	fresh := &workv1alpha1.Work{}
 	g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(work), fresh)).To(Succeed())
 	w.vanish(t, fresh)
@@ -54,19 +53,19 @@ func TestTheObjectsOfAnAbsentWorkStayAreReportedAndAreClaimedAgain(t *testing.T)
 		ContainSubstring("ConfigMap "+w.member+"/one, ConfigMap "+w.member+"/two"))))
 	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
 
-	// One is deleted in the member, by somebody who does not need it.
+	// Somebody deletes one of them in the member.
 	g.Expect(w.client.Delete(t.Context(), w.get(g, "two"))).To(Succeed())
 	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
 
 	again := w.work(t, "settings", w.configMap("one", map[string]string{"a": "2"}))
 	w.isApplied(t, again)
 	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(BeZero())
-	// That the former Work of this name was applied was reported as well.
+	// The former Work of this name was reported as applied as well, so wait for the content.
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "one").Data).To(HaveKeyWithValue("a", "2")) }).Should(Succeed())
 	g.Expect(w.get(g, "one").UID).To(Equal(first.UID))
 }
 
-func TestWhatAWorkNoLongerContainsIsUnclaimed(t *testing.T) {
+func TestADroppedObjectIsUnclaimed(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	work := w.work(t, "settings", w.configMap("one", nil), w.configMap("two", nil))
@@ -82,8 +81,8 @@ func TestAWorkThatEndsLeavesNothingUnclaimed(t *testing.T) {
 	g, w := NewWithT(t), newWorld(t)
 	// Another Work keeps the kind in use.
 	w.isApplied(t, w.work(t, "other", w.configMap("other", nil)))
-	// On a machine so busy that the agent hears for seconds from the hub and not from the member, it may count what has gone, and tell of it. It
-	// does not do so each time.
+	// On a machine so busy that the agent gets the hub's events seconds before the member's, it may count, and
+	// report, objects that are already gone, but not every time.
 	g.Eventually(func() []string {
 		told := len(w.events.all())
 		for _, preserve := range []bool{false, true} {
@@ -114,7 +113,7 @@ func (w *world) claimsAll(t *testing.T) {
 	}).WithTimeout(waitTimeout).Should(BeNumerically(">=", 3*time.Second))
 }
 
-// removals is a Journal that notes of which Works it is told that nothing is left.
+// removals is a Journal that records for which Works it was told that nothing is left.
 type removals struct {
 	mu    sync.Mutex
 	works []string
@@ -122,6 +121,9 @@ type removals struct {
 
 func (*removals) Put(*workv1alpha1.Work) bool    { return true }
 func (*removals) Absent(*workv1alpha1.Work) bool { return true }
+
+func (*removals) PutKinds([]schema.GroupVersionKind)          {}
+func (*removals) PutDeletions([]metav1.PartialObjectMetadata) {}
 
 func (r *removals) Remove(work types.NamespacedName) {
 	r.mu.Lock()
@@ -135,8 +137,8 @@ func (r *removals) all() []string {
 	return slices.Clone(r.works)
 }
 
-// An agent starts with a hub that was restored from a backup, and the member does not say at first which kinds it has: that is no reason
-// to forget what is in it.
+// TestAnAbsentWorkIsRememberedThoughTheMemberDoesNotAnswerAtFirst starts an agent on a hub that was restored from a
+// backup, while discovery of the member fails at first: that is no reason to forget the objects in it.
 func TestAnAbsentWorkIsRememberedThoughTheMemberDoesNotAnswerAtFirst(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -166,8 +168,8 @@ func TestAnAbsentWorkIsRememberedThoughTheMemberDoesNotAnswerAtFirst(t *testing.
 	g.Consistently(forgotten.all).WithTimeout(1500 * time.Millisecond).Should(ConsistOf("gone"))
 }
 
-// An agent starts without the hub: the objects of a Work that was absent when the hub was last heard are as little its to put back as they
-// were then.
+// TestTheObjectsOfAnAbsentWorkAreLeftAloneWithoutTheHub starts an agent without its hub: the objects of a Work that
+// was absent at the last contact must not be reverted now either.
 func TestTheObjectsOfAnAbsentWorkAreLeftAloneWithoutTheHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -200,7 +202,7 @@ func TestTheObjectsOfAnAbsentWorkAreLeftAloneWithoutTheHub(t *testing.T) {
 }
 
 // An object is seen once by each version of its kind that is watched, and is one object of one Work.
-func TestWhatIsWatchedInTwoVersionsIsClaimed(t *testing.T) {
+func TestAnObjectWatchedInTwoVersionsIsClaimed(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	autoscaler := func(version string) map[string]any {

@@ -18,21 +18,23 @@ import (
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// quietWait is how long a Work waits untold for those that want what is in its Namespace or of its CustomResourceDefinition, and after
-// which it looks again while it is untold. What is deleted together on the hub ends within a moment, in any order.
+// quietWait is how long a Work silently waits for Works that want objects in its Namespace or of its
+// CustomResourceDefinition, and the interval of its checks meanwhile. Works that are deleted together on the hub end
+// within a moment, in any order.
 const quietWait = 5 * time.Second
 
-// mayGo says whether the objects of a Work may be deleted now. First, nothing that other Works still want may go with a
-// Namespace or a CustomResourceDefinition of it. Only then the brake counts: of what goes along, it has seen the Works that
-// end as well. What these have in it is deleted first, which awaitFirst sees to.
+// mayGo returns whether the objects of a Work may be deleted now. First, nothing that other Works still want may be
+// deleted along with a Namespace or a CustomResourceDefinition of it. Only then the brake counts; the other ending
+// Works it has counted themselves. Objects that those have in the container are deleted first, for which awaitFirst
+// waits.
 func (r *Reconciler) mayGo(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
-	containers := deletedContainers(work)
+	containers := r.deletedContainers(work)
 	name := client.ObjectKeyFromObject(work)
 	if slices.ContainsFunc(containers, func(m plan.Manifest) bool { return !m.DeleteContents }) {
-		r.waits.Begin(name, r.clock.Now()) // before anything is looked at: a Work that ends meanwhile has this one look again
+		r.waits.Begin(name, r.clock.Now()) // before the check, so that a Work that ends meanwhile wakes this one
 	}
 	takes, err := r.takesAlong(ctx, work, containers)
 	if err != nil {
@@ -40,21 +42,23 @@ func (r *Reconciler) mayGo(ctx context.Context, work *workv1alpha1.Work) (bool, 
 	}
 	ok, err := r.pass(ctx, work, takes)
 	if err == nil && !ok {
-		r.waits.Over(name) // it waits for an operator: people were told, and after that it waits for the others anew
+		r.waits.Over(name) // it waits for an operator, as reported; afterwards its wait for other Works starts over
 	}
 	return ok, err
 }
 
-// deletedContainers returns those of a Work that ends which are deleted for it.
-func deletedContainers(work *workv1alpha1.Work) []plan.Manifest {
+// deletedContainers returns the containers of an ending Work that are deleted with it.
+func (r *Reconciler) deletedContainers(work *workv1alpha1.Work) []plan.Manifest {
 	if work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted {
 		return nil
 	}
-	return slices.DeleteFunc(plan.Ending(work), func(m plan.Manifest) bool { return m.Problem != nil || !plan.IsContainer(m.Object) })
+	return slices.DeleteFunc(plan.Ending(work), func(m plan.Manifest) bool {
+		return m.Problem != nil || !plan.IsContainer(m.Object) || r.outside(m.Object) != nil
+	})
 }
 
-// takesAlong counts the objects of other Works, which do not end, that go with the containers of a Work because a person said that
-// they may. It returns a wantedError if nobody did.
+// takesAlong counts the objects of other Works, which do not end, that are deleted along with the containers of a
+// Work because a person allowed that. It returns a wantedError if nobody did.
 func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work, containers []plan.Manifest) (int, error) {
 	if len(containers) == 0 {
 		return 0, nil
@@ -76,52 +80,57 @@ func (r *Reconciler) takesAlong(ctx context.Context, work *workv1alpha1.Work, co
 		if err != nil {
 			return 0, fmt.Errorf("reading %s from the member: %w", m.Object, err)
 		}
-		if container != nil && plan.Deletable(container, client.ObjectKeyFromObject(work)) { // nobody deletes another
+		if container != nil && plan.Deletable(container, client.ObjectKeyFromObject(work)) { // otherwise nobody deletes it
 			return 0, r.await(ctx, work, m, works)
 		}
 	}
 	return takes, nil
 }
 
-// await has a Work wait until nobody wants what is in one of its objects, and tells people once if that takes long.
+// await makes a Work wait until nobody wants what is in one of its objects, and reports that once if it takes long.
 func (r *Reconciler) await(ctx context.Context, work *workv1alpha1.Work, m plan.Manifest, works []workv1alpha1.Work) error {
 	r.brake.Reconsider(work.UID)
 	return r.waitTold(ctx, work, m.Object, quietWait, func() string { return plan.WantedMessage(m.Object, plan.WantedIn(m, works, math.MaxInt)) })
 }
 
-// awaitFirst has a Work wait until what is to be deleted before one of its objects is, and tells people once if that takes long: the member may
-// refuse it.
+// awaitFirst makes a Work wait until an object has been deleted that must go before one of its own, and reports that
+// once if it takes long: the member may refuse the deletion.
 func (r *Reconciler) awaitFirst(ctx context.Context, work *workv1alpha1.Work, first *endsFirstError) error {
 	return r.waitTold(ctx, work, first.in, r.stuckAfter, func() string {
-		return plan.FirstMessage(first.in, plan.Wanted{Object: first.object, Work: first.work})
+		other := plan.Wanted{Object: first.object, Work: first.work}
+		if first.rights {
+			return plan.RightsMessage(first.in, other)
+		}
+		return plan.FirstMessage(first.in, other)
 	})
 }
 
-// waitTold has a Work wait because of what others have in one of its objects, and tells people why once if that takes longer than is quiet.
+// waitTold makes a Work wait because of objects of others in one of its own, and reports why once if it takes longer
+// than quiet.
 func (r *Reconciler) waitTold(ctx context.Context, work *workv1alpha1.Work, object plan.Object, quiet time.Duration, why func() string) error {
 	again, tell := r.waits.Still(client.ObjectKeyFromObject(work), r.clock.Now(), quiet)
 	if tell {
 		note := why()
-		ctrl.LoggerFrom(ctx).Info("Not deleting an object because of what other Works have in it", "manifest", object.String(), "reason", note)
-		r.events(kube.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonContentsWanted, Action: actionDelete, Note: note})
+		ctrl.LoggerFrom(ctx).Info("Not deleting an object because of what other Works have", "manifest", object.String(), "reason", note)
+		r.events(eventsink.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonContentsWanted, Action: actionDelete, Note: note})
 	}
 	return &wantedError{object: object, again: again}
 }
 
-// wantedError says that a Work does not end yet, since other Works have something in one of its objects.
+// wantedError says that a Work does not end yet, because other Works have something in one of its objects.
 type wantedError struct {
 	object plan.Object
-	// again is when to look again, if none of the others ends before.
+	// again is when to check again, unless one of the others ends before.
 	again time.Duration
 }
 
 // Error implements error.
 func (e *wantedError) Error() string {
-	return fmt.Sprintf("other Works still have something in %s", e.object)
+	return fmt.Sprintf("other Works still have something that keeps %s", e.object)
 }
 
-// spareWanted fails if other Works want what would go with an object that is about to be deleted. Of a Work that ends that was
-// looked at before, and others may have come since; an object that is only made anew is looked at here alone.
+// spareWanted fails if other Works want what would be deleted along with an object. For an ending Work that was
+// checked before, but others may have arrived since; for an object that is created again this is the only check.
 func (r *Reconciler) spareWanted(ctx context.Context, m plan.Manifest) error {
 	if r.works == nil || !plan.IsContainer(m.Object) || m.DeleteContents { // a sweep ends all Works
 		return nil
@@ -136,8 +145,8 @@ func (r *Reconciler) spareWanted(ctx context.Context, m plan.Manifest) error {
 	return nil
 }
 
-// waits are the Works that end and wait until no other has what would go with their objects, or look whether one has. One is among them until it
-// has ended.
+// waits are the ending Works that wait until no other Work has what would be deleted along with their objects, or are
+// checking that. A Work stays among them until it has ended.
 type waits struct {
 	mu    sync.Mutex
 	works map[types.NamespacedName]*waiting
@@ -150,7 +159,7 @@ type waiting struct {
 
 func newWaits() *waits { return &waits{works: map[types.NamespacedName]*waiting{}} }
 
-// Begin notes that a Work may have to wait.
+// Begin records that a Work may have to wait.
 func (w *waits) Begin(work types.NamespacedName, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,7 +168,8 @@ func (w *waits) Begin(work types.NamespacedName, now time.Time) {
 	}
 }
 
-// Still notes that a Work waits, untold for so long, and returns when to look again and whether people are to be told now.
+// Still records that a Work waits, and returns when to check again and whether to report the wait now, which is after
+// quiet.
 func (w *waits) Still(work types.NamespacedName, now time.Time, quiet time.Duration) (again time.Duration, tell bool) {
 	w.Begin(work, now)
 	w.mu.Lock()
@@ -172,7 +182,7 @@ func (w *waits) Still(work types.NamespacedName, now time.Time, quiet time.Durat
 	return lastRetry, tell
 }
 
-// Over notes that a Work does not wait, and returns those that do: it may be what they wait for.
+// Over records that a Work does not wait, and returns those that do: they may have waited for it.
 func (w *waits) Over(work types.NamespacedName) []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()

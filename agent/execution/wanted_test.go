@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// wanted are a Namespace and a CustomResourceDefinition, and what makes an object that is in it.
+// wanted returns a Namespace and a CustomResourceDefinition, each with a constructor for an object in it.
 func (w *world) wanted() map[string]struct {
 	container client.Object
 	inside    func(name string) client.Object
@@ -43,7 +43,7 @@ func (w *world) wanted() map[string]struct {
 
 // The placement of a CustomResourceDefinition, or of a Namespace, is changed, and not that of what is in it, which would go
 // along, past the brake: it stays until nobody wants what is in it.
-func TestWhatOtherWorksWantInAContainerKeepsIt(t *testing.T) {
+func TestContentsThatOtherWorksWantKeepAContainer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, tc := range w.wanted() {
@@ -67,7 +67,7 @@ func TestWhatOtherWorksWantInAContainerKeepsIt(t *testing.T) {
 			}
 			first, container := uids(), w.uid(t, tc.container)
 
-			// 1. Nothing goes, its Work stays, and people are told why if that takes long.
+			//  1. Nothing is deleted, its Work stays, and if that takes long, an event says why.
 			w.end(t, around, contract.DeletionMoved)
 			g.Eventually(w.events.all).WithTimeout(waitTimeout).Should(ContainElement(And(
 				HavePrefix("ContentsWanted: "), ContainSubstring(tc.container.GetName()), ContainSubstring("of Work "+inside[0].Name), ContainSubstring("and 27 more"))))
@@ -76,7 +76,7 @@ func TestWhatOtherWorksWantInAContainerKeepsIt(t *testing.T) {
 			g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(around), around)).To(Succeed())
 			g.Expect(around.Finalizers).To(ContainElement(contract.ExecutionFinalizer))
 
-			// 2. Their Works end, too: all goes.
+			//  2. When their Works end, too, everything is deleted.
 			for _, work := range inside {
 				w.end(t, work, contract.DeletionMoved)
 			}
@@ -90,7 +90,7 @@ func TestWhatOtherWorksWantInAContainerKeepsIt(t *testing.T) {
 }
 
 // A person who says that what is in it may go means what other Works want there as well.
-func TestWhatOtherWorksWantInAContainerGoesWithItIfAPersonSaysSo(t *testing.T) {
+func TestContentsThatOtherWorksWantGoWithAContainerOnRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, tc := range w.wanted() {
@@ -111,8 +111,9 @@ func TestWhatOtherWorksWantInAContainerGoesWithItIfAPersonSaysSo(t *testing.T) {
 	}
 }
 
-// A Work whose CustomResourceDefinition was refused, since somebody else has one of that name in the member, ends without waiting for what
-// others want of it: it deletes nothing.
+// TestAContainerOfOthersIsNotWaitedFor covers a Work whose CustomResourceDefinition was refused because somebody else
+// has one of that name in the member. It deletes nothing, so it ends without waiting for the Works that want
+// instances.
 func TestAContainerOfOthersIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -24,25 +24,25 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// readAgain is how often the objects of a Work are read whose kind cannot be watched, at most a fifth more.
+// readAgain is the interval at which objects of a kind that cannot be watched are read, with up to a fifth of jitter.
 const readAgain = time.Minute
 
-// Watches says which kinds of the member cannot be watched: what their informers show was so once, and may be of any age.
+// Watches tells which kinds of the member cannot be watched, so that their informers may be outdated.
 type Watches interface {
-	// Lost returns why a kind cannot be watched in a namespace, or in all where that is empty: a reason for a condition, and a sentence that says
-	// what to do. Both are empty if it can.
+	// Lost returns why a kind cannot be watched in a namespace, or in all if that is empty: a reason for a condition,
+	// and a message that says what to do. Both are empty if it can.
 	Lost(kind schema.GroupVersionKind, namespace string) (reason, message string)
-	// Subscribe has f called whenever that has changed for a kind. f must not wait.
+	// Subscribe calls f whenever that has changed for a kind. f must not block.
 	Subscribe(f func(kind schema.GroupVersionKind))
 }
 
-// allWatched says that all kinds can be watched.
+// allWatched reports that all kinds can be watched.
 type allWatched struct{}
 
 func (allWatched) Lost(schema.GroupVersionKind, string) (reason, message string) { return "", "" }
 func (allWatched) Subscribe(func(schema.GroupVersionKind))                       {}
 
-// Lost says why the informer that shows an object cannot be trusted, or has ended; empty if it can, or if there is none.
+// Lost returns why the informer of an object cannot be trusted, or has ended; empty if it can, or if there is none.
 func (k *kinds) Lost(name plan.Object) (reason, message string) {
 	k.mu.Lock()
 	one, ok := k.known[name.GroupVersionKind]
@@ -59,13 +59,31 @@ func (k *kinds) Lost(name plan.Object) (reason, message string) {
 	return "", ""
 }
 
-// isGone says whether the member said of a kind that it does not serve it, to whom watched it, also if its watch has ended for that.
+// IsRefused returns whether the agent may not watch a kind, or the member does not serve it, in at least one of the
+// namespaces to which the agent is confined.
+func (k *kinds) IsRefused(kind schema.GroupVersionKind) bool {
+	k.mu.Lock()
+	one, ok := k.known[kind]
+	k.mu.Unlock()
+	if !ok || one.closed {
+		return ok
+	}
+	for _, shown := range one.informers {
+		if reason, _ := shown.lost(); reason == workv1alpha1.ReasonWatchForbidden || reason == workv1alpha1.ReasonKindNotServed {
+			return true
+		}
+	}
+	return false
+}
+
+// isGone returns whether the member answered to the watch of a kind that it does not serve it, even if the watch has
+// ended since.
 func (k *kinds) isGone(name plan.Object) bool {
 	reason, _ := k.Lost(name)
 	return reason == workv1alpha1.ReasonKindNotServed
 }
 
-// Close ends the watch of a kind that the member does not serve, which would be refused for ever.
+// Close ends the watch of a kind that the member does not serve, since it would be refused for ever.
 func (k *kinds) Close(ctx context.Context, gvk schema.GroupVersionKind) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +100,7 @@ func (k *kinds) Close(ctx context.Context, gvk schema.GroupVersionKind) error {
 	return nil
 }
 
-// remove ends the informers of a kind. It may be gone, so nobody says where it was.
+// remove stops the informers of a kind, in all caches: the kind may be gone, so its scope is not known.
 func (k *kinds) remove(ctx context.Context, gvk schema.GroupVersionKind) error {
 	for _, c := range slices.AppendSeq([]cache.Cache{k.cache}, maps.Values(k.confined)) {
 		if err := c.RemoveInformer(ctx, prototype(gvk)); err != nil {
@@ -107,12 +125,14 @@ func (k *kinds) Works(gvk schema.GroupVersionKind) []types.NamespacedName {
 	}
 	out := make([]types.NamespacedName, 0, len(one.works))
 	for work := range one.works {
-		out = append(out, work)
+		if work != pastWork() {
+			out = append(out, work)
+		}
 	}
 	return out
 }
 
-// watchesSource has Works looked at whose objects are not watched any more, or are watched again.
+// watchesSource enqueues the Works of a kind whose watch was lost or regained.
 func (r *Reconciler) watchesSource() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.kinds.watches.Subscribe(func(kind schema.GroupVersionKind) {
@@ -126,7 +146,8 @@ func (r *Reconciler) watchesSource() source.Source {
 	})
 }
 
-// notWatched says of which kinds of a Work the member lets the agent watch no objects. It has no status if there is none.
+// notWatched returns the condition about the kinds of a Work that cannot be watched. It has no status if there are
+// none.
 func (r *Reconciler) notWatched(manifests []plan.Manifest) metav1.Condition {
 	out := metav1.Condition{Type: workv1alpha1.WorkNotWatched}
 	var messages []string
@@ -147,8 +168,8 @@ func (r *Reconciler) notWatched(manifests []plan.Manifest) metav1.Condition {
 	return out
 }
 
-// look returns an object of a Work that rests, nil if there is none, and whether that is so now: by the informer, or by the member where the
-// informer cannot be trusted. Of an object that may not be read that is all that can be known.
+// look returns an object of a suspended Work, nil if there is none, and whether that is reliable: from the informer,
+// or from the member if the informer cannot be trusted. If the object may not be read, nothing else is known.
 func (r *Reconciler) look(ctx context.Context, name plan.Object) (obj *unstructured.Unstructured, known bool) {
 	if !r.kinds.isLost(name) {
 		return r.kinds.Get(name)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,77 +16,82 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// defaultHubTimeout is how long the agent waits for the hub at start before it goes by
-// the journal. What the hub says is newer, and mostly there in a moment.
+// defaultHubTimeout is how long the agent waits for the hub at the start before it uses the journal. The hub's Works
+// are newer, and mostly arrive within a moment.
 const defaultHubTimeout = 5 * time.Second
 
-// Journal keeps Works where they outlast the process. It does not fail: what it cannot
-// keep it tells itself.
+// Journal stores Works so that they outlast the process. Its methods return no errors: it reports itself what it
+// cannot store.
 type Journal interface {
-	// Put keeps a Work as it is now. It is called before the agent acts upon it. It says false if an older version is kept that
-	// could be neither replaced nor removed: an agent that starts without the hub would go by that.
+	// Put stores the present version of a Work, before the agent acts on it. It returns false if an older version is
+	// stored that could be neither replaced nor removed: an agent that starts without the hub would use that.
 	Put(work *workv1alpha1.Work) (current bool)
-	// Absent keeps a Work as one that the hub does not have any more. It says false as Put does: then an agent that starts
-	// without the hub would put back what is missing of it.
+	// Absent stores that the hub no longer has a Work. It returns false as Put does: an agent that starts without the
+	// hub would then restore its missing objects.
 	Absent(work *workv1alpha1.Work) (current bool)
-	// Remove forgets a Work.
+	// Remove removes a Work.
 	Remove(work types.NamespacedName)
+	// PutKinds stores all kinds that were applied, before the last of them is. It must not be called concurrently.
+	PutKinds(kinds []schema.GroupVersionKind)
+	// PutDeletions stores the pending deletions, in the form of Deps.Deletions. It must not be called concurrently.
+	PutDeletions(objects []metav1.PartialObjectMetadata)
 }
 
-// Kept is a Work that the journal had at start.
+// Kept is a Work that the journal had at the start.
 type Kept struct {
 	Work *workv1alpha1.Work
-	// Absent says that the hub did not have it any more when it was last heard.
+	// Absent says that the hub did not have it when it was last read.
 	Absent bool
 }
 
-// noJournal is the journal of an agent that has no disk.
+// noJournal is the journal of an agent without a state directory.
 type noJournal struct{}
 
-func (noJournal) Put(*workv1alpha1.Work) bool    { return true }
-func (noJournal) Absent(*workv1alpha1.Work) bool { return true }
-func (noJournal) Remove(types.NamespacedName)    {}
+func (noJournal) Put(*workv1alpha1.Work) bool                 { return true }
+func (noJournal) Absent(*workv1alpha1.Work) bool              { return true }
+func (noJournal) Remove(types.NamespacedName)                 {}
+func (noJournal) PutKinds([]schema.GroupVersionKind)          {}
+func (noJournal) PutDeletions([]metav1.PartialObjectMetadata) {}
 
-// origin is who says how a Work is.
+// origin is the source of a Work.
 type origin int
 
 const (
-	// unknown : neither the hub nor the journal was heard. There is nothing to do.
+	// unknown means that neither hub nor journal are available. There is nothing to do.
 	unknown origin = iota
-	// hub : the hub has the Work.
+	// hub means that the hub has the Work.
 	hub
-	// journal : the hub cannot be reached, and the journal has the Work.
+	// journal means that the hub cannot be reached, and the journal has the Work.
 	journal
-	// absent : the hub does not have the Work, or cannot be reached and did not have it any more when it was last heard.
+	// absent means that the hub does not have the Work, or is unreachable and did not have it when it was last read.
 	absent
-	// outlived : the hub, which was restored, deletes a Work that is older than the one of its name that the agent had.
+	// outlived means that the hub, which was restored, deletes a Work that is older than the one of its name that the
+	// agent had.
 	outlived
 )
 
-// works knows the Works of the member: as the hub shows them, and as long as that was not
-// heard since the agent started, as the journal has them.
+// works knows the Works of the member: from the hub or, until that was read since the agent started, from the
+// journal.
 type works struct {
 	hubClient client.Reader
 
 	mu sync.Mutex
-	// hubSynced says that the first list of the hub's Works was read, offline that hubTimeout
-	// ran out before.
+	// hubSynced says that the hub's Works were listed once, offline that hubTimeout ran out before.
 	hubSynced, offline bool
-	// first are the Works of the hub's first answer.
+	// first are the Works of the hub's first list.
 	first []*workv1alpha1.Work
-	// kept are Works of the journal that the hub was not heard about, and those that are
-	// absent. Those that it has are not among them.
+	// kept are Works of the journal while the hub has not been read, and absent Works.
 	kept map[types.NamespacedName]*keptWork
-	// finished are the Works whose deletion we saw through.
+	// finished are the Works whose deletion the agent completed.
 	finished map[types.UID]struct{}
 }
 
-// keptWork is one of them.
+// keptWork is a Work in kept.
 type keptWork struct {
 	work *workv1alpha1.Work
-	// absent says that the hub did not have it any more when it was last heard.
+	// absent says that the hub did not have it when it was last read.
 	absent bool
-	// watched says that it is absent, and that all kinds are watched of which it has objects: if none is seen then, there is none.
+	// watched says that it is absent and all of its kinds are watched: objects that are not seen then do not exist.
 	watched bool
 }
 
@@ -96,8 +103,8 @@ func newWorks(hubClient client.Reader, kept []Kept) *works {
 	return w
 }
 
-// Get returns a Work and who says so. Of an absent Work it returns what is left: how it
-// was when it was last seen, or nil. Of one that is outlived it returns the older one, that of the hub.
+// Get returns a Work and its origin. For an absent Work it returns the last known version, or nil; for an outlived
+// one the older Work, which is the hub's.
 func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alpha1.Work, origin, error) {
 	w.mu.Lock()
 	synced, offline := w.hubSynced, w.offline
@@ -136,19 +143,19 @@ func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alph
 	return work, hub, nil
 }
 
-// HubSynced says whether the hub was heard.
+// HubSynced returns whether the hub's Works were read.
 func (w *works) HubSynced() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.hubSynced
 }
 
-// isOlder says whether a Work was made before another one of its name.
+// isOlder returns whether a Work was created before another one of its name.
 func isOlder(work, other *workv1alpha1.Work) bool {
 	return work.UID != other.UID && work.CreationTimestamp.Before(&other.CreationTimestamp)
 }
 
-// Replace takes over that the hub has another Work of the name of one that it had: until that is looked at, this one is kept.
+// Replace records that the hub has another Work of the same name: until that is reconciled, the previous one is kept.
 func (w *works) Replace(work *workv1alpha1.Work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +165,8 @@ func (w *works) Replace(work *workv1alpha1.Work) {
 	}
 }
 
-// Outlive notes that the hub does not have the Work of a name that outlived an older one, which it returns; nil if there is none.
+// Outlive records that the hub does not have the Work of that name which outlived an older one, and returns it; nil
+// if there is none.
 func (w *works) Outlive(older *workv1alpha1.Work) *workv1alpha1.Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,8 +178,8 @@ func (w *works) Outlive(older *workv1alpha1.Work) *workv1alpha1.Work {
 	return k.work
 }
 
-// MarkAbsent takes over a Work that the hub no longer has. It says whether we saw its deletion
-// through; if not, it is absent. One that outlived it stays what is absent.
+// MarkAbsent records that the hub no longer has a Work. It returns whether the agent completed its deletion; if not,
+// it is absent. A Work that outlived it remains the absent one.
 func (w *works) MarkAbsent(work *workv1alpha1.Work) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,22 +196,22 @@ func (w *works) MarkAbsent(work *workv1alpha1.Work) bool {
 	return false
 }
 
-// Finish notes that the deletion of a Work was seen through.
+// Finish records that the deletion of a Work was completed.
 func (w *works) Finish(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.finished[uid] = struct{}{}
 }
 
-// resume notes that a Work is not being deleted: a hub that was restored takes back a deletion
-// that we saw through.
+// resume records that a Work is not being deleted: a restored hub takes back a deletion that the agent completed.
 func (w *works) resume(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.finished, uid)
 }
 
-// Release forgets a Work that was kept: the hub has it again, or nothing of it is left. If another one of its name is kept by now, that stays.
+// Release drops a kept Work: the hub has it again, or nothing of it is left. If another one of its name is kept by
+// now, that stays.
 func (w *works) Release(work *workv1alpha1.Work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,7 +221,7 @@ func (w *works) Release(work *workv1alpha1.Work) {
 	}
 }
 
-// Watch notes that all kinds of an absent Work are watched.
+// Watch records that all kinds of an absent Work are watched.
 func (w *works) Watch(work *workv1alpha1.Work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -222,7 +230,7 @@ func (w *works) Watch(work *workv1alpha1.Work) {
 	}
 }
 
-// Watched returns the absent Works of which all kinds are watched.
+// Watched returns the absent Works whose kinds are all watched.
 func (w *works) Watched() []*workv1alpha1.Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -235,8 +243,8 @@ func (w *works) Watched() []*workv1alpha1.Work {
 	return out
 }
 
-// Collect takes a Work that was heard of before the hub's first answer was complete. It
-// says false if it is.
+// Collect stores a Work that arrived before the hub's first list was complete. It returns false if the list is
+// complete.
 func (w *works) Collect(work *workv1alpha1.Work) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -246,8 +254,7 @@ func (w *works) Collect(work *workv1alpha1.Work) bool {
 	return !w.hubSynced
 }
 
-// arrive notes that the hub was heard, and returns what it said, and what was kept until
-// now.
+// arrive records that the hub was read, and returns its Works and those kept until now.
 func (w *works) arrive() ([]*workv1alpha1.Work, map[types.NamespacedName]*workv1alpha1.Work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,8 +267,8 @@ func (w *works) arrive() ([]*workv1alpha1.Work, map[types.NamespacedName]*workv1
 	return first, kept
 }
 
-// giveUp notes that the hub cannot be reached for now, unless it was heard, and returns
-// the Works to go on with, of which those that are absent are only watched.
+// giveUp records that the hub is unreachable for now, unless it was read, and returns the Works to reconcile
+// meanwhile; absent ones are only watched.
 func (w *works) giveUp() []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,12 +1,15 @@
 package execution
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,9 +22,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// hubSource feeds the controller with the Works of the hub. Other than the usual source
-// it does not wait for the hub: an agent that starts without it goes by the journal.
-// It hands the queue to the member's informers, too, which come and go.
+// hubSource enqueues the Works of the hub. Unlike the usual source it does not wait for the hub: an agent that starts
+// without it uses the journal. It also provides the queue to the member's informers, which come and go.
 func (r *Reconciler) hubSource(c cache.Cache) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.queue = queue
@@ -38,8 +40,8 @@ func (r *Reconciler) hubSource(c cache.Cache) source.Source {
 	})
 }
 
-// awaitHub has the Works looked at once the hub was heard, and those of the journal
-// before, if that takes long. A hub that refuses this agent is not away.
+// awaitHub enqueues the Works once the hub was read and, if that takes long, those of the journal before. A hub that
+// refuses this agent does not count as unreachable.
 func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
 	for isHeard, isAway := false, false; !isHeard; {
 		var timeout <-chan time.Time
@@ -64,18 +66,18 @@ func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
 		req := reconcile.Request{NamespacedName: name}
 		if old, ok := kept[name]; ok && sameGeneration(old, work) {
 			kube.EnqueueLast(r.queue, req)
-		} else { // somebody changed it since
+		} else { // it changed since
 			r.queue.Add(req)
 		}
 		delete(kept, name)
 	}
-	for name := range kept { // what the hub does not have
+	for name := range kept { // those that the hub does not have
 		kube.EnqueueLast(r.queue, reconcile.Request{NamespacedName: name})
 	}
-	r.tryRecount(ctx) // what was held before may have been withdrawn meanwhile
+	r.tryRecount(ctx) // a hold may have been withdrawn meanwhile
 }
 
-// goOn has the Works of the journal looked at, since the hub cannot be reached.
+// goOn enqueues the Works of the journal, since the hub is unreachable.
 func (r *Reconciler) goOn(ctx context.Context) {
 	kept := r.works.giveUp()
 	if len(kept) == 0 {
@@ -87,16 +89,15 @@ func (r *Reconciler) goOn(ctx context.Context) {
 	}
 }
 
-// sameGeneration says whether a Work still asks for what it asked for.
+// sameGeneration returns whether a Work has the same spec as before.
 func sameGeneration(old, work *workv1alpha1.Work) bool {
 	return old.UID == work.UID && old.Generation == work.Generation && work.DeletionTimestamp.IsZero()
 }
 
-// workHandler hears of changes of Works. Those that are there at first are looked at when
-// all of them were heard.
+// workHandler handles events of Works. Those of the first list are enqueued when it is complete.
 func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
 	enqueue := func(work *workv1alpha1.Work) {
-		// Before all were heard it would only be put off.
+		// Before that they would only be postponed.
 		if !r.works.Collect(work) {
 			r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(work)})
 		}
@@ -133,12 +134,19 @@ func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
 	}
 }
 
-// asks says whether a change of a Work asks for something: its spec changed, it is being
-// deleted, or, on a hub that was restored, no longer, the hub says that it means that, or people
-// say what may go with it, or it is another one. What we write ourselves, the status and the finalizers, asks for nothing.
+// asks returns whether a change of a Work calls for a reconcile: its spec changed (even without a new generation, on
+// a restored hub that assigns one a second time), its deletion began or, on a restored hub, was undone, the
+// deletion's intent or the permission to delete contents changed, or it is another Work. The agent's own writes,
+// status and finalizers, do not count.
 func asks(old, work *workv1alpha1.Work) bool {
-	return old.Generation != work.Generation || old.UID != work.UID ||
+	return old.Generation != work.Generation || old.UID != work.UID || !sameSpec(&old.Spec, &work.Spec) ||
 		old.DeletionTimestamp.IsZero() != work.DeletionTimestamp.IsZero() ||
 		contract.DeletesObjects(old.Annotations) != contract.DeletesObjects(work.Annotations) ||
 		old.Annotations[contract.DeleteContentsAnnotation] != work.Annotations[contract.DeleteContentsAnnotation]
+}
+
+// sameSpec compares the specs of two Works. Most share their manifests.
+func sameSpec(a, b *workv1alpha1.WorkSpec) bool {
+	return ptr.Equal(a.SuspendDispatching, b.SuspendDispatching) && ptr.Equal(a.PreserveResourcesOnDeletion, b.PreserveResourcesOnDeletion) &&
+		slices.EqualFunc(a.Workload.Manifests, b.Workload.Manifests, func(a, b workv1alpha1.Manifest) bool { return bytes.Equal(a.Raw, b.Raw) })
 }

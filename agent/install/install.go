@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,12 +45,12 @@ type Installer struct {
 	memberVersion discovery.ServerVersionInterface
 }
 
-// State returns what an agent is to have of the hub, given what its Secret has at the moment; nil if there is none. It is called again
-// if somebody else wrote to the Secret meanwhile.
+// State returns the state that an agent's Secret is to have, given the present content of the Secret, nil if there is
+// none. It is called again if the Secret was changed concurrently.
 type State func(kept map[string][]byte) (map[string][]byte, error)
 
-// Apply makes what an agent consists of, or brings it to what is wished. What its Secret gets is said by state, which may be nil: then it is
-// what the options have.
+// Apply creates the agent's objects, or brings them to the desired state. state returns the content of its Secret; if
+// it is nil, the options' State is used.
 func (i *Installer) Apply(ctx context.Context, o manifest.Options, state State, tell func(string)) error {
 	objects, err := manifest.Objects(o)
 	if err != nil {
@@ -68,6 +65,9 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, state State, 
 	if err := i.apply(ctx, objects, state, tell); err != nil {
 		return err
 	}
+	if err := i.removeRights(ctx, objects); err != nil {
+		return err
+	}
 	if err := i.removeOperators(ctx, objects); err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, state State, 
 	return nil
 }
 
-// KeepState has the member keep what its agent is on the hub, before the rest of the agent is there: a command that
-// joins and is killed finds it again.
+// KeepState stores the agent's state in the member before the rest of the agent exists, so that a join that is killed
+// can be resumed.
 func (i *Installer) KeepState(ctx context.Context, o manifest.Options, state State) error {
 	objects, err := manifest.Objects(o)
 	if err != nil {
@@ -113,12 +113,13 @@ func (i *Installer) applyOne(ctx context.Context, u *unstructured.Unstructured) 
 	return nil
 }
 
-// stateTries is how often it is tried to write the Secret over what an agent that runs writes to it meanwhile, which it does when it renews
+// stateTries bounds the attempts to write the Secret while a running agent writes it too, as it does when it renews
 // its certificate.
 const stateTries = 5
 
-// applyState applies the Secret of the agent, if it still is as it was read. An agent that runs may renew its certificate at any moment: the
-// one before is not renewed by the hub any more, and must not take its place.
+// applyState applies the agent's Secret only if it has not changed since it was read. A running agent may renew its
+// certificate at any moment; the hub does not renew the older certificate any more, so it must not replace the new
+// one.
 func (i *Installer) applyState(ctx context.Context, u *unstructured.Unstructured, state State) error {
 	var err error
 	for range stateTries {
@@ -132,7 +133,7 @@ func (i *Installer) applyState(ctx context.Context, u *unstructured.Unstructured
 		}
 		applied := u.DeepCopy()
 		manifest.SetState(applied, data)
-		applied.SetResourceVersion(secret.ResourceVersion) // none, if there is no Secret yet, which no agent makes
+		applied.SetResourceVersion(secret.ResourceVersion) // empty if there is no Secret yet; no agent creates one
 		if err = i.applyOne(ctx, applied); !apierrors.IsConflict(err) {
 			return err
 		}
@@ -140,7 +141,7 @@ func (i *Installer) applyState(ctx context.Context, u *unstructured.Unstructured
 	return err
 }
 
-// removeGuard takes away the guard of an agent that the hub may not upgrade any more. Its rights go first.
+// removeGuard removes the guard of an agent that the hub may no longer upgrade. Its RBAC goes first.
 func (i *Installer) removeGuard(ctx context.Context) error {
 	guard := metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.GuardName}
 	for _, obj := range []client.Object{
@@ -161,7 +162,7 @@ func name(u *unstructured.Unstructured) string {
 	return u.GetNamespace() + "/" + u.GetName()
 }
 
-// State returns what the installed agent is on the hub; nil if none is installed.
+// State returns the state in the installed agent's Secret; nil if there is none.
 func (i *Installer) State(ctx context.Context) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, secret)
@@ -171,7 +172,7 @@ func (i *Installer) State(ctx context.Context) (map[string][]byte, error) {
 	return secret.Data, nil
 }
 
-// Installed says whether an agent is installed, or was and is not removed to the end: its Secret goes last.
+// Installed returns whether an agent is installed, or was and has not been removed completely: its Secret goes last.
 func (i *Installer) Installed(ctx context.Context) (bool, error) {
 	key := client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}
 	for _, obj := range []client.Object{&appsv1.Deployment{}, &corev1.Secret{}} {
@@ -186,8 +187,7 @@ func (i *Installer) Installed(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// PodProblem says what is in the way of the agent's pods; empty if nothing is, as far as the
-// member says.
+// PodProblem returns why the agent's pods do not start; empty if they do, as far as the member reports it.
 func (i *Installer) PodProblem(ctx context.Context) string {
 	var pods corev1.PodList
 	err := i.memberClient.List(ctx, &pods, client.InNamespace(contract.SystemNamespace), client.MatchingLabels{manifest.NameLabel: manifest.Name})
@@ -213,17 +213,17 @@ func (i *Installer) PodProblem(ctx context.Context) string {
 	return ""
 }
 
-// stopPoll is how often it is looked whether the agent has stopped.
+// stopPoll is the interval at which Stop checks whether the pods have ended.
 const stopPoll = 250 * time.Millisecond
 
-// mayRun says whether containers of a pod run or will. A ReplicaSet leaves a pod that has ended, as one that was evicted or whose node was
-// shut down, whatever becomes of its replicas.
+// mayRun returns whether containers of a pod run or will run. A ReplicaSet keeps pods that have ended, such as those
+// that were evicted or whose node was shut down, whatever its replicas.
 func mayRun(pod corev1.Pod) bool { //nolint:gocritic // it is what slices asks for
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// Stop ends the agent and waits until none of its pods runs. Its Deployment stays, without replicas: it says where the agent has its state. If there is
-// none, stopped is false.
+// Stop scales the agent's Deployment to zero and waits until no pod of it runs. The Deployment stays: it says where
+// the agent keeps its state. stopped is false if there is none.
 func (i *Installer) Stop(ctx context.Context) (stopped bool, err error) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name}}
 	none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))
@@ -241,32 +241,4 @@ func (i *Installer) Stop(ctx context.Context) (stopped bool, err error) {
 		return stopped, fmt.Errorf("waiting until no pod of the agent runs: %w", err)
 	}
 	return stopped, nil
-}
-
-// Remove removes what an agent consists of, by its label. The namespace stays: others may be
-// in it. The Secrets go last: without what the agent is on the hub, the command that is stopped before cannot be run again.
-func (i *Installer) Remove(ctx context.Context) error {
-	ours := client.MatchingLabels{manifest.NameLabel: manifest.Name}
-	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &corev1.ConfigMapList{}, &corev1.PersistentVolumeClaimList{}, &networkingv1.NetworkPolicyList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
-		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{}, &corev1.SecretList{},
-	} {
-		if err := i.memberClient.List(ctx, list, ours); err != nil {
-			return fmt.Errorf("looking for what the agent consists of: %w", err)
-		}
-		objects, err := meta.ExtractList(list)
-		if err != nil {
-			return fmt.Errorf("looking for what the agent consists of: %w", err)
-		}
-		for _, obj := range objects {
-			o, ok := obj.(client.Object)
-			if !ok || !strings.HasPrefix(o.GetName(), manifest.Name) && !manifest.IsOfOperators(o.GetName()) {
-				continue
-			}
-			if err := i.memberClient.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("removing %s: %w", o.GetName(), err)
-			}
-		}
-	}
-	return nil
 }

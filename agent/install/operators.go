@@ -10,10 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,13 +21,13 @@ import (
 )
 
 const (
-	// versionTimeout is how long the member may take to say of which version it is.
+	// versionTimeout bounds the request for the member's version.
 	versionTimeout = 10 * time.Second
-	// constrainedMinor is the minor version of Kubernetes 1 from which on API servers know constrained impersonation.
+	// constrainedMinor is the minor version of Kubernetes 1 in which constrained impersonation appeared.
 	constrainedMinor = 36
 )
 
-// Operators returns what the member keeps of what operators may do; nil if nobody was ever let in.
+// Operators returns the member's ConfigMap about operators; nil if nobody was ever admitted.
 func (i *Installer) Operators(ctx context.Context) (map[string]string, error) {
 	settings := &corev1.ConfigMap{}
 	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: contract.ConnectName}, settings)
@@ -39,7 +37,7 @@ func (i *Installer) Operators(ctx context.Context) (map[string]string, error) {
 	return settings.Data, nil
 }
 
-// LetIn lets operators into the member as is wished, and no others any more. Nothing is changed if a namespace is not there.
+// LetIn admits operators into the member as desired, and no others. It changes nothing if a namespace is missing.
 func (i *Installer) LetIn(ctx context.Context, o manifest.Operators, tell func(string)) error {
 	if err := i.findNamespaces(ctx, o); err != nil {
 		return err
@@ -60,8 +58,8 @@ func (i *Installer) LetIn(ctx context.Context, o manifest.Operators, tell func(s
 	return i.removeOperators(ctx, objects)
 }
 
-// OperatorsLastWord returns what the owner of the member said last of operators (contract.LastWordAnnotation); empty if nothing is known of
-// that.
+// OperatorsLastWord returns the owner's last word about operators (contract.LastWordAnnotation); empty if there is
+// none.
 func (i *Installer) OperatorsLastWord(ctx context.Context) (string, error) {
 	secret := &corev1.Secret{}
 	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, secret)
@@ -71,8 +69,9 @@ func (i *Installer) OperatorsLastWord(ctx context.Context) (string, error) {
 	return secret.Annotations[contract.LastWordAnnotation], nil
 }
 
-// keepLastWord keeps what the owner says of operators where nothing that installs agents writes, before it is done: until it is, and if
-// something else is put back later, the agent lets nobody in. One that runs as a process has no Secret there, and nothing installs it.
+// keepLastWord stores the owner's word in the Secret, which no installer overwrites, before the word takes effect.
+// Until it has, and if something else is restored later, the agent admits nobody. An agent that runs as a process has
+// no Secret, and no installer that could restore anything.
 func (i *Installer) keepLastWord(ctx context.Context, o manifest.Operators, objects []*unstructured.Unstructured) error {
 	if !o.Said {
 		return nil
@@ -95,13 +94,13 @@ func (i *Installer) keepLastWord(ctx context.Context, o manifest.Operators, obje
 	return nil
 }
 
-// findNamespaces says which of the namespaces that operators are to be let into is not there. Their rights cannot be written then, and
-// half of what is wished would hold beside half of what held before.
+// findNamespaces returns an error if a namespace into which operators are to be admitted is missing. RBAC cannot be
+// written there, and half of the new permissions would hold beside half of the old ones.
 func (i *Installer) findNamespaces(ctx context.Context, o manifest.Operators) error {
 	for _, namespace := range o.In {
 		err := i.memberClient.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{})
 		switch {
-		case namespace == contract.SystemNamespace && apierrors.IsNotFound(err): // it comes with the rest
+		case namespace == contract.SystemNamespace && apierrors.IsNotFound(err): // it is created with the rest
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("operators are to be let into namespace %s, which is not in this cluster: create it, or leave it out; nothing was changed", namespace)
 		case err != nil:
@@ -111,60 +110,29 @@ func (i *Installer) findNamespaces(ctx context.Context, o manifest.Operators) er
 	return nil
 }
 
-// IsLegacy says whether the member's API server knows no constrained impersonation, by its version.
+// IsLegacy returns whether the member's API server is too old for constrained impersonation, judged by its version.
 func (i *Installer) IsLegacy(context.Context) (bool, error) {
 	is, err := i.memberVersion.ServerVersion()
 	if err != nil {
 		return false, fmt.Errorf("asking the member for its version: %w", err)
 	}
-	minor, err := strconv.Atoi(strings.TrimRight(is.Minor, "+")) // some providers write one behind it
+	minor, err := strconv.Atoi(strings.TrimRight(is.Minor, "+")) // some providers append a plus sign
 	if err != nil {
 		return false, fmt.Errorf("reading the version of the member, which is %q: %w", is.GitVersion, err)
 	}
 	return is.Major == "1" && minor < constrainedMinor, nil
 }
 
-// removeOperators removes what let operators in, but for what is still to be there. The bindings go first, and the settings last: while they
-// are there, whoever takes it all back finds that there is something to take back.
+// removeOperators removes the objects that admit operators, except those that stay. Bindings go first and the
+// ConfigMap last: while it exists, whoever revokes the access again finds that something is left.
 func (i *Installer) removeOperators(ctx context.Context, still []*unstructured.Unstructured) error {
-	stays := map[string]bool{}
-	for _, u := range still {
-		stays[u.GetKind()+" "+name(u)] = true
-	}
-	for kind, list := range map[string]client.ObjectList{"ClusterRoleBinding": &rbacv1.ClusterRoleBindingList{}, "RoleBinding": &rbacv1.RoleBindingList{}} {
-		if err := i.removeOthers(ctx, kind, list, stays); err != nil {
-			return err
-		}
-	}
-	for kind, list := range map[string]client.ObjectList{
-		"ClusterRole": &rbacv1.ClusterRoleList{}, "Role": &rbacv1.RoleList{}, "ServiceAccount": &corev1.ServiceAccountList{},
+	stays := namesOf(still)
+	for _, list := range []client.ObjectList{
+		&rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
 	} {
-		if err := i.removeOthers(ctx, kind, list, stays); err != nil {
+		if err := i.removeOthers(ctx, list, manifest.IsOfOperators, stays, "lets operators in"); err != nil {
 			return err
 		}
 	}
-	return i.removeOthers(ctx, "ConfigMap", &corev1.ConfigMapList{}, stays)
-}
-
-func (i *Installer) removeOthers(ctx context.Context, kind string, list client.ObjectList, stays map[string]bool) error {
-	if err := i.memberClient.List(ctx, list, client.MatchingLabels{manifest.NameLabel: manifest.Name}); err != nil {
-		return fmt.Errorf("looking for what lets operators into the member: %w", err)
-	}
-	return meta.EachListItem(list, func(obj runtime.Object) error {
-		o, ok := obj.(client.Object)
-		if !ok || !manifest.IsOfOperators(o.GetName()) {
-			return nil
-		}
-		full := client.ObjectKeyFromObject(o).String()
-		if o.GetNamespace() == "" {
-			full = o.GetName()
-		}
-		if stays[kind+" "+full] {
-			return nil
-		}
-		if err := i.memberClient.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("removing %s %s, which lets operators into the member: %w", kind, full, err)
-		}
-		return nil
-	})
+	return nil
 }

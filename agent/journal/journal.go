@@ -20,32 +20,29 @@ import (
 )
 
 const (
-	// retryEvery is how often what could not be written is tried again.
+	// retryEvery is the interval at which failed writes and removals are retried.
 	retryEvery = 30 * time.Second
-	// syncEvery is for how long names of files may be lost with the power.
+	// syncEvery is the interval at which the directory is synced: a power loss may undo the renames of that time.
 	syncEvery = time.Second
-	// memberFile says whose journal it is.
+	// memberFile identifies the member that the journal belongs to.
 	memberFile = "member"
 )
 
-// Options say where a journal is and whose.
+// Options configure a journal.
 type Options struct {
-	// Directory is that of the journal alone. It is made if it is missing.
+	// Directory is used by the journal alone. It is created if it is missing.
 	Directory string
 	// Cluster is the name of the member on the hub.
 	Cluster string
-	// Key seals what is written; nil writes it as it is.
-	Key entry.Key
-	// Clock tells the time.
-	Clock clock.Clock
-	// Log takes warnings.
-	Log logr.Logger
-	// Registry takes the metrics.
+	// Key seals the files; nil writes them in plain text.
+	Key      entry.Key
+	Clock    clock.Clock
+	Log      logr.Logger
 	Registry prometheus.Registerer
 }
 
-// Journal keeps Works on disk. It is safe for use by many goroutines. Each Work must be
-// written by one at a time.
+// Journal keeps Works on disk. It is safe for concurrent use, but no two goroutines may write the same Work at a
+// time.
 type Journal struct {
 	directory string
 	member    entry.Member
@@ -53,41 +50,47 @@ type Journal struct {
 	clock     clock.Clock
 	log       logr.Logger
 	metrics   *metrics
-	// replace and syncDir are those of atomicfile, and unlink is that of os; tests have them fail.
+	// replace, syncDir and unlink touch the disk. Tests make them fail.
 	replace func(path string, text []byte) error
 	syncDir func(path string) error
 	unlink  func(path string) error
 
-	// writing is held for reading by whoever writes a Work, and for writing by who writes
-	// what could not be written before.
+	// writing is read-locked while the agent writes or removes a file, and locked while failed writes are retried or
+	// the journal is erased.
 	writing sync.RWMutex
-	// syncing is held by whoever syncs the directory: that it is done before is true once it is over.
+	// syncing is held while the directory is synced, so that whoever returns from syncNames knows that the sync is
+	// done.
 	syncing sync.Mutex
 
 	mu sync.Mutex
-	// kept has, by the name of each Work, the version that is on disk, and sizes the length of its file in bytes.
+	// kept maps the name of a Work to the version on disk, and sizes to the length of its file in bytes.
 	kept  map[string]version
 	sizes map[string]int
-	// unwritten are the Works of which the disk does not have what it should.
+	// unwritten are the Works that could not be written. The disk has no version of them, or, if the Work is in
+	// outdated, an older one.
 	unwritten map[string]entry.Record
-	// outdated are the Works of which the disk has an older version that could be neither replaced nor removed.
+	// outdated are the Works whose older file could be neither replaced nor removed.
 	outdated map[string]struct{}
-	// dirUnsynced says that names changed since the directory was last synced.
+	// dirUnsynced says that files were renamed or removed since the directory was last synced.
 	dirUnsynced bool
-	// rules is the state of the file of the interpreter's customizations.
+	// rules is the file with the interpreter customizations.
 	rules rules
-	// memberUnwritten says that the file that tells whose journal it is has to be written.
+	// kinds is the file with the applied kinds, deletions the one with the pending deletions.
+	kinds     extra[entry.Kinds]
+	deletions extra[entry.Deletions]
+	// memberUnwritten says that memberFile still has to be written.
 	memberUnwritten bool
 	failing         bool
 }
 
-// Put keeps a Work as it is now, and says whether the disk has this version or none. If it does not, it has an older one that
-// could be neither replaced nor removed so far. Of a Work that is being deleted a loss of power does not undo it: what is deleted for it then
-// would be made again. Of others it may, for as long as syncEvery.
+// Put stores the present version of a Work. It returns true if the disk now has this version or none. It returns
+// false if an older version could be neither replaced nor removed, or if the Work is being deleted and the directory
+// could not be synced: a power loss could then bring the older version back, and with it the objects deleted for the
+// Work. For other Works the older version may come back for as long as syncEvery.
 func (j *Journal) Put(work *workv1alpha1.Work) (current bool) { return j.put(entry.Record{Work: work}) }
 
-// Absent keeps a Work as one that the hub does not have any more, and never said to
-// delete. It says the same as Put.
+// Absent stores a Work as one that is missing on the hub although the hub never asked for its deletion. It returns
+// what Put returns.
 func (j *Journal) Absent(work *workv1alpha1.Work) (current bool) {
 	return j.put(entry.Record{Work: work, Absent: true})
 }
@@ -108,7 +111,6 @@ func (j *Journal) put(r entry.Record) (current bool) {
 	return r.Work.DeletionTimestamp.IsZero() || j.syncNames()
 }
 
-// write writes one Work.
 func (j *Journal) write(r entry.Record) error {
 	name := fileOf(r.Work.Name)
 	text, err := entry.Encode(name, r, j.key)
@@ -128,7 +130,8 @@ func (j *Journal) write(r entry.Record) error {
 	return nil
 }
 
-// keepUnwritten notes that a Work could not be written, and drops its older version. It says whether that is gone.
+// keepUnwritten records that a Work could not be written and removes its older version. It returns whether that is
+// gone.
 func (j *Journal) keepUnwritten(r entry.Record, why error) bool {
 	removed := j.remove(r.Work.Name)
 	j.mu.Lock()
@@ -138,14 +141,14 @@ func (j *Journal) keepUnwritten(r entry.Record, why error) bool {
 	return removed
 }
 
-// Remove forgets a Work.
+// Remove removes a Work from the journal.
 func (j *Journal) Remove(work types.NamespacedName) {
 	j.writing.RLock()
 	defer j.writing.RUnlock()
 	j.remove(work.Name)
 }
 
-// remove forgets a Work, and says whether the disk has it no more.
+// remove removes a Work and returns whether its file is gone.
 func (j *Journal) remove(work string) bool {
 	j.mu.Lock()
 	_, kept := j.kept[work]
@@ -165,7 +168,7 @@ func (j *Journal) remove(work string) bool {
 	return true
 }
 
-// removeFile removes the file of a Work, and remembers it if that fails.
+// removeFile removes the file of a Work, and records the Work as outdated if that fails.
 func (j *Journal) removeFile(work string) error {
 	err := j.unlink(filepath.Join(j.directory, fileOf(work)))
 	j.mu.Lock()
@@ -179,13 +182,15 @@ func (j *Journal) removeFile(work string) error {
 	return nil
 }
 
-// Erase removes all that is kept, and where the Works were.
+// Erase removes the whole journal, directory included.
 func (j *Journal) Erase() error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	j.mu.Lock()
 	j.kept, j.sizes, j.unwritten, j.outdated = map[string]version{}, map[string]int{}, map[string]entry.Record{}, map[string]struct{}{}
-	j.rules = rules{}
+	j.rules.forget()
+	j.kinds.forget()
+	j.deletions.forget()
 	j.mu.Unlock()
 	j.member.Namespace = ""
 	if err := os.RemoveAll(j.directory); err != nil {

@@ -29,7 +29,7 @@ import (
 
 const namespace = "karmada-es-edge"
 
-// shelf is a directory and what is said about it.
+// shelf is a journal's directory, and the warnings about it.
 type shelf struct {
 	directory string
 	warnings  []string
@@ -61,7 +61,7 @@ func (s *shelf) open(cluster string) (*Journal, string, []string) {
 	return j, ns, names
 }
 
-// files returns the names of what is in the directory.
+// files returns the names of the entries of the directory.
 func (s *shelf) files(g Gomega, below ...string) []string {
 	entries, err := os.ReadDir(filepath.Join(append([]string{s.directory}, below...)...))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -111,7 +111,8 @@ func TestTheJournalHasTheNewestOfEachWork(t *testing.T) {
 	}
 }
 
-// What people say of the deletion of a Work changes no generation of it.
+// TestTheJournalHasTheNewestWordOnADeletion covers annotations about the deletion of a Work, which do not change its
+// generation.
 func TestTheJournalHasTheNewestWordOnADeletion(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newShelf(t)
@@ -146,7 +147,8 @@ func TestTheJournalHasTheNewestWordOnADeletion(t *testing.T) {
 	g.Expect(kept()).To(BeEmpty(), "and it is taken back")
 }
 
-// A hub that was restored from a backup, and changed otherwise since, gives a generation out a second time.
+// TestTheJournalHasWhatAGenerationAsksForNow covers a hub that was restored from a backup and then changed otherwise:
+// it assigns a generation a second time.
 func TestTheJournalHasWhatAGenerationAsksForNow(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newShelf(t)
@@ -217,7 +219,7 @@ func TestAFileThatCannotBeUsedIsSetAsideWithAWarning(t *testing.T) {
 	}
 }
 
-func TestWhatIsSetAsideDoesNotFillTheDisk(t *testing.T) {
+func TestFilesSetAsideDoNotFillTheDisk(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newShelf(t)
 	j, _, _ := s.open("edge")
@@ -272,7 +274,8 @@ func TestAFullDiskLosesTheOldVersionAndIsMadeGoodLater(t *testing.T) {
 	g.Expect(j.failing).To(BeFalse())
 }
 
-// Where the older version can be neither replaced nor removed, it is known to be there until it is gone.
+// TestAnOlderVersionThatCannotBeRemovedIsNotForgotten checks that an older version that can be neither replaced nor
+// removed is remembered until it is gone.
 func TestAnOlderVersionThatCannotBeRemovedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	broken := func(string) error { return syscall.EIO }
@@ -313,7 +316,8 @@ func TestAnOlderVersionThatCannotBeRemovedIsNotForgotten(t *testing.T) {
 	}
 }
 
-// Without the file that says whose journal it is, nothing of it is used at the next start.
+// TestAMemberFileThatCouldNotBeWrittenIsWrittenLater covers the file with the owner of the journal: without it the
+// journal is discarded at the next start.
 func TestAMemberFileThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newShelf(t)

@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/common/atomicfile"
 )
 
-// Open opens the journal of a member. It returns the execution namespace of the Works, empty if that is not known, and the Works. It logs
-// files that it cannot use and a disk that fails, and returns no error for them.
+// Open opens the journal of a member. It returns the execution namespace of the Works, empty if it is not known, and
+// the Works. Unusable files and disk errors are logged; they are never an error for the caller.
 func Open(o Options) (*Journal, string, []entry.Record) {
 	j := &Journal{
 		directory: o.Directory,
@@ -29,7 +29,10 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		sizes:     map[string]int{},
 		unwritten: map[string]entry.Record{},
 		outdated:  map[string]struct{}{},
-		// A process that was killed may not have come to it.
+		rules:     rules{extra: extra[entry.Rules]{name: rulesFile, most: 2 * maxRules}},
+		kinds:     extra[entry.Kinds]{name: kindsFile, most: maxKinds},
+		deletions: extra[entry.Deletions]{name: deletionsFile, most: maxDeletions},
+		// The previous process may have been killed before it synced the directory.
 		dirUnsynced: true,
 	}
 	if err := os.MkdirAll(j.directory, directoryMode); err != nil {
@@ -52,11 +55,14 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		return j, "", nil
 	}
 	j.member = member
-	j.loadRules()
+	j.rules.load(j)
+	j.kinds.load(j)
+	j.deletions.load(j)
 	return j, member.Namespace, j.load()
 }
 
-// CheckSeal returns an error if the existing journal is sealed with another key than that of the options. Open would set such a journal aside.
+// CheckSeal returns an error if there is a journal that is sealed with another key than that of the options, or that
+// is not sealed although the options have a key. Open would set such a journal aside.
 func CheckSeal(o Options) error {
 	j := &Journal{directory: o.Directory, key: o.Key}
 	_, err := j.read(memberFile, &entry.Member{})
@@ -66,7 +72,7 @@ func CheckSeal(o Options) error {
 	return nil
 }
 
-// Begin sets the execution namespace of the Works. Files of another namespace are set aside.
+// Begin sets the execution namespace of the Works and sets the files of any other namespace aside.
 func (j *Journal) Begin(namespace string) {
 	if j.member.Namespace == namespace {
 		return
@@ -75,12 +81,14 @@ func (j *Journal) Begin(namespace string) {
 	for _, name := range j.files() {
 		j.setAside(name, errors.New("it belongs to another execution namespace"))
 	}
-	if err := j.removeRules(); err != nil { // it may be another hub
+	if err := errors.Join(j.rules.remove(j), j.kinds.remove(j), j.deletions.remove(j)); err != nil { // it may be another hub
 		j.reportFailure(err)
 	}
 	j.mu.Lock()
 	j.memberUnwritten = true
-	j.rules = rules{}
+	j.rules.forget()
+	j.kinds.forget()
+	j.deletions.forget()
 	j.mu.Unlock()
 	if err := j.writeMember(); err != nil {
 		j.reportFailure(err)
@@ -89,7 +97,7 @@ func (j *Journal) Begin(namespace string) {
 	j.syncNames()
 }
 
-// writeMember writes the file that identifies the member, unless it is on disk. Without that file the rest of the journal cannot be used.
+// writeMember writes memberFile, unless it is on disk. Without it, the next start cannot use the other files.
 func (j *Journal) writeMember() error {
 	j.mu.Lock()
 	needed := j.memberUnwritten
@@ -110,7 +118,6 @@ func (j *Journal) writeMember() error {
 	return nil
 }
 
-// load reads all Works.
 func (j *Journal) load() []entry.Record {
 	var out []entry.Record
 	for _, name := range j.files() {
@@ -134,7 +141,7 @@ func (j *Journal) load() []entry.Record {
 	return out
 }
 
-// files returns the names of the files that should be Works, and removes temporary files.
+// files lists the files that should hold Works, and removes temporary files left by a killed process.
 func (j *Journal) files() []string {
 	entries, err := os.ReadDir(j.directory)
 	if err != nil {
@@ -143,9 +150,9 @@ func (j *Journal) files() []string {
 	var out []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == memberFile || name == rulesFile || name == aside:
+		case name == memberFile || name == rulesFile || name == kindsFile || name == deletionsFile || name == aside:
 		case strings.HasPrefix(name, atomicfile.Temporary):
-			_ = os.Remove(filepath.Join(j.directory, name)) // nobody reads it
+			_ = os.Remove(filepath.Join(j.directory, name))
 		default:
 			out = append(out, name)
 		}
@@ -153,7 +160,7 @@ func (j *Journal) files() []string {
 	return out
 }
 
-// read reads a file, and returns its length in bytes.
+// read decodes a file and returns its length in bytes.
 func (j *Journal) read(name string, value any) (int, error) {
 	text, err := os.ReadFile(filepath.Join(j.directory, name)) //nolint:gosec // It is one of ours.
 	if err != nil {

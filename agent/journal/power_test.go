@@ -12,7 +12,7 @@ import (
 )
 
 // A loss of power undoes what was renamed and removed since the directory was synced.
-func TestWhatIsToBeDeletedOutlastsALossOfPower(t *testing.T) {
+func TestDeletionsOutlastALossOfPower(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), newShelf(t)
 	j, _, _ := s.open("edge")
@@ -40,7 +40,7 @@ func TestWhatIsToBeDeletedOutlastsALossOfPower(t *testing.T) {
 	g.Expect(j.Put(leaving)).To(BeTrue())
 	g.Expect(syncs).To(BeZero(), "it is there")
 
-	// Nor is what a process did that was killed before it synced the directory.
+	// Nor is a file durable that a process wrote before it was killed, without having synced the directory.
 	third := work("c", 1)
 	third.DeletionTimestamp = new(metav1.Now())
 	broken = true
@@ -52,7 +52,7 @@ func TestWhatIsToBeDeletedOutlastsALossOfPower(t *testing.T) {
 	g.Expect(after.Put(third)).To(BeTrue())
 	g.Expect(syncs).To(Equal(1))
 
-	// Nor does the older version come back that was removed since this one could not be written.
+	// Nor may the older version come back that was removed because this one could not be written.
 	other := work("b", 1)
 	g.Expect(j.Put(other)).To(BeTrue())
 	other.DeletionTimestamp = new(metav1.Now())

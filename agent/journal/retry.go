@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/agent/journal/entry"
 )
 
-// Start retries failed writes and removals until the context ends, and syncs the directory.
+// Start retries failed writes and removals, and syncs the directory, until the context ends.
 func (j *Journal) Start(ctx context.Context) error {
 	retry := j.clock.Now().Add(retryEvery)
 	for {
@@ -27,7 +27,7 @@ func (j *Journal) Start(ctx context.Context) error {
 	}
 }
 
-// retryUnwritten removes the files that could not be removed before, and writes the Works that could not be written.
+// retryUnwritten retries failed removals, then failed writes, those of Works last.
 func (j *Journal) retryUnwritten() {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -40,9 +40,9 @@ func (j *Journal) retryUnwritten() {
 	failing := j.failing
 	j.mu.Unlock()
 	for _, work := range outdated {
-		_ = j.removeFile(work) // what is still there is replaced, or counted below
+		_ = j.removeFile(work) // a file that is still there is replaced or counted below
 	}
-	if err := errors.Join(j.writeMember(), j.retryRules()); err != nil {
+	if err := errors.Join(j.writeMember(), j.rules.retry(j), j.kinds.retry(j), j.deletions.retry(j)); err != nil {
 		j.reportFailure(err)
 		return
 	}
@@ -65,20 +65,20 @@ func (j *Journal) retryUnwritten() {
 	j.log.Info("Writing the journal again", "works", len(unwritten))
 }
 
-// isOutdated says whether the disk has older versions of Works.
+// isOutdated says whether the disk has outdated versions of Works.
 func (j *Journal) isOutdated() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.outdated) > 0
 }
 
-// syncNames syncs the directory, so that renamed and removed files survive a loss of power. It returns false if that failed.
+// syncNames syncs the directory, so that renames and removals survive a power loss. It returns false if that failed.
 func (j *Journal) syncNames() bool {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
 	j.mu.Lock()
 	needed := j.dirUnsynced
-	j.dirUnsynced = false // what changes from here on needs another sync
+	j.dirUnsynced = false // a change from here on needs another sync
 	j.mu.Unlock()
 	if !needed {
 		return true
@@ -93,7 +93,7 @@ func (j *Journal) syncNames() bool {
 	return true
 }
 
-// reportFailure logs that the journal cannot be written: once, until it can be again.
+// reportFailure logs that the journal cannot be written, once until it can be written again.
 func (j *Journal) reportFailure(err error) {
 	j.mu.Lock()
 	fresh := !j.failing

@@ -4,44 +4,40 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"fairlead.dev/agent/journal/entry"
 )
 
 const (
-	// rulesFile says what kinds mean.
+	// rulesFile holds the interpreter customizations.
 	rulesFile = "rules"
-	// maxRules is how many bytes of that are kept at most: scripts that say more than that are hardly meant.
+	// maxRules bounds the bytes kept of the customizations: larger scripts are hardly intended.
 	maxRules = 4 << 20
 )
 
-// rules is the state of the file of the interpreter's customizations.
+// rules is the file with the interpreter customizations: an extra that is written only if its content changed, and
+// removed if it cannot be replaced.
 type rules struct {
-	// found are the customizations that the file held when the journal was opened; nil if there was no usable file.
-	found *entry.Rules
-	// kept is the digest of what is on disk, if something is.
+	extra[entry.Rules]
+
+	// kept is the digest of the content on disk; it is valid while onDisk.
 	kept   [sha256.Size]byte
 	onDisk bool
-	// unwritten are customizations that could not be written to the disk yet; nil if the disk is up to date.
-	unwritten *entry.Rules
 }
 
-// Rules returns what kinds meant when the hub was last asked before this agent started; nil if that is not known.
+// Rules returns the interpreter customizations that the hub last sent before this agent started; nil if there are
+// none on disk.
 func (j *Journal) Rules() *entry.Rules { return j.rules.found }
 
-// PutRules keeps what kinds mean. It is called before that is used, by one at a time. Like an older version of a Work, what the disk has is removed
-// where it cannot be replaced: without the file an agent that starts without the hub leaves what is in the member as it is, and by an older one
-// it would overwrite what belongs to the member by now.
+// PutRules stores the interpreter customizations. It is called before they are used, never concurrently. As with
+// Works, an older version that cannot be replaced is removed: without the file, an agent that starts without the hub
+// leaves the member's objects alone, while outdated customizations could make it overwrite fields that by now belong
+// to the member.
 func (j *Journal) PutRules(r entry.Rules) {
 	j.writing.RLock()
 	defer j.writing.RUnlock()
 	r = entry.SlimRules(r)
-	content, err := json.Marshal(r)
-	digest := sha256.Sum256(content)
+	digest, length, err := digestOfRules(r)
 	j.mu.Lock()
 	same := err == nil && j.rules.onDisk && j.rules.kept == digest
 	j.rules.unwritten = nil
@@ -49,16 +45,16 @@ func (j *Journal) PutRules(r entry.Rules) {
 	switch {
 	case same:
 		return
-	case len(content) > maxRules:
+	case length > maxRules:
 		j.log.Info("What kinds mean is too much to be kept; an agent that starts while the hub is away leaves the objects in the member as they are. "+
-			"Delete interpreter customizations and webhook configurations on the hub that are of no use", "bytes", len(content), "most", maxRules)
-		if err := j.removeRules(); err != nil {
+			"Delete interpreter customizations and webhook configurations on the hub that are of no use", "bytes", length, "most", maxRules)
+		if err := j.rules.remove(j); err != nil {
 			j.reportFailure(err)
 		}
 		return
 	}
-	if err := j.writeRules(r); err != nil {
-		err = errors.Join(err, j.removeRules())
+	if err := j.rules.write(j, r); err != nil {
+		err = errors.Join(err, j.rules.remove(j))
 		j.mu.Lock()
 		j.rules.unwritten = &r
 		j.mu.Unlock()
@@ -68,69 +64,57 @@ func (j *Journal) PutRules(r entry.Rules) {
 	j.syncNames()
 }
 
-// writeRules writes what kinds mean.
-func (j *Journal) writeRules(r entry.Rules) error {
+// digestOfRules returns the digest of the customizations and their length in bytes.
+func digestOfRules(r entry.Rules) (digest [sha256.Size]byte, length int, err error) {
 	content, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encoding what kinds mean: %w", err)
+	return sha256.Sum256(content), len(content), err
+}
+
+func (r *rules) write(j *Journal, value entry.Rules) error {
+	if err := r.extra.write(j, value); err != nil {
+		return err
 	}
-	text, err := entry.Encode(rulesFile, r, j.key)
-	if err == nil {
-		err = j.replace(filepath.Join(j.directory, rulesFile), text)
-	}
-	if err != nil {
+	digest, _, err := digestOfRules(value)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r.kept, r.onDisk = digest, err == nil
+	return nil
+}
+
+func (r *rules) remove(j *Journal) error {
+	if err := r.extra.remove(j); err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.rules.kept, j.rules.onDisk, j.rules.unwritten = sha256.Sum256(content), true, nil
-	j.dirUnsynced = true
+	r.onDisk = false
 	return nil
 }
 
-// removeRules removes the file.
-func (j *Journal) removeRules() error {
-	err := j.unlink(filepath.Join(j.directory, rulesFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.rules.onDisk, j.dirUnsynced = false, true
-	return nil
-}
-
-// retryRules writes what could not be written before. What is on disk meanwhile, since it could not be removed either, is older.
-func (j *Journal) retryRules() error {
-	j.mu.Lock()
-	unwritten := j.rules.unwritten
-	j.mu.Unlock()
+// retry writes the customizations that PutRules could not write. If they cannot be written now either, it tries again
+// to remove the outdated file.
+func (r *rules) retry(j *Journal) error {
+	unwritten := r.pending(j)
 	if unwritten == nil {
 		return nil
 	}
-	err := j.writeRules(*unwritten)
+	err := r.write(j, *unwritten)
 	if err != nil {
-		_ = j.removeRules() // the first error is the one to tell
+		_ = r.remove(j) // report the first error, not this one
 	}
 	return err
 }
 
-// loadRules reads what kinds meant. A file that was put there and is larger than any of ours is not read.
-func (j *Journal) loadRules() {
-	info, err := os.Stat(filepath.Join(j.directory, rulesFile))
-	var found entry.Rules
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return
-	case err == nil && info.Size() > 2*maxRules:
-		err = entry.ErrForeign
-	case err == nil:
-		_, err = j.read(rulesFile, &found)
-	}
-	if err != nil {
-		j.setAside(rulesFile, err)
+func (r *rules) forget() {
+	r.extra.forget()
+	r.kept, r.onDisk = [sha256.Size]byte{}, false
+}
+
+func (r *rules) load(j *Journal) {
+	r.extra.load(j)
+	if r.found == nil {
 		return
 	}
-	content, err := json.Marshal(found)
-	j.rules.found, j.rules.kept, j.rules.onDisk = &found, sha256.Sum256(content), err == nil
+	digest, _, err := digestOfRules(*r.found)
+	r.kept, r.onDisk = digest, err == nil
 }

@@ -17,12 +17,13 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// RestoredError says that the hub or the member was restored from an older snapshot. This process's caches and watches then refer to a
-// history that does not exist any more: a watch would wait for resourceVersions that are given out again. The process has to restart.
+// RestoredError says that the hub or the member was restored from an older snapshot. The caches and watches of this
+// process then refer to a history that no longer exists: a watch would wait for resourceVersions that are assigned a
+// second time. The process has to restart.
 type RestoredError struct {
 	// Whose names the API whose data were restored: "hub" or "member".
 	Whose string
-	// Left is the resourceVersion that was seen last, Found the present one.
+	// Left is the resourceVersion last seen, Found the present one.
 	Left, Found string
 }
 
@@ -46,9 +47,11 @@ type Watch struct {
 	ResourceVersion string
 }
 
-// restoreDetector regularly asks the member for the object that changed last, and for its latest resourceVersion. If either is lower than
-// last seen, the member was restored. The object alone is not enough: it may be in the snapshot as it is now, while a watch has gone on to
-// later resourceVersions and would receive nothing until the member reaches them again. The leaseRenewer does the same for the hub.
+// restoreDetector regularly asks the member for the object that changed last, and for its latest resourceVersion. If
+// either is lower than last seen, the member was restored. The object alone is not enough: it may be in the snapshot
+// unchanged, while a watch has gone on to later resourceVersions and would receive nothing until the member reaches
+// them again. The member's previous answer counts like a watch of that kind, in case none is running. The
+// leaseRenewer does the same for the hub.
 type restoreDetector struct {
 	reader   client.Reader
 	newest   func() (Seen, bool)
@@ -57,6 +60,8 @@ type restoreDetector struct {
 	clock    clock.Clock
 	// missing is the object that was not found last time; it may just have been deleted.
 	missing Seen
+	// answered is the member's latest resourceVersion when it was last asked.
+	answered Watch
 }
 
 // Start checks the member until the context ends, or returns a RestoredError.
@@ -80,7 +85,8 @@ func (d *restoreDetector) Start(ctx context.Context) error {
 	}
 }
 
-// compare returns an error if an object is older than it was. Other failures are ignored: the health probe reports a member that does not answer.
+// compare returns an error if an object is older than it was. Other failures are ignored: the health probe reports a
+// member that does not answer.
 func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
 	ctx, cancel := context.WithTimeout(ctx, d.interval)
 	defer cancel()
@@ -90,9 +96,9 @@ func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
 	switch {
 	case err == nil && contract.Older(live.ResourceVersion, seen.ResourceVersion):
 		return &RestoredError{Whose: "member", Left: seen.ResourceVersion, Found: live.ResourceVersion}
-	case kube.IsNoSuchResource(err): // its definition was deleted, which the watch of its kind may say later
+	case kube.IsNoSuchResource(err): // the kind's definition was deleted; its watch may report that later
 		d.missing = Seen{}
-	case apierrors.IsNotFound(err) && d.missing == seen: // and nobody was told that it was deleted
+	case apierrors.IsNotFound(err) && d.missing == seen: // twice not found, and no watch event said that it was deleted
 		return &RestoredError{Whose: "member", Left: seen.ResourceVersion, Found: "unknown"}
 	case apierrors.IsNotFound(err):
 		d.missing = seen
@@ -102,15 +108,23 @@ func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
 	return nil
 }
 
-// compareWatch returns an error if the member's resourceVersion is lower than that of a watch. A list without a resourceVersion returns the latest.
+// compareWatch returns an error if the member's resourceVersion is lower than that of a watch. A list without a
+// resourceVersion returns the latest.
 func (d *restoreDetector) compareWatch(ctx context.Context, watch Watch) error {
+	if last := d.answered; last.Kind == watch.Kind && last.Namespace == watch.Namespace && contract.Older(watch.ResourceVersion, last.ResourceVersion) {
+		watch = last
+	}
 	ctx, cancel := context.WithTimeout(ctx, d.interval)
 	defer cancel()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(watch.Kind.GroupVersion().WithKind(watch.Kind.Kind + "List"))
 	err := d.reader.List(ctx, list, client.InNamespace(watch.Namespace), client.Limit(1))
-	if err == nil && contract.Older(list.ResourceVersion, watch.ResourceVersion) {
+	switch {
+	case err != nil:
+	case contract.Older(list.ResourceVersion, watch.ResourceVersion):
 		return &RestoredError{Whose: "member", Left: watch.ResourceVersion, Found: list.ResourceVersion}
+	default:
+		d.answered = Watch{Kind: watch.Kind, Namespace: watch.Namespace, ResourceVersion: list.ResourceVersion}
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func (a *answers) List(_ context.Context, list client.ObjectList, opts ...client
 	return a.err
 }
 
-// A watch goes on with what others change, and the object that changed last may be as it was in the snapshot.
+// TestAMemberThatIsNotAsFarAsItsWatch covers a watch that continues with others' changes, while the object that
+// changed last is as in the snapshot.
 func TestAMemberThatIsNotAsFarAsItsWatch(t *testing.T) {
 	t.Parallel()
 	watch := Watch{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", ResourceVersion: "100"}
@@ -71,6 +72,33 @@ func TestAMemberThatIsNotAsFarAsItsWatch(t *testing.T) {
 			g.Expect(member.asked.Limit).To(Equal(int64(1)))
 			g.Expect(member.asked.Raw).To(BeNil(), "no version is named")
 		})
+	}
+}
+
+// TestAMemberThatIsNotAsFarAsItSaidLast covers a member that no informer watches any more, and that advances by
+// others' changes until it is restored.
+func TestAMemberThatIsNotAsFarAsItSaidLast(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ended := Watch{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, ResourceVersion: "100"}
+	other := Watch{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, ResourceVersion: "100"}
+	member := &answers{}
+	detector := &restoreDetector{reader: member, interval: 1 << 40}
+	for _, s := range []struct {
+		watch    Watch
+		now      string
+		err      error
+		restored bool
+	}{
+		{watch: ended, now: "500"},
+		{watch: ended, now: "x"},
+		{watch: ended, now: "700"},
+		{watch: ended, now: "300", err: context.DeadlineExceeded},
+		{watch: ended, now: "300", restored: true},
+		{watch: other, now: "300"}, // it may be kept elsewhere, with versions of its own
+	} {
+		member.resourceVersion, member.err = s.now, s.err
+		g.Expect(detector.compareWatch(t.Context(), s.watch) != nil).To(Equal(s.restored), "%v", s)
 	}
 }
 

@@ -21,10 +21,10 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// lineHub is a hub of TLS that opens lines, and then sends back what comes.
+// lineHub is a TLS hub that opens lines and echoes.
 type lineHub struct {
 	*httptest.Server
-	// answer, if set, is what it says instead.
+	// answer, if set, replaces the hub's handler.
 	answer http.HandlerFunc
 	peers  chan string // the names in the certificates
 }
@@ -104,7 +104,7 @@ func TestALineIsOpenedAsTheAgent(t *testing.T) {
 	g.Expect(notAfter).To(BeTemporally(">", time.Now()))
 }
 
-// As the only way out of many a network is.
+// TestALineIsOpenedThroughAProxyThatKnowsConnectOnly covers the only way out of many networks.
 func TestALineIsOpenedThroughAProxyThatKnowsConnectOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -160,7 +160,7 @@ func TestALineIsAskedForAtEachAddressOfTheHub(t *testing.T) {
 	g.Expect(c.servers.now()).To(Equal(dead), "it is for other requests to leave a hub")
 }
 
-func TestWhatOpensNoLine(t *testing.T) {
+func TestAnswersThatOpenNoLine(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		answer     http.HandlerFunc
@@ -201,7 +201,8 @@ func TestWhatOpensNoLine(t *testing.T) {
 	}
 }
 
-// Whoever stands between and shows a certificate of its own gets neither the request nor the line.
+// TestALineIsOpenedToTheHubOnly covers a man in the middle with a certificate of its own: it must get neither the
+// request nor the line.
 func TestALineIsOpenedToTheHubOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

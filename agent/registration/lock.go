@@ -7,44 +7,39 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"fairlead.dev/common/atomicfile"
+	"fairlead.dev/common/filelock"
 )
 
-// lockFile is held by the agent that runs. The kernel drops the lock when the process
-// ends, however it ends.
+// lockFile is held by the agent that runs.
 const lockFile = "agent.lock"
 
-// ErrInUse : another agent runs with the state directory.
+// ErrInUse means that another agent runs with the state directory.
 var ErrInUse = errors.New("the state directory is in use by another agent")
 
-// Lock has one agent alone run with a state directory, until Close. What one that was killed had begun to write there is removed: it may be a
-// key, and nobody reads it.
+// Lock ensures that only one agent runs with a state directory, until Close. It removes temporary files of a killed
+// process: they may contain a key, and nobody reads them.
 func Lock(stateDir string) (io.Closer, error) {
 	s := state{dir: stateDir}
 	if err := os.MkdirAll(stateDir, dirMode); err != nil {
 		return nil, s.unusable(err)
 	}
-	file, err := os.OpenFile(s.path(lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := filelock.Take(s.path(lockFile))
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("%w: stop the one that runs with %q first, or give another --state-dir", ErrInUse, stateDir)
+	}
 	if err != nil {
 		return nil, s.unusable(err)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = file.Close() // nothing was written
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: stop the one that runs with %q first, or give another --state-dir", ErrInUse, stateDir)
-		}
-		return nil, s.unusable(err)
-	}
 	if err := s.removeBegun(); err != nil {
-		_ = file.Close() // the first error is the one to tell
+		_ = file.Close() // report the first error, not this one
 		return nil, err
 	}
 	return file, nil
 }
 
-// removeBegun removes what was begun to be written, by a process that was killed then. Nobody may write meanwhile.
+// removeBegun removes temporary files of a killed process. The caller holds the lock.
 func (s state) removeBegun() error {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A process that was killed while it wrote leaves a file of which nobody knows, with a key in it.
-func TestWhatAKilledAgentHadBegunToWriteIsRemoved(t *testing.T) {
+func TestUnfinishedFilesOfAKilledAgentAreRemoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "agent")

@@ -1,11 +1,13 @@
 package registration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,26 +20,52 @@ import (
 // readyPoll is the interval of AwaitReady.
 const readyPoll = 200 * time.Millisecond
 
-// progress is the progress of a member that has its certificate.
+// progress is how far a member with a certificate has come.
 type progress struct {
-	// placed is the execution namespace, once the hub has made it.
+	// placed is the execution namespace; empty until the hub has created it.
 	placed string
-	// heard says that the agent has renewed its lease since AwaitReady began.
+	// heard says that the agent has renewed its lease since LastHeard.
 	heard bool
-	// ready is the Ready condition of the Cluster as the agent reported it; nil if it has not.
+	// ready is the Ready condition as the agent reported it; nil if it has not.
 	ready   *metav1.Condition
 	version string
-	// trouble is the error if the hub could not be asked.
+	// trouble is why the hub could not be asked.
 	trouble error
 }
 
-// AwaitReady waits until the hub reports the cluster Ready, and reports each step. Its error says which step is missing.
-func (c *Credentials) AwaitReady(ctx context.Context, tell func(string)) error {
+// LastHeard returns when the hub last heard an agent of this cluster, for AwaitReady: the zero time if it never did, nil if
+// that is not known. It is read before the agent starts, which renews its lease at once and then not for minutes.
+func (c *Credentials) LastHeard(ctx context.Context) *metav1.MicroTime {
+	hubClient, err := newClient(c.Config())
+	if err != nil {
+		return nil
+	}
+	return c.lastHeard(ctx, hubClient)
+}
+
+func (c *Credentials) lastHeard(ctx context.Context, hubClient client.Reader) *metav1.MicroTime {
+	lease := &coordinationv1.Lease{}
+	err := hubClient.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: c.who.Cluster}, lease)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // a cluster that never had the right to renew a lease has none
+		return &metav1.MicroTime{}
+	case err != nil:
+		return nil
+	}
+	return cmp.Or(lease.Spec.RenewTime, &metav1.MicroTime{})
+}
+
+// AwaitReady waits until the hub reports the cluster Ready and has heard its agent after first, and reports each step. Its
+// error says which step is missing.
+func (c *Credentials) AwaitReady(ctx context.Context, first *metav1.MicroTime, tell func(string)) error {
 	hubClient, err := newClient(c.Config())
 	if err != nil {
 		return err
 	}
-	var first *metav1.MicroTime
+	return c.awaitReady(ctx, hubClient, first, tell)
+}
+
+func (c *Credentials) awaitReady(ctx context.Context, hubClient client.Reader, first *metav1.MicroTime, tell func(string)) error {
 	var before progress
 	for {
 		now := c.look(ctx, hubClient, &first)
@@ -63,8 +91,8 @@ func (c *Credentials) AwaitReady(ctx context.Context, tell func(string)) error {
 	}
 }
 
-// look asks the hub for the progress. First is the renewTime of the lease when it was first seen: an earlier agent may have left a report
-// that is outdated.
+// look reads the progress from the hub. first is the lease's renewTime by LastHeard, or when first seen: an earlier agent may have
+// left an outdated report.
 func (c *Credentials) look(ctx context.Context, hubClient client.Reader, first **metav1.MicroTime) progress {
 	var out progress
 	cluster := &clusterv1alpha1.Cluster{}
@@ -95,13 +123,13 @@ func (p progress) done() bool {
 
 func (p progress) orPrevious(before progress) progress {
 	if p.trouble != nil {
-		before.trouble = nil // it is that the time is over
+		before.trouble = nil // the context's deadline passed
 		return before
 	}
 	return p
 }
 
-// stuckError says which step is missing, and what to check.
+// stuckError returns an error that says which step is missing, and what to check.
 func (p progress) stuckError(cluster string) error {
 	switch {
 	case p.trouble != nil:

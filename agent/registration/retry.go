@@ -14,7 +14,7 @@ import (
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
-	// settling is how long a new token may be unknown to some replicas of a hub.
+	// settling is how long replicas of a hub may not know a new token.
 	settling = 3 * time.Second
 	// requestTimeout bounds one request.
 	requestTimeout = 15 * time.Second
@@ -27,13 +27,13 @@ type retrier struct {
 	progress func(string)
 }
 
-// do calls op until it succeeds, fails with an error that is not temporary, or the deadline passes, and returns the last result. It reports
-// each new reason for waiting.
+// do calls op until it succeeds, fails with an error that is not temporary, or the deadline passes, and returns the
+// last result. It reports each new reason for waiting.
 func (r *retrier) do(ctx context.Context, op func(context.Context) error) error {
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(firstPause), backoff.WithMaxInterval(lastPause),
 		backoff.WithMaxElapsedTime(0), backoff.WithClockProvider(r.clock))
-	said, began := "", r.clock.Now()
+	lastReason, began := "", r.clock.Now()
 	for {
 		err := r.try(ctx, op)
 		var temporary temporaryError
@@ -41,8 +41,8 @@ func (r *retrier) do(ctx context.Context, op func(context.Context) error) error 
 			return err
 		}
 		quiet := temporary.expected && r.clock.Since(began) < settling
-		if reason := temporary.Error(); reason != said && !quiet {
-			said = reason
+		if reason := temporary.Error(); reason != lastReason && !quiet {
+			lastReason = reason
 			r.progress("Trying again: " + reason)
 		}
 		pause := pauses.NextBackOff()
@@ -72,7 +72,8 @@ func (r *retrier) wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// whileTokenSpreads returns a function that makes an error temporary for as long as replicas of the hub may not know a new token.
+// whileTokenSpreads returns a function that marks errors as temporary while replicas of the hub may not know a new
+// token.
 func (r *retrier) whileTokenSpreads() func(error) error {
 	until := r.clock.Now().Add(settling)
 	return func(err error) error {

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhatPassesIsCounted(t *testing.T) {
+func TestTrafficIsCounted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	here, there := net.Pipe()

@@ -17,7 +17,7 @@ func (r *recorded) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // What is in a namespace is the account's there, whatever the path says beside; all else is the agent's.
-func TestWhatIsInANamespaceIsAskedForAsItsAccount(t *testing.T) {
+func TestNamespacedRequestsAreMadeAsTheAccountOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
 		"/api/v1/namespaces/shop/secrets/key":                 "system:serviceaccount:shop:tenant",

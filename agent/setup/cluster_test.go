@@ -34,7 +34,7 @@ func TestTheHubLearnsHowTheMemberIs(t *testing.T) {
 		g.Expect(status.NodeSummary).NotTo(BeNil())
 	}).WithTimeout(waitTimeout).Should(Succeed())
 
-	// Nothing changes, so nothing is written but the lease; but for the nodes that other tests make now and then.
+	// Without changes only the lease is written. Retried, since other tests create nodes now and then.
 	g.Eventually(func(g Gomega) {
 		before := clusterWrites(w)
 		renewals := len(w.writes.about("/leases/"))
@@ -49,9 +49,9 @@ func TestTheHubLearnsHowTheMemberIs(t *testing.T) {
 	g.Expect(lease.ManagedFields).To(BeEmpty(), "nobody needs them, and they would travel with each renewal")
 }
 
-// TestWhatAnAgentCountsIsToldSeldom: a change that is put back costs no write of the Cluster, until it
+// TestCountersAreReportedSeldom: a change that is put back costs no write of the Cluster, until it
 // is time for one; here that is every half a minute.
-func TestWhatAnAgentCountsIsToldSeldom(t *testing.T) {
+func TestCountersAreReportedSeldom(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t, "counted")
 	w.work(t, "settings", w.configMap("settings"))
@@ -75,7 +75,8 @@ func TestWhatAnAgentCountsIsToldSeldom(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(w.cluster(g).Status.Agent.DriftRepaired).To(BeEquivalentTo(1))
 	}).WithTimeout(time.Minute + waitTimeout).Should(Succeed())
-	// Of nodes, which other tests make, the hub is told at once, and of drift with it.
+	// A change of nodes, which other tests create, is reported at once, together with the drift: count only the
+	// writes that have nothing but the agent's part.
 	alone := slices.DeleteFunc(w.writes.about("/clusters/"+w.name+"/status"), func(line string) bool {
 		return !regexp.MustCompile(`"status":\{"agent":\{[^{}]*\}\}`).MatchString(line)
 	})

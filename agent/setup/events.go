@@ -17,12 +17,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// How many events the agent writes: in one go, and then by and by, about one object and about
-// all. In an hour, for which the hub keeps them, these are about half of the names that
-// contract.AgentEvents has for them.
+// Rate limits on the agent's events: bursts and rates, per object and in total. In an hour, for which the hub keeps
+// events, this makes about half of the names that contract.AgentEvents has for them.
 const (
 	eventsOfOne      = 25
 	eventsOfOneRate  = 1. / 300
@@ -32,31 +31,30 @@ const (
 	namesTriedForOne = 8
 )
 
-// eventSink returns what writes the events of the agent: not too many, and under the names that
-// the hub's API allows.
-func eventSink(recorder events.EventRecorder, all bool, c clock.PassiveClock) kube.EventSink {
+// eventSink returns the agent's event sink, which limits the rate and uses the names that the hub's API allows.
+func eventSink(recorder events.EventRecorder, all bool, c clock.PassiveClock) eventsink.Sink {
 	l := &eventLimit{
-		sink: kube.NewEventSink(recorder, all), all: all, clock: c,
+		sink: eventsink.New(recorder, all), all: all, clock: c,
 		whole: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(eventsOfAllRate, eventsOfAll, c),
 		byOne: map[string]flowcontrol.PassiveRateLimiter{},
 	}
 	return l.tell
 }
 
-// eventLimit leaves events out when there are too many, and says so in the next.
+// eventLimit drops events when there are too many, and mentions that in the next one.
 type eventLimit struct {
-	sink  kube.EventSink
+	sink  eventsink.Sink
 	all   bool
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
 	whole flowcontrol.PassiveRateLimiter
 	byOne map[string]flowcontrol.PassiveRateLimiter
-	// left is how many were left out since the last that was not.
+	// left counts the events dropped since the last one that was written.
 	left int
 }
 
-func (l *eventLimit) tell(e kube.Event) {
+func (l *eventLimit) tell(e eventsink.Event) {
 	if e.Detail && !l.all {
 		return
 	}
@@ -70,8 +68,8 @@ func (l *eventLimit) tell(e kube.Event) {
 	l.sink(e)
 }
 
-// take says whether an event may be written, and how many were left out before it.
-func (l *eventLimit) take(e kube.Event) (left int, ok bool) {
+// take returns whether an event may be written, and how many were dropped before it.
+func (l *eventLimit) take(e eventsink.Event) (left int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	about := objectOf(e)
@@ -91,8 +89,8 @@ func (l *eventLimit) take(e kube.Event) (left int, ok bool) {
 	return left, true
 }
 
-// objectOf tells the objects of events apart.
-func objectOf(e kube.Event) string {
+// objectOf returns a key for the object of an event.
+func objectOf(e eventsink.Event) string {
 	if ref, ok := e.Regarding.(*corev1.ObjectReference); ok {
 		return ref.Namespace + "/" + ref.Name
 	}
@@ -106,12 +104,12 @@ func objectOf(e kube.Event) string {
 type numbered struct {
 	events.EventSink
 
-	// number returns one from 0 to n-1.
+	// number returns a number from 0 to n-1.
 	number func(n int) int
 
 	mu sync.Mutex
-	// written are the names under which events are, by those that the recorder gave them: it goes
-	// on by its own when it counts how often something happens again.
+	// written maps the names that the recorder chose to those under which the events were written: the recorder uses
+	// its own when it counts repetitions.
 	written map[string]string
 }
 
@@ -119,8 +117,8 @@ func newNumbered(sink events.EventSink) events.EventSink {
 	return &numbered{EventSink: sink, number: rand.IntN, written: map[string]string{}}
 }
 
-// Create implements events.EventSink. What finds no free name is left out: these are events of
-// the last hour, of which there are more than enough.
+// Create implements events.EventSink. An event that finds no free name is dropped: there are enough events of the
+// last hour then.
 func (n *numbered) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	given := event
 	event = event.DeepCopy()
@@ -151,7 +149,7 @@ func (n *numbered) Patch(ctx context.Context, event *eventsv1.Event, data []byte
 	return n.EventSink.Patch(ctx, event, data)
 }
 
-// note remembers under which name an event is. The oldest that matters is of a few minutes ago.
+// note records the name under which an event was written. Only names of the last few minutes matter.
 func (n *numbered) note(given, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

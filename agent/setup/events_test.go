@@ -21,17 +21,18 @@ import (
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// notes is a recorder that remembers what was told.
+// notes is an event recorder that keeps the messages.
 type notes []string
 
 func (n *notes) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any) {
 	*n = append(*n, fmt.Sprintf(note, args...))
 }
 
-func about(work, note string) kube.Event {
-	return kube.Event{Regarding: &corev1.ObjectReference{Namespace: "karmada-es-edge", Name: work}, Note: note}
+func about(work, note string) eventsink.Event {
+	return eventsink.Event{Regarding: &corev1.ObjectReference{Namespace: "karmada-es-edge", Name: work}, Note: note}
 }
 
 func TestAnAgentWritesNotTooManyEvents(t *testing.T) {
@@ -43,7 +44,7 @@ func TestAnAgentWritesNotTooManyEvents(t *testing.T) {
 		tell(about("busy", fmt.Sprint(i)))
 	}
 	g.Expect(*told).To(HaveLen(eventsOfOne))
-	tell(kube.Event{Regarding: about("other", "").Regarding, Note: "a detail", Detail: true})
+	tell(eventsink.Event{Regarding: about("other", "").Regarding, Note: "a detail", Detail: true})
 	tell(about("other", "Others are heard."))
 	g.Expect((*told)[eventsOfOne]).To(And(HavePrefix("Others are heard. (475 events before this one were left out"), ContainSubstring("Works")))
 	tell(about("other", "Said once."))
@@ -121,7 +122,7 @@ func TestTheEventsOfAnAgentHaveTheNamesThatItMayUse(t *testing.T) {
 }
 
 // What happens again is counted on the event that there is, and makes no other.
-func TestWhatHappensAgainIsCountedOnTheSameEvent(t *testing.T) {
+func TestARepeatedEventIsCounted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()

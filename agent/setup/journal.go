@@ -17,20 +17,20 @@ import (
 	"fairlead.dev/common/interpreter/store"
 )
 
-// interpretersTimeout is how long an agent that knows where its Works are waits for the hub
-// to say what kinds mean.
+// interpretersTimeout is how long an agent that knows its Works from the journal waits for the hub's interpreter
+// rules at the start.
 const interpretersTimeout = 3 * time.Second
 
-// remembered is what the agent knows of before it started.
+// remembered is what the agent knows from before its start.
 type remembered struct {
-	// journal is nil if there is no directory for one.
+	// journal is nil if there is no state directory.
 	journal *journal.Journal
-	// namespace is where the Works are; empty if that is not known.
+	// namespace is the execution namespace; empty if it is not known.
 	namespace string
 	works     []execution.Kept
 }
 
-// journalOptions say where the journal is.
+// journalOptions returns the options of the journal.
 func journalOptions(ctx context.Context, o Options) journal.Options {
 	return journal.Options{
 		Directory: filepath.Join(o.StateDir, "journal", o.Cluster),
@@ -42,7 +42,7 @@ func journalOptions(ctx context.Context, o Options) journal.Options {
 	}
 }
 
-// CheckRecord returns an error if there is a record of what the hub had here that is not sealed as the options say, and so cannot be read.
+// CheckRecord returns an error if there is a journal that is not sealed as the options say, and so cannot be read.
 func CheckRecord(ctx context.Context, o Options) error {
 	return journal.CheckSeal(journalOptions(ctx, o))
 }
@@ -60,7 +60,8 @@ func remember(ctx context.Context, o Options) remembered {
 	return out
 }
 
-// rules are what kinds meant when the hub was last asked; nil if that is not known, also of the webhooks that were not asked for then and are now.
+// rules returns the interpreter rules that the hub last sent; nil if they are not known, or if webhooks were not read
+// then and are needed now.
 func (m remembered) rules(noWebhooks bool) *store.Sources {
 	if m.journal == nil {
 		return nil
@@ -72,7 +73,7 @@ func (m remembered) rules(noWebhooks bool) *store.Sources {
 	return &store.Sources{Customizations: kept.Customizations, Webhooks: kept.Webhooks, Refused: kept.Refused}
 }
 
-// keepRules has the journal keep what kinds mean.
+// keepRules stores the interpreter rules in the journal.
 func (m remembered) keepRules(read store.Sources, noWebhooks bool) {
 	if m.journal == nil {
 		return
@@ -80,16 +81,16 @@ func (m remembered) keepRules(read store.Sources, noWebhooks bool) {
 	m.journal.PutRules(entry.Rules{Customizations: read.Customizations, Webhooks: read.Webhooks, Unasked: noWebhooks, Refused: read.Refused})
 }
 
-// deps gives execution what is remembered.
+// deps adds what is remembered to the dependencies of execution.
 func (m remembered) deps(d execution.Deps) execution.Deps {
 	d.Kept = m.works
-	if m.journal != nil { // an interface of a nil pointer would not be nil
-		d.Journal = m.journal
+	if m.journal != nil { // an interface that holds a nil pointer would not be nil
+		d.Journal, d.PastKinds, d.Deletions = m.journal, m.journal.Kinds(), m.journal.Deletions()
 	}
 	return d
 }
 
-// addTo has the journal written with the manager.
+// addTo adds the journal's writer to the manager.
 func (m remembered) addTo(mgr manager.Manager) error {
 	if m.journal == nil {
 		return nil
@@ -100,8 +101,7 @@ func (m remembered) addTo(mgr manager.Manager) error {
 	return nil
 }
 
-// where returns the namespace of the Works: as the journal has it, or else as the hub says,
-// for which it waits.
+// where returns the execution namespace: from the journal, or else from the hub, for which it waits.
 func (m remembered) where(ctx context.Context, hub client.Reader, o Options) (string, error) {
 	if m.namespace != "" {
 		return m.namespace, nil
@@ -113,8 +113,8 @@ func (m remembered) where(ctx context.Context, hub client.Reader, o Options) (st
 	return namespace, err
 }
 
-// confirm asks the hub whether the Works are still where the journal has it. If they are
-// not, the agent has to begin anew, with another journal.
+// confirm asks the hub whether the execution namespace is still the one in the journal. If not, the agent has to
+// restart with a new journal.
 func (m remembered) confirm(mgr manager.Manager, hub client.Reader, o Options, moved *string) error {
 	if m.namespace == "" {
 		return nil

@@ -18,17 +18,18 @@ import (
 	"fairlead.dev/common/interpreter/lua/vm"
 )
 
-// Defaults of the options that have one.
+// Defaults of the options.
 const (
-	// DefaultStatusFrequency is how often the member is asked how it is.
+	// DefaultStatusFrequency is the default interval of the member's status reports.
 	DefaultStatusFrequency = 10 * time.Second
-	// DefaultLeaseDuration is after how much silence the hub gives the agent up that has no line, unless the hub itself bears more.
+	// DefaultLeaseDuration is the default silence after which the hub considers an agent without a line lost, unless
+	// the hub tolerates more.
 	DefaultLeaseDuration = contract.UsualLease
-	// DefaultLeaseRenewFraction is after which part of that the lease is renewed.
+	// DefaultLeaseRenewFraction is the default fraction of the lease duration after which the lease is renewed.
 	DefaultLeaseRenewFraction = 0.25
 )
 
-// Options say what to run.
+// Options configure the agent.
 type Options struct {
 	// Hub reaches the hub as the agent of the cluster.
 	Hub *rest.Config
@@ -36,83 +37,87 @@ type Options struct {
 	Member *rest.Config
 	// Cluster is the name of the member on the hub.
 	Cluster string
-	// Namespaces are those of the member to which the agent is confined; none is no confinement.
+	// Namespaces confine the agent to namespaces of the member; empty means no confinement.
 	Namespaces []string
-	// Account is the ServiceAccount of each namespace of the member as which the agent reads and
-	// writes what Works have there; empty is with its own rights.
+	// Account is the ServiceAccount in each namespace of the member as which the agent reads and writes namespaced
+	// objects of Works; empty means with its own rights.
 	Account string
-	// StateDir is where the agent keeps what outlasts it; empty is nowhere.
+	// StateDir is the agent's state directory; empty means none.
 	StateDir string
-	// JournalSecret seals the Works on disk; empty leaves them as they are.
+	// JournalSecret seals the journal; empty leaves it in plain text.
 	JournalSecret []byte
-	// Scripts say how the scripts of the hub run; they share their limits with those of Interpreter.
+	// Scripts configure the hub's Lua scripts; they share their limits with those of Interpreter.
 	Scripts vm.Options
-	// Interpreter knows what kinds mean.
+	// Interpreter holds the built-in interpreter rules.
 	Interpreter interpreter.Interpreter
-	// NoWebhooks has the agent call no interpreter webhooks that the hub names. One that is
-	// confined to Namespaces never does.
+	// NoWebhooks forbids calling interpreter webhooks that the hub names. An agent confined to Namespaces never calls
+	// any.
 	NoWebhooks bool
-	// Clock tells the time.
+	// Clock is replaced in tests.
 	Clock clock.WithTicker
-	// AllEvents emits the events that only clients of the API wait for, too.
+	// AllEvents also emits the events for which only clients of the API wait.
 	AllEvents bool
-	// MetricsBindAddress serves metrics; "0" or empty is nowhere.
+	// MetricsBindAddress serves metrics; "0" or empty disables it.
 	MetricsBindAddress string
-	// HealthProbeBindAddress serves /healthz and /readyz; "0" or empty is nowhere.
+	// HealthProbeBindAddress serves /healthz and /readyz; "0" or empty disables it.
 	HealthProbeBindAddress string
-	// Version of the agent, for people: 64 characters at most; empty if it is not known.
+	// Version is the agent's version, for people: at most 64 characters; empty if unknown.
 	Version string
-	// Trust returns the hashes of the certificate authorities that the agent trusts and of the
-	// one of its own certificate, for the hub; nil tells it nothing.
+	// Trust returns the hashes of the authorities that the agent trusts and of the one that issued its certificate,
+	// for the hub; nil reports nothing.
 	Trust func() (authorities []string, issuer string)
-	// Traffic returns how many bytes went to the hub and came from it since the process started;
-	// nil if nobody counts them.
+	// Traffic returns the bytes sent to the hub and received from it since the process started; nil if they are not
+	// counted.
 	Traffic func() (sent, received int64)
-	// Refused says since when the hub refuses this agent, zero if it does not or says nothing, and whether that lasts; nil if
-	// nobody knows.
+	// Refused returns since when the hub refuses this agent, zero if it does not or is silent, and whether the
+	// refusal is lasting; nil if that is not tracked.
 	Refused func() (since time.Time, lasts bool)
-	// MemberRestored is told that the member was restored from an older snapshot; nil if nobody asks.
+	// MemberRestored is called when the member was restored from an older snapshot; it may be nil.
 	MemberRestored func()
-	// Compress says when the hub is asked to compress what it sends; empty is never.
+	// Compress says when to ask the hub for compressed answers; empty means never.
 	Compress Compression
-	// Line is how a line to the hub is opened, over which operators reach the member.
+	// Line configures the line to the hub, over which operators reach the member.
 	Line LineOptions
-	// Self is how the agent runs, by which it is upgraded.
+	// Self describes how the agent runs, for upgrades.
 	Self upgrade.Self
-	// StatusFrequency is how often the member is asked how it is.
+	// StatusFrequency is the interval of the member's status reports.
 	StatusFrequency time.Duration
-	// LeaseDuration is after how much silence the hub gives the agent up that has no line, unless the hub itself bears more.
+	// LeaseDuration is the silence after which the hub considers an agent without a line lost, unless the hub
+	// tolerates more.
 	LeaseDuration time.Duration
-	// LeaseRenewFraction is after which part of that the lease is renewed.
+	// LeaseRenewFraction is the fraction of LeaseDuration after which the lease is renewed.
 	LeaseRenewFraction float64
-	// ShutdownTimeout is how long what is under way may take to end; 0 is 5 seconds.
+	// ShutdownTimeout is the time that running work has to finish; 0 means 5 seconds.
 	ShutdownTimeout time.Duration
 
-	// outage tells when the hub answers again.
+	// outage signals when the hub answers again.
 	outage *outage.Outage
+	// kindsAnewFrom is the earliest time of another restart for a kind that is served elsewhere.
+	kindsAnewFrom time.Time
 }
 
-// LineOptions say how a line to the hub is opened.
+// LineOptions configure the line to the hub.
 type LineOptions struct {
-	// Open asks the hub for the connection that becomes a line, which is nil if the answer is another than 101; nil opens none.
+	// Open asks the hub for the connection that becomes a line; the connection is nil if the answer is not 101. A nil
+	// Open opens no line.
 	Open func(ctx context.Context, path string, header http.Header) (net.Conn, *http.Response, error)
-	// Certificate names the certificate of the moment, and says when it ends.
+	// Certificate returns the serial number and the expiry of the present client certificate.
 	Certificate func() (serial string, notAfter time.Time)
-	// None says why Open is nil, for people at the hub; empty if they are not told.
+	// None is why Open is nil, for the hub's operators; empty if they are not told.
 	None string
-	// Ping is after how long without a word the hub is asked to look whether the agent is there; 0 leaves that to the hub, but
-	// where the network to it is slow.
+	// Ping is the silence after which the hub is to check that the agent is there; 0 leaves it to the hub, unless the
+	// network to it is slow.
 	Ping time.Duration
 
-	// isSlow says whether that is so.
+	// isSlow returns whether the network to the hub is slow.
 	isSlow func() bool
 }
 
-// slowPing is after how long without a word the hub is asked to look whether the agent is there where the network is slow: a look
-// every five seconds is a third of what an agent with nothing to do sends and gets.
+// slowPing replaces Ping where the network is slow: a ping every five seconds would be a third of an idle agent's
+// traffic.
 const slowPing = 20 * time.Second
 
-// ping is after how long without a word the hub is asked to look; 0 leaves that to the hub.
+// ping returns the ping interval to ask the hub for; 0 leaves it to the hub.
 func (o LineOptions) ping() time.Duration {
 	if o.Ping == 0 && o.isSlow != nil && o.isSlow() {
 		return slowPing
@@ -120,7 +125,7 @@ func (o LineOptions) ping() time.Duration {
 	return o.Ping
 }
 
-// trust is what the lease says of the authorities.
+// trust converts Trust for package presence.
 func (o Options) trust() func() presence.Trust {
 	if o.Trust == nil {
 		return nil
@@ -131,7 +136,7 @@ func (o Options) trust() func() presence.Trust {
 	}
 }
 
-// Validate says what is wrong with the options.
+// Validate returns what is wrong with the options.
 func (o Options) Validate() error {
 	switch {
 	case o.Hub == nil, o.Member == nil, o.Cluster == "", o.Interpreter == nil, o.Clock == nil:

@@ -19,59 +19,60 @@ import (
 	"fairlead.dev/agent/outage"
 	"fairlead.dev/agent/status"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/common/prose"
 )
 
-// hangTimeout is for how long an agent may not try to renew its lease at least.
+// hangTimeout is the minimum time without an attempt to renew the lease from which the agent counts as hanging.
 const hangTimeout = 2 * time.Minute
 
-// Report is what a running agent says of itself.
+// Report is a running agent's report about itself.
 type Report struct {
-	// Cluster is the name of the member on the hub, Hub where the hub is.
+	// Cluster is the name of the member on the hub, Hub the hub's address.
 	Cluster string `json:"cluster"`
 	Hub     string `json:"hub"`
-	// Started is when the agent started, Time when it says this.
+	// Started is when the agent started, Time when it made this report.
 	Started time.Time `json:"started"`
 	Time    time.Time `json:"time"`
-	// Heard is when the hub was heard last; zero if it was not since the start. Silence is
-	// why it is not heard now; empty if it is.
+	// Heard is when the hub last answered; zero if it has not since the start. Silence is why it does not answer now;
+	// empty if it does.
 	Heard   time.Time `json:"heard,omitzero"`
 	Silence string    `json:"silence,omitempty"`
 	// Refused is since when the hub refuses this agent; zero if it does not.
 	Refused time.Time `json:"refused,omitzero"`
-	// Ready says whether the member's API is ready, Member what it said.
+	// Ready says whether the member's API is ready, Member what it answered.
 	Ready  bool   `json:"ready"`
 	Member string `json:"member,omitempty"`
-	// Works are the Works that the agent acts on.
+	// Works summarizes the Works.
 	Works status.Summary `json:"works"`
-	// Drift counts the changes in the member that were put back since the start.
+	// Drift counts the changes in the member that were corrected since the start.
 	Drift int64 `json:"drift"`
-	// Unclaimed counts the objects in the member that no Work claims.
+	// Unclaimed counts the member's managed objects that no Work claims.
 	Unclaimed int `json:"unclaimed"`
-	// Held is why nothing is deleted; empty if it is.
+	// Held is why deletions are held back; empty if they are not.
 	Held string `json:"held,omitempty"`
-	// Line is that to the hub, over which operators reach the member; nil if none is to be kept.
+	// Line describes the line to the hub, over which operators reach the member; nil if none is opened.
 	Line *LineReport `json:"line,omitempty"`
 }
 
-// LineReport says how the line to the hub is.
+// LineReport describes the line to the hub.
 type LineReport struct {
-	// Up says that it is open, Since when that became so, or stopped to be so; zero if it never was.
+	// Up says whether it is open, Since when that last changed; zero if it never was open.
 	Up    bool      `json:"up"`
 	Since time.Time `json:"since,omitzero"`
-	// Reason is why none could be opened when that was last tried.
+	// Reason is why the last attempt to open one failed.
 	Reason string `json:"reason,omitempty"`
 }
 
-// hubContact is what is known for a Report.
+// hubContact tracks the agent's contact with the hub, for Reports and probes.
 type hubContact struct {
 	options  Options
 	clock    clock.Clock
 	started  time.Time
 	reporter *status.Reporter
 	executor *execution.Reconciler
-	line     *connect.State // nil if there is never one
-	// outage tells when the lease is renewed again.
+	line     *connect.State // nil if no line is opened
+	// outage signals when the lease can be renewed again.
 	outage *outage.Outage
 
 	mu      sync.Mutex
@@ -87,9 +88,9 @@ func newHubContact(o Options) *hubContact {
 	}
 }
 
-// Renewed takes over what came of renewing the lease, which is asked of the hub all the time.
+// Renewed records the result of a renewal of the lease, the hub's most frequent request.
 func (s *hubContact) Renewed(err error) {
-	defer s.outage.Tell(err) // who is woken asks how it is, for which the lock is to be free
+	defer s.outage.Tell(err) // after unlocking, since whoever is woken calls methods of s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = s.clock.Now()
@@ -100,8 +101,8 @@ func (s *hubContact) Renewed(err error) {
 	s.heard, s.silence = s.tried, ""
 }
 
-// Heard takes over that the hub hears the agent by the line, so that the lease need not be renewed now. If the last
-// renewal failed, that remains to be told.
+// Heard records that the line is the heartbeat, so that the lease need not be renewed now. If the last renewal
+// failed, that remains reported.
 func (s *hubContact) Heard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +112,7 @@ func (s *hubContact) Heard() {
 	}
 }
 
-// addTo serves what is known: at the socket, and to probes.
+// addTo serves the report on the socket, and the probes.
 func (s *hubContact) addTo(mgr manager.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(s.answer)); err != nil {
 		return fmt.Errorf("adding the socket: %w", err)
@@ -125,8 +126,8 @@ func (s *hubContact) addTo(mgr manager.Manager) error {
 	return nil
 }
 
-// alive says that the agent does not even try to renew its lease any more, whether the hub
-// answers or not: it hangs.
+// alive returns an error if the agent no longer even tries to renew its lease, whether or not the hub answers: it
+// hangs.
 func (s *hubContact) alive() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +141,7 @@ func (s *hubContact) alive() error {
 	return nil
 }
 
-// ready says that the hub does not hear the agent, or no longer.
+// ready returns an error if the agent has no contact with the hub.
 func (s *hubContact) ready() error {
 	if silent, why := s.Silent(); why != "" && silent > s.options.LeaseDuration {
 		return fmt.Errorf("the hub was not heard for %s: %s", silent.Round(time.Second), why)
@@ -148,14 +149,14 @@ func (s *hubContact) ready() error {
 	return nil
 }
 
-// Probed takes over whether the member is ready.
+// Probed records whether the member is ready.
 func (s *hubContact) Probed(ready metav1.Condition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.member = ready
 }
 
-// Silent says for how long the hub was not heard, and why; 0 if it is.
+// Silent returns for how long the hub has not answered, and why; 0 if it answers.
 func (s *hubContact) Silent() (time.Duration, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,13 +170,13 @@ func (s *hubContact) Silent() (time.Duration, string) {
 	return s.clock.Since(since), s.silence
 }
 
-// isHeard says whether the hub hears the agent.
+// isHeard returns whether the hub answers the agent.
 func (s *hubContact) isHeard() bool {
 	_, silence := s.Silent()
 	return silence == ""
 }
 
-// Report says it all.
+// Report returns the present report.
 func (s *hubContact) Report() Report {
 	out := Report{
 		Cluster: s.options.Cluster, Hub: s.options.Hub.Host, Started: s.started, Time: s.clock.Now(),
@@ -201,13 +202,13 @@ func (s *hubContact) Report() Report {
 	return out
 }
 
-// noLineGrace is for how long an agent has no line until the hub is told why: lines are opened anew all the time.
+// noLineGrace is how long there has to be no line before the hub is told why: lines are reopened all the time.
 const noLineGrace = time.Minute
 
-// maxNoLine bounds what the hub is told of that, in bytes.
+// maxNoLine bounds that reason, in bytes.
 const maxNoLine = 300
 
-// noLine is why there is no line to the hub; empty if there is one, or if that may not last.
+// noLine returns why there is no line to the hub; empty if there is one, or if its absence may be brief.
 func (s *hubContact) noLine() string {
 	if s.line == nil {
 		return s.options.Line.None
@@ -216,7 +217,8 @@ func (s *hubContact) noLine() string {
 	return whyNoLine(line, s.line.Reason(), s.started, s.clock.Now())
 }
 
-// whyNoLine is a reason for the hub if there has been no line since a minute ago, or since the agent started.
+// whyNoLine returns the reason if there has been no line for noLineGrace, counted from the agent's start at the
+// earliest.
 func whyNoLine(line connect.Line, reason string, started, now time.Time) string {
 	since := line.Lost
 	if since.IsZero() {
@@ -228,7 +230,7 @@ func whyNoLine(line connect.Line, reason string, started, now time.Time) string 
 	return prose.Cut(strings.ToValidUTF8(reason, "?"), maxNoLine)
 }
 
-// counted is what the hub is told of the agent itself. The journal may be nil.
+// counted returns the agent's own counters for the hub. The journal may be nil.
 func (s *hubContact) counted(j *journal.Journal) clusterv1alpha1.AgentReport {
 	out := clusterv1alpha1.AgentReport{
 		Started: metav1.NewTime(s.started), DriftRepaired: s.executor.Drifts(), StuckObjects: bounded32(s.executor.Stuck()), NoLine: s.noLine(),
@@ -236,6 +238,11 @@ func (s *hubContact) counted(j *journal.Journal) clusterv1alpha1.AgentReport {
 	if j != nil {
 		size := j.Size()
 		out.Journal = &clusterv1alpha1.JournalReport{Works: bounded32(size.Works), Bytes: size.Bytes, Failing: size.Failing}
+	}
+	// The client that uses the certificate reports it if it cannot be read.
+	if cert, err := kube.ClientCertificate(s.options.Member); err == nil && cert != nil {
+		out.MemberCertificateBegins = new(metav1.NewTime(cert.NotBefore).Rfc3339Copy())
+		out.MemberCertificateExpires = new(metav1.NewTime(cert.NotAfter).Rfc3339Copy())
 	}
 	if s.options.Traffic != nil {
 		out.SentBytes, out.ReceivedBytes = s.options.Traffic()

@@ -62,7 +62,7 @@ func TestAHubThatWentBackInTimeIsNoticedWhenAWatchGoesOn(t *testing.T) {
 				g.Expect(asked).To(BeEmpty(), "a watch that begins where the list was needs no question")
 
 				version = tc.version
-				time.Sleep(time.Minute) // an informer lists anew what ended at once
+				time.Sleep(time.Minute) // a reflector lists anew after a watch that ended at once
 				first.Stop()
 				time.Sleep(time.Minute)
 				synctest.Wait()
@@ -81,11 +81,11 @@ func TestAHubThatWentBackInTimeIsNoticedWhenAWatchGoesOn(t *testing.T) {
 	}
 }
 
-// hub is one that lists and watches, and forgets where watches were when it is started anew.
+// hub serves lists and watches, and after a restart no longer knows the resourceVersions of earlier watches.
 type hub struct {
 	mu      sync.Mutex
 	version string
-	asked   []string // what was asked of it, by the kind and the version that is named
+	asked   []string // requests, as kind and resourceVersion
 	watches []*watch.FakeWatcher
 	forgets bool
 }
@@ -171,7 +171,7 @@ func TestAHubThatWasStartedAnewIsAskedLittle(t *testing.T) {
 				h, restored := &hub{version: "7"}, newRestores()
 				ctx, cancel := context.WithCancel(t.Context())
 				running := h.agent(ctx, restored)
-				time.Sleep(time.Minute) // an informer lists anew what ended at once
+				time.Sleep(time.Minute) // a reflector lists anew after a watch that ended at once
 				g.Expect(h.asked).To(ConsistOf("list Works", "watch Works", "stream Clusters"))
 
 				h.restart(tc.version, tc.forgets)
@@ -188,7 +188,7 @@ func TestAHubThatWasStartedAnewIsAskedLittle(t *testing.T) {
 	}
 }
 
-func TestWhatOneWatchHasFoundOutTheOthersNeedNot(t *testing.T) {
+func TestWatchesShareThatResumingDoesNotWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -225,7 +225,7 @@ func TestWhatOneWatchHasFoundOutTheOthersNeedNot(t *testing.T) {
 	})
 }
 
-// A proxy may pass nothing on before the first event.
+// TestAWatchThatIsNotAnsweredHoldsTheOthersUpForSeconds covers proxies that forward nothing before the first event.
 func TestAWatchThatIsNotAnsweredHoldsTheOthersUpForSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestAnAgentEndsWhenItsHubWasRestored(t *testing.T) {
 	restored.tell(e)
 	restored.tell(e)
 	g.Expect(restored.Start(t.Context())).To(MatchError(e))
-	g.Expect(restoredIn(restored.Start(canceled(t)))).To(BeNil(), "it is told to stop")
+	g.Expect(find[*presence.RestoredError](restored.Start(canceled(t)))).To(BeNil(), "it is told to stop")
 }
 
 func canceled(t *testing.T) context.Context {

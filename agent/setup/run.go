@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/rest"
@@ -11,46 +12,57 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/outage"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/common/kube"
 )
 
-// Run runs the agent of one member until the context ends, which is no error. If the hub
-// or the member was restored from an older snapshot it starts anew.
+// kindsAnewEvery is the minimum time between restarts for kinds that are served elsewhere.
+const kindsAnewEvery = 5 * time.Minute
+
+// Run runs the agent of one member until the context ends, which is no error. If the hub or the member was restored
+// from an older snapshot, or the member serves a kind under another resource than before, it restarts the agent
+// within the process.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
 	for {
 		err := serve(ctx, o)
-		restored := restoredIn(err)
-		if ctx.Err() != nil || restored == nil {
+		restored, changed := find[*presence.RestoredError](err), find[*execution.KindChangedError](err)
+		if ctx.Err() != nil || restored == nil && changed == nil {
 			return err
 		}
-		if restored.Whose == "member" && o.MemberRestored != nil {
+		if restored != nil && restored.Whose == "member" && o.MemberRestored != nil {
 			o.MemberRestored()
 		}
-		ctrl.LoggerFrom(ctx).Info("Starting anew", "Cluster", o.Cluster, "reason", restored.Error())
+		var reason error = restored
+		if restored == nil {
+			reason, o.kindsAnewFrom = changed, o.Clock.Now().Add(kindsAnewEvery)
+		}
+		ctrl.LoggerFrom(ctx).Info("Starting anew", "Cluster", o.Cluster, "reason", reason.Error())
 	}
 }
 
-// restoredIn finds a RestoredError; nil if there is none. The manager joins it with its own
-// error if something took too long to stop, in a way that errors.As does not look into. What
-// still stops then has lost its context: it can only finish the request it is in, which
-// names the version or the UID that it is about.
-func restoredIn(err error) *presence.RestoredError {
-	if restored, ok := errors.AsType[*presence.RestoredError](err); ok {
-		return restored
+// find returns the error of a type; its zero value if there is none. If something took too long to stop, the manager
+// joins the error with its own in a way that errors.As does not look into. Whatever is still stopping then has lost
+// its context: it can only finish its present request, which carries a version or UID as precondition.
+func find[E interface {
+	error
+	comparable
+}](err error) (none E) {
+	if found, ok := errors.AsType[E](err); ok {
+		return found
 	}
 	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		for _, one := range all.Errors() {
-			if restored := restoredIn(one); restored != nil {
-				return restored
+			if found := find[E](one); found != none {
+				return found
 			}
 		}
 	}
-	return nil
+	return none
 }
 
 // serve runs the agent once.

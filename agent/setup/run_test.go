@@ -30,7 +30,7 @@ func TestARestorationIsFoundWhateverElseFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := restoredIn(tc.err)
+			got := find[*presence.RestoredError](tc.err)
 			if tc.found {
 				NewWithT(t).Expect(got).To(BeIdenticalTo(restored))
 			} else {

@@ -21,10 +21,10 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/store"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// stages is what the stages of the agent are handed.
+// stages holds what the agent's stages are built from.
 type stages struct {
 	Options
 
@@ -35,13 +35,13 @@ type stages struct {
 	namespace string
 	kinds     *store.Store
 	rules     *rules.Rules
-	events    kube.EventSink
+	events    eventsink.Sink
 	pods      *pods.Store
 }
 
 func newStages(ctx context.Context, mgr manager.Manager, hub client.Client, m *member, known remembered, namespace string, o Options) (*stages, error) {
 	reading, done := ctx, func() {}
-	if known.namespace != "" { // then the hub may be away, and there is something to do without
+	if known.namespace != "" { // then the hub may be away, and there is work to do without it
 		reading, done = context.WithTimeout(ctx, interpretersTimeout)
 	}
 	kinds, ruled, err := interpreters(reading, mgr, hub, m, known, o)
@@ -49,7 +49,7 @@ func newStages(ctx context.Context, mgr manager.Manager, hub client.Client, m *m
 	if err != nil {
 		return nil, err
 	}
-	recorders, err := kube.NewEventRecorders(mgr, newNumbered)
+	recorders, err := eventsink.NewRecorders(mgr, newNumbered)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,8 @@ func newStages(ctx context.Context, mgr manager.Manager, hub client.Client, m *m
 	}, nil
 }
 
-// register registers the stages with the manager, in the order of the flow, from the end: each is handed what it tells.
+// register registers the stages with the manager, last stage of the flow first, since each stage is given the one
+// that it reports to.
 func (s *stages) register(ctx context.Context) error {
 	reporter, err := status.Register(s.mgr, status.Deps{
 		Namespace:   s.namespace,
@@ -96,6 +97,7 @@ func (s *stages) register(ctx context.Context) error {
 		Events:          s.events,
 		HubReader:       s.hub,
 		Refused:         s.Refused,
+		AnewFrom:        s.kindsAnewFrom,
 		Clock:           s.Clock,
 		Registry:        ctrlmetrics.Registry,
 	}))
@@ -116,7 +118,7 @@ func (s *stages) register(ctx context.Context) error {
 	return s.registerPresence(me, executor)
 }
 
-// registerClusterStatus registers what reports the member's facts on its Cluster.
+// registerClusterStatus registers the stage that reports the member's state in its Cluster.
 func (s *stages) registerClusterStatus(me *hubContact, executor *execution.Reconciler) error {
 	requester, err := upgrade.NewRequester(s.Member, s.Self, me.isHeard, s.Clock)
 	if err != nil {
@@ -124,7 +126,7 @@ func (s *stages) registerClusterStatus(me *hubContact, executor *execution.Recon
 	}
 	return clusterstatus.Register(s.mgr, clusterstatus.Deps{
 		Cluster:      s.Cluster,
-		Namespace:    s.namespace,
+		Namespaces:   executor.Namespaces,
 		MemberConfig: s.member.config,
 		MemberHTTP:   s.member.http,
 		Workload:     s.member.workload,
@@ -144,7 +146,7 @@ func (s *stages) registerClusterStatus(me *hubContact, executor *execution.Recon
 	})
 }
 
-// registerPresence registers what says that the member is there.
+// registerPresence registers the stage that renews the lease.
 func (s *stages) registerPresence(me *hubContact, executor *execution.Reconciler) error {
 	return presence.Register(s.mgr, presence.Deps{
 		Cluster: s.Cluster,
@@ -165,7 +167,7 @@ func (s *stages) registerPresence(me *hubContact, executor *execution.Reconciler
 		Heard:              me.Heard,
 		Clock:              s.Clock,
 		Frequency:          s.StatusFrequency,
-		LeaseDuration:      min(s.LeaseDuration, contract.RestingLease-time.Second), // or it would say that the line is the sign of life
+		LeaseDuration:      min(s.LeaseDuration, contract.RestingLease-time.Second), // longer means: the line is the heartbeat
 		LeaseRenewFraction: s.LeaseRenewFraction,
 	})
 }

@@ -46,7 +46,7 @@ func TestAConfigMapCostsOneWriteOfStatus(t *testing.T) {
 	g.Consistently(func() []string { return w.writes.about("/" + w.works + "/") }).WithTimeout(time.Second).Should(HaveLen(2))
 }
 
-func TestWhatTheMemberShowsReachesTheWork(t *testing.T) {
+func TestStatusOfTheMemberReachesTheWork(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t, "reflects")
 	work := w.work(t, "web", w.deployment("web"), w.configMap("settings"))
@@ -118,11 +118,11 @@ func TestARefusalIsToldOnceWithTheReason(t *testing.T) {
 		HaveField("Regarding.Name", "web"),
 		HaveField("Note", ContainSubstring("Failed to sync work("+w.works+"/web) to cluster(refuses), err: ")))))
 
-	// It is tried again, and that writes nothing.
+	// The agent retries, without writing anything.
 	g.Consistently(func() []string { return w.writes.about("/works/web/status") }).WithTimeout(3 * time.Second).Should(HaveLen(1))
 	g.Expect(failures(g)).To(HaveLen(1))
 
-	// Mended, it heals.
+	// Once the manifest is fixed, the Work is applied.
 	fresh := w.read(g, work)
 	before := fresh.DeepCopy()
 	raw, err := w.deployment("web").MarshalJSON()

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// Works returns the Works that the hub has for the cluster now.
+// Works returns the Works that the hub now has for the cluster.
 func Works(ctx context.Context, o Options) ([]*workv1alpha1.Work, error) {
 	scheme, err := kube.NewScheme()
 	if err != nil {
@@ -43,9 +43,9 @@ func Works(ctx context.Context, o Options) ([]*workv1alpha1.Work, error) {
 	return out, nil
 }
 
-// HeldError says that so many objects were to be removed that a person has to say so.
+// HeldError says that the number of objects to be removed needs a person's approval.
 type HeldError struct {
-	// Objects is how many there are.
+	// Objects is the number of objects.
 	Objects int
 }
 
@@ -55,42 +55,41 @@ func (e *HeldError) Error() string {
 		"If it is meant, run `agent leave --objects remove` here", e.Objects, clusterv1alpha1.DefaultBrakeObjects)
 }
 
-// Record has the journal keep Works that the hub has, for a Sweep when the hub does not have them any more.
+// Record stores Works in the journal, for a Sweep after the hub no longer has them.
 func Record(ctx context.Context, o Options, works []*workv1alpha1.Work) error {
 	remember(ctx, o).keep(works)
-	// A journal only warns of a disk that does not work.
+	// A journal only logs disk errors, so verify.
 	if kept := remember(ctx, o).works; len(kept) < len(works) {
 		return fmt.Errorf("%q has %d of %d Works; make it writable, and free space there", o.StateDir, len(kept), len(works))
 	}
 	return nil
 }
 
-// ErrNoRecord says that nothing is known of what an agent applied.
+// ErrNoRecord says that there is no record of what the agent applied.
 var ErrNoRecord = errors.New("this agent has no record of what it applied (its state directory did not last), so nothing was removed; " +
 	"what came from the hub bears the label " + contract.ManagedLabel + "=" + contract.LabelTrue)
 
-// SweepOptions say how to end the work of an agent.
+// SweepOptions configure a Sweep.
 type SweepOptions struct {
-	// Works are those that the hub has, beside those of the journal.
+	// Works are those from the hub, in addition to those of the journal.
 	Works []*workv1alpha1.Work
-	// Stay leaves the objects in the member without our marks.
+	// Stay leaves the objects in the member, without the agent's marks.
 	Stay bool
-	// Approved says that a person asked for it who is told the number of objects. Without it
-	// a Sweep that removes more than the deletion brake lets go returns a HeldError, and one
-	// that has no record of what there is returns ErrNoRecord.
+	// Approved says that a person who knows the number of objects approved the removal. Without approval, a Sweep
+	// that would remove more than the deletion brake allows returns a HeldError, and one without a record returns
+	// ErrNoRecord.
 	Approved bool
-	// Unasked says that the hub did not say which Works it has: then a Sweep that has no
-	// record returns ErrNoRecord, too, and so does one after which the objects stay.
+	// Unasked says that the hub did not list its Works: then a Sweep without a record returns ErrNoRecord even if it
+	// is approved, and even if the objects stay.
 	Unasked bool
-	// Again leaves the record as it is: whoever is stopped after this Sweep begins with another one.
+	// Again keeps the record, for a caller that repeats the Sweep if it is interrupted afterwards.
 	Again bool
-	// Begin is told how many manifests there are before anything is done; it may be nil.
+	// Begin is called with the number of manifests before anything is done; it may be nil.
 	Begin func(objects int)
 }
 
-// Sweep ends the work of an agent that will not run any more: what it applied stays without
-// its marks, or is removed. It goes by the Works that it is given and by those that the
-// journal has, which is empty afterwards unless there may be another Sweep.
+// Sweep ends the work of an agent that will not run again: what it applied is removed, or stays without its marks. It
+// handles the given Works and those of the journal, which is empty afterwards unless Again is set.
 func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, error) {
 	scheme, err := kube.NewScheme()
 	if err != nil {
@@ -117,7 +116,7 @@ func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, e
 	}
 	known.keep(how.Works)
 	sweeper := execution.Sweeper{
-		MemberClient: m.applying, MemberReader: m.client, NamespacedKinds: m.namespacedKinds, Discovery: m.discovery, Clock: o.Clock,
+		MemberClient: m.applying, MemberReader: m.client, Namespaces: o.Namespaces, NamespacedKinds: m.namespacedKinds, Discovery: m.discovery, Clock: o.Clock,
 	}
 	swept, err := sweeper.Sweep(ctx, works, how.Stay)
 	if err == nil && known.journal != nil && !how.Again {
@@ -126,7 +125,7 @@ func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, e
 	return swept, err
 }
 
-// with returns Works and those of the journal that are not among them.
+// with returns works and those of the journal that are not among them.
 func (m remembered) with(works []*workv1alpha1.Work) []*workv1alpha1.Work {
 	out := slices.Clone(works)
 	given := map[client.ObjectKey]bool{}
@@ -141,7 +140,7 @@ func (m remembered) with(works []*workv1alpha1.Work) []*workv1alpha1.Work {
 	return out
 }
 
-// keep has the journal keep Works, should the sweep be stopped half-way.
+// keep stores Works in the journal, in case the sweep is interrupted.
 func (m remembered) keep(works []*workv1alpha1.Work) {
 	if m.journal == nil || len(works) == 0 {
 		return

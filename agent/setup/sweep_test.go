@@ -43,7 +43,7 @@ func TestNothingIsDeletedForAHubThatDoesNotConfirmIt(t *testing.T) {
 	var locked atomic.Bool
 	w.run(t, func(o *setup.Options) {
 		o.Hub = stagetest.Intercept(o.Hub, func(req *http.Request) (*http.Response, error) {
-			if locked.Load() && req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/works/stays") { // as if its rights were gone
+			if locked.Load() && req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/works/stays") { // as if the agent's rights were gone
 				return nil, errors.New("forbidden")
 			}
 			return nil, nil
@@ -72,11 +72,11 @@ func TestSweepEndsWhatTheHubHadInTheMember(t *testing.T) {
 			gone := w.applied(t, "absent")
 			w.applied(t, "taken")
 			stop()
-			// This cluster has the same name to another hub, whose agent has taken one over.
+			// Another hub knows this cluster by the same name, and its agent has taken over one object.
 			other := []byte(`{"metadata":{"labels":{"` + contract.WorkPermanentIDLabel + `":"other"}}}`)
 			taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: "taken"}}
 			g.Expect(w.client.Patch(t.Context(), taken, client.RawPatch("application/merge-patch+json", other))).To(Succeed())
-			// The hub has one of the two no more; the journal has both.
+			// The hub no longer has one of the two Works; the journal has both.
 			patch := []byte(`{"metadata":{"finalizers":null}}`)
 			g.Expect(w.client.Patch(t.Context(), gone, client.RawPatch("application/merge-patch+json", patch))).To(Succeed())
 			g.Expect(w.client.Delete(t.Context(), gone)).To(Succeed())
@@ -117,7 +117,7 @@ func TestSweepEndsWhatTheHubHadInTheMember(t *testing.T) {
 }
 
 // A command that leaves the hub was killed once the hub had let the cluster go, and is run again.
-func TestWhatWasRecordedIsSweptWhenTheHubDoesNotHaveItAnyMore(t *testing.T) {
+func TestRecordedWorksAreSweptAfterTheHubForgotThem(t *testing.T) {
 	t.Parallel()
 	for name, stay := range map[string]bool{"again-swept": false, "again-kept": true} {
 		t.Run(name, func(t *testing.T) {
@@ -155,9 +155,9 @@ func TestWhatWasRecordedIsSweptWhenTheHubDoesNotHaveItAnyMore(t *testing.T) {
 	}
 }
 
-// The agent of a cluster that says nothing of a brake has one, and its Cluster says so even
-// while it is being removed. An agent that was retired leaves as many for a person, who is
-// told how many they are.
+// TestTwentyOneObjectsAreHeldUntilSomebodySaysSo checks that an agent whose Cluster has no deletionBrake applies the
+// default, and that its Cluster shows the hold even during the removal. A retired agent leaves as many objects to a
+// person, and reports their number.
 func TestTwentyOneObjectsAreHeldUntilSomebodySaysSo(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newJoined(t, "crowded")

@@ -15,14 +15,13 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// bounded returns a status without what is nested deeper than jsondepth.MaxStatus, and whether
-// anything was. Nothing that is deeper leaves the member: a decoder that gives up over it would
-// give up the list or watch of all Works with it.
+// bounded returns a status without values nested deeper than jsondepth.MaxStatus, and whether there were any. Nothing
+// deeper leaves the member: a decoder that refuses it would refuse the whole list or watch of Works with it.
 func bounded(status *runtime.RawExtension) (*runtime.RawExtension, bool) {
 	if status == nil || jsondepth.Of(status.Raw) <= jsondepth.MaxStatus {
 		return status, false
 	}
-	// Of what is too deep the two brackets stay, and count as a level.
+	// A cut value leaves its two brackets, which count as one level.
 	cut, err := io.ReadAll(jsondepth.Limit(bytes.NewReader(status.Raw), jsondepth.MaxStatus-1))
 	if err != nil {
 		return nil, true
@@ -30,8 +29,8 @@ func bounded(status *runtime.RawExtension) (*runtime.RawExtension, bool) {
 	return &runtime.RawExtension{Raw: cut}, true
 }
 
-// tooLarge returns the manifests whose statuses have no room among those of their Work, by ordinal. The hub refuses a report that is too large,
-// and would not hear of the other objects either.
+// tooLarge returns the manifests, by ordinal, whose statuses do not fit into the room of their Work. The hub refuses
+// a report that is too large, and would not learn about the other objects either.
 func (f *facts) tooLarge() map[int]bool {
 	out, room := map[int]bool{}, workv1alpha1.StatusRoom(workv1alpha1.MaxStatuses)
 	for ordinal, id := range f.manifests {
@@ -42,7 +41,7 @@ func (f *facts) tooLarge() map[int]bool {
 	return out
 }
 
-// cutCondition says of which objects a part of the status is left out, or all of it.
+// cutCondition says which objects' statuses were cut, or left out completely.
 func cutCondition(deep, large []string) metav1.Condition {
 	slices.Sort(deep)
 	slices.Sort(large)
@@ -77,7 +76,7 @@ func (f *facts) conditionsNow() []metav1.Condition {
 	if len(deep)+len(large) == 0 {
 		return append(slices.Clone(f.conditions), metav1.Condition{Type: workv1alpha1.WorkStatusCut})
 	}
-	said := cutCondition(deep, large)
-	said.ObservedGeneration = f.generation
-	return append(slices.Clone(f.conditions), said)
+	condition := cutCondition(deep, large)
+	condition.ObservedGeneration = f.generation
+	return append(slices.Clone(f.conditions), condition)
 }

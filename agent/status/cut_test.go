@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/common/jsondepth"
 )
 
-// reflecting reports what a function returns.
+// reflecting is an interpreter whose InterpretStatus returns the result of status.
 type reflecting struct {
 	interpreter.Interpreter
 
@@ -41,7 +41,8 @@ func nested(levels int) []byte {
 	return fmt.Appendf(nil, `{"replicas":3,"deep":%s}`, deep)
 }
 
-// What no decoder on the hub takes does not get there; the rest of the status does.
+// TestAStatusThatIsTooDeepIsCutAndSaidSo checks that JSON too deep for the hub's decoders is cut, and the rest of the
+// status is sent.
 func TestAStatusThatIsTooDeepIsCutAndSaidSo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -50,7 +51,7 @@ func TestAStatusThatIsTooDeepIsCutAndSaidSo(t *testing.T) {
 	levels := 10_001
 	r.interpreter = reflecting{status: func() []byte { return nested(levels) }}
 	sent := func(resourceVersion string) *workv1alpha1.Work {
-		r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{object("a", resourceVersion)})
+		r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{object("a", resourceVersion)}, nil)
 		g.Expect(r.write(t.Context(), self)).To(Succeed())
 		got := &workv1alpha1.Work{}
 		g.Expect(hub.Get(t.Context(), self, got)).To(Succeed())
@@ -76,7 +77,8 @@ func TestAStatusThatIsTooDeepIsCutAndSaidSo(t *testing.T) {
 // sized is a status of so many bytes.
 func sized(bytes int) []byte { return fmt.Appendf(nil, "%q", strings.Repeat("x", bytes-2)) }
 
-// The hub would refuse all that is reported of the Work.
+// TestAStatusThatIsTooLargeIsLeftOutAndSaidSo covers a status for which the hub would refuse the whole report of the
+// Work.
 func TestAStatusThatIsTooLargeIsLeftOutAndSaidSo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -86,7 +88,7 @@ func TestAStatusThatIsTooLargeIsLeftOutAndSaidSo(t *testing.T) {
 	r.interpreter = reflecting{status: func() []byte { return sized(bytes) }}
 	sent := func(resourceVersion string) *workv1alpha1.Work {
 		r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a"), id(1, "b")},
-			[]*unstructured.Unstructured{object("a", resourceVersion), object("b", resourceVersion)})
+			[]*unstructured.Unstructured{object("a", resourceVersion), object("b", resourceVersion)}, nil)
 		g.Expect(r.write(t.Context(), self)).To(Succeed())
 		got := &workv1alpha1.Work{}
 		g.Expect(hub.Get(t.Context(), self, got)).To(Succeed())

@@ -50,7 +50,7 @@ func TestDriftReachesTheHubOnceAndOutlivesTheAgent(t *testing.T) {
 		return got.Status.Drift
 	}
 	r.Drifted(self, drifted("a", 2, ".data.x")) // before the Work itself was reported
-	r.Report(work(), applied(), nil, nil)
+	r.Report(work(), applied(), nil, nil, nil)
 	for range 2 {
 		g.Expect(r.write(t.Context(), self)).To(Succeed())
 		g.Expect(read()).To(HaveLen(2))

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// Reasons of the events on Works.
+// Reasons of the events about Works.
 const (
 	reasonSyncSucceed            = "SyncSucceed"
 	reasonSyncFailed             = "SyncFailed"
@@ -32,12 +32,12 @@ const (
 	actionInterpret = "InterpretHealth"
 )
 
-// conditionEvents tells what is new in the conditions of a Work.
-func (r *Reporter) conditionEvents(before, after []metav1.Condition, work types.NamespacedName) []kube.Event {
-	var events []kube.Event
+// conditionEvents returns events for the changes of a Work's conditions.
+func (r *Reporter) conditionEvents(before, after []metav1.Condition, work types.NamespacedName) []eventsink.Event {
+	var events []eventsink.Event
 	was, is := meta.FindStatusCondition(before, workv1alpha1.WorkDispatching), meta.FindStatusCondition(after, workv1alpha1.WorkDispatching)
 	if is != nil && (was == nil || was.Status != is.Status) {
-		events = append(events, kube.Event{
+		events = append(events, eventsink.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonWorkDispatching, Action: actionDispatch, Note: is.Message, Detail: true,
 		})
 	}
@@ -45,12 +45,12 @@ func (r *Reporter) conditionEvents(before, after []metav1.Condition, work types.
 	switch {
 	case is == nil || was != nil && *was == *is:
 	case is.Status == metav1.ConditionTrue:
-		events = append(events, kube.Event{
+		events = append(events, eventsink.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonSyncSucceed, Action: actionApply, Detail: true,
 			Note: fmt.Sprintf("Sync work(%s) to cluster(%s) successful.", work, r.cluster),
 		})
 	case was == nil || was.Message != is.Message:
-		events = append(events, kube.Event{
+		events = append(events, eventsink.Event{
 			Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionApply,
 			Note: fmt.Sprintf("Failed to sync work(%s) to cluster(%s), err: %s", work, r.cluster, is.Message),
 		})
@@ -58,47 +58,47 @@ func (r *Reporter) conditionEvents(before, after []metav1.Condition, work types.
 	return events
 }
 
-func reflectEvent(live *unstructured.Unstructured, err error) kube.Event {
+func reflectEvent(live *unstructured.Unstructured, err error) eventsink.Event {
 	if err != nil {
-		return kube.Event{
+		return eventsink.Event{
 			Type: corev1.EventTypeWarning, Reason: reasonReflectStatusFailed, Action: actionReflect,
 			Note: fmt.Sprintf("Reflect status for object(%s) failed, err: %v.", describe(live), err),
 		}
 	}
-	return kube.Event{
+	return eventsink.Event{
 		Type: corev1.EventTypeNormal, Reason: reasonReflectStatusSucceed, Action: actionReflect, Detail: true,
 		Note: fmt.Sprintf("Reflect status for object(%s) succeed.", describe(live)),
 	}
 }
 
-func healthEvent(live *unstructured.Unstructured, health workv1alpha1.ResourceHealth, err error) kube.Event {
+func healthEvent(live *unstructured.Unstructured, health workv1alpha1.ResourceHealth, err error) eventsink.Event {
 	switch {
 	case err != nil:
-		return kube.Event{
+		return eventsink.Event{
 			Type: corev1.EventTypeWarning, Reason: reasonInterpretHealthFailed, Action: actionInterpret,
 			Note: fmt.Sprintf("Interpret health of object(%s) failed, err: %v.", describe(live), err),
 		}
 	case health == workv1alpha1.Healthy:
-		return kube.Event{
+		return eventsink.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonInterpretHealthSucceed, Action: actionInterpret, Detail: true,
 			Note: fmt.Sprintf("Interpret health of object(%s) as healthy.", describe(live)),
 		}
 	default:
-		return kube.Event{
+		return eventsink.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonInterpretHealthSucceed, Action: actionInterpret, Detail: true,
 			Note: fmt.Sprintf("Interpret health of object(%s) as unhealthy.", describe(live)),
 		}
 	}
 }
 
-// tell returns an event unless it says what the last one about the same thing said.
-func (f *facts) tell(live *unstructured.Unstructured, event kube.Event) []kube.Event {
+// tell returns an event, unless the last one about the same object and action had the same note.
+func (f *facts) tell(live *unstructured.Unstructured, event eventsink.Event) []eventsink.Event {
 	about := event.Action + " " + describe(live)
 	if f.lastNotes[about] == event.Note {
 		return nil
 	}
 	f.lastNotes[about] = event.Note
-	return []kube.Event{event}
+	return []eventsink.Event{event}
 }
 
 // describe names an object as the events of this API do.

@@ -15,52 +15,55 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// facts are the newest that is known of one Work.
+// facts are the latest facts about one Work.
 type facts struct {
-	// reported says that the Work itself was reported; before, only objects were seen.
+	// reported says that the Work itself was reported; before that, only its objects were seen.
 	reported   bool
 	uid        types.UID
 	generation int64
 	conditions []metav1.Condition
 	manifests  []workv1alpha1.ResourceIdentifier
 	objects    map[workv1alpha1.ResourceIdentifier]*observation
-	// drift are the corrected changes that were not reported yet, the oldest first.
+	// silent are the objects about which the member did not answer when last asked.
+	silent map[workv1alpha1.ResourceIdentifier]struct{}
+	// drift are the corrected changes that were not written yet, oldest first.
 	drift []workv1alpha1.Drift
-	// changed says that something is new since the last write.
+	// changed says that something has changed since the last write.
 	changed bool
-	// unsentSince is since when the hub does not have the latest; zero if it has.
+	// unsentSince is since when the hub lacks the latest facts; zero if it has them.
 	unsentSince time.Time
 	// unseen is since when a change in the member waits to be written; zero if none does.
 	unseen time.Time
-	// written is the status that the agent wrote to the hub last.
+	// written is the status that the agent last wrote to the hub.
 	written struct {
 		status          workv1alpha1.WorkStatus
 		resourceVersion string
 		at              time.Time
-		// inRow is how many writes were made in a row before the last.
+		// inRow is how many writes preceded the last one without a pause.
 		inRow int
 	}
-	// sending is the status of the write that is under way; nil if none is.
+	// sending is the status of the write in progress; nil if there is none.
 	sending *workv1alpha1.WorkStatus
-	// lastNotes has the notes of the last events, by the object and reason that they are about.
+	// lastNotes maps object and action to the note of the last event about them.
 	lastNotes map[string]string
 }
 
-// observation is one object as it was observed in the member.
+// observation is an object as it was observed in the member.
 type observation struct {
 	uid             types.UID
 	resourceVersion string
-	// live is set until it was interpreted; last stays, for when kinds mean something else. Neither is set of one that cannot be seen now.
+	// live is set until the object was interpreted; last is kept for when the interpreter rules change. Neither is
+	// set for an object that cannot be seen now.
 	live, last *unstructured.Unstructured
-	// status and health are what it was interpreted as, if it was.
+	// status and health are valid if interpreted is set.
 	interpreted bool
 	status      *runtime.RawExtension
 	health      workv1alpha1.ResourceHealth
-	// unready are why pods of it are not ready.
+	// unready are the reasons why its pods are not ready.
 	unready unready
-	// cut says that the status is without what was nested too deep.
+	// cut says that deeply nested values were removed from the status.
 	cut bool
-	// askAgain is when to ask again if there was no answer.
+	// askAgain is when to retry an interpretation that got no answer.
 	askAgain time.Time
 }
 
@@ -68,8 +71,8 @@ func newFacts() *facts {
 	return &facts{objects: map[workv1alpha1.ResourceIdentifier]*observation{}, lastNotes: map[string]string{}}
 }
 
-// report takes over what came of the Work. A Work of the same name that is another one
-// begins anew, but what was seen of objects may already be its own.
+// report records how the Work was applied. For another Work of the same name the facts start over, but observed
+// objects are kept, since they may already belong to it.
 func (f *facts) report(work *workv1alpha1.Work, conditions []metav1.Condition, manifests []workv1alpha1.ResourceIdentifier) {
 	if f.uid != work.UID {
 		objects, drift := f.objects, f.drift
@@ -77,7 +80,7 @@ func (f *facts) report(work *workv1alpha1.Work, conditions []metav1.Condition, m
 		f.objects, f.drift = objects, drift
 		f.uid = work.UID
 	}
-	// Whether the hub has it already is for the write to say.
+	// The write finds out whether the hub has it already.
 	f.reported, f.changed = true, true
 	f.generation = work.Generation
 	for _, condition := range conditions {
@@ -97,7 +100,18 @@ func (f *facts) report(work *workv1alpha1.Work, conditions []metav1.Condition, m
 	}
 }
 
-// observe takes over an object, unless a newer version of it is known.
+// silence records the manifests about which the member does not answer for now. For an object that was not seen since
+// the agent started, the hub keeps its last status then.
+func (f *facts) silence(silent []bool) {
+	f.silent = map[workv1alpha1.ResourceIdentifier]struct{}{}
+	for i, is := range silent {
+		if is {
+			f.silent[nameless(f.manifests[i])] = struct{}{}
+		}
+	}
+}
+
+// observe records an object, unless a newer version of it is known.
 func (f *facts) observe(id workv1alpha1.ResourceIdentifier, live *unstructured.Unstructured) {
 	id = nameless(id)
 	known, ok := f.objects[id]
@@ -114,8 +128,8 @@ func (f *facts) observe(id workv1alpha1.ResourceIdentifier, live *unstructured.U
 	f.changed = true
 }
 
-// share has an object of the cache in the place of the same version of it that answered our apply: what the cache keeps
-// anyway takes no memory.
+// share replaces an object that our apply returned by the same version from the cache, so that it takes no memory of
+// its own.
 func (f *facts) share(id workv1alpha1.ResourceIdentifier, cached *unstructured.Unstructured) {
 	known, ok := f.objects[nameless(id)]
 	if !ok || known.uid != cached.GetUID() || known.resourceVersion != cached.GetResourceVersion() {
@@ -127,7 +141,8 @@ func (f *facts) share(id workv1alpha1.ResourceIdentifier, cached *unstructured.U
 	known.last = cached
 }
 
-// lose takes an object for Unknown, since what was seen of it may be of any age. An answer about it that is on its way does not count any more.
+// lose marks an object as Unknown, since what was last seen of it may be outdated. It also discards a pending
+// interpretation of it.
 func (f *facts) lose(id workv1alpha1.ResourceIdentifier) {
 	id = nameless(id)
 	known, ok := f.objects[id]
@@ -135,24 +150,24 @@ func (f *facts) lose(id workv1alpha1.ResourceIdentifier) {
 		return
 	}
 	lost := &observation{interpreted: true, health: workv1alpha1.Unknown}
-	if ok { // otherwise nothing was seen of it since the agent started
+	if ok { // otherwise it was not seen since the agent started
 		lost.uid = known.uid
 	}
 	f.objects[id] = lost
 	f.changed = true
 }
 
-// gone drops an object, unless another one of its name was seen since.
+// gone removes an object, unless another one of its name was seen since.
 func (f *facts) gone(id workv1alpha1.ResourceIdentifier, uid types.UID) {
 	id = nameless(id)
 	if known, ok := f.objects[id]; ok && known.uid == uid {
 		delete(f.objects, id)
+		delete(f.silent, id)
 		f.changed = true
 	}
 }
 
-// differs says whether the hub shows another status of the Work than the one that it has
-// from us.
+// differs returns whether the hub shows another status of the Work than the agent last wrote.
 func (f *facts) differs(work *workv1alpha1.Work) bool {
 	switch {
 	case !f.reported, f.written.resourceVersion == "", f.written.resourceVersion == work.ResourceVersion:
@@ -164,14 +179,13 @@ func (f *facts) differs(work *workv1alpha1.Work) bool {
 	}
 }
 
-// nameless returns an identifier without what an object does not know of itself: its
-// place in the Work.
+// nameless returns an identifier without the ordinal, which an object itself does not know.
 func nameless(id workv1alpha1.ResourceIdentifier) workv1alpha1.ResourceIdentifier {
 	id.Ordinal = 0
 	return id
 }
 
-// identify returns the identifier of an object, without its place in the Work.
+// identify returns the identifier of an object, without the ordinal.
 func identify(obj *unstructured.Unstructured) workv1alpha1.ResourceIdentifier {
 	gvk := obj.GroupVersionKind()
 	return workv1alpha1.ResourceIdentifier{
@@ -179,8 +193,8 @@ func identify(obj *unstructured.Unstructured) workv1alpha1.ResourceIdentifier {
 	}
 }
 
-// sameStatus says whether two statuses say the same, whenever they were reported. The reasons
-// of pods do not count: a hub of before them drops them, and would be told without end.
+// sameStatus returns whether two statuses are equal, apart from their times. The reasons of pods are not compared: an
+// older hub drops them, and the agent would write them again and again.
 func sameStatus(a, b *workv1alpha1.WorkStatus) bool {
 	return sameConditions(a.Conditions, b.Conditions) && sameManifests(a.ManifestStatuses, b.ManifestStatuses) &&
 		a.ObservedGeneration == b.ObservedGeneration && equality.Semantic.DeepEqual(a.Drift, b.Drift)
@@ -194,7 +208,7 @@ func sameManifests(a, b []workv1alpha1.ManifestStatus) bool {
 	})
 }
 
-// sameJSON compares two documents, however they are written.
+// sameJSON compares two documents by value.
 func sameJSON(a, b *runtime.RawExtension) bool {
 	if a == nil || b == nil {
 		return a == b

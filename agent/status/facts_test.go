@@ -56,7 +56,8 @@ func TestTheNewestVersionOfAnObjectWins(t *testing.T) {
 	g.Expect(f.objects[id(0, "a")].resourceVersion).To(Equal("5"), "another object of the name is the newer one")
 }
 
-// Whatever comes first, the answer to an apply or the same in the cache: of the two the cache's is kept, which is there anyway.
+// TestAnObjectIsKeptOnce checks that of an apply's response and the same object in the cache the cache's is kept, in
+// whichever order they come: it is in memory anyway.
 func TestAnObjectIsKeptOnce(t *testing.T) {
 	t.Parallel()
 	for name, cachedFirst := range map[string]bool{"the answer comes first": false, "the cache comes first": true} {
@@ -68,7 +69,7 @@ func TestAnObjectIsKeptOnce(t *testing.T) {
 			if cachedFirst {
 				r.Observe(self, cached)
 			}
-			r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{answer})
+			r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{answer}, nil)
 			if !cachedFirst {
 				r.Observe(self, cached)
 			}
@@ -110,7 +111,7 @@ func TestAReportKeepsWhatWasSeenBeforeItAndDropsWhatItDoesNotName(t *testing.T) 
 	g.Expect(f.conditions).To(ConsistOf(
 		metav1.Condition{Type: "Applied", ObservedGeneration: 2}, metav1.Condition{Type: "Dispatching", ObservedGeneration: 3}))
 
-	// Another Work of the same name begins anew.
+	// A new Work of the same name starts from scratch.
 	other := workAt(1)
 	other.UID = "another"
 	f.report(other, []metav1.Condition{{Type: "Dispatching"}}, nil)
@@ -146,7 +147,7 @@ func TestADraftThatSaysNothingNewIsNoPatch(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(patch).To(BeNil())
 
-	// What is gone is removed, what is the same is not sent.
+	// Removed fields are set to null, and unchanged ones are not sent.
 	less := *status.DeepCopy()
 	less.ManifestStatuses = nil
 	patch, err = draft{base: status, status: less, uid: "u"}.patch()
@@ -185,7 +186,7 @@ func TestAStatusThatIsNotOursIsNoticed(t *testing.T) {
 		g := NewWithT(t)
 		f := reported()
 		f.wrote(draft{status: stale}, "20", true, now)
-		// The cache is so far behind that it is believed: it shows what is true again.
+		// The cache lags so far behind that it wins: it shows a status that is correct again.
 		f.wrote(draft{base: ours, status: ours}, "10", false, now.Add(time.Minute))
 		g.Expect(f.differs(shown("20", stale))).To(BeTrue(), "the hub has the older news")
 	})

@@ -10,21 +10,20 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// interpret asks what the objects of a Work that are new say and how they fare. It asks
-// without the lock, as an answer may take its time: what is seen meanwhile is for the
-// next write, which that has queued. No Work is interpreted twice at a time.
-func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid types.UID) []kube.Event {
-	var events []kube.Event
+// interpret interprets the new objects of a Work: their status and health. It does not hold the lock, since an answer
+// may take time: what is observed meanwhile is queued for the next write. No Work is interpreted concurrently.
+func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid types.UID) []eventsink.Event {
+	var events []eventsink.Event
 	for o, live := range r.fresh(name, uid) {
 		status, reflectErr := r.reflected(ctx, live)
 		status, cut := bounded(status)
 		health, healthErr := r.health(ctx, live)
-		events = append(events, r.learn(name, o, live, func(f *facts) []kube.Event {
+		events = append(events, r.learn(name, o, live, func(f *facts) []eventsink.Event {
 			if reflectErr == nil {
-				o.status, o.cut = status, cut // otherwise what was known stays
+				o.status, o.cut = status, cut // otherwise the last known status stays
 			}
 			o.health, o.interpreted, o.askAgain = health, true, time.Time{}
 			r.explain(o, r.clock.Now())
@@ -42,8 +41,8 @@ func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid
 	return events
 }
 
-// fresh takes what was seen of a Work's objects and not interpreted yet, and what had no
-// answer a while ago: the webhook that was not there may be there by now.
+// fresh returns the observed objects of a Work that were not interpreted yet, and those whose interpretation failed a
+// while ago: a missing webhook may be back.
 func (r *Reporter) fresh(name types.NamespacedName, uid types.UID) map[*observation]*unstructured.Unstructured {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,11 +62,11 @@ func (r *Reporter) fresh(name types.NamespacedName, uid types.UID) map[*observat
 	return fresh
 }
 
-// learn takes over what an object was interpreted as, unless the object or its Work went
-// meanwhile. A newer version of it that came is still to be interpreted.
+// learn records the interpretation of an object, unless the object or its Work went away meanwhile. A newer version
+// that arrived is still to be interpreted.
 func (r *Reporter) learn(
-	name types.NamespacedName, o *observation, live *unstructured.Unstructured, take func(*facts) []kube.Event,
-) []kube.Event {
+	name types.NamespacedName, o *observation, live *unstructured.Unstructured, take func(*facts) []eventsink.Event,
+) []eventsink.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, ok := r.works[name]
@@ -77,7 +76,7 @@ func (r *Reporter) learn(
 	return take(f)
 }
 
-// reflected returns what the hub is told of the status of an object.
+// reflected returns the status of an object for the hub.
 func (r *Reporter) reflected(ctx context.Context, live *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretStatus) {
 		return nil, nil //nolint:nilnil // No status is an answer.
@@ -85,8 +84,7 @@ func (r *Reporter) reflected(ctx context.Context, live *unstructured.Unstructure
 	return r.interpreter.ReflectStatus(ctx, live)
 }
 
-// health returns how an object fares: by the rule of its kind, or by what kinds without
-// one agree on.
+// health returns the health of an object: by the rule of its kind, or else by the conventions of kinds without one.
 func (r *Reporter) health(ctx context.Context, live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
 	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
 		return interpreter.ConventionalHealth(live), nil

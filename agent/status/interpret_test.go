@@ -44,7 +44,7 @@ func TestASlowAnswerHoldsUpNobodyAndNewsOfItsTimeIsKept(t *testing.T) {
 	kinds := slow{asked: make(chan struct{}), answer: make(chan struct{})}
 	r.interpreter = kinds
 	name := client.ObjectKeyFromObject(w)
-	r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{object("a", "1")})
+	r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{object("a", "1")}, nil)
 
 	done := make(chan error)
 	go func() { done <- r.write(t.Context(), name) }()
@@ -97,7 +97,7 @@ func TestAQuestionWithoutAnAnswerIsAskedAgain(t *testing.T) {
 		g.Expect(got.Status.ManifestStatuses).To(HaveLen(1))
 		return got.Status.ManifestStatuses[0].Health
 	}
-	r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{object("a", "1")})
+	r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{object("a", "1")}, nil)
 	due := func() int { // the queue may set its timer after a step
 		now.Step(time.Millisecond)
 		return r.queue.Len()
@@ -127,7 +127,7 @@ func TestAKindWithoutARuleFaresAsItsStatusSays(t *testing.T) {
 	r, hub := newReporter(t, interceptor.Funcs{}, w)
 	broken := object("b", "1")
 	broken.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False"}}}
-	r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a"), id(1, "b")}, []*unstructured.Unstructured{object("a", "1"), broken})
+	r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a"), id(1, "b")}, []*unstructured.Unstructured{object("a", "1"), broken}, nil)
 	g.Expect(r.write(t.Context(), client.ObjectKeyFromObject(w))).To(Succeed())
 	got := &workv1alpha1.Work{}
 	g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(w), got)).To(Succeed())

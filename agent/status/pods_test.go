@@ -14,8 +14,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// TestPodsSayWhyAWorkloadIsNotHealthy goes from a broken workload to a whole one, and has the
-// agent begin anew in between.
+// TestPodsSayWhyAWorkloadIsNotHealthy takes a workload from broken to healthy, and restarts the agent in between.
 func TestPodsSayWhyAWorkloadIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -49,7 +48,7 @@ func TestPodsSayWhyAWorkloadIsNotHealthy(t *testing.T) {
 	pull := []workv1alpha1.PodReason{{Reason: "ErrImagePull", Pods: 1, Pod: "web-1"}}
 	back := []workv1alpha1.PodReason{{Reason: "ImagePullBackOff", Pods: 1, Pod: "web-1"}}
 
-	r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{manifest}, []*unstructured.Unstructured{broken})
+	r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{manifest}, []*unstructured.Unstructured{broken}, nil)
 	g.Expect(reported()).To(BeEmpty(), "the pods were not read yet")
 	says, known = pull, true
 	r.explainAll()
@@ -62,13 +61,13 @@ func TestPodsSayWhyAWorkloadIsNotHealthy(t *testing.T) {
 	r.explainAll()
 	g.Expect(reported()).To(Equal(back))
 
-	// The agent begins anew, and does not take back what it does not know yet.
+	// A restarted agent does not retract what it does not know yet.
 	restarted, err := New(hub, Deps{
 		Namespace: self.Namespace, Interpreter: r.interpreter, Events: r.events, Clock: clock, PodReasons: r.podReasons,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	r, known = restarted, false
-	r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{manifest}, []*unstructured.Unstructured{broken})
+	r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{manifest}, []*unstructured.Unstructured{broken}, nil)
 	g.Expect(reported()).To(Equal(back))
 	r.explainAll()
 	g.Expect(r.works[self].changed).To(BeFalse(), "there is nothing to write")

@@ -22,30 +22,31 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 const (
-	// defaultWorkers is how many Works are written at a time, and slowWorkers how many where each waits long for its answer.
+	// defaultWorkers is how many Works are written concurrently, and slowWorkers the same where each answer takes
+	// long.
 	defaultWorkers = 8
 	slowWorkers    = 32
 	// firstDelay is how long a change waits for others of the same Work.
 	firstDelay = 10 * time.Millisecond
-	// streamDelay is the same if the Work was written within streamFor: something is
-	// going on, a rollout say, and more is to come.
+	// streamDelay is the same if the Work was written within streamFor: during a rollout, for instance, more changes
+	// will follow.
 	streamDelay = 50 * time.Millisecond
 	streamFor   = time.Second
-	// streamFree is how many writes in a row are made at that pace. What goes on for longer,
-	// such as the rollout of thousands of pods, is told more and more slowly: the delay
-	// doubles with each write up to lastDelay, until nothing was written for calm.
+	// streamFree is how many consecutive writes are made at that pace. A longer series, such as the rollout of
+	// thousands of pods, is written more and more slowly: the delay doubles with each write up to lastDelay, until
+	// nothing was written for calm.
 	streamFree = 8
 	lastDelay  = time.Second
 	calm       = 2 * time.Second
-	// trustWritten is for how long what we wrote outweighs a cache that shows an older
-	// version. A cache that is further behind than this is right: the hub was restored.
+	// trustWritten is how long our last write outweighs a cache that shows an older version. If the cache still shows
+	// it afterwards, it is right: the hub was restored.
 	trustWritten = 5 * time.Second
-	// askAgainAfter is how long after a question had no answer it is asked again. Nothing
-	// else would do so: an object that is well does not change.
+	// askAgainAfter is the delay before an unanswered interpretation is retried. Nothing else would trigger it: a
+	// healthy object does not change.
 	askAgainAfter = 30 * time.Second
 	firstRetry    = 20 * time.Millisecond
 	lastRetry     = time.Minute
@@ -55,34 +56,35 @@ const (
 type Deps struct {
 	// Namespace is the execution namespace, on the hub.
 	Namespace string
-	// Cluster is the name of the member, for the text of events.
+	// Cluster is the name of the member, for events.
 	Cluster string
-	// Interpreter knows what the status of an object says.
+	// Interpreter interprets the status of objects.
 	Interpreter interpreter.Interpreter
-	// Known says whether the interpreter has the rules of the hub; nil if it has. Before, what the hub was told of objects stays.
+	// Known returns whether the interpreter has the hub's rules; nil means that it has. Until then, the hub keeps the
+	// statuses of objects that it has.
 	Known func() bool
-	// PodReasons says why pods of an object of the member are not ready; not known while they
-	// were not read. It must not wait for anything.
+	// PodReasons returns why pods of an object are not ready; known is false until pods were read. It must not block.
 	PodReasons func(*unstructured.Unstructured) (reasons []workv1alpha1.PodReason, known bool)
-	// Events takes what people are told.
-	Events kube.EventSink
-	// Clock tells the time.
+	// Events receives the events.
+	Events eventsink.Sink
+	// Clock is replaced in tests.
 	Clock clock.WithTicker
-	// Registry gets the metrics; that of the process if nil.
+	// Registry receives the metrics; nil means that of the process.
 	Registry prometheus.Registerer
-	// Workers is how many Works are written at a time; 0 is a sensible number, which is larger while IsSlow says so.
+	// Workers is how many Works are written concurrently; 0 picks a number, which is larger while IsSlow returns
+	// true.
 	Workers int
-	// IsSlow says whether the network to the hub is slow; nil if it is not.
+	// IsSlow returns whether the network to the hub is slow; nil means that it is not.
 	IsSlow func() bool
 }
 
-// Reporter writes the status of Works. It is safe for use by many goroutines.
+// Reporter writes the status of Works. It is safe for concurrent use.
 type Reporter struct {
 	hubClient   client.Client
 	interpreter interpreter.Interpreter
 	known       func() bool
 	podReasons  func(*unstructured.Unstructured) ([]workv1alpha1.PodReason, bool)
-	events      kube.EventSink
+	events      eventsink.Sink
 	clock       clock.WithTicker
 	namespace   string
 	cluster     string
@@ -97,7 +99,7 @@ type Reporter struct {
 	works map[types.NamespacedName]*facts
 }
 
-// New returns a reporter. The hub's client reads Works from a cache.
+// New returns a Reporter. The hub's client reads Works from a cache.
 func New(hubClient client.Client, deps Deps) (*Reporter, error) {
 	switch {
 	case hubClient == nil, deps.Interpreter == nil, deps.PodReasons == nil, deps.Events == nil, deps.Clock == nil:
@@ -132,8 +134,7 @@ func newQueue(clk clock.WithTicker) workqueue.TypedRateLimitingInterface[types.N
 	)
 }
 
-// Register adds the stage to the manager of the hub's connection and returns the
-// reporter for others to tell.
+// Register adds the stage to the manager for the hub and returns the Reporter, to which other stages report.
 func Register(mgr manager.Manager, deps Deps) (*Reporter, error) {
 	r, err := New(mgr.GetClient(), deps)
 	if err != nil {
@@ -159,14 +160,17 @@ func Register(mgr manager.Manager, deps Deps) (*Reporter, error) {
 	return r, nil
 }
 
-// Report takes over the conditions of a Work and the names of its manifests. Live has the
-// object of each manifest, and nil where there is no news of it.
-func (r *Reporter) Report(work *workv1alpha1.Work, conditions []metav1.Condition, manifests []workv1alpha1.ResourceIdentifier, live []*unstructured.Unstructured) {
+// Report records the conditions of a Work and the identifiers of its manifests. live has the object of each manifest,
+// nil if there is no news of it. silent marks those about which the member does not answer for now.
+func (r *Reporter) Report(
+	work *workv1alpha1.Work, conditions []metav1.Condition, manifests []workv1alpha1.ResourceIdentifier, live []*unstructured.Unstructured, silent []bool,
+) {
 	name := client.ObjectKeyFromObject(work)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.factsOf(name)
 	f.report(work, conditions, manifests)
+	f.silence(silent)
 	for i, obj := range live {
 		if obj != nil {
 			f.observe(manifests[i], obj)
@@ -175,7 +179,7 @@ func (r *Reporter) Report(work *workv1alpha1.Work, conditions []metav1.Condition
 	r.soon(name, f)
 }
 
-// Observe takes over what the member shows of an object of a Work.
+// Observe records an object of a Work as the member shows it.
 func (r *Reporter) Observe(work types.NamespacedName, live *unstructured.Unstructured) {
 	if work.Namespace != r.namespace {
 		return
@@ -191,20 +195,21 @@ func (r *Reporter) Observe(work types.NamespacedName, live *unstructured.Unstruc
 	r.soon(work, f)
 }
 
-// Gone says that the member no longer has an object of a Work.
+// Gone records that the member no longer has an object of a Work.
 func (r *Reporter) Gone(work types.NamespacedName, last *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f, ok := r.works[work]; ok {
 		f.gone(identify(last), last.GetUID())
 		if !f.reported && len(f.objects) == 0 {
-			delete(r.works, work) // the Work went before its objects did
+			delete(r.works, work) // the Work was deleted before its objects
 		}
 		r.soon(work, f)
 	}
 }
 
-// Unseen says that an object of a Work can be neither watched nor read. What was reported of it is Unknown from now on, until it is seen again.
+// Unseen records that an object of a Work can be neither watched nor read. Its health is Unknown until it is seen
+// again.
 func (r *Reporter) Unseen(work types.NamespacedName, object workv1alpha1.ResourceIdentifier) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,7 +219,7 @@ func (r *Reporter) Unseen(work types.NamespacedName, object workv1alpha1.Resourc
 	}
 }
 
-// Reinterpret asks again about the objects of kinds that mean something else now.
+// Reinterpret repeats the interpretation of the kinds whose rules have changed.
 func (r *Reporter) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,7 +243,7 @@ func (r *Reporter) factsOf(name types.NamespacedName) *facts {
 	return f
 }
 
-// soon has a Work written when what changes together has had time to do so.
+// soon queues a Work after a delay, so that related changes go out in one write.
 func (r *Reporter) soon(name types.NamespacedName, f *facts) {
 	if !f.reported || !f.changed {
 		return
@@ -249,8 +254,8 @@ func (r *Reporter) soon(name types.NamespacedName, f *facts) {
 	r.queue.AddAfter(name, delay(f.written.inRow, r.clock.Since(f.written.at)))
 }
 
-// delay is how long a change of a Work waits for others, after so many writes in a row the
-// last of which was so long ago.
+// delay returns how long a change of a Work waits for others, given the number of consecutive writes before and the
+// time since the last one.
 func delay(inRow int, since time.Duration) time.Duration {
 	switch {
 	case since >= calm, since >= streamFor && inRow < streamFree:
@@ -276,7 +281,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	workers.Wait()
 }
 
-// next writes one Work. It returns false when there is nothing more to do, ever.
+// next writes one Work. It returns false when the queue was shut down.
 func (r *Reporter) next(ctx context.Context) bool {
 	name, quit := r.queue.Get()
 	if quit {

@@ -22,6 +22,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 var self = types.NamespacedName{Namespace: "works", Name: "settings"}
@@ -35,7 +36,7 @@ func newReporter(t *testing.T, funcs interceptor.Funcs, objects ...client.Object
 	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&workv1alpha1.Work{}).WithInterceptorFuncs(funcs).Build()
 	r, err := New(hub, Deps{
-		Namespace: self.Namespace, Cluster: "edge-1", Interpreter: native.New(), Events: func(kube.Event) {},
+		Namespace: self.Namespace, Cluster: "edge-1", Interpreter: native.New(), Events: func(eventsink.Event) {},
 		PodReasons: func(*unstructured.Unstructured) ([]workv1alpha1.PodReason, bool) { return nil, true },
 		Clock:      clocktesting.NewFakeClock(time.Unix(1000, 0)),
 	})
@@ -51,7 +52,8 @@ func applied() []metav1.Condition {
 	return []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonAppliedSuccessful}}
 }
 
-// The API server gives up a patch that met too many other writers with a conflict.
+// TestAConflictAboutTheSameWorkIsTriedAgain covers the conflict by which an API server gives up a patch after too
+// many concurrent writes.
 func TestAConflictAboutTheSameWorkIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -65,7 +67,7 @@ func TestAConflictAboutTheSameWorkIsTriedAgain(t *testing.T) {
 		}
 		return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 	}}, work())
-	r.Report(work(), applied(), nil, nil)
+	r.Report(work(), applied(), nil, nil, nil)
 	g.Expect(r.write(t.Context(), self)).NotTo(Succeed())
 	g.Expect(r.write(t.Context(), self)).To(Succeed())
 	got := &workv1alpha1.Work{}
@@ -78,14 +80,14 @@ func TestNothingIsRememberedOfAWorkThatIsGone(t *testing.T) {
 	g := NewWithT(t)
 	r, _ := newReporter(t, interceptor.Funcs{})
 
-	// Its objects are seen for a while after it.
+	// Its objects are still observed for a while.
 	r.Observe(self, object("a", "1"))
 	g.Expect(r.works).To(HaveLen(1))
 	r.Gone(self, object("a", "2"))
 	g.Expect(r.works).To(BeEmpty())
 
-	// What came of it is reported after it.
-	r.Report(work(), applied(), nil, nil)
+	// The result of its last reconcile is reported afterwards.
+	r.Report(work(), applied(), nil, nil, nil)
 	g.Expect(r.works).To(HaveLen(1))
 	g.Expect(r.write(t.Context(), self)).To(Succeed())
 	g.Expect(r.works).To(BeEmpty())

@@ -33,8 +33,8 @@ func rolling(ready int) *unstructured.Unstructured {
 	return obj
 }
 
-// Five thousand pods become ready one by one within seconds. The hub is told of the first
-// at once, of the last a second later at most, and in between now and then.
+// TestFiveThousandChangingPodsAreAHandfulOfWrites has five thousand pods become ready one by one within seconds. The
+// first change is written at once, the last within a second, with a few writes in between.
 func TestFiveThousandChangingPodsAreAHandfulOfWrites(t *testing.T) {
 	t.Parallel()
 	const pods = 5000
@@ -55,7 +55,7 @@ func TestFiveThousandChangingPodsAreAHandfulOfWrites(t *testing.T) {
 
 	web := workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	began := time.Now()
-	r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{web}, []*unstructured.Unstructured{rolling(0)})
+	r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{web}, []*unstructured.Unstructured{rolling(0)}, nil)
 	pace := time.NewTicker(time.Millisecond)
 	defer pace.Stop()
 	for ready := 1; ready <= pods; ready++ {

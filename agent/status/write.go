@@ -17,24 +17,23 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// draft is a status to be written, and what led to it.
+// draft is a status to be written, and what it is based on.
 type draft struct {
 	base, status workv1alpha1.WorkStatus
-	// behind says that base is what we wrote, as the cache does not show it yet.
+	// behind says that base is the agent's own last write, which the cache does not show yet.
 	behind bool
 	uid    types.UID
-	events []kube.Event
-	// drift is how much of the fresh drift is in it.
+	events []eventsink.Event
+	// drift is how many of the fresh drift entries it contains.
 	drift int
-	// unseen is when the first change in the member was seen that is in it; zero if it has
-	// none.
+	// unseen is when the first change in the member that it contains was seen; zero if it contains none.
 	unseen time.Time
 }
 
-// write brings the hub up to date about one Work, with at most one patch.
+// write updates the status of one Work on the hub, with at most one patch.
 func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 	work := &workv1alpha1.Work{}
 	reported := r.reported(name)
@@ -46,10 +45,10 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 	}
 	if !work.DeletionTimestamp.IsZero() {
 		r.settle(name)
-		return nil // nobody asks any more how its objects fare
+		return nil // the status of a Work in deletion is of no interest
 	}
 	known := r.known()
-	var news []kube.Event
+	var news []eventsink.Event
 	if known {
 		news = r.interpret(ctx, name, work.UID)
 	}
@@ -64,7 +63,7 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 	}
 	resourceVersion := work.ResourceVersion
 	if patch != nil {
-		// Of the answer only the version matters; the manifests need not travel again.
+		// Only the resourceVersion of the answer is needed, so do not transfer the manifests again.
 		answer := &metav1.PartialObjectMetadata{}
 		answer.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("Work"))
 		answer.SetNamespace(name.Namespace)
@@ -74,7 +73,7 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 		case apierrors.IsNotFound(err):
 			return nil
 		case (apierrors.IsConflict(err) || apierrors.IsInvalid(err)) && r.replaced(ctx, name, d.uid):
-			// It is another Work by now, which will be reported on its own.
+			// It is another Work by now, which will be reported separately.
 			return nil
 		case err != nil:
 			r.again(name, d.unseen)
@@ -91,7 +90,7 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 	return nil
 }
 
-// replaced says whether the cache shows another Work of that name, or none.
+// replaced returns whether the cache shows another Work of that name, or none.
 func (r *Reporter) replaced(ctx context.Context, name types.NamespacedName, uid types.UID) bool {
 	work := &workv1alpha1.Work{}
 	if err := r.hubClient.Get(ctx, name, work); err != nil {
@@ -100,7 +99,7 @@ func (r *Reporter) replaced(ctx context.Context, name types.NamespacedName, uid 
 	return work.UID != uid
 }
 
-// reported returns the UID of the Work that was reported last; empty if there is none.
+// reported returns the UID of the Work that was last reported; empty if there is none.
 func (r *Reporter) reported(name types.NamespacedName) types.UID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +109,7 @@ func (r *Reporter) reported(name types.NamespacedName) types.UID {
 	return ""
 }
 
-// again marks the facts of a Work as not written, the oldest of which was seen then.
+// again marks the facts of a Work as not written; the oldest of them was seen at unseen.
 func (r *Reporter) again(name types.NamespacedName, unseen time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +121,7 @@ func (r *Reporter) again(name types.NamespacedName, unseen time.Time) {
 	}
 }
 
-// wrote remembers what the hub has now.
+// wrote records what the hub now has.
 func (r *Reporter) wrote(name types.NamespacedName, d draft, resourceVersion string, patched bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,8 +140,8 @@ func (r *Reporter) wrote(name types.NamespacedName, d draft, resourceVersion str
 	}
 }
 
-// wrote remembers that the hub has a draft: from this version of the Work on if it was
-// sent, and as of this version of the cache if that had it already.
+// wrote records that the hub has a draft: at this version of the Work if it was sent, or at this version of the cache
+// if that had it already.
 func (f *facts) wrote(d draft, resourceVersion string, patched bool, now time.Time) {
 	f.written.status = d.status
 	switch {
@@ -158,8 +157,8 @@ func (f *facts) wrote(d draft, resourceVersion string, patched bool, now time.Ti
 	}
 }
 
-// draft puts the facts of a Work together. It says false if there is nothing to tell. As long as the rules are not known, what was told of objects
-// that were not judged stays.
+// draft builds the status of a Work from its facts. It returns false if there is nothing to write. Until the
+// interpreter rules are known, the hub keeps the statuses of objects that were not interpreted.
 func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work, known bool) (draft, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +174,7 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work, kno
 	}
 	d.status.Conditions = slices.Clone(d.base.Conditions)
 	for _, condition := range f.conditionsNow() {
-		condition.LastTransitionTime = metav1.NewTime(r.clock.Now()).Rfc3339Copy() // as it comes back
+		condition.LastTransitionTime = metav1.NewTime(r.clock.Now()).Rfc3339Copy() // with the precision that the API returns
 		if condition.Status == "" {
 			meta.RemoveStatusCondition(&d.status.Conditions, condition.Type)
 		} else {
@@ -187,8 +186,9 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work, kno
 	for ordinal, id := range f.manifests {
 		o, seen := f.objects[nameless(id)]
 		id.Ordinal = ordinal
-		if !seen || !o.interpreted { // what was seen just now is for the next draft
-			if told := toldOf(id, d.base.ManifestStatuses); seen && !known && told != nil {
+		if !seen || !o.interpreted { // an object seen just now is left for the next draft
+			_, silent := f.silent[nameless(id)]
+			if told := toldOf(id, d.base.ManifestStatuses); told != nil && (seen && !known || !seen && silent) {
 				d.status.ManifestStatuses = append(d.status.ManifestStatuses, *told)
 			}
 			continue
@@ -209,7 +209,7 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work, kno
 	return d, true
 }
 
-// toldOf returns what the hub was told of an object; nil if it was not.
+// toldOf returns what the hub has about an object; nil if it has nothing.
 func toldOf(id workv1alpha1.ResourceIdentifier, all []workv1alpha1.ManifestStatus) *workv1alpha1.ManifestStatus {
 	for i := range all {
 		if all[i].Identifier == id {
@@ -219,16 +219,16 @@ func toldOf(id workv1alpha1.ResourceIdentifier, all []workv1alpha1.ManifestStatu
 	return nil
 }
 
-// patch returns the merge patch of what is new, or nil. It is only for the very Work
-// that was reported. It takes no lock: nobody else writes the status, and to fail over a
-// change of the spec would only be a second request.
+// patch returns the merge patch with the changes, or nil. It applies only to the very Work that was reported (by
+// UID). It has no resourceVersion: nobody else writes the status, and failing because of a change of the spec would
+// only cost a second request.
 func (d draft) patch() ([]byte, error) {
 	status := map[string]any{}
 	if !sameConditions(d.base.Conditions, d.status.Conditions) {
 		status["conditions"] = d.status.Conditions
 	}
 	if !sameManifests(d.base.ManifestStatuses, d.status.ManifestStatuses) || !sameReasons(d.base.ManifestStatuses, d.status.ManifestStatuses) {
-		status["manifestStatuses"] = d.status.ManifestStatuses // null removes
+		status["manifestStatuses"] = d.status.ManifestStatuses // null removes the field
 	}
 	if d.base.ObservedGeneration != d.status.ObservedGeneration {
 		status["observedGeneration"] = d.status.ObservedGeneration

@@ -23,7 +23,8 @@ import (
 
 var now = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 
-// asInstalled is an agent in its member that runs agent:v2, with what its guard knows and was asked for. Its guard is scaled up, and never runs.
+// asInstalled returns an agent installed in its member as agent:v2, with the given upgrade record and request to its
+// guard, which is scaled up and never runs.
 func asInstalled(t *testing.T, record *plan.Record, request *plan.Request) *installed {
 	t.Helper()
 	g := NewWithT(t)
@@ -47,7 +48,7 @@ func asInstalled(t *testing.T, record *plan.Record, request *plan.Request) *inst
 	return i
 }
 
-// told returns what stands in the ConfigMap.
+// told returns a value of the guard's ConfigMap.
 func (i *installed) told(t *testing.T, key string) string {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
@@ -55,7 +56,7 @@ func (i *installed) told(t *testing.T, key string) string {
 	return cm.Data[key]
 }
 
-// requester is that of an agent that was started by an upgrade just now, and that the hub hears.
+// requester returns the Requester of an agent that an upgrade has just started, and that the hub hears.
 func requester(i *installed) (*Requester, *testingclock.FakeClock) {
 	clock := testingclock.NewFakeClock(now)
 	return &Requester{self: Self{InPod: true, Start: "start"}, heard: func() bool { return true }, clock: clock, started: now, installed: i}, clock
@@ -95,7 +96,7 @@ func TestAHubThatWasRestoredBringsNoOlderAgentBack(t *testing.T) {
 	g.Expect(i.told(t, requestKey)).To(ContainSubstring("agent:v1"))
 }
 
-func TestWhatIsNotWantedAnyMoreIsNotLeftToTheGuard(t *testing.T) {
+func TestAWithdrawnUpgradeIsNotLeftToTheGuard(t *testing.T) {
 	t.Parallel()
 	v2 := &plan.Record{Image: "agent:v2", Attempt: 5, Phase: clusterv1alpha1.AgentUpgraded}
 	underWay := &plan.Record{Image: "agent:v2", Attempt: 5, Phase: clusterv1alpha1.AgentUpgrading}

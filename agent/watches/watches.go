@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,58 +21,63 @@ import (
 )
 
 const (
-	// patience is for how long a watch must have been refused to count as lost. An informer asks about four times in that time.
+	// patience is how long a watch must have been refused before it counts as lost. An informer retries about four
+	// times in that time.
 	patience = 5 * time.Second
-	// failingPatience is the same for one of which the member says that it failed, as it may while it starts or is busy. An informer asks once a
-	// minute by then.
+	// failingPatience is the same for a watch that fails for other reasons, as it may while the member starts or is
+	// busy. An informer retries about once a minute by then.
 	failingPatience = time.Minute
-	// takeOver bounds how long an informer is waited for to take over what it was shown, and takeOverPoll is how often it is looked whether it has.
+	// takeOver bounds the wait for an informer to process what it received, and takeOverPoll is the interval of the
+	// checks.
 	takeOver     = 10 * time.Second
 	takeOverPoll = 5 * time.Millisecond
 )
 
-// Watches knows which watches are lost. It is safe for use by many goroutines.
+// Watches knows which watches are lost. It is safe for concurrent use.
 type Watches struct {
 	clock clock.Clock
 
 	mu sync.Mutex
-	// failing are the watches that the member refused, or failed to begin, when it was last asked.
+	// failing are the watches that the member last refused or failed to start.
 	failing map[watched]*failure
-	// unready says that the member says that it is not ready.
+	// unready says that the member reports that it is not ready.
 	unready     bool
 	subscribers []func(schema.GroupVersionKind)
 }
 
-// watched is what one informer shows: the objects of a kind, of one namespace or, where that is empty, of all.
+// watched identifies an informer: a kind, and a namespace or, if that is empty, all of them.
 type watched struct {
 	kind      schema.GroupVersionKind
 	namespace string
 }
 
-// failure is what the member answered instead.
+// failure describes a watch that does not work.
 type failure struct {
-	// since is when it began, and refused since when the member refuses; zero if it was something else that it answered last.
+	// since is when it began, and refused since when the member has refused the watch; zero if its last answer was
+	// another failure.
 	since, refused time.Time
-	// last is when this was last answered, and version that of what the informer showed then.
+	// last is when the latest failure was answered, and version the resourceVersion that the informer had reached
+	// then.
 	last    time.Time
 	version string
-	// lost says that it has lasted.
+	// lost says that the failure has lasted long enough to count.
 	lost            bool
 	reason, message string
 }
 
-// New returns one that knows of no failure.
+// New returns a Watches without failures.
 func New(c clock.Clock) *Watches { return &Watches{clock: c, failing: map[watched]*failure{}} }
 
-// Probed takes over whether the member is ready. What one that is not ready fails to do is no failure of a watch: it is told of the Cluster.
+// Probed records whether the member is ready. While it is not, failures other than refusals do not count: the Cluster
+// reports the member.
 func (w *Watches) Probed(ready bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unready = !ready
 }
 
-// Lost returns why the objects of a kind cannot be watched: a reason for a condition, and a sentence that says what to do. Both are empty if they
-// can. The namespace is the one given to Informers.
+// Lost returns why the objects of a kind cannot be watched: a reason for a condition, and a message that says what to
+// do. Both are empty if they can. The namespace is the one given to Informers.
 func (w *Watches) Lost(kind schema.GroupVersionKind, namespace string) (reason, message string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,14 +87,15 @@ func (w *Watches) Lost(kind schema.GroupVersionKind, namespace string) (reason, 
 	return "", ""
 }
 
-// Subscribe has f called whenever a watch of a kind was lost, or lost for another reason, or regained. f must not wait.
+// Subscribe calls f whenever a watch of a kind is lost, lost for another reason, or regained. f must not block.
 func (w *Watches) Subscribe(f func(kind schema.GroupVersionKind)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.subscribers = append(w.subscribers, f)
 }
 
-// Informers returns what makes the informers of a cache (NewInformer of its options). Namespace is the one whose objects the cache shows; empty is all.
+// Informers returns a constructor of informers for a cache (NewInformer of its options). Namespace is the one that
+// the cache shows; empty means all.
 func (w *Watches) Informers(
 	namespace string,
 ) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
@@ -97,8 +104,8 @@ func (w *Watches) Informers(
 		out := toolscache.NewSharedIndexInformer(
 			&toolscache.ListWatch{ListWithContextFunc: one.list, WatchFuncWithContext: one.watch}, of, resync, by)
 		one.shown = out.GetStore()
-		_ = out.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) { // it fails for one that runs
-			if isAnswer(err) { // if it lasts, that is told here
+		_ = out.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
+			if isAnswer(err) { // if it lasts, this package reports it
 				ctrl.Log.WithName("member").V(1).Info("Listing or watching objects of the member failed", "kind", one.what.kind.String(), "reason", err.Error())
 				return
 			}
@@ -108,23 +115,26 @@ func (w *Watches) Informers(
 	}
 }
 
-// isRefusal says whether an error is that the member does not let the agent watch a kind, or does not have it. It makes no difference to ask again.
+// isRefusal returns whether the member does not let the agent watch the kind, or does not serve it. Retrying does not
+// help.
 func isRefusal(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
-// isAnswer says whether an error is one that the member answered about a watch. That nobody answered, or that the member does not know the agent any
-// more, is about all of them, and told of the Cluster.
+// isAnswer returns whether an error is the member's answer about one watch. If the member is unreachable or rejects
+// the agent's credentials, all watches are affected, and the Cluster reports it.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !apierrors.IsUnauthorized(err)
 }
 
-// listening lists and watches for one informer, and notes how that is answered.
+// listening is the ListerWatcher of one informer. It records how the member answers.
 type listening struct {
 	watches *Watches
 	next    toolscache.ListerWatcherWithContext
 	what    watched
-	// shown is what the informer shows.
+	// shown is the informer's store.
 	shown toolscache.Store
+	// listUntil is until when the objects are listed rather than streamed, in nanoseconds.
+	listUntil atomic.Int64
 }
 
 func (l *listening) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -134,36 +144,33 @@ func (l *listening) list(ctx context.Context, options metav1.ListOptions) (runti
 }
 
 func (l *listening) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	began, err := l.next.WatchWithContext(ctx, options)
 	streams := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if streams && l.lists() {
+		return nil, errListInstead
+	}
+	began, err := l.next.WatchWithContext(ctx, options)
 	switch {
-	case err != nil && streams && !apierrors.IsTooManyRequests(err): // the informer lists instead, and it counts what comes of that
+	case err != nil && streams && !apierrors.IsTooManyRequests(err): // the informer falls back to a list, whose result counts
 		return began, err //nolint:wrapcheck // The informer judges it.
 	case err != nil:
 		l.answered(ctx, err)
 		return began, err //nolint:wrapcheck // The informer judges it.
-	case !l.watches.isFailing(l.what):
-		return began, nil
-	case !streams: // all objects were listed before
+	case streams:
+		return l.bounded(ctx, began), nil
+	case l.watches.isFailing(l.what): // the informer has listed all objects before this watch
 		go l.regain(ctx, options.ResourceVersion)
-		return began, nil
 	}
-	return watch.Filter(began, func(e watch.Event) (watch.Event, bool) {
-		if version, ends := endOfList(e); ends {
-			go l.regain(ctx, version)
-		}
-		return e, true
-	}), nil
+	return began, nil
 }
 
-// answered notes what the member answered to a question.
+// answered records the member's answer to a request of the informer.
 func (l *listening) answered(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && isAnswer(err) {
 		l.watches.failed(l.what, err, l.shown.LastStoreSyncResourceVersion())
 	}
 }
 
-// regain notes that a watch began anew, once the informer shows what it was shown: that goes through a queue.
+// regain records that a watch works again, once the informer has processed its events, which pass through a queue.
 func (l *listening) regain(ctx context.Context, version string) {
 	last, before, failing := l.watches.failedAt(l.what)
 	deadline := l.watches.clock.Now().Add(takeOver)
@@ -177,13 +184,14 @@ func (l *listening) regain(ctx context.Context, version string) {
 	l.watches.regained(l.what, last)
 }
 
-// isTakenOver says whether an informer that shows a version, and showed another one before, has taken over what it was shown of a third. A member
-// that was restored from a backup begins with lower ones.
+// isTakenOver returns whether an informer at resourceVersion shows, formerly at before, has processed everything up
+// to version. A member that was restored from a backup starts at lower versions.
 func isTakenOver(shows, before, version string) bool {
 	return shows == version || shows != before && !contract.Older(shows, version)
 }
 
-// endOfList returns the version of an event that is the end of what a watch shows of objects that were there before it, and whether it is that.
+// endOfList returns the resourceVersion of an event, and whether the event is the bookmark that ends the initial
+// objects.
 func endOfList(e watch.Event) (version string, ends bool) {
 	obj, ok := e.Object.(metav1.Object)
 	if !ok || e.Type != watch.Bookmark || obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
@@ -198,7 +206,7 @@ func (w *Watches) isFailing(what watched) bool {
 	return w.failing[what] != nil
 }
 
-// failedAt returns when a watch last failed, and what its informer showed then.
+// failedAt returns when a watch last failed, and the resourceVersion of its informer then.
 func (w *Watches) failedAt(what watched) (last time.Time, version string, failing bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -209,7 +217,7 @@ func (w *Watches) failedAt(what watched) (last time.Time, version string, failin
 	return f.last, f.version, true
 }
 
-// failed notes what the member answered instead of objects, while their informer showed a version.
+// failed records that the member answered a request with an error, while the informer was at a resourceVersion.
 func (w *Watches) failed(what watched, err error, version string) {
 	now := w.clock.Now()
 	w.mu.Lock()
@@ -230,7 +238,7 @@ func (w *Watches) failed(what watched, err error, version string) {
 	}
 	lasts := now.Sub(f.since) >= failingPatience || !f.refused.IsZero() && now.Sub(f.refused) >= patience
 	reason, message := explain(what, err)
-	// What a server says that fails may name a port or a time, and is another one each time.
+	// A failing server may name a port or a time in its message, so that the text differs each time.
 	changed := lasts && (!f.lost || f.reason != reason || f.message != message && isRefusal(err))
 	if changed {
 		f.lost, f.reason, f.message = true, reason, message
@@ -242,7 +250,7 @@ func (w *Watches) failed(what watched, err error, version string) {
 	}
 }
 
-// regained notes that objects are watched, all of which are shown, unless that failed anew since.
+// regained records that a watch works and its informer is complete, unless it has failed again since.
 func (w *Watches) regained(what watched, last time.Time) {
 	w.mu.Lock()
 	f := w.failing[what]

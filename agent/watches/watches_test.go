@@ -33,14 +33,14 @@ var (
 	gone      = apierrors.NewGenericServerResponse(404, "list", resource, "", "", 0, true)
 )
 
-// failing are answers of what serves a kind, and does not work.
+// failing are the errors of API servers, webhooks and caches that do not work.
 var failing = map[string]error{
 	"by an API server of its own that is down":        apierrors.NewServiceUnavailable("the server is currently unable to handle the request"),
 	"through a conversion webhook that does not work": apierrors.NewInternalError(errors.New("conversion webhook for watched.example.com/v1, Kind=Gauge failed")),
 	"by a cache that cannot be filled":                apierrors.NewTooManyRequests("storage is (re)initializing", 1),
 }
 
-// member is what a member answers to an informer. It is used in a bubble of synctest.
+// member serves lists and watches to an informer. Use it in a synctest bubble.
 type member struct {
 	mu      sync.Mutex
 	refuses error
@@ -77,10 +77,28 @@ func (m *member) lists() toolscache.ListerWatcher {
 	}
 }
 
-// shown ends what a watch shows of objects that were there before it.
+// letsIn serves requests from now on, and returns once the informer watches again.
+func (m *member) letsIn() {
+	m.mu.Lock()
+	before := m.began
+	m.refuses = nil
+	m.mu.Unlock()
+	for {
+		time.Sleep(time.Second)
+		synctest.Wait()
+		m.mu.Lock()
+		now := m.began
+		m.mu.Unlock()
+		if now != before {
+			return
+		}
+	}
+}
+
+// shown sends the bookmark that ends the initial objects.
 func (m *member) shown() { m.shownAt("7") }
 
-// shownAt is that at a version.
+// shownAt does so at a resourceVersion.
 func (m *member) shownAt(version string) {
 	m.mu.Lock()
 	began := m.began
@@ -153,9 +171,7 @@ func TestAWatchThatIsRefusedIsLostUntilItBeginsAgain(t *testing.T) {
 				elsewhere, _ := w.Lost(gauges, "elsewhere")
 				g.Expect(elsewhere).To(BeEmpty())
 
-				m.answer(nil)
-				time.Sleep(2 * time.Minute)
-				synctest.Wait()
+				m.letsIn()
 				g.Expect(lost()).NotTo(BeEmpty(), "the informer shows what it saw before until all objects were shown")
 				m.shown()
 				synctest.Wait()
@@ -216,8 +232,7 @@ func TestAWatchThatFailsForGoodIsLost(t *testing.T) {
 				_, still := w.Lost(gauges, "")
 				g.Expect(still).To(Equal(message), "what a server says that fails may be another thing each time")
 				g.Expect(told).To(Equal(1))
-				m.answer(nil)
-				time.Sleep(2 * time.Minute)
+				m.letsIn()
 				g.Expect(reason()).NotTo(BeEmpty(), "not all objects were shown")
 				m.shown()
 				g.Expect(reason()).To(BeEmpty())
@@ -248,7 +263,7 @@ func TestAWatchThatFailsWhileTheMemberIsNotReadyIsNotLost(t *testing.T) {
 	})
 }
 
-// What an informer is shown goes through a queue before it shows it.
+// TestAWatchIsLostUntilItsInformerShowsWhatItWasShown relies on the queue between the watch and the informer's store.
 func TestAWatchIsLostUntilItsInformerShowsWhatItWasShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,9 +283,7 @@ func TestAWatchIsLostUntilItsInformerShowsWhatItWasShown(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		g.Expect(lost()).To(Equal(workv1alpha1.ReasonWatchForbidden))
-		m.answer(nil)
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
+		m.letsIn()
 		gauge := &unstructured.Unstructured{}
 		gauge.SetGroupVersionKind(gauges)
 		gauge.SetName("pressure")

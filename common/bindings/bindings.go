@@ -16,24 +16,30 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// IsWorkload says whether the template has replicas, also if it is scaled to none.
+// IsWorkload returns whether the template has replicas, even if it is scaled to zero.
 func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil
 }
 
-// Divided says whether each cluster gets a share of the replicas, also if the workload is scaled to 0. A workload of several components is
-// not divided: each cluster gets all of it.
+// HasComponents returns whether the template has several kinds of pods, each with a number of its own. A job with a
+// single task is such a template too: its replicas are those of its only component.
+func HasComponents(spec *workv1alpha2.ResourceBindingSpec) bool { return len(spec.Components) > 0 }
+
+// Divided returns whether each cluster gets a share of the replicas, even if the workload is scaled to 0. A workload
+// of components is not divided: each cluster gets all of it.
 func Divided(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return IsWorkload(spec) && len(spec.Components) < 2 && spec.Placement != nil && spec.Placement.ReplicaScheduling != nil &&
+	return IsWorkload(spec) && !HasComponents(spec) && spec.Placement != nil && spec.Placement.ReplicaScheduling != nil &&
 		spec.Placement.ReplicaScheduling.ReplicaSchedulingType != policyv1alpha1.Duplicated
 }
 
-// Bounded says whether clusters may limit their shares of the replicas, so that some replicas are placed nowhere although the scheduling succeeded.
+// Bounded returns whether clusters may limit their shares of the replicas, so that some replicas stay unplaced
+// although scheduling succeeded.
 func Bounded(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return Divided(spec) && len(spec.Placement.ReplicaScheduling.ReplicaBounds) > 0
 }
 
-// Targets returns the clusters that get a Work: those that the scheduler chose, then those of the bindings that require this one.
+// Targets returns the clusters that get a Work: those that the scheduler chose, then those of the bindings that
+// require this one.
 func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
 	out := slices.Clone(spec.Clusters)
 	seen := make(map[string]bool, len(out))
@@ -51,7 +57,7 @@ func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluste
 	return out
 }
 
-// TargetNames returns the clusters of targets, in their order.
+// TargetNames returns the names of the targets' clusters, in their order.
 func TargetNames(targets []workv1alpha2.TargetCluster) []string {
 	out := make([]string, len(targets))
 	for i := range targets {
@@ -60,8 +66,8 @@ func TargetNames(targets []workv1alpha2.TargetCluster) []string {
 	return out
 }
 
-// Places returns the names of the clusters that have the template or should have it, sorted: its targets, and the clusters that it is being
-// evicted from gracefully.
+// Places returns the names of the clusters that have the template or should have it, sorted: its targets, and the
+// clusters from which it is being evicted gracefully.
 func Places(spec *workv1alpha2.ResourceBindingSpec) []string {
 	names := TargetNames(Targets(spec))
 	for i := range spec.GracefulEvictionTasks {
@@ -73,7 +79,7 @@ func Places(spec *workv1alpha2.ResourceBindingSpec) []string {
 	return slices.Compact(names)
 }
 
-// IsTarget says whether a cluster is one of the targets.
+// IsTarget returns whether a cluster is one of the targets.
 func IsTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	named := func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster }
 	return slices.ContainsFunc(spec.Clusters, named) || slices.ContainsFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
@@ -81,13 +87,15 @@ func IsTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	})
 }
 
-// Replacing returns the targets that replace copies which are being evicted, for a template that is not divided: targets without a copy
-// before one of these evictions, as the binding's history says. Evictions whose earlier targets are unknown do not count.
+// Replacing returns the targets that replace copies which are being evicted, for a template that is not divided:
+// according to the binding's history, targets that had no copy before one of these evictions. Evictions whose earlier
+// targets are unknown do not count.
 func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
 	if len(targets) == 0 || len(spec.GracefulEvictionTasks) == 0 {
 		return nil
 	}
-	// all is the number of these evictions, and had, by cluster, for how many of them in a row, from the first, the cluster had a copy before.
+	// all is the number of these evictions. had counts, per cluster, for how many consecutive ones, starting with the
+	// first, the cluster had a copy before.
 	had, all := map[string]int{}, 0
 	var last []workv1alpha2.TargetCluster
 	for i := range past {
@@ -115,12 +123,12 @@ func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Evict
 	return out
 }
 
-// same says whether two lists share their memory: evictions at the same time have the same earlier targets.
+// same returns whether two lists share their memory: concurrent evictions share the list of earlier targets.
 func same(a, b []workv1alpha2.TargetCluster) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// Leaving says whether a cluster is being evicted.
+// Leaving returns whether the application is being evicted from a cluster.
 func Leaving(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == cluster })
 }
@@ -130,15 +138,16 @@ func Requirers(needed workv1alpha2.Binding) []types.NamespacedName {
 	var out []types.NamespacedName
 	for _, s := range needed.BindingSpec().RequiredBy {
 		if s.Name == "" {
-			continue // all that is in a namespace, or what several have alike
+			continue // an entry without a name stands for a whole namespace, or for several bindings
 		}
 		out = append(out, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
 	}
 	return out
 }
 
-// Needs says whether the workload of a binding needs an object, in any version, by the dependencies noted on the binding. A dependency by
-// labels matches every object of its kind, and a binding without notes matches everything.
+// Needs returns whether the workload of a binding needs an object, in any version, according to the dependencies
+// recorded on the binding. A dependency by labels matches every object of its kind, and a binding without a record
+// matches everything.
 func Needs(b workv1alpha2.Binding, obj *workv1alpha2.ObjectReference) bool {
 	var refs []configv1alpha1.DependentObjectReference
 	if err := json.Unmarshal([]byte(b.GetAnnotations()[contract.DependenciesAnnotation]), &refs); err != nil {
@@ -158,7 +167,7 @@ func TemplateRef(b workv1alpha2.Binding) *corev1.ObjectReference {
 	}
 }
 
-// IDLabel returns the label of the permanent id, by whether the binding is namespaced.
+// IDLabel returns the label of the permanent ID, for a namespaced or a cluster-scoped binding.
 func IDLabel(namespace string) string {
 	if namespace == "" {
 		return contract.ClusterResourceBindingPermanentIDLabel
@@ -166,13 +175,14 @@ func IDLabel(namespace string) string {
 	return contract.ResourceBindingPermanentIDLabel
 }
 
-// IDOf returns the permanent id in the labels of a binding or of a Work; empty if there is none.
+// IDOf returns the permanent ID in the labels of a binding or Work; empty if there is none.
 func IDOf(obj metav1.Object) string {
 	labels := obj.GetLabels()
 	return cmp.Or(labels[contract.ResourceBindingPermanentIDLabel], labels[contract.ClusterResourceBindingPermanentIDLabel])
 }
 
-// Finalizer returns the finalizer by which the Works of a binding are deleted with it, by whether the binding is namespaced.
+// Finalizer returns the finalizer with which a binding waits for the deletion of its Works, for a namespaced or a
+// cluster-scoped binding.
 func Finalizer(namespace string) string {
 	if namespace == "" {
 		return contract.ClusterBindingFinalizer
@@ -193,8 +203,8 @@ func KeyOf(work metav1.Object) (types.NamespacedName, bool) {
 	return key, key.Name != ""
 }
 
-// IsOwn says whether a Work with the permanent id of a binding belongs to it. A copy of a binding has the same id, but the Works name the
-// original. A Work that names no binding belongs by the id alone.
+// IsOwn returns whether a Work with the permanent ID of a binding belongs to it. A copy of a binding has the same ID,
+// but the Works name the original. A Work that names no binding is identified by the ID alone.
 func IsOwn(b workv1alpha2.Binding, work metav1.Object) bool {
 	key, ok := KeyOf(work)
 	return !ok || key == types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}

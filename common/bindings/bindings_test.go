@@ -47,7 +47,7 @@ func TestDivided(t *testing.T) {
 	}
 }
 
-func TestWhereATemplateGoes(t *testing.T) {
+func TestATemplateGoesWhereItIsScheduledAndWhereOthersNeedIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	spec := &workv1alpha2.ResourceBindingSpec{
@@ -64,7 +64,7 @@ func TestWhereATemplateGoes(t *testing.T) {
 	g.Expect(spec.Clusters).To(HaveLen(2), "what was read is not changed")
 }
 
-func TestWhatAWorkloadNeeds(t *testing.T) {
+func TestAWorkloadNeedsWhatItsBindingNotesOrMayNeedAllWithoutNotes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/common/contract"
 )
 
-// Fingerprint returns a short text that changes with every change of a template, except a change of its status alone. It consists of the
-// generation, which only a change of the spec raises, and of the metadata that is propagated. For a kind without generations every change
-// counts. The fingerprint is the same for a cached template, whose last-applied annotation is stripped, and for one that is read live.
+// Fingerprint returns a short text that changes with every change of a template, except a change of its status alone.
+// It covers the generation, which only a change of the spec increases, and the propagated metadata. For a kind
+// without generations every change counts. It is the same for a cached template, whose last-applied annotation is
+// stripped, and for one that is read live.
 func Fingerprint(template metav1.Object) string {
 	h := sha256.New()
 	line := func(values ...any) {
@@ -37,10 +41,18 @@ func Fingerprint(template metav1.Object) string {
 	return hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// MadeOf returns a fingerprint of a binding's sources: the version of the template, and of the interpreter's rules by which the template was read.
+// MadeOf returns a fingerprint of a binding's sources: the template, and the version of the interpreter rules with
+// which it was read.
 func MadeOf(template metav1.Object, rules string) string {
 	if rules == "" {
 		return Fingerprint(template)
 	}
 	return Fingerprint(template) + "-" + rules
+}
+
+// FingerprintOn returns the template's fingerprint recorded on a binding, whatever the interpreter rules; empty if
+// there is none.
+func FingerprintOn(b metav1.Object) string {
+	fingerprint, _, _ := strings.Cut(b.GetAnnotations()[contract.TemplateFingerprintAnnotation], "-")
+	return fingerprint
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
 )
 
 func TestFingerprint(t *testing.T) {
@@ -81,4 +82,10 @@ func TestMadeOf(t *testing.T) {
 	template := &metav1.ObjectMeta{UID: "u", Generation: 1}
 	g.Expect(bindings.MadeOf(template, "")).To(Equal(bindings.Fingerprint(template)))
 	g.Expect(bindings.MadeOf(template, "v2")).To(Equal(bindings.Fingerprint(template) + "-v2"))
+	b := &metav1.ObjectMeta{}
+	g.Expect(bindings.FingerprintOn(b)).To(BeEmpty())
+	for _, rules := range []string{"", "v2-3"} {
+		b.Annotations = map[string]string{contract.TemplateFingerprintAnnotation: bindings.MadeOf(template, rules)}
+		g.Expect(bindings.FingerprintOn(b)).To(Equal(bindings.Fingerprint(template)), "by whatever rules")
+	}
 }

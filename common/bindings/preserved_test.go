@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-func TestWhatIsPreserved(t *testing.T) {
+func TestACopyIsPreservedWhereAWorkloadThatNeedsItIs(t *testing.T) {
 	t.Parallel()
 	by := func(name string, preserve *bool, clusters ...string) workv1alpha2.BindingSnapshot {
 		out := workv1alpha2.BindingSnapshot{Namespace: "shop", Name: name, Preserve: preserve}
@@ -64,7 +64,7 @@ func TestWhatIsPreserved(t *testing.T) {
 	}
 }
 
-// BenchmarkWhereItStays asks about each of many clusters whether an object stays there.
+// BenchmarkWhereItStays asks for each of many clusters whether an object is preserved there.
 func BenchmarkWhereItStays(b *testing.B) {
 	var spec workv1alpha2.ResourceBindingSpec
 	for i := range 5_000 {

@@ -24,7 +24,7 @@ func TestTheStrategyOfABinding(t *testing.T) {
 	NewWithT(t).Expect(bindings.IsStaged(&workv1alpha2.ResourceBinding{})).To(BeFalse())
 }
 
-func TestWhatIsSuspended(t *testing.T) {
+func TestDispatchingIsSuspendedEverywhereOrInNamedClusters(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(bindings.Suspended(nil, "a")).To(BeFalse())
@@ -35,7 +35,7 @@ func TestWhatIsSuspended(t *testing.T) {
 	g.Expect(bindings.Suspended(some, "b")).To(BeTrue())
 }
 
-func TestWhatIsRequired(t *testing.T) {
+func TestABindingIsRequiredByThoseThatItNames(t *testing.T) {
 	t.Parallel()
 	g, b := NewWithT(t), &workv1alpha2.ResourceBinding{}
 	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "web"}, {Name: "wide"}}

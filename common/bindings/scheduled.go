@@ -7,15 +7,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// IsScheduled says whether a scheduler should find clusters for a binding: a policy has claimed it, its scheduling is not suspended, and it
-// is not being deleted. Bindings that only follow others have no policy.
+// IsScheduled returns whether a scheduler should place a binding: a policy has claimed it, its scheduling is not
+// suspended, and it is not being deleted. Bindings that only follow others have no policy.
 func IsScheduled(b workv1alpha2.Binding) bool {
 	suspension := b.BindingSpec().Suspension
 	if suspension != nil && ptr.Deref(suspension.Scheduling, false) || !b.GetDeletionTimestamp().IsZero() {
 		return false
 	}
-	labels := b.GetLabels()
-	return labels[contract.PropagationPolicyPermanentIDLabel] != "" ||
-		labels[contract.ClusterPropagationPolicyPermanentIDLabel] != "" ||
-		labels[contract.BindingManagedByLabel] != ""
+	return HasPolicy(b) || b.GetLabels()[contract.BindingManagedByLabel] != ""
 }

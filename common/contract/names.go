@@ -11,41 +11,39 @@ import (
 const (
 	// SystemNamespace is the namespace of an agent in its member.
 	SystemNamespace = "karmada-system"
-	// ClusterNamespace holds the leases of the agents and their rights to them.
+	// ClusterNamespace holds the leases of the agents and the RBAC for them.
 	ClusterNamespace = "karmada-cluster"
 	// DefaultExecutionNamespacePrefix is followed by the name of the cluster.
 	DefaultExecutionNamespacePrefix = "karmada-es-"
-	// DefaultSchedulerName is the hub's own scheduler: it places bindings that name it, or none.
+	// DefaultSchedulerName is the hub's own scheduler: it places bindings that name it, or no scheduler.
 	DefaultSchedulerName = "default-scheduler"
-	// MaxClusterNameLength leaves room for the prefix in a namespace's name.
+	// MaxClusterNameLength leaves room for the prefix in the name of a namespace.
 	MaxClusterNameLength = 48
 )
 
 // ExecutionNamespace returns the namespace that holds the Works of a cluster.
 func ExecutionNamespace(prefix, cluster string) string { return prefix + cluster }
 
-// ClusterOf returns the cluster whose execution namespace this is, and whether it is
-// one.
+// ClusterOf returns the cluster of an execution namespace; false if it is not one.
 func ClusterOf(prefix, namespace string) (string, bool) {
 	cluster, ok := strings.CutPrefix(namespace, prefix)
 	return cluster, ok && cluster != ""
 }
 
-// AgentEvents is how many names there are for the events of an agent in its execution
-// namespace. The hub's API lets an agent make no event of another name, and none can be
-// deleted or made anew before it ends by itself: that bounds what an agent can leave there.
+// AgentEvents is how many names there are for an agent's events in its execution namespace. The hub's API lets an
+// agent create no other events, and it can neither delete nor recreate them before they expire: that bounds what an
+// agent can leave there.
 const AgentEvents = 1000
 
 // AgentEventName returns one of the names, from 0 to AgentEvents-1.
 func AgentEventName(n int) string { return fmt.Sprintf("agent-%03d", n) }
 
-// BindingName returns the name of the binding of a template.
+// BindingName returns the name of a template's binding.
 func BindingName(kind, name string) string {
 	return strings.ToLower(dotted(name) + "-" + kind)
 }
 
-// WorkName returns the name of the Work that carries a template to a cluster. The
-// namespace of a cluster-scoped template is empty.
+// WorkName returns the name of the Work for a template. The namespace of a cluster-scoped template is empty.
 func WorkName(kind, namespace, name string) string {
 	name = dotted(name)
 	key := name + "-" + kind
@@ -55,8 +53,8 @@ func WorkName(kind, namespace, name string) string {
 	return strings.ToLower(name) + "-" + Hash(strings.ToLower(key))
 }
 
-// Hash returns the short form of a string that the names of this API use: 32 bit
-// FNV-1a in decimal, each digit replaced by a letter or digit that makes no word.
+// Hash returns the short hash that the names of this API use: 32-bit FNV-1a in decimal, with each digit replaced by a
+// character such that no words result.
 func Hash(s string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(s)) // a hash never fails
@@ -68,20 +66,24 @@ func Hash(s string) string {
 	return string(out)
 }
 
-// dotted makes a name of RBAC objects, which may have colons, fit for other kinds.
+// dotted makes the name of an RBAC object, which may contain colons, valid for other kinds.
 func dotted(name string) string { return strings.ReplaceAll(name, ":", ".") }
 
-// RetiredName returns the name of the ConfigMap in ClusterNamespace that keeps the name of
-// a cluster that was forgotten, and tells its agent so.
+// ExclusionsName is the name of the ConfigMap in the namespace kube-public in which the hub tells all authenticated
+// users which objects stay on it: see selector.ReadExclusions.
+const ExclusionsName = "fairlead-exclusions"
+
+// RetiredName returns the name of the ConfigMap in ClusterNamespace that reserves the name of a forgotten cluster,
+// and tells its agent that it was forgotten.
 func RetiredName(cluster string) string { return "retired-" + cluster }
 
 // Keys of that ConfigMap.
 const (
-	// RetiredMemberKey is the id of the member for which the name is kept.
+	// RetiredMemberKey is the ID of the member for which the name is reserved.
 	RetiredMemberKey = "member"
 	// RetiredAtKey is when it was forgotten (RFC 3339), RetiredByKey by whom.
 	RetiredAtKey = "at"
 	RetiredByKey = "by"
-	// RetiredCertificateKey has, as JSON, the facts about the agent's last certificate.
+	// RetiredCertificateKey holds the facts about the agent's last certificate, as JSON.
 	RetiredCertificateKey = "certificate"
 )

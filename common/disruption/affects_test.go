@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-func TestWhatMattersToTheVerdict(t *testing.T) {
+func TestOnlySilenceAndItsHistoryAffectTheVerdict(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(*clusterv1alpha1.Cluster)

@@ -14,40 +14,39 @@ import (
 )
 
 const (
-	// together is within which time members fall silent at once: the phase of their
-	// leases and the hub's own period, twice.
+	// together is the time within which members count as falling silent at once: the phase of their leases and the
+	// hub's own period, twice.
 	together = 2 * time.Minute
-	// Wait is how long after a member fell silent it is known whether the others do
-	// too: their leases are at most this much older or younger.
+	// Wait is how long after a member fell silent it is known whether the others did too: their leases are at most
+	// this much older or younger.
 	Wait = 15 * time.Second
 )
 
-// DefaultSilence is after how much silence the hub gives up a member that has nothing but its lease.
+// DefaultSilence is the default silence after which the hub considers a member with only a lease lost.
 const DefaultSilence = 40 * time.Second
 
-// Respite is how long a member that fell silent with most others has, once the hub believes
-// again, to come back: they come one after the other.
+// Respite is how long members that fell silent with most others have to come back, one after the other, after the hub
+// no longer suspects itself.
 const Respite = 2 * time.Minute
 
-// Verdict says whether the hub suspects itself: that it has lost its network, rather than that its members have failed.
+// Verdict says whether the hub suspects that it has lost its network, rather than that its members have failed.
 type Verdict struct {
-	// Silent are the clusters whose silence is not believed; none if all is well.
+	// Silent are the clusters whose silence is not believed; empty if all is well.
 	Silent sets.Set[string]
 	// Of is how many clusters there were before.
 	Of int
-	// Awaited are the clusters that fell silent with others that are back by now, and
-	// until when they are given time.
+	// Awaited are the clusters that fell silent together with others that are back by now, and until when they have
+	// time.
 	Awaited map[string]time.Time
 }
 
-// Suspended says whether the silence of a cluster is no reason to leave it.
+// Suspended returns whether nothing may be evicted from a cluster because of its silence.
 func (v Verdict) Suspended(cluster string) bool {
 	_, awaited := v.Awaited[cluster]
 	return awaited || v.Silent.Has(cluster)
 }
 
-// Message says to people why the silence of a cluster is no reason to leave it; empty if
-// it is.
+// Message explains why nothing is evicted from a cluster because of its silence; empty if it may be.
 func (v Verdict) Message(cluster string) string {
 	if v.Silent.Has(cluster) {
 		return fmt.Sprintf("%d of %d clusters fell silent at once, so that the hub suspects its own network: nothing is moved away because they are silent. "+
@@ -59,7 +58,7 @@ func (v Verdict) Message(cluster string) string {
 	return ""
 }
 
-// Reason is one word for the message about a cluster.
+// Reason returns the condition reason that belongs to Message.
 func (v Verdict) Reason(cluster string) string {
 	if v.Silent.Has(cluster) {
 		return workv1alpha2.ReasonHubSuspectsItself
@@ -72,8 +71,7 @@ type silence struct {
 	at   time.Time
 }
 
-// Decide looks at all clusters. What it said before is read from their condition
-// EvictionSuspended.
+// Decide evaluates all clusters. Its earlier verdict is read from their condition EvictionSuspended.
 func Decide(clusters []*clusterv1alpha1.Cluster, now time.Time) Verdict {
 	var silences []silence
 	members := 0
@@ -100,11 +98,10 @@ func Decide(clusters []*clusterv1alpha1.Cluster, now time.Time) Verdict {
 	return out
 }
 
-// most finds those that fell silent at once and were most of those that were there. Any
-// run of silences that is short enough may be the one; those before it were gone already
-// and do not count.
+// most finds the clusters that fell silent at once and were most of those present. Any sufficiently short run of
+// silences may be it; clusters that fell silent before it were gone already and do not count.
 func most(silences []silence, members int) Verdict {
-	// The end of a run only moves on as its beginning does, so that each silence is looked at twice.
+	// The end of a run only moves forward with its beginning, so each silence is visited twice.
 	var from, to, of, last int
 	for first := range silences {
 		last = max(last, first)
@@ -126,20 +123,20 @@ func most(silences []silence, members int) Verdict {
 	return out
 }
 
-// awaited says until when a cluster is given time whose silence was not believed before.
+// awaited returns until when a cluster has time whose silence was not believed before.
 func awaited(c *clusterv1alpha1.Cluster, now time.Time) (time.Time, bool) {
-	said := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
-	if said == nil || said.Status != metav1.ConditionTrue || Since(c).IsZero() {
+	condition := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
+	if condition == nil || condition.Status != metav1.ConditionTrue || Since(c).IsZero() {
 		return time.Time{}, false
 	}
 	until := now.Add(Respite)
-	if said.Reason == workv1alpha2.ReasonOthersAreBack {
-		until = said.LastTransitionTime.Add(Respite)
+	if condition.Reason == workv1alpha2.ReasonOthersAreBack {
+		until = condition.LastTransitionTime.Add(Respite)
 	}
 	return until, now.Before(until)
 }
 
-// Since is when a cluster fell silent; zero if it did not.
+// Since returns when a cluster fell silent; zero if it is not silent.
 func Since(c *clusterv1alpha1.Cluster) time.Time {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 	if ready == nil || ready.Status != metav1.ConditionUnknown {

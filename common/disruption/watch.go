@@ -1,45 +1,48 @@
 package disruption
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Watch records since when a stage has heard from each cluster. It is kept in memory only: a stage that starts goes by the Clusters'
-// conditions. It is safe for use by many goroutines.
+// Watch records since when a stage has heard from each cluster. It is kept in memory only: after a start, the
+// Clusters' conditions are used. It is safe for concurrent use.
 type Watch struct {
 	mu    sync.Mutex
 	began time.Time
-	// ticked, like all that is compared here, is by the wall clock: the monotonic one stands still while a machine is suspended.
+	// ticked, like all times compared here, is wall-clock time: the monotonic clock stops while a machine is
+	// suspended.
 	ticked   time.Time
 	clusters map[string]heard
 }
 
-// maxPause is after how long without a tick a process had been stopped.
+// maxPause is the time without a tick after which the process counts as having been stopped.
 const maxPause = 5 * time.Second
 
-// TickInterval is how often a stage is to call Tick, if it does.
-const TickInterval = maxPause / 5
+// tickInterval is the interval at which KeepTicking calls Tick.
+const tickInterval = maxPause / 5
 
-// heard is how a cluster was when it was heard from last.
+// heard is the state of a cluster when it was last heard from.
 type heard struct {
 	uid types.UID
-	// status is the status of its condition Ready, at when that says it became so, and since the same without the time for which
-	// lines were lost since.
+	// status is the status of its condition Ready, at is the condition's transition time, and since is the same
+	// without the time during which lines were lost.
 	status    metav1.ConditionStatus
 	at, since time.Time
-	// lost is when its line was seen to be lost, by the clock of who looks; zero if it is heard from.
+	// lost is when the line was seen to be lost, by this process's clock; zero if the cluster is heard from.
 	lost time.Time
 }
 
-// Began returns since when the stage follows the clusters: since it was asked first, or since its process was stopped for the last
-// time, as with a machine that is suspended, if it ticks.
+// Began returns since when the stage has followed the clusters: since the first call, or since the process was last
+// stopped, for instance because the machine was suspended, if it ticks.
 func (w *Watch) Began(now time.Time) time.Time {
 	now = now.Round(0)
 	w.mu.Lock()
@@ -51,7 +54,7 @@ func (w *Watch) Began(now time.Time) time.Time {
 	return w.began
 }
 
-// Tick notes that the process runs.
+// Tick records that the process is running.
 func (w *Watch) Tick(now time.Time) {
 	now = now.Round(0)
 	w.mu.Lock()
@@ -60,15 +63,33 @@ func (w *Watch) Tick(now time.Time) {
 	w.ticked = now
 }
 
-// Restart has the stage follow the clusters from now on only, as when the API did not answer: nobody was heard meanwhile.
+// KeepTicking calls Tick at intervals until the context ends. It returns at once.
+func (w *Watch) KeepTicking(ctx context.Context, c clock.WithTicker) {
+	ticker := c.NewTicker(tickInterval)
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C():
+				w.Tick(c.Now())
+			}
+		}
+	}()
+}
+
+// Restart makes the stage follow the clusters only from now on, for instance because the API did not answer: nobody
+// was heard from meanwhile.
 func (w *Watch) Restart(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.began = now.Round(0)
 }
 
-// look sees whether the process was stopped since the last tick, maybe before the first one after that. A hub that waits for its turn
-// ticks, too, and follows nobody yet. What a clock that was ahead said, and was put back since, is no later than now.
+// look detects whether the process was stopped since the last tick, possibly before the first tick afterwards. A hub
+// that waits for leadership ticks, too, and follows nobody yet. A time in the future, from before the clock was set
+// back, counts as now.
 func (w *Watch) look(now time.Time) {
 	if w.began.After(now) {
 		w.began = now
@@ -82,8 +103,8 @@ func (w *Watch) look(now time.Time) {
 	}
 }
 
-// Observe takes over how a cluster is now, given after how much silence the hub gives up members that have nothing but their
-// lease. What is told of one cluster is told in the order in which it happened.
+// Observe records the present state of a cluster, given the silence after which the hub considers members with only a
+// lease lost. The states of one cluster must be observed in order.
 func (w *Watch) Observe(c *clusterv1alpha1.Cluster, silence time.Duration, now time.Time) {
 	now = now.Round(0)
 	w.mu.Lock()
@@ -99,15 +120,16 @@ func (w *Watch) Observe(c *clusterv1alpha1.Cluster, silence time.Duration, now t
 	w.clusters[c.Name] = next
 }
 
-// Gone forgets a cluster.
+// Gone removes a cluster.
 func (w *Watch) Gone(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.clusters, name)
 }
 
-// HeardSince says since when a cluster is as its condition Ready says, which is not Unknown. A line that was lost for less
-// than it takes to give up a member is no end of that, but that time does not count; zero if nothing is said.
+// HeardSince returns since when a cluster has had its present status of Ready, which is not Unknown; zero if there is
+// none. A line that was lost for less than the silence does not interrupt that, but the time of the loss does not
+// count.
 func (w *Watch) HeardSince(c *clusterv1alpha1.Cluster) time.Time {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 	if ready == nil || ready.Status == metav1.ConditionUnknown {

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"fairlead.dev/common/kube/fairqueue"
 )
 
 // Delays between the tries of a reconcile that fails.
@@ -31,8 +33,8 @@ const (
 	lastConflictRetry = time.Second
 )
 
-// NewController begins the definition of a controller with the settings that all of ours share: the name in logs and metrics, the number of
-// workers and the delays between retries. Every controller of the hub and the agent is made here.
+// NewController begins the definition of a controller with the settings that all controllers share: the name in logs
+// and metrics, the number of workers and the retry delays. Every controller of hub and agent is made here.
 func NewController(mgr manager.Manager, name string, workers int) *builder.Builder {
 	return ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(ControllerOptions(workers))
 }
@@ -70,24 +72,29 @@ func typedOptions[R comparable](workers int) controller.TypedOptions[R] {
 	}
 }
 
-// CacheBehind is the error for a stage that read an object live and found that its cache is older. It is a conflict, so QuietConflicts tries again.
+// CacheBehind returns the error for a stage that read an object live and found its cache outdated. It is a conflict,
+// so QuietConflicts retries.
 func CacheBehind(resource schema.GroupResource, name string) error {
 	return apierrors.NewConflict(resource, name, errors.New("the cache is behind"))
 }
 
 // QuietConflicts wraps a reconciler so that errors which resolve themselves are not logged as errors. After a conflict (the cache was
 // behind, another writer was first, or the object of an Edit is gone) it retries quickly, and each further time a little later. For a kind
-// that the API does not serve, and for a namespace that is being deleted, the delay grows up to lastRetry.
+// that the API does not serve, and for a namespace that is being deleted, the delay grows up to lastRetry. Delays stay
+// as they are while a request waits in a fairqueue.Queue.
 func QuietConflicts[R comparable](r reconcile.TypedReconciler[R]) reconcile.TypedReconciler[R] {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry)
 	conflicts := workqueue.NewTypedItemExponentialFailureRateLimiter[R](conflictRetry, lastConflictRetry)
 	return reconcile.TypedFunc[R](func(ctx context.Context, req R) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, req)
 		switch {
+		case errors.Is(err, fairqueue.ErrWaits):
+			ctrl.LoggerFrom(ctx).V(1).Info("Waiting until fewer large objects are being worked on")
+			return reconcile.Result{}, nil
 		case apierrors.IsConflict(err), errors.As(err, new(goneError)):
 			ctrl.LoggerFrom(ctx).V(1).Info("Trying again after a conflict", "reason", err.Error())
 			return reconcile.Result{RequeueAfter: conflicts.When(req)}, nil
-		case IsUnserved(err), namespaceEnds(err):
+		case IsUnserved(err), IsNamespaceEnding(err):
 			ctrl.LoggerFrom(ctx).V(1).Info("Trying again later, a kind or a namespace is not there", "reason", err.Error())
 			return reconcile.Result{RequeueAfter: backoff.When(req)}, nil
 		}

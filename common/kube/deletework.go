@@ -13,10 +13,10 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// DeleteWork writes the reason on a Work, one of the values of contract.DeletionIntentAnnotation, and deletes the Work. Without the reason
-// an agent removes nothing from its member. If the process ends between the two writes, the Work stays, with an annotation that has no
-// effect. A Work that somebody else deleted gets the reason, too. A Work that is gone is no error; another Work of the same name is a
-// conflict.
+// DeleteWork sets the reason on a Work, one of the values of contract.DeletionIntentAnnotation, and deletes the Work.
+// Without the reason an agent deletes nothing in its member. If the process ends between the two writes, the Work
+// stays, with an annotation that has no effect. A Work that somebody else has deleted gets the reason, too. A missing
+// Work is no error; another Work of the same name is a conflict.
 func DeleteWork(ctx context.Context, c client.Client, w *workv1alpha1.Work, intent, fieldManager string) error {
 	if w.Annotations[contract.DeletionIntentAnnotation] != intent {
 		if err := setIntent(ctx, c, w, intent, fieldManager); err != nil {
@@ -27,7 +27,7 @@ func DeleteWork(ctx context.Context, c client.Client, w *workv1alpha1.Work, inte
 		return nil
 	}
 	uid := w.UID
-	err := WriteOrClearStatus(ctx, c, named(w), fieldManager, func() error {
+	err := WriteOrMakeRoom(ctx, c, named(w), fieldManager, func() error {
 		return c.Delete(ctx, named(w), client.Preconditions{UID: &uid})
 	})
 	if client.IgnoreNotFound(err) != nil {
@@ -36,21 +36,23 @@ func DeleteWork(ctx context.Context, c client.Client, w *workv1alpha1.Work, inte
 	return nil
 }
 
-// WithdrawDeletion removes the reason from a Work that is being deleted: its agent then releases the Work and keeps the objects, unless it
-// has removed them already.
+// WithdrawDeletion removes the reason from a Work that is being deleted: its agent then releases the Work and keeps
+// the objects, unless it has deleted them already.
 func WithdrawDeletion(ctx context.Context, c client.Client, w *workv1alpha1.Work, fieldManager string) error {
 	return client.IgnoreNotFound(setIntent(ctx, c, w, nil, fieldManager))
 }
 
-// setIntent writes the annotation, or removes it if the intent is nil.
+// setIntent sets the annotation, or removes it if the intent is nil. It also clears managedFields, which an agent may
+// have filled.
 func setIntent(ctx context.Context, c client.Client, w *workv1alpha1.Work, intent any, fieldManager string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": w.UID, "annotations": map[string]any{contract.DeletionIntentAnnotation: intent},
+		"managedFields": []any{map[string]any{}}, // one empty entry clears the list
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding the intent to delete work %q: %w", w.Name, err)
 	}
-	err = WriteOrClearStatus(ctx, c, named(w), fieldManager, func() error {
+	err = WriteOrMakeRoom(ctx, c, named(w), fieldManager, func() error {
 		return c.Patch(ctx, named(w), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 	})
 	if err != nil {

@@ -22,9 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/kube/fairqueue"
 )
 
-// binding returns a binding as a cache would hand it out.
+// binding returns a binding like one from a cache.
 func binding() *workv1alpha2.ResourceBinding {
 	return &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "nginx-deployment", Namespace: "shop"},
@@ -106,7 +107,7 @@ func TestWhatDidNotChangeIsNotEncoded(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("encoded")), "what changed is")
 }
 
-// BenchmarkEditWithoutChange is what a stage pays that looks at a binding in vain.
+// BenchmarkEditWithoutChange measures a stage's reconcile of a binding that needs no change.
 func BenchmarkEditWithoutChange(b *testing.B) {
 	obj := binding()
 	for i := range 50 {
@@ -172,8 +173,8 @@ func TestCommitWritesObjectAndStatusAndRefusesAStaleOne(t *testing.T) {
 	g.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "the second try finds nothing to do")
 }
 
-// TestAHalfWrittenEditSaysSo holds that whoever edits knows of the half that was written: the
-// next try does not find it to be done any more.
+// TestAHalfWrittenEditSaysSo checks that the caller learns that half of the edit was written: the next try no longer
+// finds that half to be a change.
 func TestAHalfWrittenEditSaysSo(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
@@ -240,6 +241,9 @@ func TestQuietConflictsTurnsAConflictIntoASecondTry(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically(">=", last), BeNumerically("<=", lastConflictRetry)))
 		last = result.RequeueAfter
+		result, err = run(fmt.Errorf("taking a slot: %w", fairqueue.ErrWaits))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(result.IsZero()).To(BeTrue(), "the queue has it; and that is no end of the conflicts")
 	}
 	g.Expect(last).To(Equal(lastConflictRetry), "who stays behind asks ever more slowly")
 

@@ -17,12 +17,13 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 )
 
-// Names of the indexes of a hub's cache.
+// Names of the indexes in a hub's cache.
 const (
 	// worksByBinding indexes Works by a part of the permanent id of their binding: see WorksOf.
 	worksByBinding = "binding-permanent-id"
@@ -30,21 +31,26 @@ const (
 	bindingsByCluster = "clusters"
 	// bindingsByRequirer indexes bindings by every binding whose workload needs their object: see BindingKind.NeededBy.
 	bindingsByRequirer = "required-by"
-	// bindingsByWait indexes bindings by the reason for which they are not scheduled: see BindingKind.Waiting.
+	// bindingsByWait indexes bindings by the reason why they are not scheduled: see BindingKind.Waiting.
 	bindingsByWait = "waits"
 	// bindingsByKind indexes bindings by the kind of their template, in any version: see BindingKind.OfKind.
 	bindingsByKind = "template-kind"
 	// bindingsByGroup indexes bindings by each of their affinity groups: see BindingKind.Peers.
 	bindingsByGroup = "affinity-groups"
+	// overridesBySelection indexes override policies by each of their selectors, without labels: see
+	// OverridePolicies.
+	overridesBySelection = "selection"
 	// anyReason is the value in bindingsByWait for every reason.
 	anyReason = "*"
 )
 
-// workShards is the number of values in the index of Works. A value for each binding would cost a map for each, with one Work in it: more
-// than a third of the memory of the Work. With some tens of Works to a value, those of one binding are found as fast.
+// workShards is the number of values in the index of Works. A value per binding would cost a map with one Work each:
+// more than a third of the memory of the Work. With some tens of Works per value, those of one binding are found as
+// fast.
 const workShards = 1 << 12
 
-// Index adds to a cache the indexes by which the stages of a hub find the objects that a change concerns. It is called once, before the cache starts.
+// Index adds the indexes with which the stages of a hub find the objects that a change affects. It is called once,
+// before the cache starts.
 func Index(ctx context.Context, c Informed) error {
 	err := addIndex(ctx, c, &workv1alpha1.Work{}, worksByBinding, func(obj client.Object) []string {
 		if id := bindings.IDOf(obj); id != "" {
@@ -54,6 +60,11 @@ func Index(ctx context.Context, c Informed) error {
 	})
 	if err != nil {
 		return fmt.Errorf("indexing works by binding: %w", err)
+	}
+	for _, policy := range []client.Object{&policyv1alpha1.ClusterOverridePolicy{}, &policyv1alpha1.OverridePolicy{}} {
+		if err := addIndex(ctx, c, policy, overridesBySelection, selectionsOf); err != nil {
+			return fmt.Errorf("indexing override policies by what they select: %w", err)
+		}
 	}
 	for _, kind := range []BindingKind{ResourceBindings(), ClusterResourceBindings()} {
 		if err := addIndex(ctx, c, kind.New(), bindingsByCluster, clustersNamed); err != nil {
@@ -75,7 +86,7 @@ func Index(ctx context.Context, c Informed) error {
 	return nil
 }
 
-// shardOf returns the value in the index for the Works of a binding.
+// shardOf returns the index value for the Works of a binding.
 func shardOf(id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
@@ -121,7 +132,7 @@ func requirers(obj client.Object) []string {
 	return out
 }
 
-// waitsFor returns the reason of the condition for which a binding is not scheduled.
+// waitsFor returns the reason of a binding's condition Scheduled if it is not scheduled.
 func waitsFor(obj client.Object) []string {
 	b, ok := obj.(Binding)
 	if !ok {
@@ -144,8 +155,8 @@ func kindOfTemplate(obj client.Object) []string {
 	return []string{schema.FromAPIVersionAndKind(template.APIVersion, template.Kind).GroupKind().String()}
 }
 
-// groupsOf returns the affinity groups of a binding, as values of the index. Groups of different namespaces differ, and so do an affinity
-// and an anti-affinity group of the same name.
+// groupsOf returns the affinity groups of a binding, as index values. Groups of different namespaces differ, and so
+// do an affinity and an anti-affinity group of the same name.
 func groupsOf(obj client.Object) []string {
 	b, ok := obj.(Binding)
 	if !ok || b.BindingSpec().WorkloadAffinityGroups == nil {
@@ -162,8 +173,9 @@ func groupsOf(obj client.Object) []string {
 	return out
 }
 
-// Naming returns the bindings of the kind that name a cluster in their spec or status. They must not be changed. From a cache with the
-// indexes of Index, this takes time by the number of such bindings; from any other reader all bindings are read.
+// Naming returns the bindings of the kind that name a cluster in their spec or status. They must not be changed. From
+// a cache with the indexes of Index, this takes time in proportion to the result; from any other reader all bindings
+// are read.
 func (k BindingKind) Naming(ctx context.Context, r client.Reader, cluster string) ([]Binding, error) {
 	return k.indexed(ctx, r, bindingsByCluster, cluster, clustersNamed)
 }
@@ -173,7 +185,8 @@ func (k BindingKind) NeededBy(ctx context.Context, r client.Reader, by types.Nam
 	return k.indexed(ctx, r, bindingsByRequirer, by.String(), requirers)
 }
 
-// Waiting returns the bindings of the kind that are not scheduled for a reason; for any reason if it is empty. See Naming for the cost.
+// Waiting returns the bindings of the kind that are not scheduled for a reason; an empty reason means any. See Naming
+// for the cost.
 func (k BindingKind) Waiting(ctx context.Context, r client.Reader, reason string) ([]Binding, error) {
 	return k.indexed(ctx, r, bindingsByWait, cmp.Or(reason, anyReason), waitsFor)
 }
@@ -198,7 +211,7 @@ func (k BindingKind) Peers(ctx context.Context, r client.Reader, of Binding) ([]
 	return slices.CompactFunc(out, func(a, b Binding) bool { return a.GetName() == b.GetName() }), nil // one may be in both groups
 }
 
-// indexed returns the bindings that have a value in an index. Values is the function that computes the index, for readers without it.
+// indexed returns the bindings with a value in an index. values computes the index for readers without it.
 func (k BindingKind) indexed(ctx context.Context, r client.Reader, index, value string, values client.IndexerFunc) ([]Binding, error) {
 	if found, ok := underIndex(ctx, r, k.New(), index, value); ok {
 		out := make([]Binding, 0, len(found))

@@ -13,8 +13,9 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// NamespaceNamed returns a Namespace, which must not be changed; nil if the name is empty or the Namespace does not exist. A Namespace that
-// is not in the cache is read live: objects of a new namespace may arrive before it, and its annotations say which clusters they may use.
+// NamespaceNamed returns a Namespace, which must not be changed; nil if the name is empty or the Namespace does not
+// exist. A Namespace missing from the cache is read live: objects in a new namespace may arrive before it, and its
+// annotations restrict their clusters.
 func NamespaceNamed(ctx context.Context, cached, live client.Reader, name string) (*corev1.Namespace, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // There is none.
@@ -33,9 +34,28 @@ func NamespaceNamed(ctx context.Context, cached, live client.Reader, name string
 	return ns, nil
 }
 
+// NamespaceEnds reads whether a namespace is being deleted, or gone, for a reader that asks the API server itself: what is in it goes one kind
+// after the other, in no particular order, and the watch of any of these kinds may be ahead of that of Namespaces.
+func NamespaceEnds(ctx context.Context, live client.Reader, name string) (bool, error) {
+	ns := &corev1.Namespace{}
+	err := live.Get(ctx, client.ObjectKey{Name: name}, ns)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading Namespace %q live: %w", name, err)
+	}
+	return !ns.DeletionTimestamp.IsZero(), nil
+}
+
 // AllowanceChanged says whether a change of a Namespace changes which clusters its objects may use.
 func AllowanceChanged(before, after metav1.Object) bool {
 	was, did := before.GetAnnotations()[contract.ClustersAnnotation]
 	is, does := after.GetAnnotations()[contract.ClustersAnnotation]
 	return did != does || was != is
+}
+
+// IsNamespaceEnding returns whether an object could not be created because its namespace is terminating.
+func IsNamespaceEnding(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -9,7 +9,9 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
@@ -22,9 +24,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// NewScheme returns a scheme with the kinds that hub and agent handle as Go types:
-// the propagation API and the few groups of Kubernetes beside it. Whatever else they
-// meet they handle as unstructured objects or as metadata.
+// NewScheme returns a scheme with the kinds that hub and agent handle as Go types: the propagation API and a few
+// groups of Kubernetes. All other kinds are handled as unstructured objects or as metadata.
 func NewScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -49,4 +50,11 @@ func NewScheme() (*runtime.Scheme, error) {
 		}
 	}
 	return s, nil
+}
+
+// MetadataOf returns an empty PartialObjectMetadata of a kind.
+func MetadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(kind)
+	return obj
 }

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A list of controller-runtime's cache holds objects by value, so even without deep copies it copies each object once: megabytes for each
-// list of thousands of clusters or tens of thousands of bindings. The functions here return pointers to the objects in the store instead,
-// for callers that change nothing.
+// Lists from controller-runtime's cache hold objects by value, so even without deep copies each object is copied
+// once: megabytes for every list of thousands of clusters or tens of thousands of bindings. The functions here return
+// pointers to the stored objects instead, for callers that change nothing.
 
 // cachedClient is a client that also gives access to the informers of its cache.
 type cachedClient struct {
@@ -23,14 +23,14 @@ type cachedClient struct {
 	informers cache.Informers
 }
 
-// Informed is something with informers: a cache, or a client that NewClient made.
+// Informed is anything with informers: a cache, or a client made by NewClient.
 type Informed interface {
 	// GetInformer returns the informer of a kind.
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
-// NewClient makes the client of a manager. The list functions of this package read the store of its cache; all other methods are those of a
-// usual client.
+// NewClient makes the client of a manager. The list functions of this package read its cache's store directly; all
+// its methods are those of an ordinary client.
 func NewClient(cfg *rest.Config, o client.Options) (client.Client, error) {
 	c, err := client.New(cfg, o)
 	if err != nil || o.Cache == nil {
@@ -79,7 +79,8 @@ func stored[T client.Object](ctx context.Context, r client.Reader, of T, opts []
 	return out, true
 }
 
-// listShared lists objects that must not be changed, converted to an interface by as: from the store of a cache, or else by List into empty.
+// listShared lists objects that must not be changed, converted to an interface by as: from the store of a cache, or
+// else with List.
 func listShared[T any, P interface {
 	*T
 	client.Object
@@ -101,8 +102,8 @@ func listShared[T any, P interface {
 	return out, nil
 }
 
-// addIndex adds to a cache an index of the objects of a kind in all namespaces. IndexField of the cache would store each value once more
-// for the object's namespace, which nobody uses: for values that few objects have, that is most of the index.
+// addIndex adds an index over all namespaces for a kind to a cache. IndexField of the cache would store each value
+// again per namespace, which nobody uses: for values with few objects that is most of the index.
 func addIndex(ctx context.Context, c Informed, of client.Object, name string, values client.IndexerFunc) error {
 	informer, err := c.GetInformer(ctx, of, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -117,8 +118,8 @@ func addIndex(ctx context.Context, c Informed, of client.Object, name string, va
 	}})
 }
 
-// underIndex returns the objects that have a value in an index of addIndex; they must not be changed. It returns false if the reader has no
-// such index, or the kind has not synced.
+// underIndex returns the objects with a value in an index made by addIndex; they must not be changed. It returns
+// false if the reader has no such index, or the kind has not synced.
 func underIndex(ctx context.Context, r client.Reader, of client.Object, index, value string) ([]any, bool) {
 	store, ok := filledStore(ctx, r, of)
 	if !ok {
@@ -150,8 +151,8 @@ func storeOf(informer cache.Informer) (toolscache.Indexer, bool) {
 	return one.GetIndexer(), true
 }
 
-// indexed returns the store of an informer, with indexes added that it lacks. They also cover objects that were already there.
-func indexed(informer cache.Informer, by toolscache.Indexers) (toolscache.Indexer, error) {
+// Indexed returns the store of an informer, with indexes added that it lacks. They also cover objects that were already there.
+func Indexed(informer cache.Informer, by toolscache.Indexers) (toolscache.Indexer, error) {
 	if len(by) == 0 {
 		return nil, nil //nolint:nilnil // Nobody asks for a store without an index.
 	}

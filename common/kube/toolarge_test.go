@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,19 +22,29 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// TestAWorkWithoutRoomIsDeleted has a Work whose status its agent has filled: nothing can be written on it, and it is not deleted while it
-// is so large, since that adds a time.
+// TestAWorkWithoutRoomIsDeleted covers a Work that its agent has filled up, in its status or in
+// metadata.managedFields: nothing can be added to it, and even its deletion fails while it is that large, since that
+// adds the deletionTimestamp.
 func TestAWorkWithoutRoomIsDeleted(t *testing.T) {
 	t.Parallel()
 	const room = 10_000
 	cases := map[string]struct {
-		// refills says that the agent fills the status again after so many writes of the hub.
+		// refills is after how many writes of the hub the agent fills the status again.
 		refills int
+		// owned means that metadata.managedFields is full as well, and marked that the Work has the reason for its
+		// deletion already.
+		owned, marked bool
+		// change fills something else.
+		change  func(*workv1alpha1.Work)
 		wantErr bool
 	}{
 		"it was filled once":                       {},
-		"it is filled again before it is deleted":  {refills: 2},
+		"it is filled again before it is deleted":  {refills: 3},
+		"its managed fields are full, too":         {owned: true},
+		"they are, and only the deletion is left":  {owned: true, marked: true},
 		"it is filled again before the second try": {refills: 1, wantErr: true}, // the next reconcile tries again
+		"what its name is made of is full":         {change: func(w *workv1alpha1.Work) { w.GenerateName = strings.Repeat("x", room) }},
+		"it has its finalizer many times":          {change: func(w *workv1alpha1.Work) { w.Finalizers = slices.Repeat(w.Finalizers, room/10) }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +58,13 @@ func TestAWorkWithoutRoomIsDeleted(t *testing.T) {
 				w.Status.Conditions = []metav1.Condition{{Type: "Applied", Message: strings.Repeat("x", room)}}
 			}
 			pad(work)
-			writes := 0
+			if tc.change != nil {
+				tc.change(work)
+			}
+			if tc.marked {
+				work.Annotations = map[string]string{contract.DeletionIntentAnnotation: contract.DeletionRemoved}
+			}
+			writes, owned := 0, tc.owned
 			wrote := func(ctx context.Context, c client.WithWatch) error {
 				if writes++; writes != tc.refills {
 					return nil
@@ -58,20 +76,27 @@ func TestAWorkWithoutRoomIsDeleted(t *testing.T) {
 				pad(latest)
 				return c.Status().Update(ctx, latest)
 			}
-			full := func(ctx context.Context, c client.WithWatch) error {
+			full := func(ctx context.Context, c client.WithWatch, patch string) error {
 				latest := &workv1alpha1.Work{}
 				if err := c.Get(ctx, client.ObjectKeyFromObject(work), latest); err != nil {
 					return err
 				}
 				encoded, err := json.Marshal(latest)
-				if err == nil && len(encoded) > room {
+				g.Expect(err).NotTo(HaveOccurred())
+				encoded, err = jsonpatch.MergePatch(encoded, []byte(patch))
+				if err == nil && (len(encoded) > room || owned) {
 					return &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: request is too large"}}
 				}
 				return err
 			}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(work).WithStatusSubresource(work).WithInterceptorFuncs(interceptor.Funcs{
 				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-					if err := full(ctx, c); err != nil {
+					data, err := patch.Data(obj)
+					g.Expect(err).NotTo(HaveOccurred())
+					had := owned
+					owned = owned && !strings.Contains(string(data), `"managedFields":[{}]`)
+					if err := full(ctx, c, string(data)); err != nil {
+						owned = had
 						return err
 					}
 					return errors.Join(c.Patch(ctx, obj, patch, opts...), wrote(ctx, c))
@@ -82,7 +107,7 @@ func TestAWorkWithoutRoomIsDeleted(t *testing.T) {
 					return errors.Join(c.SubResource(sub).Patch(ctx, obj, patch, opts...), wrote(ctx, all))
 				},
 				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-					if err := full(ctx, c); err != nil {
+					if err := full(ctx, c, `{"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}}`); err != nil {
 						return err
 					}
 					return c.Delete(ctx, obj, opts...)

@@ -1,32 +1,46 @@
 package kube
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-// WarnOnce remembers the last warning for each object and reason, so that a warning is given once and not at every retry. The zero value is
-// ready; it is safe for use by many goroutines.
+// WarnOnce remembers the last warning per object and reason, so that it is given once rather than at every retry. The
+// zero value is ready to use; it is safe for concurrent use.
 type WarnOnce[K comparable] struct {
 	mu   sync.Mutex
-	last map[K]map[string]string
+	last map[K]map[string]warning
 }
 
-// IsNew remembers a warning, and returns false if it is the same as the last one of the reason.
-func (w *WarnOnce[K]) IsNew(about K, reason, warning string) bool {
+// warning is a text, and when it was given if that matters.
+type warning struct {
+	text string
+	at   time.Time
+}
+
+// IsNew records a warning, and returns false if it equals the last one for the reason.
+func (w *WarnOnce[K]) IsNew(about K, reason, text string) bool {
+	return w.IsDue(about, reason, text, time.Time{}, 0)
+}
+
+// IsDue is IsNew for a warning that is repeated: the same warning is due again after every; never if every is zero.
+func (w *WarnOnce[K]) IsDue(about K, reason, text string, now time.Time, every time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if last, warned := w.last[about][reason]; warned && last == warning {
+	if last, warned := w.last[about][reason]; warned && last.text == text && (every == 0 || now.Sub(last.at) < every) {
 		return false
 	}
 	if w.last == nil {
-		w.last = map[K]map[string]string{}
+		w.last = map[K]map[string]warning{}
 	}
 	if w.last[about] == nil {
-		w.last[about] = map[string]string{}
+		w.last[about] = map[string]warning{}
 	}
-	w.last[about][reason] = warning
+	w.last[about][reason] = warning{text, now}
 	return true
 }
 
-// Resolved forgets the warning of a reason, so that it counts as new the next time.
+// Resolved forgets the warning of a reason, so that its next occurrence counts as new.
 func (w *WarnOnce[K]) Resolved(about K, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +49,7 @@ func (w *WarnOnce[K]) Resolved(about K, reason string) {
 	}
 }
 
-// Forget forgets all warnings about an object that is well or gone.
+// Forget forgets all warnings about an object that has recovered or is gone.
 func (w *WarnOnce[K]) Forget(about K) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

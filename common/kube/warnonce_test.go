@@ -2,6 +2,7 @@ package kube
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -24,4 +25,21 @@ func TestAWarningIsSaidOnce(t *testing.T) {
 	g.Expect(w.IsNew("a", "Other", "it broke")).To(BeTrue())
 	w.Resolved("b", "Reason")
 	g.Expect(w.last).NotTo(HaveKey("b"), "nothing is kept of what is well")
+}
+
+func TestAWarningThatHoldsIsDueAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var w WarnOnce[string]
+	now := time.Unix(1000, 0)
+	due := func(text string) bool { return w.IsDue("a", "Reason", text, now, time.Hour) }
+	g.Expect(due("it broke")).To(BeTrue())
+	now = now.Add(time.Hour - 1)
+	g.Expect(due("it broke")).To(BeFalse())
+	now = now.Add(1)
+	g.Expect(due("it broke")).To(BeTrue())
+	g.Expect(due("it broke")).To(BeFalse(), "that was just now")
+	g.Expect(due("it broke otherwise")).To(BeTrue())
+	w.Forget("a")
+	g.Expect(due("it broke otherwise")).To(BeTrue())
 }

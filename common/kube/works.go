@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// Works returns the Works of a hub, to be read and not to be changed: those of a cache are what everybody else reads as well.
+// Works returns the Works of a hub. They must not be changed: a cache returns shared objects.
 func Works(ctx context.Context, r client.Reader) ([]*workv1alpha1.Work, error) {
 	var list workv1alpha1.WorkList
 	out, err := listShared(ctx, r, &list, &list.Items, func(one *workv1alpha1.Work) *workv1alpha1.Work { return one })
@@ -21,9 +21,19 @@ func Works(ctx context.Context, r client.Reader) ([]*workv1alpha1.Work, error) {
 	return out, nil
 }
 
-// WorksOf returns the Works of a binding, in whatever namespace, to be read and not to be changed.
-// From a cache, which must have the indexes of Index, that takes as long as there are some; any other reader reads all of them. A
-// binding without a permanent id has none.
+// WorksIn returns the Works in a namespace. They must not be changed: see Works.
+func WorksIn(ctx context.Context, r client.Reader, namespace string) ([]*workv1alpha1.Work, error) {
+	var list workv1alpha1.WorkList
+	out, err := listShared(ctx, r, &list, &list.Items, func(one *workv1alpha1.Work) *workv1alpha1.Work { return one }, client.InNamespace(namespace))
+	if err != nil {
+		return nil, fmt.Errorf("listing works in %q: %w", namespace, err)
+	}
+	return out, nil
+}
+
+// WorksOf returns the Works of a binding, in any namespace. They must not be changed. From a cache, which must have
+// the indexes of Index, this takes time in proportion to the result; any other reader reads all Works. A binding
+// without a permanent ID has none.
 func WorksOf(ctx context.Context, r client.Reader, b Binding) ([]*workv1alpha1.Work, error) {
 	id := bindings.IDOf(b)
 	if id == "" {

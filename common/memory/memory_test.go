@@ -17,7 +17,7 @@ func files(content map[string]string) fstest.MapFS {
 	return out
 }
 
-func TestWhatTheControlGroupAllows(t *testing.T) {
+func TestTheSmallestBoundOfTheControlGroupsCounts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		files map[string]string
@@ -46,7 +46,7 @@ func TestWhatTheControlGroupAllows(t *testing.T) {
 	}
 }
 
-// TestBound sets what the whole process may take, and back.
+// TestBound sets the memory limit of the process, and restores it.
 func TestBound(t *testing.T) { //nolint:paralleltest // See above.
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
@@ -67,7 +67,7 @@ func TestBound(t *testing.T) { //nolint:paralleltest // See above.
 	}
 }
 
-func TestWhatTheMachineHas(t *testing.T) {
+func TestAvailableIsTheMachinesMemoryOrLess(t *testing.T) {
 	t.Parallel()
 	const meminfo = "MemTotal:       16384 kB\nMemFree:         1024 kB\n"
 	for name, tt := range map[string]struct {

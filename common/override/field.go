@@ -12,8 +12,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// applyField patches JSON or YAML that stands inside a string. It returns why it had no effect; empty if it
-// had one.
+// applyField patches JSON or YAML inside a string. It returns why it had no effect; empty if it had one.
 func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider, decode func() (textPatch, error), steps *budget) (string, error) {
 	at, err := stringAt(obj.Object, o.FieldPath)
 	if err != nil {
@@ -48,7 +47,7 @@ func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider
 	return "", nil
 }
 
-// stepsOf returns how many steps it takes to apply operations to a text.
+// stepsOf returns the number of steps for applying operations to a text.
 func stepsOf(text string, operations int) int {
 	return 1 + len(text)/textInStep + operations*(1+len(text)/documentInStep)
 }
@@ -70,7 +69,7 @@ func patchYAML(text string, p textPatch) (string, error) {
 	}
 	document, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		return "", fmt.Errorf("the string is not YAML: %w", err)
+		return "", notYAML(err)
 	}
 	document, at, err := p.apply(document)
 	if err != nil {
@@ -81,7 +80,7 @@ func patchYAML(text string, p textPatch) (string, error) {
 	}
 	out, err := yaml.JSONToYAML(document)
 	if err != nil {
-		return "", fmt.Errorf("writing YAML: %w", err)
+		return "", errors.New("what the operations make of the string cannot be written as YAML; correct their values") // the library may quote it
 	}
 	return string(out), nil
 }

@@ -11,7 +11,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// image is the parts of an image reference.
+// image holds the parts of an image reference.
 type image struct {
 	registry   string
 	repository string
@@ -19,9 +19,9 @@ type image struct {
 	digest     string
 }
 
-// applyImage changes images: the one that its predicate names, or those of all containers but the
-// init containers, of which a tag or a repository that is meant for the application would make
-// another program. It returns why it had no effect; empty if it had one.
+// applyImage changes images: the one at the predicate's path, or those of all containers except init containers,
+// since an application's tag or repository would turn these into another program. It returns why it had no effect;
+// empty if it had one.
 func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider, steps *budget) (string, error) {
 	if o.Predicate != nil {
 		if err := steps.spend(1); err != nil {
@@ -67,11 +67,13 @@ func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider
 	return without, nil
 }
 
-// changeImage returns what becomes of an image, and why the overrider had no effect on it; empty if it had.
+// changeImage returns the changed image, and why the overrider had no effect on it; empty if it had one.
 func changeImage(value string, o *policyv1alpha1.ImageOverrider) (string, string, error) {
 	parts, err := parseImage(value)
 	if err != nil {
-		return "", "", fmt.Errorf("reading image %q: %w", value, err)
+		// The value is not shown: it may be from another policy, such as a ClusterOverridePolicy that readers of the
+		// error may not read.
+		return "", "", fmt.Errorf("what is there before it is changed is no image; correct the template, or the override policy that set it: %w", err)
 	}
 	why := ""
 	switch o.Component {
@@ -88,7 +90,7 @@ func changeImage(value string, o *policyv1alpha1.ImageOverrider) (string, string
 	}
 	out := parts.String()
 	if _, err := reference.Parse(out); err != nil {
-		// Neither value is told: people read this who may not read ClusterOverridePolicies, one of which may have made both.
+		// Neither value is shown: both may be from ClusterOverridePolicies that readers of the error may not read.
 		return "", "", fmt.Errorf("%s %s makes of the image what is none; correct the value in the policy: %w", o.Operator, o.Component, err)
 	}
 	return out, why, nil
@@ -119,8 +121,8 @@ func parseImage(value string) (image, error) {
 
 func isRegistry(s string) bool { return strings.ContainsAny(s, ".:") || s == "localhost" }
 
-// changeTag changes the tag, or the digest if there is no tag. The value decides which
-// of the two the image has afterwards; one that is neither changes nothing, and false is returned.
+// changeTag changes the tag, or the digest if there is no tag. The value determines which of the two the image then
+// has; a value that is neither changes nothing, and false is returned.
 func (i *image) changeTag(op policyv1alpha1.OverriderOperator, value string) bool {
 	current := i.tag
 	if current == "" {
@@ -143,7 +145,7 @@ func isDigest(s string) bool {
 	return err == nil
 }
 
-// String puts the parts together again.
+// String returns the image reference.
 func (i image) String() string {
 	var b strings.Builder
 	if i.registry != "" {

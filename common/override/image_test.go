@@ -72,12 +72,54 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestWhatMakesNoImageIsNotTold holds that an error has no value of a policy in it: its readers may be tenants.
+// TestWhatMakesNoImageIsNotTold checks that errors contain no value of a policy: their readers may be tenants.
 func TestWhatMakesNoImageIsNotTold(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, err := with(deployment(), image(policyv1alpha1.ImageRegistry, policyv1alpha1.OverrideReplace, "robot:hunter2@mirror.local"))
 	g.Expect(err).To(MatchError(And(ContainSubstring("replace Registry makes of the image what is none"), Not(ContainSubstring("hunter2")))))
+}
+
+// TestWhatIsAtAPathIsNotTold checks that errors do not contain the value found at the path: a ClusterOverridePolicy
+// may have set it, and a tenant reads the error.
+func TestWhatIsAtAPathIsNotTold(t *testing.T) {
+	t.Parallel()
+	field := policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
+		FieldPath: "/metadata/annotations/config", YAML: []policyv1alpha1.YAMLPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverrideRemove}},
+	}}}
+	for name, tc := range map[string]struct {
+		at   func(g *WithT, obj *unstructured.Unstructured)
+		by   policyv1alpha1.Overriders
+		want string
+	}{
+		"what is no image": {
+			at: func(g *WithT, obj *unstructured.Unstructured) {
+				container(g, obj, 0)["image"] = "robot:hunter2@mirror.local/a"
+			},
+			by: image(policyv1alpha1.ImageTag, policyv1alpha1.OverrideReplace, "1"), want: "what is there before it is changed is no image",
+		},
+		"YAML with an alias of nothing": {at: annotated("a: 1\nb: *hunter2\n"), by: field, want: "the string is not YAML"},
+		"YAML of two maps in a line":    {at: annotated("a: 1\nb: hunter2: 2\n"), by: field, want: "the string is not YAML, in line 2"},
+		"YAML with a map as a key":      {at: annotated("a: 1\n? {hunter2: 1}\n: b\n"), by: field, want: "the string is not YAML"},
+		"YAML of another type":          {at: annotated("a: !!int hunter2\n"), by: field, want: "the string is not YAML"},
+		"YAML that ends too early":      {at: annotated("a: 1\nb: \"hunter2\n"), by: field, want: "the string is not YAML, in line"},
+		"a list, beside an alias":       {at: annotated("- &a hunter2\n- *a\n"), by: field, want: "subPath"},
+		"text":                          {at: annotated("hunter2"), by: field, want: "subPath"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			obj := deployment()
+			tc.at(g, obj)
+			_, err := with(obj, tc.by)
+			g.Expect(err).To(MatchError(And(ContainSubstring(tc.want), Not(ContainSubstring("hunter2")))))
+		})
+	}
+}
+
+// annotated sets a text as the annotation config of an object.
+func annotated(text string) func(*WithT, *unstructured.Unstructured) {
+	return func(_ *WithT, obj *unstructured.Unstructured) { obj.SetAnnotations(map[string]string{"config": text}) }
 }
 
 func TestImageOfWhichContainers(t *testing.T) {

@@ -21,7 +21,7 @@ func note(value string) policyv1alpha1.Overriders {
 	}}
 }
 
-func TestWhoWins(t *testing.T) {
+func TestTheMorePreciseOverrideWinsThenTheLastName(t *testing.T) {
 	t.Parallel()
 	byName := policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	byLabel := policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}

@@ -6,18 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// How many bytes a text may have.
+// Maximum lengths of texts, in bytes.
 const (
-	// OfCondition bounds the message of a condition. The API takes 32 kB; nobody reads that.
+	// OfCondition bounds the message of a condition. The API accepts 32 kB, which nobody would read.
 	OfCondition = 2048
-	// OfEvent bounds the note of an event, as the API does.
+	// OfEvent bounds the note of an event, like the API.
 	OfEvent = 1024
+
+	// more marks a text that was cut.
+	more = " …"
 )
 
-// Cut returns a text of at most so many bytes, cut at the boundary of a character, with a
-// sign that there was more.
+// Cut returns a text cut to a maximum number of bytes, between two characters, with a mark if something was cut.
 func Cut(text string, most int) string {
-	const more = " …"
 	if len(text) <= most {
 		return text
 	}
@@ -28,10 +29,19 @@ func Cut(text string, most int) string {
 	return text[:cut] + more
 }
 
-// Names lists names, of which it writes out so many at most: "a, b and 3 more". It returns an empty text for no names.
+// IsCut returns whether a text has the mark of Cut.
+func IsCut(text string) bool { return strings.HasSuffix(text, more) }
+
+// Names lists names, at most this many in full: "a, b and 3 more". It is empty if there are no names.
 func Names(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+	return FirstNames(names[:min(len(names), most)], len(names))
+}
+
+// FirstNames does likewise for who has only the first of so many names.
+func FirstNames(first []string, all int) string {
+	listed := strings.Join(first, ", ")
+	if more := all - len(first); more > 0 {
+		return fmt.Sprintf("%s and %d more", listed, more)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return listed
 }

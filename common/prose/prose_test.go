@@ -27,4 +27,6 @@ func TestNames(t *testing.T) {
 	g.Expect(prose.Names(nil, 2)).To(BeEmpty())
 	g.Expect(prose.Names([]string{"a", "b"}, 2)).To(Equal("a, b"))
 	g.Expect(prose.Names([]string{"a", "b", "c", "d"}, 2)).To(Equal("a, b and 2 more"))
+	g.Expect(prose.FirstNames([]string{"a", "b"}, 2)).To(Equal("a, b"))
+	g.Expect(prose.FirstNames([]string{"a", "b"}, 5)).To(Equal("a, b and 3 more"))
 }

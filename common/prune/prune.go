@@ -1,5 +1,3 @@
-// Package prune removes from an object what only its hub means: what a manifest for a member, a
-// revision of a rollout and what is brought along from another system all leave out.
 package prune
 
 import (
@@ -12,11 +10,16 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Object removes what belongs to the hub's copy of an object and would be wrong in a
-// member: what its API server and its controllers have filled in. It goes by the kind
-// alone, whatever the group. It changes obj in place, and doing it twice is doing it
-// once.
+// Object removes what belongs to the hub's copy of an object and would be wrong in a member: see Generated and
+// Lifetime. It modifies obj in place and is idempotent.
 func Object(obj *unstructured.Unstructured) {
+	Generated(obj)
+	Lifetime(obj)
+}
+
+// Generated removes what an API server and its controllers have filled in. It goes by the kind alone, whatever the
+// group. It modifies obj in place and is idempotent.
+func Generated(obj *unstructured.Unstructured) {
 	delete(obj.Object, "status")
 	metadata := mapAt(obj.Object, "metadata")
 	for _, field := range []string{
@@ -32,7 +35,7 @@ func Object(obj *unstructured.Unstructured) {
 	case "Job":
 		pruneJob(mapAt(obj.Object, "spec"))
 	case "ClusterRole":
-		// They are the sum of what matches in the same cluster, which a controller there writes.
+		// Aggregated rules are written by a controller in the same cluster.
 		if obj.Object["aggregationRule"] != nil {
 			delete(obj.Object, "rules")
 		}
@@ -53,15 +56,11 @@ func Object(obj *unstructured.Unstructured) {
 	}
 }
 
-// pruneJob removes what the API server generates for a Job, unless the selector was
-// chosen by hand. The time to live is the hub's: in a member it would delete a Job that
-// the agent then makes, and runs, anew.
+// pruneJob removes what the API server generates for a Job, unless the selector was chosen by hand.
 //
-// When pods are replaced is removed if it says what every API server that knows the field
-// fills in anyway: the hub's has filled it in, and members before Kubernetes 1.28 refuse
-// an object with a field that they do not know.
+// podReplacementPolicy is removed if it has the default value: the hub's API server has filled it in, and members
+// before Kubernetes 1.28 refuse objects with unknown fields.
 func pruneJob(spec map[string]any) {
-	delete(spec, "ttlSecondsAfterFinished")
 	replacement := batchv1.TerminatingOrFailed
 	if spec["podFailurePolicy"] != nil {
 		replacement = batchv1.Failed
@@ -82,7 +81,7 @@ func pruneJob(spec map[string]any) {
 		"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 }
 
-// pruneServiceAccount removes the tokens that the hub's controllers have generated.
+// pruneServiceAccount removes the tokens that the hub's controllers generated.
 func pruneServiceAccount(obj *unstructured.Unstructured) {
 	secrets, ok := obj.Object["secrets"].([]any)
 	if !ok {
@@ -102,7 +101,7 @@ func pruneServiceAccount(obj *unstructured.Unstructured) {
 	obj.Object["secrets"] = kept
 }
 
-// removeKeys removes keys of a map that is a field, and the field if nothing is left.
+// removeKeys removes keys from a map in a field, and the field if the map is then empty.
 func removeKeys(parent map[string]any, field string, keys ...string) {
 	m, ok := parent[field].(map[string]any)
 	if !ok {

@@ -10,6 +10,7 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 )
 
 // admitted is the content of the annotation contract.AdmittedRequestsAnnotation.
@@ -25,8 +26,8 @@ type component struct {
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }
 
-// Admit returns the value of the annotation contract.AdmittedRequestsAnnotation of a binding of which all is admitted
-// that its spec requests.
+// Admit returns the value of the annotation contract.AdmittedRequestsAnnotation for a binding all of whose requests
+// are admitted.
 func Admit(spec *workv1alpha2.ResourceBindingSpec) string {
 	var a admitted
 	if spec.ReplicaRequirements != nil {
@@ -41,13 +42,13 @@ func Admit(spec *workv1alpha2.ResourceBindingSpec) string {
 	}
 	raw, err := json.Marshal(a)
 	if err != nil {
-		return "" // quantities and names can be encoded
+		return "" // impossible: quantities and names can be encoded
 	}
 	return string(raw)
 }
 
-// Admitted returns the spec of a binding with what was admitted in place of what it requests: the spec itself if the
-// annotation is empty or unreadable.
+// Admitted returns the spec of a binding with its requests replaced by the admitted ones: the spec itself if the
+// annotation is empty or malformed.
 func Admitted(spec *workv1alpha2.ResourceBindingSpec, annotation string) *workv1alpha2.ResourceBindingSpec {
 	var a admitted
 	if annotation == "" || json.Unmarshal([]byte(annotation), &a) != nil {
@@ -64,23 +65,23 @@ func Admitted(spec *workv1alpha2.ResourceBindingSpec, annotation string) *workv1
 	return &out
 }
 
-// InUse returns what a binding uses that has these targets: of its requests those that were admitted, since its Works
-// carry no others.
+// InUse returns what a binding with these targets uses, counting its admitted requests, since its Works carry no
+// others.
 func InUse(b workv1alpha2.Binding, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
 	return UsageOf(b, b.GetAnnotations()[contract.AdmittedRequestsAnnotation], targets)
 }
 
-// UsageOf returns what a binding uses that has these targets, and of whose requests so much was admitted.
+// UsageOf returns what a binding with these targets and these admitted requests uses.
 func UsageOf(b workv1alpha2.Binding, admitted string, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
 	var past []workv1alpha2.Eviction
 	if len(b.BindingSpec().GracefulEvictionTasks) > 0 {
-		past = workv1alpha2.EvictionsOf(b)
+		past = evictions.Of(b)
 	}
 	return Usage(Admitted(b.BindingSpec(), admitted), past, targets)
 }
 
-// Beyond says what of that which a manifest requests is more than what was admitted for it, of the resources that
-// quotas are about; nothing if all was.
+// Beyond describes the first of a manifest's requests that exceeds the admitted one, for resources in quotas; empty
+// if none does.
 func Beyond(quotas []Quota, admitted, requested corev1.ResourceList) string {
 	for i := range quotas {
 		q := &quotas[i]

@@ -14,21 +14,21 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// requestsPrefix begins the other name of what is requested: requests.cpu is cpu.
+// requestsPrefix is the prefix of an alternative name of requests: requests.cpu is cpu.
 const requestsPrefix = "requests."
 
-// Quota is a FederatedResourceQuota as one binding sees it.
+// Quota is a FederatedResourceQuota from the view of one binding.
 type Quota struct {
 	// Namespace and Name are those of the FederatedResourceQuota.
 	Namespace, Name string
-	// Overall is the sum that the quota allows.
+	// Overall is the total that the quota allows.
 	Overall corev1.ResourceList
-	// UsedByOthers is the sum of what other bindings use.
+	// UsedByOthers is the total usage of the other bindings.
 	UsedByOthers corev1.ResourceList
 }
 
-// For returns the quotas of a namespace, those that stay, as a binding sees them: others is
-// what the other bindings of the namespace use.
+// For returns the quotas of a namespace, without those being deleted, from the view of a binding: others is what the
+// other bindings of the namespace use.
 func For(quotas []policyv1alpha1.FederatedResourceQuota, others corev1.ResourceList) []Quota {
 	out := make([]Quota, 0, len(quotas))
 	for i := range quotas {
@@ -39,14 +39,13 @@ func For(quotas []policyv1alpha1.FederatedResourceQuota, others corev1.ResourceL
 	return out
 }
 
-// Usage returns what a binding uses if it has these targets, by the names of resources of
-// pods; pods are counted too.
+// Usage returns what a binding with these targets uses, by the resource names of pods; pods are counted too.
 //
-// What is being moved away still counts as far as it was not replaced: its place is not
-// given to others meanwhile. Past is what the binding remembers of evictions, of which those
-// under way say what replaces a copy of what is not divided.
+// Copies that are being moved away still count unless they are replaced: their room is not given to others meanwhile.
+// past is the binding's history of evictions; those in progress tell which targets replace a copy of a workload that
+// is not divided.
 func Usage(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
-	if len(spec.Components) > 0 {
+	if bindings.HasComponents(spec) {
 		leaving := max(len(spec.GracefulEvictionTasks)-len(bindings.Replacing(spec, past, targets)), 0)
 		return ofComponents(spec, int64(len(targets)+leaving))
 	}
@@ -74,7 +73,7 @@ func Usage(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction,
 	return pods(spec.ReplicaRequirements, replicas)
 }
 
-// ofComponents returns what all components use in so many clusters.
+// ofComponents returns what all components use in this number of clusters.
 func ofComponents(spec *workv1alpha2.ResourceBindingSpec, clusters int64) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for i := range spec.Components {
@@ -88,8 +87,8 @@ func ofComponents(spec *workv1alpha2.ResourceBindingSpec, clusters int64) corev1
 	return sum
 }
 
-// pods returns what so many pods request. What is less than nothing is counted as nothing: bindings
-// may hold it that an older hub wrote, and it would be more for all others of the namespace.
+// pods returns what this number of pods requests. Negative amounts count as zero: bindings written by an older hub
+// may contain them, and they would enlarge the quota for the others in the namespace.
 func pods(requirements *workv1alpha2.ReplicaRequirements, n int64) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	if requirements != nil {
@@ -106,7 +105,7 @@ func pods(requirements *workv1alpha2.ReplicaRequirements, n int64) corev1.Resour
 	return out
 }
 
-// Add adds what is used to a sum.
+// Add adds a usage to a sum.
 func Add(sum, used corev1.ResourceList) {
 	for name, amount := range used {
 		total := sum[name].DeepCopy()
@@ -115,8 +114,8 @@ func Add(sum, used corev1.ResourceList) {
 	}
 }
 
-// Of returns the part of a usage that a bound is about, by the names that the bound has.
-// What no pod requests, such as counts of objects and limits, is not in it.
+// Of returns the part of a usage that a quota bounds, by the quota's resource names. Resources that no pod requests,
+// such as object counts and limits, are left out.
 func Of(bound, usage corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name := range bound {
@@ -132,8 +131,8 @@ func Of(bound, usage corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// Known says whether a resource of a quota is one that bindings tell the use of: what pods
-// request, and pods.
+// Known returns whether a quota's resource is one whose usage bindings determine: requests of pods, and the number of
+// pods.
 func Known(name corev1.ResourceName) bool {
 	switch name {
 	case corev1.ResourceServices, corev1.ResourceServicesLoadBalancers, corev1.ResourceServicesNodePorts,
@@ -145,8 +144,8 @@ func Known(name corev1.ResourceName) bool {
 	}
 }
 
-// Exceeded says which quota a binding would exceed that uses something else than before; nothing
-// if none. What does not use more of a resource is not held up by a bound that was lowered.
+// Exceeded describes the quota that a binding with a changed usage would exceed; empty if none. A resource whose
+// usage does not increase is not blocked by a quota that was lowered.
 func Exceeded(quotas []Quota, before, after corev1.ResourceList) string {
 	for i := range quotas {
 		q := &quotas[i]

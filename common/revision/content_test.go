@@ -78,7 +78,7 @@ func hash(t *testing.T, c revision.Content) string {
 	return out
 }
 
-func TestWhatIsAnotherRevision(t *testing.T) {
+func TestAnEditMakesARevisionAndScalingMakesNone(t *testing.T) {
 	t.Parallel()
 	scaled := func(edit func(*unstructured.Unstructured), rules ...override.Rule) revision.Source {
 		return revision.Source{Template: deployment(edit), Rules: rules, Revise: reviseReplicas}
@@ -157,7 +157,7 @@ func TestTheOrderOfDependentsDoesNot(t *testing.T) {
 func TestAContentIsComparedByTheRulesOfNow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	// When it was kept, the kind had no rule for replicas.
+	// When the revision was kept, the kind had no rule for replicas.
 	kept := content(t, revision.Source{Template: deployment(nil)})
 	now := content(t, revision.Source{Template: deployment(set(int64(9), "spec", "replicas")), Revise: reviseReplicas})
 	g.Expect(hash(t, kept)).NotTo(Equal(hash(t, now)))
@@ -169,7 +169,8 @@ func TestAContentIsComparedByTheRulesOfNow(t *testing.T) {
 	g.Expect(same).To(BeFalse(), "replicas that were left out are not known")
 }
 
-// TestAContentStaysTheSameIfMoreIsLeftOutNow holds that a hub that leaves out more than the one before makes no revision by that.
+// TestAContentStaysTheSameIfMoreIsLeftOutNow checks that a hub that prunes more than its predecessor makes no new
+// revision because of it.
 func TestAContentStaysTheSameIfMoreIsLeftOutNow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -198,7 +199,7 @@ func TestATemplateIsMadeOfAPart(t *testing.T) {
 	g.Expect(part.Object.GetLabels()).To(HaveKey("app"), "the part is not shared with what is made of it")
 }
 
-func TestWhatAnOverrideForOthersChanges(t *testing.T) {
+func TestAnOverrideForOneClusterChangesNothingInOthers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	a, b := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "b"}}

@@ -8,7 +8,7 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-func TestWhatAClusterIsToHave(t *testing.T) {
+func TestAClusterGetsWhatItWasSentOrTheStableRevisionAndNothingOlder(t *testing.T) {
 	t.Parallel()
 	r3, r4, r5 := ID{3, "c"}, ID{4, "d"}, ID{5, "e"}
 	status := fairleadv1alpha1.StagedRolloutStatus{
@@ -58,7 +58,7 @@ func TestAnIDIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotProven(t *testing.T) {
+func TestOnlyANewestRevisionAfterAStableOneIsUnproven(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	status := fairleadv1alpha1.StagedRolloutStatus{

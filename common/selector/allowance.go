@@ -1,6 +1,8 @@
 package selector
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,25 +16,27 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// ofSelector is how much of a selector sentences repeat.
+// ofSelector bounds how much of a selector messages quote.
 const ofSelector = 200
 
-// Allowance is which clusters a namespace of the hub may use, by its annotation contract.ClustersAnnotation. Nil
-// allows every cluster. It is safe for use by many goroutines.
+// Allowance is the set of clusters that a namespace of the hub may use, from its annotation
+// contract.ClustersAnnotation. Nil allows every cluster. It is safe for concurrent use.
 type Allowance struct {
-	namespace, text, why string
-	clusters             labels.Selector
-	// mistake is why the annotation cannot be read; then clusters is nil.
+	namespace string
+	// selector is the whole annotation, text the part that messages quote.
+	selector, text, why string
+	clusters            labels.Selector
+	// mistake is why the annotation is invalid; clusters is nil then.
 	mistake error
 }
 
-// AllowanceOf returns which clusters a namespace may use; nil if it says nothing, which is all.
+// AllowanceOf returns the clusters that a namespace may use; nil if it has no annotation, which means all.
 func AllowanceOf(namespace metav1.Object) *Allowance {
 	text, says := namespace.GetAnnotations()[contract.ClustersAnnotation]
 	if !says {
 		return nil
 	}
-	a := &Allowance{namespace: namespace.GetName(), text: prose.Cut(text, ofSelector)}
+	a := &Allowance{namespace: namespace.GetName(), selector: text, text: prose.Cut(text, ofSelector)}
 	a.why = fmt.Sprintf("namespace %s may use only those that its annotation %s selects: %s", a.namespace, contract.ClustersAnnotation, a.text)
 	if strings.TrimSpace(text) == "" {
 		a.mistake = errors.New("it is empty; without the annotation every cluster is allowed")
@@ -42,13 +46,14 @@ func AllowanceOf(namespace metav1.Object) *Allowance {
 	return a
 }
 
-// Allows says whether the namespace may use a cluster. One whose annotation cannot be read may use none.
+// Allows returns whether the namespace may use a cluster. With an invalid annotation it may use none.
 func (a *Allowance) Allows(c *clusterv1alpha1.Cluster) bool {
 	return a == nil || a.mistake == nil && a.clusters.Matches(labels.Set(c.Labels))
 }
 
-// Unusable says why nothing follows from the annotation, in sentences that say what to do: it cannot be read, or selects none
-// of the clusters, which is a slip more likely than the wish to stop all that runs. Empty if it can be gone by.
+// Unusable explains why the annotation is not acted on, and what to do: it is invalid, or selects none of the
+// clusters, which is more likely a mistake than the intention to stop everything. It is empty if the annotation is
+// usable.
 func (a *Allowance) Unusable(clusters []*clusterv1alpha1.Cluster) string {
 	if a == nil {
 		return ""
@@ -65,5 +70,18 @@ func (a *Allowance) Unusable(clusters []*clusterv1alpha1.Cluster) string {
 		a.namespace, a.text, contract.ClustersAnnotation, stays)
 }
 
-// Why is the clause why the namespace may not use some clusters.
+// Key differs between any two allowances that allow other clusters, or have other texts. It is empty for nil.
+func (a *Allowance) Key() string {
+	switch {
+	case a == nil:
+		return ""
+	case a.text == a.selector:
+		return a.why // it quotes the whole selector
+	default:
+		sum := sha256.Sum256([]byte(a.selector))
+		return a.why + hex.EncodeToString(sum[:])
+	}
+}
+
+// Why returns the clause that says why the namespace may not use some clusters.
 func (a *Allowance) Why() string { return a.why }

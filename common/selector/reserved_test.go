@@ -2,6 +2,7 @@ package selector
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -75,6 +76,46 @@ func TestExcludes(t *testing.T) {
 			NewWithT(t).Expect(e.Excludes(tc.target)).To(Equal(tc.want))
 		})
 	}
+}
+
+// TestPublishedExclusionsExcludeTheSame checks that the exclusions survive publishing and reading.
+func TestPublishedExclusionsExcludeTheSame(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	kinds, err := ParseSkippedKinds("batch;apps/v1/StatefulSet")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, published := range []Exclusions{
+		NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("kube-.*"), regexp.MustCompile("a|ab"), regexp.MustCompile("x ")}, kinds),
+		NewExclusions("p-", nil, SkippedKinds{}),
+	} {
+		read, err := ReadExclusions(published.Data())
+		g.Expect(err).NotTo(HaveOccurred())
+		joined := regexp.MustCompile(published.Expression())
+		for _, name := range []string{"karmada-system", "karmada-es-edge-1", "p-edge-1", "kube-x", "my-kube-x", "a", "ab", "abc", "shop", "x "} {
+			g.Expect(read.WhyNamespace(name)).To(Equal(published.WhyNamespace(name)), name)
+			own := name == contract.SystemNamespace || strings.HasPrefix(name, read.Prefix())
+			g.Expect(own || joined.MatchString(name)).To(Equal(published.WhyNamespace(name) != ""), name)
+		}
+		for _, kind := range []schema.GroupVersionKind{
+			{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "apps", Version: "v1", Kind: "StatefulSet"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
+		} {
+			g.Expect(read.WhyKind(kind)).To(Equal(published.WhyKind(kind)), kind.Kind)
+		}
+	}
+	for _, bad := range []map[string]string{nil, {"executionNamespacePrefix": "p-", "skippedNamespaces": "("}, {"executionNamespacePrefix": "p-", "skippedAPIs": "a/b/c/d"}} {
+		_, err := ReadExclusions(bad)
+		g.Expect(err).To(HaveOccurred())
+	}
+}
+
+func TestATemplateThatStaysOnTheHubIsToldWhy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("kube-.*")}, SkippedKinds{})
+	g.Expect(e.Why(Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "kube-x", Name: "web"})).To(Equal(
+		"namespace kube-x is one of those that --skipped-propagating-namespaces of the hub keeps there (kube-.*)"))
+	g.Expect(e.Why(Target{APIVersion: "v1", Kind: "Namespace", Name: "karmada-es-edge-1"})).To(Equal("in namespaces like karmada-es-edge-1 the hub keeps what it sends to a cluster"))
+	g.Expect(e.WhyKind(schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"})).To(Equal("Work of work.karmada.io/v1alpha1 is part of how the hub works"))
 }
 
 func TestTheHubsOwnCertificatesStayWithoutExpressions(t *testing.T) {

@@ -8,18 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SkippedKinds are kinds whose objects are never templates because the operator says so.
-// The zero value is none.
+// SkippedKinds are kinds that the operator excludes from being templates. The zero value is empty.
 type SkippedKinds struct {
+	// text is the operator's spelling.
+	text     string
 	groups   []string
 	versions []schema.GroupVersion
 	kinds    []schema.GroupVersionKind
 }
 
-// ParseSkippedKinds reads tokens that are separated by semicolons: "group",
-// "group/version", "group/version/Kind,Kind", and "v1/Kind,Kind" for the core group.
+// ParseSkippedKinds parses tokens separated by semicolons: "group", "group/version", "group/version/Kind,Kind", and
+// "v1/Kind,Kind" for the core group.
 func ParseSkippedKinds(s string) (SkippedKinds, error) {
-	var out SkippedKinds
+	out := SkippedKinds{text: s}
 	for token := range strings.SplitSeq(s, ";") {
 		token = strings.TrimSpace(token)
 		if token == "" {
@@ -51,8 +52,8 @@ func (k *SkippedKinds) add(version schema.GroupVersion, kinds string) {
 	}
 }
 
-// has says whether a kind is one of them. Kinds are compared whatever their case, as
-// people write them.
+// has returns whether a kind is among them. Kinds are compared case-insensitively, since people spell them in any
+// case.
 func (k SkippedKinds) has(kind schema.GroupVersionKind) bool {
 	return slices.Contains(k.groups, kind.Group) || slices.Contains(k.versions, kind.GroupVersion()) ||
 		slices.ContainsFunc(k.kinds, func(s schema.GroupVersionKind) bool {

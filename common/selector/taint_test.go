@@ -63,7 +63,7 @@ func TestATaintPolicyThatCannotBeReadIsLeftOut(t *testing.T) {
 	g.Expect(invalid).To(HaveLen(1))
 }
 
-func TestWhatATaintPolicyDoes(t *testing.T) {
+func TestATaintPolicyAddsOrRemovesWhereItsConditionsAreMet(t *testing.T) {
 	t.Parallel()
 	ready := func(status metav1.ConditionStatus) []policyv1alpha1.MatchCondition {
 		return []policyv1alpha1.MatchCondition{{

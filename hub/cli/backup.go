@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/machinery/backup"
 )
 
-// backupFlags say how `hub backup` makes one.
+// backupFlags are the flags of `hub backup`.
 type backupFlags struct {
 	store      storeFlags
 	recipients []string
@@ -28,8 +28,9 @@ type backupFlags struct {
 func newBackup(env Environment) *cobra.Command {
 	var f backupFlags
 	cmd := &cobra.Command{
-		Use:   "backup FILE",
-		Short: "Write all that a hub keeps to a file, while it runs",
+		Use:               "backup FILE",
+		ValidArgsFunction: files,
+		Short:             "Write all that a hub keeps to a file, while it runs",
 		Long: "Write what the embedded API of a running hub keeps to a file, or with - to standard output: its database as it is at\n" +
 			"one moment, and the keys by which agents and administrators know the hub. Nothing waits meanwhile. Run it on the hub's\n" +
 			"machine, as the user of the hub.\n\n" +
@@ -49,6 +50,7 @@ func newBackup(env Environment) *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.recipients, "recipient", nil, "public key (age1…) for which the backup is sealed; more than one if any of several is to open it")
 	cmd.Flags().BoolVar(&f.unsealed, "unsealed", false, "do not seal it: whoever can read the file has the keys of the hub and all Secrets")
 	cmd.Flags().StringVar(&f.scratch, "scratch-dir", "", "where it is restored to be verified, which takes twice the room of the database for a moment (default: the data directory)")
+	completeDirectories(cmd, "scratch-dir")
 	cmd.AddCommand(newBackupKeygen(env), newBackupVerify(env), newBackupStatus(env), newBackupNewest(env))
 	return cmd
 }
@@ -90,7 +92,7 @@ func (f *backupFlags) run(ctx context.Context, env Environment, file string) err
 	return nil
 }
 
-// scratchDir is where backups are restored to be verified.
+// scratchDir returns the directory in which backups are restored for verification.
 func scratchDir(named, dataDir string) (string, error) {
 	if named == "" {
 		named = dataDir
@@ -98,7 +100,7 @@ func scratchDir(named, dataDir string) (string, error) {
 	return filepath.Abs(named)
 }
 
-// describeBackup says what is in a backup.
+// describeBackup describes the content of a backup.
 func describeBackup(v *backup.Verified) string {
 	out := fmt.Sprintf("%d objects as of %s", v.Objects, v.Taken.Local().Format(time.RFC3339))
 	if v.Size > 0 {
@@ -112,8 +114,9 @@ func describeBackup(v *backup.Verified) string {
 
 func newBackupKeygen(env Environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "keygen FILE",
-		Short: "Make the key for which backups are sealed",
+		Use:               "keygen FILE",
+		ValidArgsFunction: files,
+		Short:             "Make the key for which backups are sealed",
 		Long: "Make a secret key in a file, or with - on standard output, and print its public key, which the hub is to have\n" +
 			"(`hub serve --backup-recipient`, `hub backup --recipient`). Make it on another machine than the hub, and keep it where the\n" +
 			"loss of the hub does not take it along: without it no backup can be restored, and whoever has it can read all of them.\n" +
@@ -149,8 +152,9 @@ func newBackupVerify(env Environment) *cobra.Command {
 	var store storeFlags
 	var key, scratch string
 	cmd := &cobra.Command{
-		Use:   "verify FILE",
-		Short: "Restore a backup to a directory that is removed again, and say what is in it",
+		Use:               "verify FILE",
+		ValidArgsFunction: files,
+		Short:             "Restore a backup to a directory that is removed again, and say what is in it",
 		Long: "Open a backup, or with - what comes from standard input, with the secret key if it is sealed, restore it to a scratch\n" +
 			"directory, check every page of the database, and decrypt what is encrypted in it with the keys beside it. No hub is needed,\n" +
 			"nor started. For a moment the scratch directory holds what the backup does, for the eyes of this user only.",
@@ -174,14 +178,16 @@ func newBackupVerify(env Environment) *cobra.Command {
 	store.addProgram(cmd)
 	addKey(cmd, &key)
 	cmd.Flags().StringVar(&scratch, "scratch-dir", "", "where that directory is made; it takes twice the room of the database (default: that of temporary files)")
+	completeDirectories(cmd, "scratch-dir")
 	return cmd
 }
 
 func newBackupNewest(env Environment) *cobra.Command {
 	var hub string
 	cmd := &cobra.Command{
-		Use:   "newest DIRECTORY",
-		Short: "Print which scheduled backup in a directory is the newest",
+		Use:               "newest DIRECTORY",
+		ValidArgsFunction: directories,
+		Short:             "Print which scheduled backup in a directory is the newest",
 		Long: "Print the name of the newest backup that a hub has made by itself in a directory, to restore or to verify it. It goes by the\n" +
 			"time in the names and leaves out what is from the future: the clock of the hub was ahead then. No hub is needed.",
 		Example: "  hub backup newest /backup",
@@ -224,7 +230,7 @@ func newBackupStatus(env Environment) *cobra.Command {
 			return describeRecord(env, record)
 		},
 	}
-	hub.add(cmd.Flags())
+	hub.add(env, cmd)
 	return cmd
 }
 

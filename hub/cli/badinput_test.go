@@ -114,7 +114,6 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"a revocation of nothing":                {[]string{"token", "revoke"}, "the token is missing"},
 		"an approval of nobody":                  {[]string{"clusters", "approve"}, "the cluster is missing"},
 		"a description of nothing":               {[]string{"clusters", "describe"}, "name one cluster"},
-		"a command about clusters that is none":  {[]string{"clusters", "remove"}, "unknown command \"remove\""},
 		"a cluster to forget without a name":     {[]string{"forget"}, "name one cluster"},
 		"a name given up by force":               {[]string{"forget", "edge-1", "--release", "--force"}, "leave one of them out"},
 		"a cluster to forget in no time":         {[]string{"forget", "edge-1", "--timeout", "0s"}, "--timeout 0s is not positive"},

@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
 
-// shownWaiting is how many agents an error names.
+// shownWaiting is how many agents an error lists.
 const shownWaiting = 10
 
 func newCA(env Environment) *cobra.Command {
@@ -52,7 +52,7 @@ func newCAStep(env Environment, step authority.Step, short string) *cobra.Comman
 		Long: short + ". What is done already is left as it is.\nThe hub goes by it when `hub serve` is started again.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return takeStep(cmd.Context(), env, hub, step, force) },
 	}
-	hub.add(cmd.Flags())
+	hub.addLocal(env, cmd)
 	if step != authority.Begin {
 		cmd.Flags().BoolVar(&force, "force", false, "do it even though agents are cut off by it, which come back with `hub token create --rejoin` only, or although the hub does not answer")
 	}
@@ -72,7 +72,8 @@ func takeStep(ctx context.Context, env Environment, hub hubFlags, step authority
 	in := authority.Input{Step: step, Bundle: before}
 	d := authority.Decide(in)
 	if !d.Done && d.Wrong == "" && step != authority.Begin {
-		// Who would be cut off may be passed over; that the hub has yet to go by the step before, not.
+		// Agents that would be cut off can be ignored by the operator; that the hub has yet to use the previous step's
+		// authorities cannot.
 		switch err := ask(ctx, env, hub, &in); {
 		case err == nil:
 			d = authority.Decide(in)
@@ -85,7 +86,7 @@ func takeStep(ctx context.Context, env Environment, hub hubFlags, step authority
 		return errors.New(d.Wrong)
 	case d.Done:
 		if step == authority.Finish {
-			err = files.DeleteUnusedKeys(before) // whoever finished may have been stopped before that
+			err = files.DeleteUnusedKeys(before) // an earlier finish may have been interrupted before that
 		}
 		say(env.Out, "Nothing to do. %s", next(before, before))
 		return err
@@ -110,7 +111,7 @@ func takeStep(ctx context.Context, env Environment, hub hubFlags, step authority
 	return nil
 }
 
-// ask fills in what the hub that runs knows.
+// ask reads from the running hub which authorities it and the agents use.
 func ask(ctx context.Context, env Environment, hub hubFlags, in *authority.Input) error {
 	hubClient, err := hub.connect(env)
 	if err == nil {
@@ -143,7 +144,7 @@ func waitingError(step authority.Step, waiting []authority.Waiting) error {
 		step, len(waiting), strings.Join(names, "\n  "))
 }
 
-// next says what is to be done; served is what the hub goes by, or nil.
+// next returns what to do next; served are the authorities of the running hub, or nil.
 func next(b, served authority.Bundle) string {
 	if served != nil && !slices.Equal(b.Encode(), served.Encode()) {
 		return "Restart `hub serve` now, and look with `hub ca status`."
@@ -164,7 +165,7 @@ func newCAStatus(env Environment) *cobra.Command {
 		Use: "status", Short: "Show the authorities, how far their exchange is, and which clusters are waited for", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return caStatus(cmd.Context(), env, hub) },
 	}
-	hub.add(cmd.Flags())
+	hub.addLocal(env, cmd)
 	return cmd
 }
 
@@ -204,7 +205,7 @@ func authorityTable(bundle authority.Bundle) *table.Table {
 	return t
 }
 
-// agentTable shows what each agent goes by, and what it is waited for.
+// agentTable shows which authorities each agent uses, and what is missing.
 func agentTable(bundle authority.Bundle, agents []authority.Agent) *table.Table {
 	step := authority.Switch
 	if bundle.Phase() == authority.Switched {
@@ -233,7 +234,7 @@ func agentTable(bundle authority.Bundle, agents []authority.Agent) *table.Table 
 	return t
 }
 
-// nameOf is the name of an authority, or its hash if it is another.
+// nameOf returns the name of an authority, or its hash if it is unknown.
 func nameOf(bundle authority.Bundle, hash string) string {
 	i := slices.IndexFunc(bundle, func(cert *x509.Certificate) bool { return authority.Hash(cert) == hash })
 	if i < 0 {

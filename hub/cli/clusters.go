@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// remarkWidth is how much is shown of remarks in a table.
+// remarkWidth is how much of a remark a table shows.
 const remarkWidth = 90
 
 func newClusters(env Environment) *cobra.Command {
@@ -27,16 +28,13 @@ func newClusters(env Environment) *cobra.Command {
 	var output outputFlag
 	var unready bool
 	cmd := &cobra.Command{
-		Use:   "clusters",
+		Use:   "clusters [NAME...]",
 		Short: "Show the clusters: how they are, what they have free, how their Works stand, and who asks to join",
 		Long: "Show each cluster: how long ago its agent was heard from, the versions of its Kubernetes and of its agent, how much of\n" +
 			"its nodes pods have asked for, how many of its Works are applied and how many it refuses, and until when its agent's\n" +
 			"certificate holds. Where agents keep lines open, also since when each has one, and what its owner lets operators do.",
-		Example: "  hub clusters\n  hub clusters --unready\n  hub clusters -o wide",
+		Example: "  hub clusters\n  hub clusters edge-1 edge-2\n  hub clusters --unready\n  hub clusters -o wide",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q; see `%s --help`", args[0], cmd.CommandPath())
-			}
 			if err := output.check(); err != nil {
 				return err
 			}
@@ -44,12 +42,13 @@ func newClusters(env Environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printClusters(cmd.Context(), env, o, &output, unready)
+			return printClusters(cmd.Context(), env, o, &output, clusterFilter{args, unready})
 		},
 	}
-	hub.add(cmd.PersistentFlags())
+	hub.addPersistent(env, cmd)
 	output.add(cmd)
 	cmd.Flags().BoolVar(&unready, "unready", false, "leave out what is well")
+	cmd.ValidArgsFunction = completing(env, &hub, clusterNames)
 	cmd.AddCommand(newClustersApprove(env, &hub), newClustersDescribe(env, &hub))
 	return cmd
 }
@@ -57,17 +56,39 @@ func newClusters(env Environment) *cobra.Command {
 // fleetReport is the output of `hub clusters` for programs.
 type fleetReport struct {
 	items[clusters.Cluster]
-	// Asking are the members that wait to be accepted.
+	// Asking are the members that wait for an operator.
 	Asking []string `json:"asking,omitempty"`
-	// Lines are the lines by which operators reach into clusters, by cluster; of a cluster that never had one there is none.
+	// Lines are the lines through which operators reach clusters, by cluster. Clusters that never had one are missing.
 	Lines map[string]pods.Line `json:"lines,omitempty"`
-	// Hidden says what may not be read.
+	// Hidden says what the person may not read.
 	Hidden []string `json:"hidden,omitempty"`
 }
 
-// printClusters prints a line for each Cluster, and one for each member that waits to be
-// accepted.
-func printClusters(ctx context.Context, env Environment, hub *opened, output *outputFlag, unready bool) error {
+// clusterFilter selects the clusters to show.
+type clusterFilter struct {
+	// names are the selected clusters; empty means all.
+	names []string
+	// unready omits clusters that are well.
+	unready bool
+}
+
+// named returns the clusters and joins with the selected names. A name that is neither is an error.
+func (f clusterFilter) named(found []clusters.Cluster, waiting []operate.Request) ([]clusters.Cluster, []operate.Request, error) {
+	if len(f.names) == 0 {
+		return found, waiting, nil
+	}
+	for _, name := range f.names {
+		if !slices.ContainsFunc(found, func(c clusters.Cluster) bool { return c.Name == name }) &&
+			!slices.ContainsFunc(waiting, func(r operate.Request) bool { return r.Cluster == name }) {
+			return nil, nil, fmt.Errorf("there is no cluster %s on the hub, nor a command of that name; `hub clusters` shows those that there are, and `hub clusters --help` the commands", name)
+		}
+	}
+	return slices.DeleteFunc(found, func(c clusters.Cluster) bool { return !slices.Contains(f.names, c.Name) }),
+		slices.DeleteFunc(waiting, func(r operate.Request) bool { return !slices.Contains(f.names, r.Cluster) }), nil
+}
+
+// printClusters prints a line for each Cluster, and for each member that waits for an operator.
+func printClusters(ctx context.Context, env Environment, hub *opened, output *outputFlag, which clusterFilter) error {
 	all, err := hub.Clusters(ctx)
 	if err != nil {
 		return err
@@ -83,14 +104,20 @@ func printClusters(ctx context.Context, env Environment, hub *opened, output *ou
 			say(env.Err, "%s", hidden)
 		}
 	}
-	if len(all.Clusters)+len(waiting) == 0 && output.text() {
+	if len(all.Clusters)+len(waiting)+len(which.names) == 0 && output.text() {
 		say(env.Err, "There are no clusters; let one join with `hub token create --cluster NAME`")
 		return nil
 	}
-	if unready {
+	if all.Clusters, waiting, err = which.named(all.Clusters, waiting); err != nil {
+		return err
+	}
+	if which.unready {
 		all.Clusters = slices.DeleteFunc(all.Clusters, func(c clusters.Cluster) bool { return c.State == clusters.Ready && len(c.Remarks) == 0 })
 	}
 	report := fleetReport{items: listOf(all.Clusters), Hidden: all.Hidden, Lines: hub.lines(ctx)}
+	maps.DeleteFunc(report.Lines, func(name string, _ pods.Line) bool {
+		return len(which.names) > 0 && !slices.Contains(which.names, name)
+	})
 	now := env.Clock.Now()
 	t := clusterTable(all.Clusters, now)
 	addLines(t, all.Clusters, report.Lines, now)
@@ -178,7 +205,7 @@ func remark(c *clusters.Cluster) string {
 	return strings.Join(parts, " ")
 }
 
-// lag says how long ago the agent was heard from.
+// lag returns the age of the agent's last heartbeat.
 func lag(c *clusters.Cluster, now time.Time) table.Cell {
 	if c.Heartbeat == nil {
 		return table.Cell{}
@@ -190,7 +217,7 @@ func lag(c *clusters.Cluster, now time.Time) table.Cell {
 	return table.Cell{Text: age(max(now.Sub(*c.Heartbeat), 0)), Tone: tone}
 }
 
-// works says how many there are, applied of all, and how many are refused.
+// works returns how many Works are applied out of all, and how many are refused.
 func works(c *clusters.Cluster) (all, failing table.Cell) {
 	if c.Works == nil {
 		return all, failing
@@ -202,5 +229,5 @@ func works(c *clusters.Cluster) (all, failing table.Cell) {
 	return all, failing
 }
 
-// age says for people how long something is.
+// age formats a duration for people.
 func age(d time.Duration) string { return duration.HumanDuration(d) }

@@ -33,35 +33,36 @@ func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			hubAway := &outage{env: env}
 			for _, name := range args {
-				if err := approveCluster(cmd.Context(), env, hubClient, name, which); err != nil {
+				if err := approveCluster(cmd.Context(), hubAway, hubClient, name, which); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
+	cmd.ValidArgsFunction = completing(env, hub, askingNames)
 	cmd.Flags().StringVar(&which.Request, "request", "", "accept the request of this name, which its agent printed; needed when several ask for one name")
 	cmd.Flags().StringVar(&which.Member, "member", "", "accept a request only if it says that it is of the member with this id")
 	return cmd
 }
 
-// approveCluster accepts the join of one cluster and waits for what the hub makes of it.
-func approveCluster(ctx context.Context, env Environment, hubClient client.Client, name string, which operate.RequestFilter) error {
-	request, err := operate.WaitingFor(ctx, hubClient, name, which)
-	if err != nil {
-		return err
-	}
-	by, err := operate.WhoAmI(ctx, hubClient)
-	if err != nil {
-		return err
-	}
-	if err := operate.Accept(ctx, hubClient, request, by, env.Clock.Now()); err != nil {
-		return err
-	}
-	decided, err := operate.AwaitDecision(ctx, hubClient, request)
-	if err != nil {
-		return err
+// approveCluster accepts the join of one cluster, and waits for the hub's decision. Each step is idempotent.
+func approveCluster(ctx context.Context, hubAway *outage, hubClient client.Client, name string, which operate.RequestFilter) error {
+	env := hubAway.env
+	var request operate.Request
+	var by string
+	var decided certificatesv1.CertificateSigningRequestCondition
+	for _, step := range []func() error{
+		func() (err error) { request, err = operate.WaitingFor(ctx, hubClient, name, which); return err },
+		func() (err error) { by, err = operate.WhoAmI(ctx, hubClient); return err },
+		func() error { return operate.Accept(ctx, hubClient, request, by, env.Clock.Now()) },
+		func() (err error) { decided, err = operate.AwaitDecision(ctx, hubClient, request); return err },
+	} {
+		if err := hubAway.repeat(ctx, step); err != nil {
+			return err
+		}
 	}
 	if decided.Type != certificatesv1.CertificateApproved {
 		return fmt.Errorf("the hub refuses cluster %s nonetheless: %s", name, decided.Message)

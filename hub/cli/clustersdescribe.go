@@ -43,6 +43,7 @@ func newClustersDescribe(env Environment, hub *hubFlags) *cobra.Command {
 			}
 			return describeCluster(cmd.Context(), env, o, args[0])
 		},
+		ValidArgsFunction: completing(env, hub, oneOf(clusterNames)),
 	}
 }
 
@@ -87,7 +88,7 @@ func describeCluster(ctx context.Context, env Environment, hub *opened, name str
 	return printHappened(ctx, env, hub, name)
 }
 
-// describeState says how a cluster is, and what it has.
+// describeState prints the state and resources of a cluster.
 func describeState(line func(key, format string, args ...any), c *clusters.Cluster, now time.Time) {
 	line("State", "%s", c.State)
 	for _, remark := range c.Remarks {
@@ -116,7 +117,7 @@ func describeState(line func(key, format string, args ...any), c *clusters.Clust
 	describeAgent(line, c.Report, now)
 }
 
-// describeAgent says what an agent counts of itself.
+// describeAgent prints the agent's own counters.
 func describeAgent(line func(key, format string, args ...any), r *clusterv1alpha1.AgentReport, now time.Time) {
 	if r == nil {
 		return
@@ -126,6 +127,9 @@ func describeAgent(line func(key, format string, args ...any), r *clusterv1alpha
 	line("Drift", "%d changes in the member put back since then", r.DriftRepaired)
 	if r.NoLine != "" {
 		line("Line", "none: %s", r.NoLine)
+	}
+	if until := r.MemberCertificateExpires; until != nil {
+		line("Kubeconfig", "the agent's client certificate in the member holds until %s", until.UTC().Format(time.RFC3339))
 	}
 	if r.StuckObjects > 0 {
 		line("Stuck", "%d deleted objects are held by finalizers", r.StuckObjects)
@@ -139,7 +143,7 @@ func describeAgent(line func(key, format string, args ...any), r *clusterv1alpha
 	line("Counted", "%s ago", age(max(now.Sub(r.Time.Time), 0)))
 }
 
-// mostRefused is how many refusals are shown.
+// mostRefused is how many refusals are printed.
 const mostRefused = 10
 
 // printRefused prints what a cluster refuses.
@@ -182,12 +186,15 @@ func describeJoined(line func(key, format string, args ...any), c *clusterv1alph
 	line("Labels", "%s", cmp.Or(strings.Join(labels, ", "), "-"))
 	line("Taints", "%s", cmp.Or(strings.Join(taints, ", "), "-"))
 	for _, condition := range c.Status.Conditions {
-		line(condition.Type, "%s since %s: %s", condition.Status, condition.LastTransitionTime.Format(time.RFC3339), condition.Message)
+		said := ""
+		if clusters.SaidLast(c, condition.Type) {
+			said = " (as the agent said last)"
+		}
+		line(condition.Type, "%s since %s%s: %s", condition.Status, condition.LastTransitionTime.Format(time.RFC3339), said, condition.Message)
 	}
 }
 
-// printHappened prints the events about a Cluster and about the requests of its member, the
-// oldest first.
+// printHappened prints the events about a Cluster and its member's requests, the oldest first.
 func printHappened(ctx context.Context, env Environment, hub *opened, name string) error {
 	about, err := hub.EventsOfCluster(ctx, name)
 	if err != nil {

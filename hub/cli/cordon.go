@@ -33,7 +33,8 @@ func newCordon(env Environment) *cobra.Command {
 			})
 		},
 	}
-	hub.add(cmd.Flags())
+	hub.add(env, cmd)
+	cmd.ValidArgsFunction = completing(env, &hub, clusterNames)
 	cmd.Flags().BoolVar(&evict, "evict", false, "also move away what runs there")
 	return cmd
 }
@@ -52,7 +53,8 @@ func newUncordon(env Environment) *cobra.Command {
 			})
 		},
 	}
-	hub.add(cmd.Flags())
+	hub.add(env, cmd)
+	cmd.ValidArgsFunction = completing(env, &hub, clusterNames)
 	return cmd
 }
 
@@ -63,8 +65,7 @@ func someClusters(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// retaint changes the taints of each cluster, and says so of those where that changed
-// anything.
+// retaint changes the taints of each cluster, and prints those that changed.
 func retaint(
 	ctx context.Context, env Environment, hub hubFlags, names []string, said string, change func(context.Context, client.Client, string) (bool, error),
 ) error {

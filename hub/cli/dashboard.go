@@ -43,9 +43,10 @@ func newDashboard(env Environment) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
 	}
 	fs := cmd.Flags()
-	f.hub.add(fs)
+	f.hub.add(env, cmd)
 	fs.IntVar(&f.port, "port", 0, "port on this machine; 0 takes a free one")
 	fs.StringVarP(&f.namespace, "namespace", "n", "", "follow the applications of this namespace only, for those who may not see all")
+	completeFlag(cmd, "namespace", completing(env, &f.hub, namespaceNames))
 	fs.BoolVar(&f.open, "open", true, "open the browser")
 	return cmd
 }
@@ -84,7 +85,7 @@ func (f *localDashboardFlags) run(ctx context.Context, env Environment) error {
 	return g.Wait()
 }
 
-// server returns the dashboard, and has the group run what it is made from.
+// server returns the dashboard, and runs its cache in the group.
 func (f *localDashboardFlags) server(ctx context.Context, env Environment, cfg *rest.Config, l net.Listener, g *errgroup.Group) (*dashboard.Server, error) {
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -113,15 +114,15 @@ func (f *localDashboardFlags) server(ctx context.Context, env Environment, cfg *
 	})
 }
 
-// openBrowser opens a link, if this machine knows how to, and returns what cleans up. The link
-// signs in whoever has it and everybody on the machine sees the arguments of a program: the
-// browser gets a file that leads on to it, which only its owner may read.
+// openBrowser opens a link in a browser, if this machine has one, and returns a cleanup function. Whoever has the link
+// can sign in, and all users of the machine see the arguments of a program. So the browser gets a file, which only its
+// owner may read and which redirects to the link.
 func openBrowser(ctx context.Context, link string) (remove func()) {
 	remove = func() {}
 	program := map[string]string{"linux": "xdg-open", "darwin": "open"}[runtime.GOOS]
 	path, err := exec.LookPath(program)
 	if program == "" || err != nil {
-		return remove // the link is printed
+		return remove // the link is printed anyway
 	}
 	file, err := os.CreateTemp("", "hub-dashboard-*.html")
 	if err != nil {

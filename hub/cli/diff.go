@@ -13,16 +13,18 @@ import (
 
 	"fairlead.dev/hub/cli/table"
 	"fairlead.dev/hub/people/view"
+	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/diff"
+	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// diffFlags say what to compare.
+// diffFlags are the flags of `hub diff`.
 type diffFlags struct {
 	hub       hubFlags
-	namespace string
+	namespace namespaceFlags
 	cluster   string
 	between   []string
-	// mask hides what is secret; its key is made for each run.
+	// mask hides secrets; its key is generated for each run.
 	mask diff.Mask
 }
 
@@ -40,15 +42,13 @@ func newDiff(env Environment) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	fs := cmd.Flags()
-	f.hub.add(fs)
-	fs.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the object")
+	f.hub.add(env, cmd)
+	f.namespace.add(env, cmd, &f.hub, "object")
 	fs.StringVar(&f.cluster, "cluster", "", "compare in this cluster only")
 	fs.StringSliceVar(&f.between, "between", nil, "two clusters to compare with each other")
 	cmd.ValidArgsFunction = completing(env, &f.hub, applicationNames(&f.namespace))
 	for _, flag := range []string{"cluster", "between"} {
-		if err := cmd.RegisterFlagCompletionFunc(flag, completing(env, &f.hub, clusterNames)); err != nil {
-			panic(err) // the flags are the ones above
-		}
+		completeFlag(cmd, flag, completing(env, &f.hub, clusterNames))
 	}
 	return cmd
 }
@@ -64,7 +64,7 @@ func (f *diffFlags) run(ctx context.Context, env Environment, args []string) err
 	if err != nil {
 		return err
 	}
-	ref, err := hub.named(args, f.namespace)
+	ref, err := hub.named(args, &f.namespace)
 	if err != nil {
 		return err
 	}
@@ -98,12 +98,13 @@ func (f *diffFlags) run(ctx context.Context, env Environment, args []string) err
 		say(env.Err, "%s goes to no cluster now; `hub explain` says why", ref)
 	}
 	if differing > 0 {
-		return &statusError{ExitNo, fmt.Sprintf("%s: %d of %d clusters were sent something else than is rendered now; if that stays so, look at `hub events`", ref, differing, compared)}
+		return &statusError{ExitNo, fmt.Sprintf("%s: %d of %d clusters were sent something else than is rendered now; if that stays so, look at `hub events %s`",
+			ref, differing, compared, rollouts.Arguments(applications.Template{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}))}
 	}
 	return nil
 }
 
-// hide makes the mask.
+// hide creates the mask.
 func (f *diffFlags) hide(env Environment) error {
 	key := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(env.Random, key); err != nil {
@@ -133,8 +134,7 @@ func inClusters(rows []view.Rendered) string {
 	return strings.Join(names, ", ")
 }
 
-// sent compares what one cluster was sent with what is rendered for it, and says whether it
-// is the same.
+// sent compares what a cluster was sent with what is rendered for it now, and says whether they are equal.
 func (f *diffFlags) sent(env Environment, row *view.Rendered) (bool, error) {
 	rendered := "rendered"
 	if row.Revision > 0 {
@@ -208,7 +208,7 @@ func (f *diffFlags) compare(env Environment, ref view.Ref, a, b *view.Rendered) 
 	return &statusError{ExitNo, fmt.Sprintf("%s differs between %s and %s", ref, a.Cluster, b.Cluster)}
 }
 
-// writeDiff prints a unified difference.
+// writeDiff prints a unified diff.
 func writeDiff(env Environment, text string) error {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

@@ -13,11 +13,11 @@ import (
 	"fairlead.dev/hub/people/view"
 )
 
-// eventFlags say which events to show and how.
+// eventFlags are the flags of `hub events`.
 type eventFlags struct {
 	hub       hubFlags
 	output    outputFlag
-	namespace string
+	namespace namespaceFlags
 	cluster   string
 	warnings  bool
 	since     time.Duration
@@ -28,23 +28,22 @@ func newEvents(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events [KIND/NAME]",
 		Short: "Tell what happened, to an application, to a cluster, or at all",
-		Long: "Show events, the newest last: about an application the ones about its template, its binding and its Works in all\n" +
-			"clusters; about a cluster also those of its agent's requests. Events are kept for an hour.",
-		Example: "  hub events --warnings\n  hub events deployment/web -n shop\n  hub events --cluster edge-1 --since 10m",
+		Long: "Show events of a namespace, or with -A of all, the newest last: about an application the ones about its template, its\n" +
+			"binding and its Works in all clusters; about a cluster also those of its agent's requests. Events are kept for an hour.",
+		Example: "  hub events -A --warnings\n  hub events deployment/web -n shop\n  hub events --cluster edge-1 --since 10m",
 		Args:    cobra.MaximumNArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	fs := cmd.Flags()
-	f.hub.add(fs)
+	f.hub.add(env, cmd)
 	f.output.add(cmd)
-	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace (default: all of them; of an application that is named, default)")
+	f.namespace.add(env, cmd, &f.hub, "events")
+	f.namespace.addAll(cmd)
 	fs.StringVar(&f.cluster, "cluster", "", "only what is about this cluster")
 	fs.BoolVar(&f.warnings, "warnings", false, "only what somebody should look at")
 	fs.DurationVar(&f.since, "since", 0, "only what happened in this time (default: all)")
 	cmd.ValidArgsFunction = completing(env, &f.hub, applicationNames(&f.namespace))
-	if err := cmd.RegisterFlagCompletionFunc("cluster", completing(env, &f.hub, clusterNames)); err != nil {
-		panic(err) // the flag is the one above
-	}
+	completeFlag(cmd, "cluster", completing(env, &f.hub, clusterNames))
 	return cmd
 }
 
@@ -55,7 +54,7 @@ func (f *eventFlags) run(ctx context.Context, env Environment, args []string) er
 	if f.since < 0 {
 		return fmt.Errorf("--since %s is not positive", f.since)
 	}
-	if f.namespace != "" && f.cluster != "" && len(args) == 0 {
+	if f.namespace.name != "" && f.cluster != "" && len(args) == 0 {
 		return errors.New("-n and --cluster go together for an application that is named only; a cluster's events are in several namespaces")
 	}
 	hub, err := f.hub.open(env)
@@ -71,7 +70,11 @@ func (f *eventFlags) run(ctx context.Context, env Environment, args []string) er
 		return (f.warnings && !e.Warning) || (f.cluster != "" && e.Cluster != f.cluster) || (f.since > 0 && now.Sub(e.At) > f.since)
 	})
 	if len(events) == 0 && f.output.text() {
-		say(env.Err, "Nothing of that kind happened; events are kept for an hour")
+		where := ""
+		if scope := f.namespace.scope(hub); len(args) == 0 && f.cluster == "" && scope.Namespace != "" {
+			where = fmt.Sprintf(" in namespace %s (`hub events -A` looks in all)", scope.Namespace)
+		}
+		say(env.Err, "Nothing of that kind happened%s; events are kept for an hour", where)
 		return nil
 	}
 	return f.output.print(env, listOf(events), eventTable(events, now))
@@ -80,7 +83,7 @@ func (f *eventFlags) run(ctx context.Context, env Environment, args []string) er
 func (f *eventFlags) read(ctx context.Context, hub *opened, args []string) ([]view.Event, error) {
 	switch {
 	case len(args) > 0:
-		ref, err := hub.named(args, f.namespace)
+		ref, err := hub.named(args, &f.namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -88,8 +91,9 @@ func (f *eventFlags) read(ctx context.Context, hub *opened, args []string) ([]vi
 	case f.cluster != "":
 		return hub.EventsOfCluster(ctx, f.cluster)
 	default:
-		events, err := hub.Events(ctx, scopeOf(f.namespace))
-		return events, inOne(f.namespace, err)
+		scope := f.namespace.scope(hub)
+		events, err := hub.Events(ctx, scope)
+		return events, inOne(scope, err)
 	}
 }
 

@@ -10,24 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Exit statuses, for scripts. They are in the help of the program.
+// Exit statuses for scripts. The help of the program lists them.
 const (
-	// ExitDone : it was done, or the answer is yes.
+	// ExitDone means success, or that the answer is yes.
 	ExitDone = 0
-	// ExitFailed : it could not be done, or could not be found out.
+	// ExitFailed means that the command failed, or could not determine the answer.
 	ExitFailed = 1
-	// ExitNo : it was found out, and the answer is no: something differs, or is not ready.
+	// ExitNo means that the answer is no: something differs, or is not ready.
 	ExitNo = 2
-	// ExitTimeout : what was waited for did not come about in time.
+	// ExitTimeout means that the awaited state was not reached in time.
 	ExitTimeout = 3
+	// ExitHalted means that the rollout is halted. It differs from all others so that a script that rolls back does not
+	// do so because the hub could not be reached.
+	ExitHalted = 4
 )
 
 // exitHelp describes the exit statuses in the help of the program.
 const exitHelp = "Exit status: 0 it was done, or the answer is yes; 1 it failed; 2 the answer is no (`diff` found a\n" +
 	"difference, `get --check` an application that is not ready, `rollout status` a rollout that is not over, `migrate` what it\n" +
-	"refuses); 3 `wait` or `rollout status --watch` ran out of time."
+	"refuses); 3 `wait` or `rollout status --watch` ran out of time; 4 the rollout of `rollout status` is halted."
 
-// statusError is an error that says with which status the program ends.
+// statusError is an error with an exit status.
 type statusError struct {
 	status int
 	text   string
@@ -36,7 +39,7 @@ type statusError struct {
 // Error implements error.
 func (e *statusError) Error() string { return e.text }
 
-// exitOf returns the status that an error stands for.
+// exitOf returns the exit status of an error.
 func exitOf(err error) int {
 	if said, ok := errors.AsType[*statusError](err); ok {
 		return said.status
@@ -44,7 +47,7 @@ func exitOf(err error) int {
 	return ExitFailed
 }
 
-// advise adds to an error what to do next, where its text does not say so.
+// advise adds what to do next to an error that does not say so.
 func advise(err error) error {
 	network, isNetwork := errors.AsType[*url.Error](err)
 	switch {

@@ -13,17 +13,17 @@ import (
 	"fairlead.dev/hub/people/view"
 )
 
-// Values of -o.
+// The values of -o.
 const (
 	outputText = "text"
 	outputJSON = "json"
 	outputYAML = "yaml"
 )
 
-// explainFlags say what to explain and how.
+// explainFlags are the flags of `hub explain`.
 type explainFlags struct {
 	hub       hubFlags
-	namespace string
+	namespace namespaceFlags
 	output    string
 	whatIf    bool
 	files     []string
@@ -44,11 +44,13 @@ func newExplain(env Environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	fs := cmd.Flags()
-	f.hub.add(fs)
-	fs.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the object")
+	f.hub.add(env, cmd)
+	f.namespace.add(env, cmd, &f.hub, "object")
 	fs.StringVarP(&f.output, "output", "o", outputText, "text, json or yaml")
 	fs.BoolVar(&f.whatIf, "what-if", false, "explain the policies in the files of -f, as if they were on the hub")
 	fs.StringArrayVarP(&f.files, "filename", "f", nil, "file with policies for --what-if; - is the standard input")
+	complete(cmd, "output", []string{outputText, outputJSON, outputYAML})
+	cmd.ValidArgsFunction = completing(env, &f.hub, objectNames(&f.namespace))
 	return cmd
 }
 
@@ -67,9 +69,13 @@ func (f *explainFlags) run(ctx context.Context, env Environment, args []string) 
 	if err != nil {
 		return err
 	}
+	namespace, err := f.namespace.one(hub)
+	if err != nil {
+		return err
+	}
 	var ref *view.Ref
 	if kind != "" {
-		named, err := hub.ref(kind, f.namespace, name)
+		named, err := hub.ref(kind, namespace, name)
 		if err != nil {
 			return err
 		}
@@ -88,7 +94,7 @@ func (f *explainFlags) run(ctx context.Context, env Environment, args []string) 
 	}
 	for _, p := range policies {
 		if namespaced, ok := p.(*policyv1alpha1.PropagationPolicy); ok && namespaced.Namespace == "" {
-			namespaced.Namespace = f.namespace
+			namespaced.Namespace = namespace
 		}
 	}
 	reports, err := hub.WhatIf(ctx, policies, ref)
@@ -119,8 +125,8 @@ func (f *explainFlags) print(env Environment, reports []*explain.Report) error {
 	return nil
 }
 
-// objectArgument reads KIND/NAME or KIND NAME; nothing is allowed where every object that
-// is selected is meant.
+// objectArgument parses KIND/NAME or KIND NAME. If it is optional, there may be no argument, which means every selected
+// object.
 func objectArgument(args []string, optional bool) (kind, name string, err error) {
 	if len(args) == 1 {
 		kind, name, _ = strings.Cut(args[0], "/")

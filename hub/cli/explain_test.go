@@ -18,6 +18,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
@@ -34,7 +35,7 @@ func TestExplain(t *testing.T) {
 			g.Expect(c.Create(t.Context(), obj)).To(Succeed())
 		}
 	}
-	// What detector and scheduler would have written.
+	// What the detector and the scheduler would have written.
 	p := builder.MakePolicy("default", "settings").Select("v1", "ConfigMap", "settings").ClusterLabel("site", "shop").Obj()
 	template := builder.MakeConfigMap("default", "settings", "k", "v").Obj()
 	claim.Set(template, claim.Claim{Namespace: "default", Name: "settings", ID: "id"})
@@ -71,9 +72,10 @@ func TestExplain(t *testing.T) {
 	g.Expect(text).To(ContainSubstring("there is no Work yet"))
 	g.Expect(explained("configmap", "settings", "-o", "json")).To(ContainSubstring(`"cluster": "edge-1"`))
 	g.Expect(explained("configmaps/settings", "-o", "yaml")).To(ContainSubstring("filter: TaintToleration"))
-	g.Expect(explained("cm/alone")).To(ContainSubstring("Next: No policy selects this object."))
+	g.Expect(explained("cm/alone")).To(And(ContainSubstring("Next: No policy selects this object."),
+		MatchRegexp(`Policies that nearly select it:\n +POLICY +WHY NOT\n +pp default/settings +resourceSelectors\[0\] says the name settings\n`)))
 
-	// It fits again where it would rather be.
+	// The application fits again in its preferred cluster.
 	template = builder.MakeConfigMap("default", "spare", "k", "v").Obj()
 	groups := &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
 		{AffinityName: "near", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-1"}}},
@@ -116,6 +118,34 @@ spec:
 
 	whatIfKnowsItsNeighbours(t, c, b, explained)
 
+	// The remaining capacity of edge-1 is unknown.
+	near.Status.APIEnablements = append(near.Status.APIEnablements, clusterv1alpha1.APIEnablement{
+		GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}},
+	})
+	now := metav1.Now()
+	near.Status.Conditions = []metav1.Condition{
+		{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue, Reason: "x", LastTransitionTime: now},
+		{
+			Type: clusterv1alpha1.ClusterCapacityUnknown, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ReasonReadForbidden, LastTransitionTime: now,
+			Message: "The member does not let the agent read nodes.",
+		},
+	}
+	g.Expect(c.Status().Update(t.Context(), near)).To(Succeed())
+	create(builder.MakeDeployment("default", "web").Replicas(2).Obj())
+	divide := filepath.Join(t.TempDir(), "divide.yaml")
+	g.Expect(os.WriteFile(divide, []byte(`
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: web}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  placement:
+    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {dynamicWeight: AvailableReplicas}}
+`), 0o600)).To(Succeed())
+	g.Expect(explained("deployment/web", "--what-if", "-f", divide)).To(And(
+		MatchRegexp(`edge-1 +not chosen .*0 more \(no summary\)`),
+		ContainSubstring("Why there is no summary of what a cluster has left:\n  edge-1: The member does not let the agent read nodes.\n")))
+
 	for want, args := range map[string][]string{
 		`the hub has no ConfigMap "none" in namespace "default"`: {"cm/none"},
 		`the hub knows no kind "frobs"`:                          {"frobs/x"},
@@ -130,8 +160,8 @@ spec:
 	}
 }
 
-// whatIfKnowsItsNeighbours has a what-if keep away from what is there, from what it supposes
-// itself, and from where the application was given up.
+// whatIfKnowsItsNeighbours checks that a what-if respects anti-affinity to existing applications and to the others that
+// it supposes, and avoids the cluster that the application was evicted from.
 func whatIfKnowsItsNeighbours(t *testing.T, c client.Client, like *workv1alpha2.ResourceBinding, explained func(...string) string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -155,7 +185,7 @@ func whatIfKnowsItsNeighbours(t *testing.T, c client.Client, like *workv1alpha2.
 	})
 	bound("tried", func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters, b.Spec.Resource.ResourceVersion = nil, "7"
-		g.Expect(workv1alpha2.SetEvictions(b, []workv1alpha2.Eviction{
+		g.Expect(evictions.Set(b, []workv1alpha2.Eviction{
 			{From: "edge-1", At: metav1.Now(), Reason: workv1alpha2.EvictionApplicationFailure, Template: "7"},
 		})).To(Succeed())
 	})
@@ -178,7 +208,7 @@ spec:
 	g.Expect(ask("tried", "")).To(ContainSubstring("It would go to edge-2; now it is assigned to no cluster."), "it was given up in edge-1")
 }
 
-// versions tells whether anything was written.
+// versions returns the resource versions of objects, to tell whether anything was written.
 func versions(t *testing.T, g *WithT, c client.Client) map[string]string {
 	t.Helper()
 	out := map[string]string{}

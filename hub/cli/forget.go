@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,10 +22,10 @@ import (
 	"fairlead.dev/hub/people/operate"
 )
 
-// forgetPoll is how often `hub forget` looks whether the Cluster is gone.
+// forgetPoll is how often `hub forget` checks whether the Cluster is gone.
 const forgetPoll = 100 * time.Millisecond
 
-// forgetFlags say what to forget and how.
+// forgetFlags are the flags of `hub forget`.
 type forgetFlags struct {
 	hub     hubFlags
 	force   bool
@@ -41,7 +40,8 @@ func newForget(env Environment) *cobra.Command {
 		Short: "Remove a cluster that will not come back, and lock its agent out at once",
 		Long: "Remove a cluster that will not come back. Its agent is refused at once, even with a valid certificate; its Works\n" +
 			"and its namespace go without waiting for it. The name is kept for that member until it is released: should its agent\n" +
-			"come back, it is told that it was retired. A cluster that is alive rather leaves with `agent leave`.",
+			"come back, it is told that it was retired. A cluster that is alive rather leaves with `agent leave`. A hub that is away\n" +
+			"for a moment is asked again.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("name one cluster, as `hub clusters` shows it")
@@ -66,16 +66,23 @@ func newForget(env Environment) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	f.hub.add(fs)
+	f.hub.add(env, cmd)
 	fs.BoolVar(&f.force, "force", false, "do it even though the agent is alive")
 	fs.BoolVar(&f.release, "release", false, "give up the name of a cluster that was forgotten, once it is gone")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait until the cluster is gone")
+	cmd.ValidArgsFunction = completing(env, &f.hub, oneOf(func(ctx context.Context, o *opened, t typed) ([]string, error) {
+		if f.release {
+			return forgottenNames(ctx, o, t)
+		}
+		return clusterNames(ctx, o, t)
+	}))
 	return cmd
 }
 
 func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient client.Client, name string) error {
+	hubAway := &outage{env: env}
 	cluster := &clusterv1alpha1.Cluster{}
-	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster)
+	err := hubAway.repeat(ctx, func() error { return hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster) })
 	if apierrors.IsNotFound(err) {
 		if kept, err := keptName(ctx, hubClient, name); err != nil || kept != nil {
 			if err == nil {
@@ -89,19 +96,21 @@ func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient cli
 	if err != nil {
 		return fmt.Errorf("reading cluster %s: %w", name, err)
 	}
-	// An agent that says that its member does not answer is alive as well.
+	// If the member does not respond, the agent reports False, and is alive nevertheless.
 	if ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil && ready.Status != metav1.ConditionUnknown && !f.force {
 		return fmt.Errorf("the agent of cluster %s is alive: run `agent leave` there, which cleans up, or forget it with --force, which leaves everything where it is: so if it was stolen", name)
 	}
-	by, err := operate.WhoAmI(ctx, hubClient)
-	if err != nil {
-		return err
-	}
-	if err := registration.Forget(ctx, hubClient, hubClient, cluster, by, env.Clock.Now()); err != nil {
-		return err
+	var by string
+	for _, step := range []func() error{
+		func() (err error) { by, err = operate.WhoAmI(ctx, hubClient); return err },
+		func() error { return registration.Forget(ctx, hubClient, hubClient, cluster, by, env.Clock.Now()) },
+	} {
+		if err := hubAway.repeat(ctx, step); err != nil {
+			return err
+		}
 	}
 	say(env.Err, "The agent of cluster %s is locked out; waiting until its Works and its namespace are gone", name)
-	gone, err := f.untilGone(ctx, hubClient, cluster)
+	gone, err := f.untilGone(ctx, hubAway, hubClient, cluster)
 	if err != nil {
 		return err
 	}
@@ -112,28 +121,37 @@ func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient cli
 	return nil
 }
 
-// untilGone waits for the Cluster to be gone, at most as long as --timeout, and says whether it is. One that has joined by its name since is another.
-func (f *forgetFlags) untilGone(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster) (bool, error) {
-	err := wait.PollUntilContextTimeout(ctx, forgetPoll, f.timeout, true, func(ctx context.Context) (bool, error) {
+// untilGone waits until the Cluster is gone, at most for --timeout, and says whether it is. A newer Cluster of the same
+// name does not count.
+func (f *forgetFlags) untilGone(ctx context.Context, hubAway *outage, hubClient client.Client, cluster *clusterv1alpha1.Cluster) (bool, error) {
+	hubAway.ends = hubAway.env.Clock.Now().Add(f.timeout)
+	for {
 		is := &clusterv1alpha1.Cluster{}
-		err := hubClient.Get(ctx, client.ObjectKeyFromObject(cluster), is)
-		return apierrors.IsNotFound(err) || err == nil && is.UID != cluster.UID, client.IgnoreNotFound(err)
-	})
-	switch {
-	case err == nil:
-		return true, nil
-	case wait.Interrupted(err) && ctx.Err() == nil:
-		return false, nil
+		err := hubAway.repeat(ctx, func() error {
+			return client.IgnoreNotFound(hubClient.Get(ctx, client.ObjectKeyFromObject(cluster), is))
+		})
+		switch {
+		case err != nil:
+			return false, fmt.Errorf("waiting until cluster %s is gone: %w", cluster.Name, err)
+		case is.UID != cluster.UID: // empty if there is none
+			return true, nil
+		case !hubAway.env.Clock.Now().Before(hubAway.ends):
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, fmt.Errorf("waiting until cluster %s is gone: %w", cluster.Name, ctx.Err())
+		case <-hubAway.env.Clock.After(min(forgetPoll, f.timeout)):
+		}
 	}
-	return false, fmt.Errorf("waiting until cluster %s is gone: %w", cluster.Name, err)
 }
 
-// keptName returns what keeps the name of a cluster; nil if nothing does.
+// keptName returns the record that reserves the name of a cluster; nil if there is none.
 func keptName(ctx context.Context, hubClient client.Client, name string) (*corev1.ConfigMap, error) {
 	kept := &corev1.ConfigMap{}
 	err := hubClient.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName(name)}, kept)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // nil means that it is not reserved
 	}
 	if err != nil {
 		return nil, fmt.Errorf("looking whether the name %s is kept: %w", name, err)
@@ -141,18 +159,22 @@ func keptName(ctx context.Context, hubClient client.Client, name string) (*corev
 	return kept, nil
 }
 
-// releaseName gives up the name of a cluster that was forgotten. One that is just being removed is waited for: until it is gone nobody can join
-// by its name, and should the hub begin its removal once more, the name would be kept again. A name that is kept though nobody
-// removes its cluster is given up at once: that is how a cluster is kept which somebody began to forget.
+// releaseName ends the reservation of a forgotten cluster's name. If the cluster is still being removed, it waits:
+// until the cluster is gone nobody can join under the name, and if the hub resumed the removal, it would reserve the
+// name again. If the name is reserved although its cluster is not being removed, the reservation ends at once: that is
+// how to keep a cluster that somebody started to forget.
 func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClient client.Client, name string) error {
+	hubAway := &outage{env: env}
 	cluster := &clusterv1alpha1.Cluster{}
-	if err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster); client.IgnoreNotFound(err) != nil {
+	if err := hubAway.repeat(ctx, func() error {
+		return client.IgnoreNotFound(hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster))
+	}); err != nil {
 		return fmt.Errorf("looking whether cluster %s is gone: %w", name, err)
 	}
 	removing := registration.BeingRemoved(cluster)
 	if removing {
 		say(env.Err, "Cluster %s is just being removed; waiting until its Works and its namespace are gone", name)
-		gone, err := f.untilGone(ctx, hubClient, cluster)
+		gone, err := f.untilGone(ctx, hubAway, hubClient, cluster)
 		if err != nil {
 			return err
 		}
@@ -161,18 +183,20 @@ func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClien
 				"then run the same command again", name, f.timeout, name)
 		}
 	}
-	kept, err := keptName(ctx, hubClient, name)
-	if err != nil {
+	hubAway.ends = time.Time{} // from here on only responses are waited for
+	var kept *corev1.ConfigMap
+	if err := hubAway.repeat(ctx, func() (err error) { kept, err = keptName(ctx, hubClient, name); return err }); err != nil {
 		return err
 	}
 	if kept == nil && !removing {
 		return fmt.Errorf("the name %s is not kept for anybody", name)
 	}
-	if err := registration.Release(ctx, hubClient, name); err != nil {
+	if err := hubAway.repeat(ctx, func() error { return registration.Release(ctx, hubClient, name) }); err != nil {
 		return err
 	}
-	// Whoever was here before has the name: a cluster that stays, or a member that joined again while the one before was waited for.
-	switch err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster); {
+	// The name may be in use: by a cluster that stays, or by a member that joined again while the removal was waited
+	// for.
+	switch err := hubAway.repeat(ctx, func() error { return hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster) }); {
 	case apierrors.IsNotFound(err):
 		say(env.Out, "The name %s is free", name)
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,7 +21,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// keptCluster makes a Cluster that a finalizer holds and whose name is kept.
+// keptCluster creates a Cluster that is held by a finalizer and whose name is reserved.
 func keptCluster(ctx context.Context, g *WithT, hubClient client.Client, name string) *clusterv1alpha1.Cluster {
 	c := builder.MakeCluster(name).Obj()
 	c.Finalizers = []string{contract.ClusterFinalizer}
@@ -30,7 +31,7 @@ func keptCluster(ctx context.Context, g *WithT, hubClient client.Client, name st
 	return c
 }
 
-// looking is a client that has something happen before it reads a Cluster.
+// looking is a client that calls before ahead of each read of a Cluster.
 type looking struct {
 	client.Client
 
@@ -45,7 +46,8 @@ func (l looking) Get(ctx context.Context, key client.ObjectKey, obj client.Objec
 	return l.Client.Get(ctx, key, obj, opts...)
 }
 
-// TestANameIsReleasedOnceItsClusterIsGone has Clusters that a finalizer holds, as the hub does while their Works go.
+// TestANameIsReleasedOnceItsClusterIsGone uses Clusters held by a finalizer, as the hub does until their Works are
+// gone.
 func TestANameIsReleasedOnceItsClusterIsGone(t *testing.T) {
 	t.Parallel()
 	hub := cluster.Shared(t, cluster.Options{})
@@ -96,7 +98,7 @@ func TestANameIsReleasedOnceItsClusterIsGone(t *testing.T) {
 			g.Expect(apierrors.IsNotFound(hubClient.Get(t.Context(), client.ObjectKeyFromObject(c), c))).To(BeTrue())
 		})
 	}
-	t.Run("joined again", func(t *testing.T) { // between two looks of the command
+	t.Run("joined again", func(t *testing.T) { // between two polls of the command
 		t.Parallel()
 		g := NewWithT(t)
 		c := keptCluster(t.Context(), g, hubClient, "released-rejoined")
@@ -113,12 +115,12 @@ func TestANameIsReleasedOnceItsClusterIsGone(t *testing.T) {
 			again.Spec.ID = "member-again"
 			g.Expect(hubClient.Create(t.Context(), again)).To(Succeed())
 		}}
-		g.Expect((&forgetFlags{timeout: waitTimeout}).releaseName(t.Context(), Environment{Out: &e.out, Err: &e.err}, rejoins, c.Name)).To(Succeed())
+		g.Expect((&forgetFlags{timeout: waitTimeout}).releaseName(t.Context(), Environment{Out: &e.out, Err: &e.err, Clock: clock.RealClock{}}, rejoins, c.Name)).To(Succeed())
 		g.Expect(e.out.String()).To(Equal(
 			"The name " + c.Name + " is kept for nobody any more, and not free: cluster " + c.Name + ", of member member-again, has joined by it meanwhile\n"))
 		g.Expect(kept(c.Name)).To(BeFalse())
 	})
-	t.Run("kept", func(t *testing.T) { // by somebody who began to forget it and was stopped
+	t.Run("kept", func(t *testing.T) { // reserved by a forget that was interrupted
 		t.Parallel()
 		g := NewWithT(t)
 		c := keptCluster(t.Context(), g, hubClient, "released-kept")

@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/hub/people/view"
@@ -17,17 +18,17 @@ import (
 )
 
 const (
-	// whyWidth is how much is shown of a sentence in a table.
+	// whyWidth is how much of a sentence a table shows.
 	whyWidth = 70
-	// mostIdle is how many policies that have nothing are explained.
+	// mostIdle is how many policies that match nothing are explained.
 	mostIdle = 10
 )
 
-// getFlags say which applications to show and how.
+// getFlags are the flags of `hub get`.
 type getFlags struct {
 	hub       hubFlags
 	output    outputFlag
-	namespace string
+	namespace namespaceFlags
 	unready   bool
 	check     bool
 }
@@ -37,24 +38,25 @@ func newGet(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get [KIND[/NAME]]",
 		Short: "Show applications: which policy has them, where they are and how they fare",
-		Long: "Show each template that policies send out: of how many clusters it is ready in how many, where ready is applied,\n" +
-			"healthy, and reported by a cluster that is heard from. One application is shown with its clusters. Policies that have\n" +
-			"nothing are named below.\n\n" + statesHelp(),
-		Example: "  hub get\n  hub get deployments -n shop -o wide\n  hub get deployment/web -n shop\n  hub get --unready\n  hub get --check > /dev/null && echo all is well",
+		Long: "Show each template of a namespace, or with -A of all, that policies send out: of how many clusters it is ready in how\n" +
+			"many, where ready is applied, healthy, and reported by a cluster that is heard from. One application is shown with its\n" +
+			"clusters. Policies that have nothing are named below.\n\n" + statesHelp(),
+		Example: "  hub get -A\n  hub get deployments -n shop -o wide\n  hub get deployment/web -n shop\n  hub get -A --unready\n  hub get -A --check > /dev/null && echo all is well",
 		Args:    cobra.MaximumNArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	fs := cmd.Flags()
-	f.hub.add(fs)
+	f.hub.add(env, cmd)
 	f.output.add(cmd)
-	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace (default: all of them; of one application that is named, default)")
+	f.namespace.add(env, cmd, &f.hub, "applications")
+	f.namespace.addAll(cmd)
 	fs.BoolVar(&f.unready, "unready", false, "leave out what is well")
 	fs.BoolVar(&f.check, "check", false, "end with status 2 unless all that is shown is well")
 	cmd.ValidArgsFunction = completing(env, &f.hub, applicationNames(&f.namespace))
 	return cmd
 }
 
-// statesHelp names the states.
+// statesHelp lists the states.
 func statesHelp() string {
 	var out []string
 	for _, s := range applications.States() {
@@ -62,8 +64,6 @@ func statesHelp() string {
 	}
 	return "States, the worst first: " + strings.Join(out, ", ") + "."
 }
-
-func scopeOf(namespace string) view.Scope { return view.Scope{Namespace: namespace} }
 
 func (f *getFlags) run(ctx context.Context, env Environment, args []string) error {
 	if err := f.output.check(); err != nil {
@@ -76,16 +76,32 @@ func (f *getFlags) run(ctx context.Context, env Environment, args []string) erro
 	if len(args) == 2 || (len(args) == 1 && strings.Contains(args[0], "/")) {
 		return f.one(ctx, env, hub, args)
 	}
-	all, err := hub.Applications(ctx, scopeOf(f.namespace))
-	if err != nil {
-		return inOne(f.namespace, err)
-	}
-	apps := slices.Clone(all)
-	if len(args) == 1 {
-		mapping, err := hub.mapping(args[0])
-		if err != nil {
+	return f.many(ctx, env, hub, args)
+}
+
+// many shows the applications of a namespace, or of all.
+func (f *getFlags) many(ctx context.Context, env Environment, hub *opened, kinds []string) error {
+	var (
+		scope   view.Scope
+		mapping *meta.RESTMapping
+		err     error
+	)
+	if len(kinds) == 1 {
+		if mapping, err = hub.mapping(kinds[0]); err != nil {
 			return err
 		}
+	}
+	if mapping == nil || mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		if scope, err = f.scope(hub); err != nil {
+			return err
+		}
+	}
+	all, err := hub.Applications(ctx, scope)
+	if err != nil {
+		return inOne(scope, err)
+	}
+	apps := slices.Clone(all)
+	if mapping != nil {
 		apps = slices.DeleteFunc(apps, func(a applications.Application) bool {
 			return schema.FromAPIVersionAndKind(a.APIVersion, a.Kind).GroupKind() != mapping.GroupVersionKind.GroupKind()
 		})
@@ -98,49 +114,61 @@ func (f *getFlags) run(ctx context.Context, env Environment, args []string) erro
 			return err
 		}
 	} else {
-		say(env.Err, "%s", f.nothing(len(all)))
+		say(env.Err, "%s", f.nothing(scope, len(all)))
 	}
 	if f.output.text() {
 		if err := saysHeld(ctx, env, hub); err != nil {
 			return err
 		}
 	}
-	if f.output.text() && len(args) == 0 {
-		if err := f.idle(ctx, env, hub, all); err != nil {
+	if f.output.text() && mapping == nil {
+		if err := f.idle(ctx, env, hub, scope, all); err != nil {
 			return err
 		}
 	}
 	return f.verdict(apps)
 }
 
-// nothing says why nothing is shown.
-func (f *getFlags) nothing(all int) string {
+// scope returns where to look. A check must not report success for a namespace that nobody named.
+func (f *getFlags) scope(hub *opened) (view.Scope, error) {
+	if f.check && !f.namespace.all && f.namespace.name == "" && hub.namespace == "" {
+		return view.Scope{}, errors.New("--check needs to know of which namespace, and neither -n nor the context of the kubeconfig names one: name it, or check all of them with -A")
+	}
+	return f.namespace.scope(hub), nil
+}
+
+// nothing says why the list is empty.
+func (f *getFlags) nothing(scope view.Scope, all int) string {
+	where := ""
+	if scope.Namespace != "" {
+		where = " in namespace " + scope.Namespace
+	}
 	switch {
 	case all > 0 && f.unready:
-		return "All is well"
+		return "All is well" + where
 	case all > 0:
-		return "There is no application of that kind; `hub get` shows those that there are"
-	case f.namespace != "":
-		return "There is no application in namespace " + f.namespace + "; `hub get` shows those of all namespaces"
+		return "There is no application of that kind" + where + "; `hub get -A` shows those that there are"
+	case where != "":
+		return "There is no application" + where + "; `hub get -A` shows those of all namespaces"
 	default:
 		return "There is no application: create an object and a PropagationPolicy that selects it"
 	}
 }
 
-// inOne adds to an error about rights in all namespaces that one of them can be asked for.
-func inOne(namespace string, err error) error {
-	if namespace == "" && apierrors.IsForbidden(err) {
+// inOne adds a hint about -n to an error about missing rights in all namespaces.
+func inOne(scope view.Scope, err error) error {
+	if scope.Namespace == "" && apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w; name one that you have rights in with -n NAMESPACE", err)
 	}
 	return err
 }
 
-// saysHeld names the clusters whose agents hold back deletions: what is shown as moving or
-// deleted waits there for a word of an operator.
+// saysHeld lists the clusters whose agents hold back deletions: what is shown as moving or deleting waits there for an
+// operator.
 func saysHeld(ctx context.Context, env Environment, hub *opened) error {
 	fleet, err := hub.Capacities(ctx)
 	if apierrors.IsForbidden(err) {
-		return nil // the tenant of a namespace: what it comes to is on the bindings
+		return nil // a tenant: the bindings have the consequences
 	}
 	if err != nil {
 		return err
@@ -153,9 +181,9 @@ func saysHeld(ctx context.Context, env Environment, hub *opened) error {
 	return nil
 }
 
-// idle names the policies that have nothing.
-func (f *getFlags) idle(ctx context.Context, env Environment, hub *opened, apps []applications.Application) error {
-	policies, err := hub.Policies(ctx, scopeOf(f.namespace), apps)
+// idle lists the policies that match nothing.
+func (f *getFlags) idle(ctx context.Context, env Environment, hub *opened, scope view.Scope, apps []applications.Application) error {
+	policies, err := hub.Policies(ctx, scope, apps)
 	if err != nil {
 		return err
 	}
@@ -188,7 +216,7 @@ func count(policies []applications.Policy) int {
 
 // one shows one application and its clusters.
 func (f *getFlags) one(ctx context.Context, env Environment, hub *opened, args []string) error {
-	ref, err := hub.named(args, f.namespace)
+	ref, err := hub.named(args, &f.namespace)
 	if err != nil {
 		return err
 	}
@@ -214,7 +242,7 @@ func (f *getFlags) one(ctx context.Context, env Environment, hub *opened, args [
 	return f.verdict([]applications.Application{*a})
 }
 
-// verdict is an error if a check was asked for and something is not well.
+// verdict returns an error if a check was requested and something is not well.
 func (f *getFlags) verdict(apps []applications.Application) error {
 	bad := 0
 	for i := range apps {
@@ -228,11 +256,15 @@ func (f *getFlags) verdict(apps []applications.Application) error {
 	return &statusError{ExitNo, fmt.Sprintf("%d of %d applications are not well", bad, len(apps))}
 }
 
-// named reads the one object that arguments name; its namespace is default if none is given.
-func (o *opened) named(args []string, namespace string) (view.Ref, error) {
+// named returns the object that the arguments name.
+func (o *opened) named(args []string, in *namespaceFlags) (view.Ref, error) {
 	kind, name, err := objectArgument(args, false)
 	if err != nil {
 		return view.Ref{}, err
 	}
-	return o.ref(kind, cmp.Or(namespace, "default"), name)
+	namespace, err := in.one(o)
+	if err != nil {
+		return view.Ref{}, err
+	}
+	return o.ref(kind, namespace, name)
 }

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -19,10 +17,11 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/atomicfile"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/people/pods"
 )
 
-// kubeconfigFlags say for what to write a kubeconfig, and where to.
+// kubeconfigFlags are the flags of `hub kubeconfig`.
 type kubeconfigFlags struct {
 	hub    hubFlags
 	output string
@@ -43,7 +42,7 @@ func newKubeconfig(env Environment) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	flags := cmd.Flags()
-	f.hub.add(flags)
+	f.hub.add(env, cmd)
 	flags.StringVarP(&f.output, "output", "o", stdio, "file to write, readable by you only; - is the standard output")
 	flags.BoolVar(&f.force, "force", false, "replace the file if there is one")
 	cmd.ValidArgsFunction = completing(env, &f.hub, clusterNames)
@@ -51,15 +50,20 @@ func newKubeconfig(env Environment) *cobra.Command {
 }
 
 func (f *kubeconfigFlags) run(ctx context.Context, env Environment, names []string) error {
-	own, err := f.hub.raw(env)
+	k, err := f.hub.find(env)
 	if err != nil {
 		return err
 	}
-	cfg, err := f.hub.read(env)
+	k.warn(env)
+	own, err := k.alone()
 	if err != nil {
 		return err
 	}
-	hubClient, err := f.hub.connect(env)
+	cfg, err := k.config()
+	if err != nil {
+		return err
+	}
+	hubClient, err := clientOf(kube.BoundDepth(cfg))
 	if err != nil {
 		return err
 	}
@@ -95,7 +99,8 @@ func (f *kubeconfigFlags) run(ctx context.Context, env Environment, names []stri
 	return nil
 }
 
-// exists refuses names of clusters that the hub does not have. Who may not read clusters is believed.
+// exists returns an error for a cluster that the hub does not have. If the person may not read clusters, any name is
+// accepted.
 func exists(ctx context.Context, hubClient client.Client, name string) error {
 	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{})
 	switch {
@@ -107,17 +112,12 @@ func exists(ctx context.Context, hubClient client.Client, name string) error {
 	return nil
 }
 
-// raw returns the kubeconfig that is in use, with what its files hold in it, and nothing but what its context needs.
-func (f hubFlags) raw(env Environment) (*clientcmdapi.Config, error) {
-	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: cmp.Or(f.kubeconfig, adminKubeconfig(f.dataDir))}
-	if list := env.Getenv(kubeconfigEnv); f.kubeconfig == "" && list != "" {
-		rules = &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(list)}
-	}
-	own, err := rules.Load()
+// alone returns the content of its files with all referenced files embedded, reduced to what its context needs.
+func (k kubeconfig) alone() (*clientcmdapi.Config, error) {
+	own, err := k.raw()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, err
 	}
-	own.CurrentContext = cmp.Or(f.context, own.CurrentContext)
 	if err := clientcmdapi.MinifyConfig(own); err != nil {
 		return nil, fmt.Errorf("the kubeconfig cannot be used: %w", err)
 	}
@@ -127,7 +127,7 @@ func (f hubFlags) raw(env Environment) (*clientcmdapi.Config, error) {
 	return own, nil
 }
 
-// through returns a kubeconfig like the one of a hub, with its way into each of these clusters as its server.
+// through returns a copy of a hub's kubeconfig with a server for each of the clusters, reached through the hub.
 func through(own *clientcmdapi.Config, clusters []string) *clientcmdapi.Config {
 	current := own.Contexts[own.CurrentContext]
 	out := clientcmdapi.NewConfig()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,8 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/people/view"
@@ -30,11 +32,11 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// poll is how often tests look again.
+// poll is how often tests check again.
 const poll = 50 * time.Millisecond
 
-// lookout is a hub with what its stages and three agents would have written: edge-1 is well,
-// edge-2 is silent, edge-3 refuses the Deployment default/web that all of them are to have.
+// lookout is a hub with the objects that its stages and three agents would have written: edge-1 is healthy, edge-2 is
+// silent, edge-3 refuses the Deployment default/web, which all of them should have.
 type lookout struct {
 	*WithT
 	t   *testing.T
@@ -47,7 +49,8 @@ func newLookout(t *testing.T) *lookout {
 	t.Helper()
 	hub := cluster.Start(t, cluster.Options{Name: "look"})
 	l := &lookout{WithT: NewWithT(t), t: t, hub: hub, c: hub.Client(t), env: map[string]string{"KUBECONFIG": hub.Kubeconfig}}
-	l.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{})).To(Succeed())
+	stays := selector.NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{})
+	l.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{Exclusions: &stays})).To(Succeed())
 	l.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}})
 	for name, ready := range map[string]metav1.ConditionStatus{"edge-1": metav1.ConditionTrue, "edge-2": metav1.ConditionUnknown, "edge-3": metav1.ConditionTrue} {
 		l.cluster(name, ready)
@@ -87,7 +90,7 @@ func newLookout(t *testing.T) *lookout {
 func (l *lookout) create(objects ...client.Object) {
 	l.t.Helper()
 	for _, obj := range objects {
-		// A kind that was just installed may take a moment to be served.
+		// A CRD that was just installed may not be served yet.
 		l.Eventually(func() error { return client.IgnoreAlreadyExists(l.c.Create(l.t.Context(), obj)) }, waitTimeout, poll).Should(Succeed())
 	}
 }
@@ -98,6 +101,11 @@ func (l *lookout) cluster(name string, ready metav1.ConditionStatus) {
 	l.create(c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-" + name}})
 	c.Status.KubernetesVersion = "v1.36.3"
 	c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: ready, Reason: "x", Message: "said so", LastTransitionTime: metav1.Now()}}
+	if ready == metav1.ConditionUnknown {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+			Type: clusterv1alpha1.ClusterCapacityUnknown, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ReasonReadForbidden, LastTransitionTime: metav1.Now(),
+		})
+	}
 	c.Status.NodeSummary = &clusterv1alpha1.NodeSummary{TotalNum: 2, ReadyNum: 2}
 	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{
 		Allocatable: corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110")},
@@ -113,10 +121,10 @@ func (l *lookout) cluster(name string, ready metav1.ConditionStatus) {
 	})
 }
 
-// send makes the Works as the hub would, and the agents' say of them.
+// send creates the Works as the hub would, with the status that the agents would report.
 func (l *lookout) send() {
 	l.t.Helper()
-	reader, err := view.New(l.c, l.c.RESTMapper(), kube.NewServedKinds(nil, clock.RealClock{}), clock.RealClock{})
+	reader, err := view.New(l.c, l.c.RESTMapper(), watchset.NewServedKinds(nil, clock.RealClock{}), clock.RealClock{})
 	l.Expect(err).NotTo(HaveOccurred())
 	rows, err := reader.Rendered(l.t.Context(), view.Ref{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "default", Name: "web",
@@ -146,7 +154,7 @@ func (l *lookout) send() {
 	}
 }
 
-// run runs a command, and returns what it said.
+// run runs a command, and returns its standard output and standard error.
 func (l *lookout) run(status int, args ...string) (out, err string) {
 	l.t.Helper()
 	e := execution{env: l.env}
@@ -154,7 +162,7 @@ func (l *lookout) run(status int, args ...string) (out, err string) {
 	return e.out.String(), e.err.String()
 }
 
-func TestWhatOperatorsSee(t *testing.T) {
+func TestCommandsThatLook(t *testing.T) {
 	t.Parallel()
 	l := newLookout(t)
 
@@ -166,7 +174,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 		out, _ = l.run(ExitDone, "get", "deploy/web")
 		g.Expect(out).To(MatchRegexp(`edge-2 +Stale +2 +yes +Healthy +The cluster is not heard from since`))
 		g.Expect(out).To(MatchRegexp(`edge-3 +Failing +2 +no +- +denied by a webhook`))
-		out, said = l.run(ExitNo, "get", "--check", "-o", "json")
+		out, said = l.run(ExitNo, "get", "-A", "--check", "-o", "json")
 		g.Expect(said).To(Equal("Error: 1 of 1 applications are not well\n"))
 		var list struct {
 			Items []map[string]any `json:"items"`
@@ -179,7 +187,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 		out, _ = l.run(ExitDone, "get", "deployments.apps", "-o", "wide")
 		g.Expect(out).To(ContainSubstring("web-deployment"))
 		_, said = l.run(ExitDone, "get", "-n", "elsewhere")
-		g.Expect(said).To(Equal("There is no application in namespace elsewhere; `hub get` shows those of all namespaces\n"))
+		g.Expect(said).To(Equal("There is no application in namespace elsewhere; `hub get -A` shows those of all namespaces\n"))
 		_, said = l.run(ExitFailed, "get", "cm/alone")
 		g.Expect(said).To(ContainSubstring("ConfigMap default/alone goes to no cluster, since no policy has it; `hub explain` says why"))
 		_, said = l.run(ExitFailed, "get", "cm/none")
@@ -194,10 +202,16 @@ func TestWhatOperatorsSee(t *testing.T) {
 		out, _ = l.run(ExitDone, "clusters", "--unready", "-o", "wide")
 		g.Expect(out).NotTo(ContainSubstring("edge-1"))
 		g.Expect(out).To(ContainSubstring("north"))
+		out, _ = l.run(ExitDone, "clusters", "edge-1", "edge-3")
+		g.Expect(out).To(And(ContainSubstring("edge-1"), ContainSubstring("edge-3"), Not(ContainSubstring("edge-2"))))
+		_, said := l.run(ExitFailed, "clusters", "remove")
+		g.Expect(said).To(ContainSubstring("there is no cluster remove on the hub, nor a command of that name"))
 		out, _ = l.run(ExitDone, "clusters", "-o", "json")
 		g.Expect(out).To(And(ContainSubstring(`"state": "Silent"`), ContainSubstring(`"failing": 1`)))
 		out, _ = l.run(ExitDone, "clusters", "describe", "edge-3")
 		g.Expect(out).To(And(ContainSubstring("Works:"), ContainSubstring("about edge-3"), Not(ContainSubstring("about edge-1"))))
+		out, _ = l.run(ExitDone, "clusters", "describe", "edge-2")
+		g.Expect(out).To(And(MatchRegexp(`CapacityUnknown: +True since \S+ \(as the agent said last\)`), MatchRegexp(`Ready: +Unknown since \S+: said so`)))
 	})
 	t.Run("top", func(t *testing.T) {
 		g := NewWithT(t)
@@ -224,7 +238,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 		g := NewWithT(t)
 		out, _ := l.run(ExitDone, "events", "deployment/web")
 		g.Expect(strings.Count(out, "about edge-")).To(Equal(3))
-		out, _ = l.run(ExitDone, "events", "--warnings")
+		out, _ = l.run(ExitDone, "events", "-A", "--warnings")
 		g.Expect(out).To(MatchRegexp(`Warning +edge-3 +Work karmada-es-edge-3/\S+ +Synced +about edge-3`))
 		g.Expect(out).NotTo(ContainSubstring("about edge-1"))
 		out, _ = l.run(ExitDone, "events", "--cluster", "edge-1")
@@ -236,14 +250,9 @@ func TestWhatOperatorsSee(t *testing.T) {
 	})
 	t.Run("completion", func(t *testing.T) {
 		g := NewWithT(t)
-		out, _ := l.run(ExitDone, "__complete", "get", "dep")
-		g.Expect(out).To(HavePrefix("deployment/web\n"))
-		out, _ = l.run(ExitDone, "__complete", "diff", "deployment/web", "--cluster", "edge-")
-		g.Expect(out).To(HavePrefix("edge-1\nedge-2\nedge-3\n"))
-		out, _ = l.run(ExitDone, "__complete", "get", "-o", "")
-		g.Expect(out).To(HavePrefix("table\nwide\njson\nyaml\n"))
+		l.completes(g)
 		for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-			out, _ = l.run(ExitDone, "completion", shell)
+			out, _ := l.run(ExitDone, "completion", shell)
 			g.Expect(len(out)).To(BeNumerically(">", 100), shell)
 		}
 	})
@@ -252,6 +261,10 @@ func TestWhatOperatorsSee(t *testing.T) {
 	t.Run("what others wrote steers no terminal", func(t *testing.T) { l.steered(NewWithT(t)) })
 	t.Run("what goes into members", func(t *testing.T) { l.reach(NewWithT(t)) })
 	t.Run("rollout", func(t *testing.T) { l.rollout(t) })
+	t.Run("namespaces", func(t *testing.T) { l.namespaces(t) })
+	t.Run("what stays on the hub", func(t *testing.T) { l.stays(NewWithT(t)) })
+	t.Run("policies that are not applied", func(t *testing.T) { l.notApplied(t) })
+	t.Run("outages", func(t *testing.T) { l.outages(t) })
 	t.Run("diff and wait", func(t *testing.T) { l.diffAndWait(NewWithT(t)) })
 	t.Run("what one may not read is said", func(t *testing.T) { l.withoutRights(NewWithT(t)) })
 }

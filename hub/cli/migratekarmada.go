@@ -26,7 +26,7 @@ import (
 	"fairlead.dev/hub/people/view/diff"
 )
 
-// karmadaFlags say what is read, and what is done with it.
+// karmadaFlags are the flags of `hub migrate karmada`.
 type karmadaFlags struct {
 	migrateFlags
 	kubeconfig, context string
@@ -61,9 +61,10 @@ func newMigrateKarmada(env Environment) *cobra.Command {
 	f.add(fs, "objects of the old control plane")
 	fs.StringArrayVar(&f.options.Clusters, "cluster", nil, "cluster that comes along; may be given more than once (default: all)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print what would change in each member instead of the objects")
-	fs.StringVar(&f.hub.kubeconfig, "hub-kubeconfig", "", "with --apply, kubeconfig of this hub (default: $KUBECONFIG, or else admin.kubeconfig in the data directory)")
-	fs.StringVar(&f.hub.context, "hub-context", "", "context in that kubeconfig (default: the current one)")
+	f.hub.local = true
+	f.hub.addNamed(env, cmd, fs, "hub-", "with --apply, kubeconfig of this hub")
 	fs.StringVar(&f.hub.dataDir, "data-dir", defaultDataDir, "data directory of a hub on this machine")
+	completeDirectories(cmd, "data-dir", "output-dir")
 	return cmd
 }
 
@@ -103,11 +104,11 @@ func (f *karmadaFlags) documents(ctx context.Context) ([]conversion.Document, er
 	if err != nil {
 		return nil, err
 	}
-	cfg.QPS = -1 // nobody else asks for that much, and the server has limits of its own
+	cfg.QPS = -1 // the server has its own limits
 	return migrate.Read(ctx, cfg, f.kubeconfig)
 }
 
-// former returns the way to the old control plane.
+// former returns the configuration for the old control plane.
 func (f *karmadaFlags) former() (*rest.Config, error) {
 	rules := clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
@@ -117,7 +118,7 @@ func (f *karmadaFlags) former() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// apart makes sure that the old control plane is not taken for this hub.
+// apart makes sure that the old control plane and this hub are different servers.
 func (f *karmadaFlags) apart(env Environment) error {
 	if !f.apply || f.kubeconfig == "" {
 		return nil
@@ -126,7 +127,11 @@ func (f *karmadaFlags) apart(env Environment) error {
 	if err != nil {
 		return err
 	}
-	hub, err := f.hub.config(env)
+	k, err := f.hub.find(env)
+	if err != nil {
+		return err
+	}
+	hub, err := k.config()
 	if err != nil {
 		return err
 	}
@@ -136,7 +141,7 @@ func (f *karmadaFlags) apart(env Environment) error {
 	return nil
 }
 
-// reviser returns what sets replicas, by the rules that come along and those that are built in.
+// reviser returns the functions that set replicas, by the migrated customizations and the built-in rules.
 func reviser(ctx context.Context, objects []*unstructured.Unstructured) (karmada.Revise, error) {
 	var customizations []configv1alpha1.ResourceInterpreterCustomization
 	for _, obj := range objects {
@@ -168,8 +173,7 @@ func reviser(ctx context.Context, objects []*unstructured.Unstructured) (karmada
 	}, nil
 }
 
-// compare prints what becomes of each object of each member. That nothing changes is the answer
-// yes.
+// compare prints the effect on each object of each member. The answer is yes if nothing changes.
 func (f *karmadaFlags) compare(env Environment, r conversion.Result, changes []karmada.Change) error {
 	if err := report(env, r); err != nil {
 		return err

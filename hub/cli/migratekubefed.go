@@ -40,10 +40,11 @@ func newMigrateKubeFed(env Environment) *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.add(fs, "objects of KubeFed")
-	hub.add(fs)
+	hub.addLocal(env, cmd)
 	fs.StringVar(&replicas, "replicas", string(kubefed.Freeze), "freeze keeps the replicas of each cluster as KubeFed has divided them, weights divides them anew")
 	fs.BoolVar(&o.Namespaced, "namespaced", false, "KubeFed's control plane is namespaced: FederatedNamespaces do not bound where objects are")
 	fs.BoolVar(&o.Plain, "plain", false, "use nothing that other implementations of this API do not have: bounds of replicas are refused")
+	completeDirectories(cmd, "output-dir")
 	complete(cmd, "replicas", []string{string(kubefed.Freeze), string(kubefed.Weights)})
 	return cmd
 }

@@ -13,26 +13,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/people/pods"
 	"fairlead.dev/hub/people/view"
 )
 
-// opened is a hub that an operator's command reads.
+// opened is a connection to the hub for reading.
 type opened struct {
 	*view.Reader
 	client client.Client
 	mapper meta.RESTMapper
-	// members is the way into the clusters.
+	// members gives access to the clusters.
 	members *pods.Members
+	// namespace is that of the context; empty if it has none.
+	namespace string
 }
 
-// open connects to the hub, to read what people see of it.
+// open connects to the hub for reading.
 func (f hubFlags) open(env Environment) (*opened, error) {
-	cfg, err := f.config(env)
+	k, err := f.find(env)
 	if err != nil {
 		return nil, err
 	}
-	hubClient, err := f.connect(env)
+	k.warn(env)
+	cfg, err := k.config()
+	if err != nil {
+		return nil, err
+	}
+	cfg = kube.BoundDepth(cfg)
+	namespace, err := k.namespace()
+	if err != nil {
+		return nil, err
+	}
+	hubClient, err := clientOf(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +55,7 @@ func (f hubFlags) open(env Environment) (*opened, error) {
 	}
 	cached := memory.NewMemCacheClient(dc)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, func(string) {})
-	reader, err := view.New(hubClient, mapper, kube.ServedThrough(discovery.ToServerResourcesInterfaceWithContext(cached), env.Clock), env.Clock)
+	reader, err := view.New(hubClient, mapper, watchset.ServedThrough(discovery.ToServerResourcesInterfaceWithContext(cached), env.Clock), env.Clock)
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +63,10 @@ func (f hubFlags) open(env Environment) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{Reader: reader, client: hubClient, mapper: mapper, members: members}, nil
+	return &opened{Reader: reader, client: hubClient, mapper: mapper, members: members, namespace: namespace}, nil
 }
 
-// ref names the object that a person means.
+// ref returns the object that a person names.
 func (o *opened) ref(kind, namespace, name string) (view.Ref, error) {
 	mapping, err := o.mapping(kind)
 	if err != nil {
@@ -65,7 +78,7 @@ func (o *opened) ref(kind, namespace, name string) (view.Ref, error) {
 	return view.Ref{GroupVersionKind: mapping.GroupVersionKind, Namespace: namespace, Name: name}, nil
 }
 
-// mapping finds the kind that a person means.
+// mapping returns the kind that a person names.
 func (o *opened) mapping(kind string) (*meta.RESTMapping, error) {
 	full, group := schema.ParseResourceArg(strings.ToLower(kind))
 	var gvk schema.GroupVersionKind

@@ -19,16 +19,16 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// Values of -o for lists.
+// The values of -o for lists.
 const (
 	outputTable = "table"
 	outputWide  = "wide"
 )
 
-// output is how a command prints what it found.
+// outputFlag is the flag for the output format.
 type outputFlag struct {
 	format string
-	// also are formats that this command has beside those of all.
+	// also are formats of this command in addition to the common ones.
 	also []string
 }
 
@@ -43,14 +43,12 @@ func (o *outputFlag) add(cmd *cobra.Command) {
 	complete(cmd, "output", formats)
 }
 
-// complete has a shell complete the values of a flag.
+// complete sets fixed completions for a flag.
 func complete(cmd *cobra.Command, flag string, values []string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag is not the command's own
-	}
+	completeFlag(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check refuses what is no format.
+// check returns an error for an unknown format.
 func (o *outputFlag) check() error {
 	formats := o.formats()
 	if slices.Contains(formats, o.format) {
@@ -60,7 +58,7 @@ func (o *outputFlag) check() error {
 	return fmt.Errorf("--output %q is none of %s and %s", o.format, strings.Join(formats[:last], ", "), formats[last])
 }
 
-// text says whether people are to read it.
+// text says whether the output is for people.
 func (o *outputFlag) text() bool { return o.format == outputTable || o.format == outputWide }
 
 // print prints a value for programs, or a table for people.
@@ -93,7 +91,7 @@ func (o *outputFlag) encode(env Environment, value any) error {
 	return nil
 }
 
-// items is how lists are printed for programs.
+// items is the format of lists for programs.
 type items[T any] struct {
 	Items []T `json:"items"`
 }
@@ -106,7 +104,7 @@ func listOf[T any](list []T) items[T] {
 	return items[T]{Items: list}
 }
 
-// toneOf is how the state of an application is felt.
+// toneOf returns the tone of an application's state.
 func toneOf(s applications.State) table.Tone {
 	switch s {
 	case applications.Healthy:
@@ -120,7 +118,7 @@ func toneOf(s applications.State) table.Tone {
 	}
 }
 
-// toneOfCluster is how the state of a cluster is felt.
+// toneOfCluster returns the tone of a cluster's state.
 func toneOfCluster(s clusters.State) table.Tone {
 	switch s {
 	case clusters.Ready:
@@ -134,7 +132,7 @@ func toneOfCluster(s clusters.State) table.Tone {
 	}
 }
 
-// since says how long ago something was; empty if it never was.
+// since returns the age of a time; empty if it is zero.
 func since(now, at time.Time) string {
 	if at.IsZero() {
 		return ""

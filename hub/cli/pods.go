@@ -20,41 +20,39 @@ import (
 	"fairlead.dev/hub/people/view"
 )
 
-// reachFlags say of which application, and in which of its clusters.
+// reachFlags select an application and its clusters.
 type reachFlags struct {
 	hub       hubFlags
-	namespace string
+	namespace namespaceFlags
 	clusters  []string
 }
 
 func (f *reachFlags) add(env Environment, cmd *cobra.Command) {
 	fs := cmd.Flags()
-	f.hub.add(fs)
-	fs.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the application")
+	f.hub.add(env, cmd)
+	f.namespace.add(env, cmd, &f.hub, "application")
 	fs.StringSliceVar(&f.clusters, "cluster", nil, "look in these clusters only (default: all that have it)")
 	cmd.ValidArgsFunction = completing(env, &f.hub, applicationNames(&f.namespace))
-	if err := cmd.RegisterFlagCompletionFunc("cluster", completing(env, &f.hub, clusterNames)); err != nil {
-		panic(err) // the flag is the one above
-	}
+	completeFlag(cmd, "cluster", completing(env, &f.hub, clusterNames))
 }
 
-// reached is an application in its clusters.
+// reached is an application with access to its clusters.
 type reached struct {
 	*pods.Members
 	app      pods.Application
 	clusters []string
 	ref      view.Ref
-	// places says in which clusters the application is by now; nil if the person has named those that are meant.
+	// places returns the present clusters of the application; nil if the person named the clusters.
 	places func(context.Context) ([]string, error)
 }
 
-// open finds out in which clusters an application is.
+// open finds the clusters of an application.
 func (f *reachFlags) open(ctx context.Context, env Environment, args []string) (*reached, error) {
 	hub, err := f.hub.open(env)
 	if err != nil {
 		return nil, err
 	}
-	ref, err := hub.named(args, f.namespace)
+	ref, err := hub.named(args, &f.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +62,7 @@ func (f *reachFlags) open(ctx context.Context, env Environment, args []string) (
 	}
 	out := &reached{Members: hub.members, ref: ref, app: pods.Application{Resource: mapping.Resource, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}}
 	if ref.Group == "" && ref.Kind == "Pod" && len(f.clusters) > 0 {
-		out.clusters = f.clusters // a pod that a workload made there, and that the hub does not know
+		out.clusters = f.clusters // a pod that a workload created there, which the hub does not know
 		return out, nil
 	}
 	a, err := hub.Application(ctx, ref)
@@ -132,7 +130,7 @@ func newPods(env Environment) *cobra.Command {
 	return cmd
 }
 
-// allFailed is an error if no cluster at all could be asked.
+// allFailed returns an error if no cluster could be read.
 func allFailed(r *reached, found []pods.Found) error {
 	for i := range found {
 		if found[i].Err() == nil {
@@ -209,7 +207,7 @@ func podRow(cluster string, p *owned.Pod, now time.Time) []table.Cell {
 	}
 }
 
-// wordOf says in a word why a cluster did not tell its pods.
+// wordOf returns in a word why a cluster's pods could not be read.
 func wordOf(reason metav1.StatusReason) string {
 	switch reason {
 	case metav1.StatusReasonForbidden, metav1.StatusReasonUnauthorized:

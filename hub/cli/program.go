@@ -20,14 +20,15 @@ import (
 	"fairlead.dev/hub/machinery/backup"
 )
 
-// stdio is the name of a file that stands for standard input or output.
+// stdio stands for standard input or output.
 const stdio = "-"
 
-// storeFlags say where a hub with an API of its own keeps everything.
+// storeFlags locate the state of a hub with an embedded API.
 type storeFlags struct{ dataDir, controlplane string }
 
 func (f *storeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dataDir, "data-dir", defaultDataDir, "data directory of the hub")
+	completeDirectories(cmd, "data-dir")
 	f.addProgram(cmd)
 }
 
@@ -35,13 +36,13 @@ func (f *storeFlags) addProgram(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.controlplane, "controlplane-binary", "", "the program that is the embedded API (default: controlplane beside this program, or else on $PATH)")
 }
 
-// stream has the input and output of a program; nil stands for none.
+// stream is the input and output of a program; nil means none.
 type stream struct {
 	in  io.Reader
 	out io.Writer
 }
 
-// run has the program that is the embedded API do something with the data directory, and passes on what it says.
+// run runs a command of the embedded API's program on the data directory, and passes on its messages.
 func (f storeFlags) run(ctx context.Context, env Environment, through stream, command ...string) error {
 	dataDir, err := filepath.Abs(f.dataDir)
 	if err != nil {
@@ -54,10 +55,10 @@ func (f storeFlags) run(ctx context.Context, env Environment, through stream, co
 	return err
 }
 
-// programGrace is how long the program may take to remove what it began.
+// programGrace is how long the program may take to clean up.
 const programGrace = 5 * time.Second
 
-// call has the program that is the embedded API do something: it knows its database. It returns what the program said.
+// call runs a command of the embedded API's program, which knows the database. It returns the program's messages.
 func (f storeFlags) call(ctx context.Context, through stream, command ...string) (string, error) {
 	binary, err := apiserver.FindBinary(f.controlplane)
 	if err != nil {
@@ -66,9 +67,9 @@ func (f storeFlags) call(ctx context.Context, through stream, command ...string)
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, binary, command...) //nolint:gosec // the operator's own program
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = through.in, through.out, &said
-	// Asked to stop, it removes what it began. Ctrl-C would reach it twice, and the second time
-	// kills it, hence a group of its own. It does not outlive a hub that is killed: it would read on from a database that is gone,
-	// or verify what nobody asks for any more.
+	// The program cleans up when it is asked to stop. It gets its own process group: Ctrl-C would otherwise signal it
+	// twice, and the second signal kills it. It does not outlive a killed hub: it would go on reading a database that
+	// is gone, or verify for nobody.
 	cmd.SysProcAttr = apiserver.ChildAttributes()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -87,7 +88,7 @@ func (f storeFlags) call(ctx context.Context, through stream, command ...string)
 	return "", errors.New(words)
 }
 
-// database returns the database of the hub, for backups.
+// database returns the hub's database for backups.
 func (f storeFlags) database(scratch string) backup.Database {
 	return backup.Database{
 		Take: func(ctx context.Context, out io.Writer) error {

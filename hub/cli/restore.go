@@ -15,19 +15,21 @@ func newRestore(env Environment) *cobra.Command {
 	var store storeFlags
 	var key string
 	cmd := &cobra.Command{
-		Use:   "restore FILE",
-		Short: "Make the data directory of a hub from a backup",
+		Use:               "restore FILE",
+		ValidArgsFunction: files,
+		Short:             "Make the data directory of a hub from a backup",
 		Long: "Make the data directory of a hub from a file that `hub backup` or `hub serve --backup-every` wrote, or with - from standard\n" +
 			"input. A sealed one needs the secret key, in a file or with --key - from standard input. The directory must hold no hub.\n" +
 			"Then start the hub with the flags that it had, under the address that it had: agents come back by themselves.\n\n" +
 			"The hub is then as it was when the backup was made. What was made since stays in the clusters and is reported as\n" +
 			"unclaimed, nothing there is deleted; clusters that joined since have to join again.",
-		Example: "  systemctl stop fairlead-hub && mv /var/lib/fairlead /var/lib/fairlead.broken\n" +
-			"  install -d -o fairlead -m 0700 /var/lib/fairlead\n" +
+		Example: "  systemctl stop fairlead-hub && install -d -o fairlead -g fairlead -m 0700 /var/lib/fairlead.broken\n" +
+			"  find /var/lib/fairlead -mindepth 1 -maxdepth 1 ! -name agent -exec mv -t /var/lib/fairlead.broken {} +\n" +
 			"  sudo -u fairlead hub restore hub.backup.age --key hub-backup.key && systemctl start fairlead-hub",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, files []string) error {
-			// Another user may be one of a group that the hub is in as well, such as that of a volume. Of what root writes the hub reads nothing.
+			// A non-root user may share a group with the hub, such as that of a volume. But what root writes, the hub
+			// cannot read.
 			if os.Geteuid() == 0 {
 				if err := apiserver.CheckOwner(store.dataDir); err != nil {
 					return err
@@ -54,7 +56,7 @@ func addKey(cmd *cobra.Command, key *string) {
 	cmd.Flags().StringVar(key, "key", "", "file of the secret key for which the backup was sealed, or - for standard input")
 }
 
-// readBackup calls do with a backup that the user names, and with the secret keys of the file that --key names, if it does.
+// readBackup calls do with a backup, and with the secret keys in the file of --key, if it is given.
 func readBackup(env Environment, name, key string, do func(in io.Reader, keys backup.Keys) error) error {
 	if name == stdio && key == stdio {
 		return errors.New("only one of the backup and its key can come from standard input: name a file for the other")
@@ -72,7 +74,7 @@ func readBackup(env Environment, name, key string, do func(in io.Reader, keys ba
 	return reading(env, name, func(in io.Reader) error { return do(in, keys) })
 }
 
-// reading calls do with a file, or with standard input.
+// reading calls do with a file or standard input.
 func reading(env Environment, name string, do func(io.Reader) error) error {
 	if name == stdio {
 		if env.In == nil {

@@ -32,40 +32,28 @@ func newRollout(env Environment) *cobra.Command {
 	return cmd
 }
 
-// rolloutFlags say which rollout is meant.
+// rolloutFlags are the common flags of `hub rollout`.
 type rolloutFlags struct {
 	hub       hubFlags
-	namespace string
+	namespace namespaceFlags
 }
 
 func (f *rolloutFlags) add(env Environment, cmd *cobra.Command) {
-	f.hub.add(cmd.Flags())
-	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the application (default: default)")
+	f.hub.add(env, cmd)
+	f.namespace.add(env, cmd, &f.hub, "application")
 	cmd.ValidArgsFunction = completing(env, &f.hub, rolloutNames(&f.namespace))
 }
 
-// rolloutNames suggests the applications whose changes go out in waves, as KIND/NAME.
-func rolloutNames(namespace *string) func(ctx context.Context, o *opened) ([]string, error) {
-	return func(ctx context.Context, o *opened) ([]string, error) {
-		all, err := o.AllStaged(ctx, scopeOf(*namespace))
-		var out []string
-		for i := range all {
-			out = append(out, all[i].Named())
-		}
-		return out, err
-	}
-}
-
-// find reads the rollout of the application that the first argument names.
+// find reads the rollout of the application in the first argument.
 func (f *rolloutFlags) find(ctx context.Context, env Environment, args []string) (*opened, *view.Staged, error) {
 	if _, _, err := objectArgument(args[:min(len(args), 1)], false); err != nil {
-		return nil, nil, err // before the hub is asked
+		return nil, nil, err // before contacting the hub
 	}
 	hub, err := f.hub.open(env)
 	if err != nil {
 		return nil, nil, err
 	}
-	ref, err := hub.named(args[:1], f.namespace)
+	ref, err := hub.named(args[:1], &f.namespace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,12 +64,12 @@ func (f *rolloutFlags) find(ctx context.Context, env Environment, args []string)
 	return hub, staged, nil
 }
 
-// steered returns the rollout as one to be steered by a command, at the revision that was read.
+// steered returns the operations on a rollout, for the revision that was read.
 func steered(hub *opened, s *view.Staged) operate.Rollout {
 	return operate.Rollout{Hub: hub.client, FieldManager: contract.FieldManagerCLI, ObjectKey: client.ObjectKeyFromObject(s.Object), Seen: s.Revision}
 }
 
-// oneApplication refuses anything but one argument.
+// oneApplication accepts exactly one argument.
 func oneApplication(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("name one application as KIND/NAME, such as deployment/web; see `%s --help`", cmd.CommandPath())
@@ -89,7 +77,7 @@ func oneApplication(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// anApplication refuses arguments that begin with none.
+// anApplication requires an application as the first argument.
 func anApplication(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("name the application as KIND/NAME, such as deployment/web; see `%s --help`", cmd.CommandPath())

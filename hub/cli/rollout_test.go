@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// rollout sees and steers a rollout, whose status it writes as the hub's stage would.
+// rollout inspects and steers a rollout, whose status the test writes in place of the hub's stage.
 func (l *lookout) rollout(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -64,7 +64,7 @@ func (l *lookout) rollout(t *testing.T) {
 	}
 	_, said = l.run(ExitFailed, "rollout", "pause", web)
 	g.Expect(said).To(ContainSubstring("it has no revision yet"))
-	begun := metav1.NewTime(time.Now().Add(-9 * time.Hour)) // of less than eight hours minutes are told, of less than ten minutes seconds
+	begun := metav1.NewTime(time.Now().Add(-9 * time.Hour)) // minutes are shown below eight hours, seconds below ten minutes
 	status(func(s *fairleadv1alpha1.StagedRolloutStatus) {
 		*s = fairleadv1alpha1.StagedRolloutStatus{
 			Strategy: "calm", Phase: fairleadv1alpha1.RolloutHalted, Revision: 3, Stable: 2, Wave: "canary",
@@ -86,20 +86,20 @@ func (l *lookout) rollout(t *testing.T) {
 
 	t.Run("what is seen", func(t *testing.T) {
 		g := NewWithT(t)
-		out, said := l.run(ExitFailed, "rollout", "status", web)
+		out, said := l.run(ExitHalted, "rollout", "status", web)
 		g.Expect(out).To(HavePrefix("deployment/web r3 (stable r2) wave 1/2 canary: 0/1 healthy, 1 failed; halted\n\nWAVE "))
 		g.Expect(out).To(MatchRegexp(`canary +1 +0 +0 +1 +0 +0 +0 +0 +began 9h ago\nrest +2 +0 +0 +0 +0 +1 +1 +0 +not begun\n`))
 		g.Expect(out).To(And(ContainSubstring("\nFailed with r3 (Refused): edge-3\nSet aside (Silent): edge-2\nWave canary may have no failure, and edge-3 failed.\n"),
-			ContainSubstring("Next: Mend the template, which makes a new revision; or `hub rollout retry deployment/web` gives")))
+			ContainSubstring("Next: Mend the template, which makes a new revision; or `hub rollout retry deployment/web -n default` gives")))
 		g.Expect(said).To(Equal("Error: the rollout of Deployment default/web is halted at r3\n"))
-		out, _ = l.run(ExitFailed, "rollout", "status", web, "--clusters")
+		out, _ = l.run(ExitHalted, "rollout", "status", web, "--clusters")
 		g.Expect(out).To(MatchRegexp(`edge-1 +Held +r2 +\S+ +r2 +It waits for its turn with r2\.\nedge-2 +Set aside +r1 +\S+ +r1 +It catches up`))
 		g.Expect(out).To(MatchRegexp(`edge-3 +Failed +r3 +\S+ +r3 +It was sent r3 and failed \(Refused\)\.`))
-		out, _ = l.run(ExitFailed, "rollout", "status", web, "--clusters", "-o", "json")
+		out, _ = l.run(ExitHalted, "rollout", "status", web, "--clusters", "-o", "json")
 		var one map[string]any
 		g.Expect(json.Unmarshal([]byte(out), &one)).To(Succeed())
 		g.Expect(one).To(And(HaveKeyWithValue("halted", true), HaveKeyWithValue("revision", BeEquivalentTo(3)), HaveKeyWithValue("clusters", HaveLen(3))))
-		_, said = l.run(ExitFailed, "rollout", "status", web, "--watch")
+		_, said = l.run(ExitHalted, "rollout", "status", web, "--watch")
 		g.Expect(said).To(HaveSuffix("Error: the rollout of Deployment default/web is halted at r3\n"))
 		out, _ = l.run(ExitDone, "rollout", "status")
 		g.Expect(out).To(MatchRegexp(`default +Halted +no +deployment/web r3 \(stable r2\) wave 1/2 canary`))
@@ -109,7 +109,7 @@ func (l *lookout) rollout(t *testing.T) {
 		out, _ = l.run(ExitDone, "explain", web)
 		g.Expect(out).To(ContainSubstring("Rollout by the strategy calm: deployment/web r3 (stable r2) wave 1/2 canary: 0/1 healthy, 1 failed; halted\n"))
 		g.Expect(out).To(MatchRegexp(`edge-1 .* it has r2\. It waits for its turn with r2\.`))
-		g.Expect(out).To(HaveSuffix("Next: Mend the template, which makes a new revision; or `hub rollout retry deployment/web` gives the clusters that failed their time anew, `hub rollout abort deployment/web` takes it back where it was sent.\n"))
+		g.Expect(out).To(HaveSuffix("Next: Mend the template, which makes a new revision; or `hub rollout retry deployment/web -n default` gives the clusters that failed their time anew, `hub rollout abort deployment/web -n default` takes it back where it was sent.\n"))
 		out, _ = l.run(ExitDone, "__complete", "rollout", "pause", "dep")
 		g.Expect(out).To(HavePrefix("deployment/web\n"))
 	})
@@ -134,7 +134,7 @@ func (l *lookout) rollout(t *testing.T) {
 	})
 }
 
-// steer does each thing that people do to a rollout, and looks what it wrote.
+// steer does everything that people can do to a rollout, and checks what was written.
 func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(func(*fairleadv1alpha1.StagedRolloutStatus))) {
 	spec := func() *fairleadv1alpha1.StagedRolloutSpec {
 		ro := &fairleadv1alpha1.StagedRollout{}
@@ -142,12 +142,12 @@ func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(
 		return &ro.Spec
 	}
 	out, _ := l.run(ExitDone, "rollout", "pause", web)
-	g.Expect(out).To(Equal("deployment/web is paused: r3 is sent nowhere else; `hub rollout resume deployment/web` has it go on\n"))
+	g.Expect(out).To(Equal("deployment/web is paused: r3 is sent nowhere else; `hub rollout resume deployment/web -n default` has it go on\n"))
 	g.Expect(spec().Paused).To(BeTrue())
 	out, _ = l.run(ExitDone, "rollout", "pause", web)
 	g.Expect(out).To(HaveSuffix("(as before)\n"))
 	_, said := l.run(ExitDone, "rollout", "undo", web)
-	g.Expect(said).To(Equal("It is paused: `hub rollout resume deployment/web` has it go on\n"))
+	g.Expect(said).To(Equal("It is paused: `hub rollout resume deployment/web -n default` has it go on\n"))
 	out, _ = l.run(ExitDone, "rollout", "resume", web)
 	g.Expect(out).To(Equal("deployment/web goes on\n"))
 	g.Expect(spec().Paused).To(BeFalse())
@@ -157,7 +157,7 @@ func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(
 	g.Expect(out).To(Equal("deployment/web goes back from r3 to the content of r1, to all clusters at once; the template stays as it is\n"))
 	g.Expect(*spec().Target).To(Equal(fairleadv1alpha1.RolloutTarget{Revision: 1, Over: 3, Immediately: true}))
 	_, said = l.run(ExitFailed, "rollout", "undo", web, "--to-revision", "7")
-	g.Expect(said).To(Equal("Error: r7 is not kept; those that are kept are 1, 2, 3; `hub rollout history deployment/web` shows the revisions\n"))
+	g.Expect(said).To(Equal("Error: r7 is not kept; those that are kept are 1, 2, 3; `hub rollout history deployment/web -n default` shows the revisions\n"))
 	g.Expect(spec().Target.Revision).To(BeEquivalentTo(1), "what is refused changes nothing")
 	out, _ = l.run(ExitDone, "rollout", "abort", web)
 	g.Expect(out).To(Equal("deployment/web: r3 is taken back, to the content of r2, in all clusters at once; the template stays as it is\n"))
@@ -167,7 +167,7 @@ func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(
 	g.Expect(out).To(Equal("deployment/web: r3 is tried again in edge-3\n"))
 	g.Expect(spec().Retry).To(HaveLen(1))
 	_, said = l.run(ExitFailed, "rollout", "retry", web, "edge-1")
-	g.Expect(said).To(ContainSubstring(`cluster "edge-1" has neither failed with r3 nor is it skipped; ` + "`hub rollout status deployment/web --clusters` shows how each is"))
+	g.Expect(said).To(ContainSubstring(`cluster "edge-1" has neither failed with r3 nor is it skipped; ` + "`hub rollout status deployment/web -n default --clusters` shows how each is"))
 	out, _ = l.run(ExitDone, "rollout", "skip", web, "edge-2", "edge-3")
 	g.Expect(out).To(Equal("deployment/web: r3 leaves out edge-2, edge-3\n"))
 	g.Expect(spec().Skip).To(Equal([]fairleadv1alpha1.ClusterAtRevision{{Revision: 3, Cluster: "edge-2"}, {Revision: 3, Cluster: "edge-3"}}))
@@ -187,10 +187,10 @@ func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(
 	g.Expect(said).To(And(HavePrefix("Wave canary is well and is to be approved.\nNext: `hub rollout approve"),
 		ContainSubstring("is not over after 100ms. Wave canary is well and is to be approved.")))
 	out, said = l.run(ExitNo, "rollout", "status", web)
-	g.Expect(out).To(ContainSubstring("Next: `hub rollout approve deployment/web --revision 3` goes on; `hub rollout abort deployment/web` takes it back.\n"))
+	g.Expect(out).To(ContainSubstring("Next: `hub rollout approve deployment/web -n default --revision 3` goes on; `hub rollout abort deployment/web -n default` takes it back.\n"))
 	g.Expect(said).To(Equal("Error: the rollout of Deployment default/web is not over yet\n"))
 	_, said = l.run(ExitFailed, "rollout", "approve", web, "--revision", "2")
-	g.Expect(said).To(Equal("Error: the newest revision is r3 now, and not r2, which you looked at; look at r3 first; `hub rollout status deployment/web` shows how far it is\n"))
+	g.Expect(said).To(Equal("Error: the newest revision is r3 now, and not r2, which you looked at; look at r3 first; `hub rollout status deployment/web -n default` shows how far it is\n"))
 	g.Expect(spec().Approvals).To(BeEmpty(), "what is refused changes nothing")
 	out, _ = l.run(ExitDone, "rollout", "approve", web, "--revision", "3")
 	g.Expect(out).To(Equal("deployment/web: wave canary of r3 is approved\n"))
@@ -199,7 +199,7 @@ func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(
 	g.Expect(out).To(Equal("deployment/web: wave canary of r3 is approved (as before)\n"))
 }
 
-// policy writes the policy that has the application into a file.
+// policy writes the policy that selects the application to a file.
 func (l *lookout) policy(g *WithT) string {
 	file := filepath.Join(l.t.TempDir(), "policy.yaml")
 	g.Expect(os.WriteFile(file, []byte(`apiVersion: policy.karmada.io/v1alpha1
@@ -211,7 +211,7 @@ spec:
 	return file
 }
 
-// mark has the Works of clusters say that they are of revisions.
+// mark annotates the Works of clusters with revisions.
 func (l *lookout) mark(g *WithT, revisions map[string]string) {
 	for name, id := range revisions {
 		var works workv1alpha1.WorkList
@@ -224,7 +224,7 @@ func (l *lookout) mark(g *WithT, revisions map[string]string) {
 	}
 }
 
-// elsewhere is a rule of a ClusterOverridePolicy that is about none of the clusters.
+// elsewhere is a rule of a ClusterOverridePolicy that matches none of the clusters.
 func elsewhere() override.Rule {
 	return override.Rule{
 		Policy: "proxy", TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-9"}},
@@ -234,7 +234,7 @@ func elsewhere() override.Rule {
 	}
 }
 
-// shown has who may edit the namespace look at r3, which has such a rule, and r2, which has none.
+// shown has a user with the role edit look at r3, which contains such a rule, and at r2, which does not.
 func (l *lookout) shown(g *WithT) {
 	l.t.Helper()
 	out, _ := l.run(ExitDone, "rollout", "history", "deployment/web", "--revision", "3")
@@ -245,7 +245,7 @@ func (l *lookout) shown(g *WithT) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "editor"}},
 	})
 	editor := l.as("editor")
-	g.Eventually(func() int { // the API server learns of rights a moment later
+	g.Eventually(func() int { // RBAC takes a moment to take effect
 		e := execution{env: editor.env}
 		return e.run(l.t.Context(), "rollout", "history", "deployment/web", "--revision", "2")
 	}, waitTimeout, poll).Should(Equal(ExitDone))
@@ -261,7 +261,7 @@ func (l *lookout) shown(g *WithT) {
 	g.Expect(said).To(BeEmpty())
 }
 
-// kept has the hub keep the content of two revisions, and looks at them.
+// kept stores the content of two revisions, and checks what is shown of them.
 func (l *lookout) kept(g *WithT, ro *fairleadv1alpha1.StagedRollout) {
 	before := ro.DeepCopy()
 	for i, image := range map[int]string{1: "web:2", 2: "web:3"} {
@@ -291,7 +291,7 @@ func (l *lookout) kept(g *WithT, ro *fairleadv1alpha1.StagedRollout) {
 	g.Expect(said).To(ContainSubstring("the content of r1 is lost, since there is no Secret default/rollout-web-deployment-r1"))
 	_, said = l.run(ExitFailed, "rollout", "history", "deployment/web", "--between", "2,9")
 	g.Expect(said).To(ContainSubstring("r9 is not kept; those that are kept are 1, 2, 3"))
-	// Each cluster is compared with its own revision, and not with what is on the hub.
+	// Each cluster is compared with its own revision, and not with the template on the hub.
 	out, said = l.run(ExitNo, "diff", "deployment/web")
 	g.Expect(out).To(MatchRegexp(`(?s)--- edge-1 sent\n\+\+\+ edge-1 rendered from r2\n.*image: web:2\n.*--- edge-3 sent\n\+\+\+ edge-3 rendered from r3\n.*image: web:3\n`))
 	g.Expect(out).To(ContainSubstring("# edge-2: it cannot be rendered, and the last Work stays: the content of r1 is lost"))

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// rolloutPlanFlags say what to plan.
+// rolloutPlanFlags are the flags of `hub rollout plan`.
 type rolloutPlanFlags struct {
 	rolloutFlags
 	output outputFlag
@@ -56,7 +56,7 @@ func (f *rolloutPlanFlags) run(ctx context.Context, env Environment, args []stri
 	if err != nil {
 		return err
 	}
-	ref, err := hub.named(args, f.namespace)
+	ref, err := hub.named(args, &f.namespace)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (f *rolloutPlanFlags) run(ctx context.Context, env Environment, args []stri
 	return f.output.print(env, listOf(waves), f.table(waves))
 }
 
-// readStrategy reads the one RolloutStrategy of a file.
+// readStrategy reads the only RolloutStrategy in a file.
 func readStrategy(file string) (*fairleadv1alpha1.RolloutStrategySpec, error) {
 	var out *fairleadv1alpha1.RolloutStrategySpec
 	err := eachDocument(file, func(kind string, document []byte) error {

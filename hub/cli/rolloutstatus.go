@@ -1,27 +1,24 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
-	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/cli/table"
 	"fairlead.dev/hub/people/view"
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// mostNamed is how many clusters of a group are named.
+// mostNamed is how many clusters of a group are listed by name.
 const mostNamed = 10
 
-// rolloutStatusFlags say what to show of a rollout, and what to wait for.
+// rolloutStatusFlags are the flags of `hub rollout status`.
 type rolloutStatusFlags struct {
 	rolloutFlags
 	output   outputFlag
@@ -37,16 +34,17 @@ func newRolloutStatus(env Environment) *cobra.Command {
 		Use:   "status [KIND/NAME]",
 		Short: "Say how far a rollout is, and what it waits for",
 		Long: "Show the newest revision of an application, wave by wave, and which clusters are not simply healthy. Without an\n" +
-			"application all rollouts are shown, a line each.\n\n" +
-			"Of one application it ends with status 0 if the revision has passed every wave, with 1 if the rollout is halted, with\n" +
+			"application all rollouts of the namespace are shown, a line each, or with -A those of all.\n\n" +
+			"Of one application it ends with status 0 if the revision has passed every wave, with 4 if the rollout is halted, with\n" +
 			"2 if it is not over yet, and with 3 if --watch ran out of time. Clusters that are set aside keep no rollout from being\n" +
-			"over; with --caught-up they do.",
-		Example: "  hub rollout status\n  hub rollout status deployment/web -n shop\n  hub rollout status deployment/web --clusters\n" +
+			"over; with --caught-up they do. While it watches, a hub that is away is asked again, until --timeout or for a minute.",
+		Example: "  hub rollout status -A\n  hub rollout status deployment/web -n shop\n  hub rollout status deployment/web --clusters\n" +
 			"  hub rollout status deployment/web --watch --timeout 30m",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	f.add(env, cmd)
+	f.namespace.addAll(cmd)
 	f.output.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&f.clusters, "clusters", false, "show each cluster: which revision it has, which it is to have, and why")
@@ -84,13 +82,13 @@ func (f *rolloutStatusFlags) run(ctx context.Context, env Environment, args []st
 	return f.verdict(s)
 }
 
-// verdict is an error unless the rollout is over.
+// verdict returns an error unless the rollout is over.
 func (f *rolloutStatusFlags) verdict(s *view.Staged) error {
 	switch {
 	case f.over(s):
 		return nil
 	case s.Halted:
-		return &statusError{ExitFailed, fmt.Sprintf("the rollout of %s is halted at r%d", s.Template, s.Revision)}
+		return &statusError{ExitHalted, fmt.Sprintf("the rollout of %s is halted at r%d", s.Template, s.Revision)}
 	case s.Done:
 		return &statusError{ExitNo, fmt.Sprintf("r%d of %s has passed every wave, and clusters are behind", s.Revision, s.Template)}
 	default:
@@ -102,7 +100,7 @@ func (f *rolloutStatusFlags) over(s *view.Staged) bool {
 	return s.Done && (s.CaughtUp || !f.caughtUp)
 }
 
-// reallyOver says whether the rollout is over, and is not that of the revision before an edit just now.
+// reallyOver says whether the rollout is over, and there is no newer edit without a revision yet.
 func (f *rolloutStatusFlags) reallyOver(ctx context.Context, hub *opened, s *view.Staged) (bool, error) {
 	if !f.over(s) {
 		return false, nil
@@ -111,18 +109,23 @@ func (f *rolloutStatusFlags) reallyOver(ctx context.Context, hub *opened, s *vie
 	return !edited, err
 }
 
-// all shows every rollout, a line each.
+// all prints a line for every rollout.
 func (f *rolloutStatusFlags) all(ctx context.Context, env Environment) error {
 	hub, err := f.hub.open(env)
 	if err != nil {
 		return err
 	}
-	all, err := hub.AllStaged(ctx, scopeOf(f.namespace))
+	scope := f.namespace.scope(hub)
+	all, err := hub.AllStaged(ctx, scope)
 	if err != nil {
-		return inOne(f.namespace, err)
+		return inOne(scope, err)
 	}
 	if len(all) == 0 && f.output.text() {
-		say(env.Err, "No application goes out in waves: give a policy the annotation fairlead.dev/rollout-strategy with the name of a RolloutStrategy")
+		where := ""
+		if scope.Namespace != "" {
+			where = fmt.Sprintf(" in namespace %s (`hub rollout status -A` looks in all)", scope.Namespace)
+		}
+		say(env.Err, "No application goes out in waves%s: give a policy the annotation fairlead.dev/rollout-strategy with the name of a RolloutStrategy", where)
 		return nil
 	}
 	t := &table.Table{Columns: []table.Column{{Name: "NAMESPACE"}, {Name: "PHASE"}, {Name: "CAUGHT-UP"}, {Name: "STRATEGY", Wide: true}, {Name: "ROLLOUT"}}}
@@ -142,7 +145,7 @@ func yesNo(is bool) string {
 	return "no"
 }
 
-// toneOfPhase is how the phase of a rollout is felt.
+// toneOfPhase returns the tone of a rollout's phase.
 func toneOfPhase(p fairleadv1alpha1.RolloutPhase) table.Tone {
 	switch p {
 	case fairleadv1alpha1.RolloutCompleted:
@@ -156,7 +159,7 @@ func toneOfPhase(p fairleadv1alpha1.RolloutPhase) table.Tone {
 	}
 }
 
-// show shows one rollout.
+// show prints one rollout.
 func (f *rolloutStatusFlags) show(ctx context.Context, env Environment, hub *opened, s *view.Staged) error {
 	var clusters []rollouts.Cluster
 	if f.clusters {
@@ -184,7 +187,7 @@ func (f *rolloutStatusFlags) show(ctx context.Context, env Environment, hub *ope
 	return nil
 }
 
-// sentences says what the table of waves does not.
+// sentences prints what the table of waves does not show.
 func (f *rolloutStatusFlags) sentences(env Environment, s *view.Staged) {
 	var out []string
 	for _, g := range s.Groups {
@@ -238,7 +241,7 @@ func rolloutClusterTable(clusters []rollouts.Cluster, now time.Time) *table.Tabl
 	return t
 }
 
-// toneOfRolloutState is how the state of a cluster in a rollout is felt.
+// toneOfRolloutState returns the tone of a cluster's state in a rollout.
 func toneOfRolloutState(s fairleadv1alpha1.ClusterState) table.Tone {
 	switch s {
 	case fairleadv1alpha1.ClusterHealthy, rollouts.ClusterStable:
@@ -249,49 +252,5 @@ func toneOfRolloutState(s fairleadv1alpha1.ClusterState) table.Tone {
 		return table.Warn
 	default:
 		return table.Plain
-	}
-}
-
-// soaking is the part of the line of a rollout that says how long a wave is well.
-var soaking = regexp.MustCompile(`, soak [^;]*`)
-
-// follow says what changes until the rollout is over or halted.
-func (f *rolloutStatusFlags) follow(ctx context.Context, env Environment, hub *opened, s *view.Staged, args []string) error {
-	ref, err := hub.named(args, f.namespace)
-	if err != nil {
-		return err
-	}
-	begin, said := env.Clock.Now(), ""
-	for {
-		// The soak counts on without anything having changed, which is no news.
-		line := prose.OneLine(s.Line)
-		if news := soaking.ReplaceAllString(line, ""); news != said {
-			say(env.Out, "%s", line)
-			if s.Phase == fairleadv1alpha1.RolloutWaiting {
-				say(env.Err, "%s", s.Waits)
-				say(env.Err, "Next: %s", s.Next)
-			}
-			said = news
-		}
-		over, err := f.reallyOver(ctx, hub, s)
-		switch took := env.Clock.Now().Sub(begin); {
-		case err != nil || over:
-			return err
-		case s.Halted:
-			say(env.Err, "%s", s.Waits)
-			say(env.Err, "Next: %s", s.Next)
-			return f.verdict(s)
-		case f.timeout > 0 && took >= f.timeout:
-			return &statusError{ExitTimeout, strings.TrimSpace(
-				fmt.Sprintf("the rollout of %s is not over after %s. %s", s.Template, f.timeout, cmp.Or(s.Waits, s.Behind)))}
-		}
-		select {
-		case <-ctx.Done():
-			return errors.New("told to stop watching the rollout of " + s.String())
-		case <-env.Clock.After(lookEvery):
-		}
-		if s, err = hub.Staged(ctx, ref); err != nil {
-			return err
-		}
 	}
 }

@@ -188,6 +188,7 @@ func newRolloutRetry(env Environment) *cobra.Command {
 		},
 	}
 	f.add(env, cmd)
+	cmd.ValidArgsFunction = completing(env, &f.hub, thenClusters(rolloutNames(&f.namespace)))
 	return cmd
 }
 
@@ -227,5 +228,6 @@ func newRolloutSkip(env Environment) *cobra.Command {
 		},
 	}
 	f.add(env, cmd)
+	cmd.ValidArgsFunction = completing(env, &f.hub, thenClusters(rolloutNames(&f.namespace)))
 	return cmd
 }

@@ -14,29 +14,30 @@ import (
 	"fairlead.dev/hub/cli/table"
 )
 
-// Environment is everything outside of the process that the subcommands use.
+// Environment is what the subcommands use of the outside world.
 type Environment struct {
 	// In is the standard input; nil if there is none.
 	In io.Reader
-	// Out is for results, Err for everything else.
+	// Out is for results, and Err for everything else.
 	Out, Err io.Writer
-	// Random is a source of random bytes that is fit for secrets.
+	// Random is a cryptographically secure source.
 	Random io.Reader
-	// Clock is the time.
+	// Clock is the clock.
 	Clock clock.WithTicker
-	// SetLogger makes a logger that of the whole process.
+	// SetLogger sets the logger of the process.
 	SetLogger func(logr.Logger)
 	// Getenv reads an environment variable.
 	Getenv func(string) string
-	// Terminal says that results go to a terminal, which others are not to steer; Color that they may be in colour there.
+	// Terminal says that Out is a terminal, which output of others must not control; Color says that output may be
+	// coloured.
 	Terminal, Color bool
-	// exact is Out for what programs read, or may not be changed by a byte. Everything else
-	// goes through Out and Err, which Run makes harmless to a terminal.
+	// exact is the unfiltered Out, for output that is read by programs or must not change by a byte. Everything else
+	// goes through Out and Err, which Run filters for terminals.
 	exact io.Writer
 }
 
-// harmless returns the environment with an Out and an Err on which nothing that others wrote,
-// such as a status that an agent reports, steers a terminal.
+// harmless returns the environment with Out and Err filtered, so that texts of others, such as a status that an agent
+// reported, cannot control a terminal.
 func (env Environment) harmless() Environment {
 	var codes []string
 	if env.Color {
@@ -47,8 +48,8 @@ func (env Environment) harmless() Environment {
 	return env
 }
 
-// asWritten is where what others wrote goes as they wrote it, such as logs: into files and pipes. A terminal it steers no more than
-// anything else does, in colour or not.
+// asWritten returns the writer for texts of others that should stay unchanged, such as logs: unfiltered for files and
+// pipes, and filtered for a terminal.
 func (env Environment) asWritten() io.Writer {
 	if env.Terminal {
 		return env.Out
@@ -56,7 +57,7 @@ func (env Environment) asWritten() io.Writer {
 	return env.exact
 }
 
-// Run runs the subcommand that the arguments name, and returns the exit status.
+// Run runs a subcommand, and returns the exit status.
 func Run(ctx context.Context, env Environment, args []string) int {
 	env = env.harmless()
 	cmd := newRoot(env)
@@ -83,13 +84,12 @@ func newRoot(env Environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServe(env), newToken(env), newClusters(env), newForget(env), newCA(env), newEncryption(env), newGet(env), newTree(env), newDiff(env), newEvents(env), newTop(env), newWait(env), newRollout(env), newExplain(env), newInterpret(env), newMigrate(env), newCordon(env), newUncordon(env), newUpgrade(env), newDashboard(env), newKubeconfig(env), newPods(env), newLogs(env), newExec(env), newBackup(env), newRestore(env), newVersion(env))
+	root.AddCommand(newServe(env), newToken(env), newClusters(env), newForget(env), newCA(env), newEncryption(env), newGet(env), newTree(env), newDiff(env), newEvents(env), newTop(env), newWait(env), newRollout(env), newExplain(env), newInterpret(env), newMigrate(env), newCordon(env), newUncordon(env), newUpgrade(env), newDashboard(env), newKubeconfig(env), newPods(env), newLogs(env), newExec(env), newBackup(env), newRestore(env), newProfile(env), newVersion(env))
 	group(root)
 	return root
 }
 
-// group makes a command that only has subcommands say so when it is given something
-// else.
+// group makes a command with only subcommands reject anything else.
 func group(cmd *cobra.Command) {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -100,7 +100,7 @@ func group(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }
 
-// noArguments refuses arguments that are not flags.
+// noArguments rejects arguments other than flags.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 
 	"fairlead.dev/common/logging"
 	"fairlead.dev/common/memory"
+	"fairlead.dev/common/roots"
 	"fairlead.dev/common/version"
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/setup"
@@ -41,15 +41,15 @@ func newServe(env Environment) *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
+	completeDirectories(cmd, "data-dir", "backup-dir", "backup-scratch-dir")
+	complete(cmd, "approval", []string{approvalAuto, approvalManual})
 	return cmd
 }
 
-// embeddedPart is which part of the memory of a container the hub itself takes where it runs the
-// embedded API beside it.
+// embeddedPart is the hub's own share of a container's memory if it runs the embedded API next to it.
 const embeddedPart = 0.4
 
-// heapPart is which part of the memory of a machine the heap of the embedded API may fill for the
-// sake of speed.
+// heapPart is the share of a machine's memory that the heap of the embedded API may take to save CPU time.
 const heapPart = 0.25
 
 // serve runs the hub until the context ends, which is no error.
@@ -59,6 +59,7 @@ func serve(ctx context.Context, env Environment, f serveFlags) error {
 		return err
 	}
 	env.SetLogger(log)
+	roots.Fallback() // the issuer may have a certificate from a public authority
 	ctx = ctrl.LoggerInto(ctx, log)
 	part := embeddedPart
 	if f.kubeconfig != "" {
@@ -69,7 +70,7 @@ func serve(ctx context.Context, env Environment, f serveFlags) error {
 	}
 	go followHeap(ctx, env)
 
-	// Better now than after the API is up.
+	// Check now rather than after the API has started.
 	listens := map[string]string{"metrics-bind-address": f.metricsAddress, "health-probe-bind-address": f.probeAddress, "dashboard-bind-address": f.dashboard.address}
 	if f.connect.enabled {
 		listens["connect-bind-address"] = f.connect.address
@@ -88,12 +89,12 @@ func serve(ctx context.Context, env Environment, f serveFlags) error {
 	}
 	err = run(ctx, env, f)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // asked to stop before all was up
+		return nil // asked to stop before everything was up
 	}
 	return err
 }
 
-// serveEmbedded runs the hub with an API of its own. The hub ends when the API does.
+// serveEmbedded runs the hub with an embedded API. The hub ends when the API does.
 func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 	binary, err := apiserver.FindBinary(f.controlplane)
 	if err != nil {
@@ -157,7 +158,7 @@ func (f serveFlags) tokenFlags(env Environment) string {
 	}
 }
 
-// clusterInfo returns the information for agents about a hub at a URL, and about the other hubs of its API.
+// clusterInfo returns the ClusterInfo for a hub at a URL, and the other hubs of its API.
 func (f serveFlags) clusterInfo(server string, ca []byte) *apiserver.ClusterInfo {
 	if len(f.addresses) > 0 {
 		return &apiserver.ClusterInfo{Servers: f.addresses, CA: ca}
@@ -165,63 +166,30 @@ func (f serveFlags) clusterInfo(server string, ca []byte) *apiserver.ClusterInfo
 	return &apiserver.ClusterInfo{Servers: []string{server}, Merge: f.sharesEtcd, CA: ca}
 }
 
-// serveExternal runs the hub against an API of somebody else's.
-func serveExternal(ctx context.Context, env Environment, f serveFlags) error {
-	cfg, err := loadKubeconfig(f.kubeconfig, f.context)
-	if err != nil {
-		return err
-	}
-	info, err := f.externalInfo(cfg)
-	if err != nil {
-		return err
-	}
-	return work(ctx, env, f, cfg, info, func(context.Context) error {
-		say(env.Err, "\nThe hub's API:     %s", cfg.Host)
-		if info == nil {
-			say(env.Err, "Its kubeconfig names no certificate authority, so agents are told nothing of it: write ConfigMap kube-public/cluster-info yourself")
-		}
-		say(env.Err, "To join a cluster: hub token create --cluster NAME --kubeconfig %s\n", f.kubeconfig)
-		return nil
-	})
-}
-
-// externalInfo returns what agents are told of an API of somebody else's, if nobody has
-// told them yet.
-func (f serveFlags) externalInfo(cfg *rest.Config) (*apiserver.ClusterInfo, error) {
-	info := f.clusterInfo(cmp.Or(f.advertiseURL, cfg.Host), cfg.CAData)
-	if len(info.CA) == 0 && cfg.CAFile != "" {
-		data, err := os.ReadFile(cfg.CAFile) // as the operator's kubeconfig says
-		if err != nil {
-			return nil, fmt.Errorf("reading the certificate authority that the kubeconfig names: %w", err)
-		}
-		info.CA = data
-	}
-	if len(info.CA) == 0 {
-		return nil, nil // there is nothing by which agents could check the hub
-	}
-	return info, nil
-}
-
 // work installs what the hub needs and runs its stages. Open is called when it can use agents and people.
 func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, open func(context.Context) error) error {
+	o := f.options(env)
 	err := apiserver.Install(ctx, cfg, apiserver.Options{
-		ClusterInfo: info, AdoptClusterInfo: f.kubeconfig == "", Version: version.Of().Version, AllowDowngrade: f.allowDowngrade,
+		ClusterInfo: info, Exclusions: new(o.Exclusions()), AdoptClusterInfo: f.kubeconfig == "", Version: version.Of().Version, AllowDowngrade: f.allowDowngrade,
 	})
 	if err != nil {
 		return err
 	}
-	o := f.options(env)
 	o.Open, o.Ready = open, func() { say(env.Err, "Hub is ready") }
 	mgr, err := setup.New(ctx, cfg, o)
 	if err != nil {
 		return err
 	}
 	if f.profiling {
-		if err := mgr.Add(profiling{socket: filepath.Join(f.dataDir, profilingSocket)}); err != nil {
+		p := profiling{}
+		if f.kubeconfig == "" {
+			p.socket = filepath.Join(f.dataDir, profilingSocket)
+		}
+		if err := mgr.Add(p); err != nil {
 			return fmt.Errorf("serving profiles: %w", err)
 		}
 	}
-	if err := f.backups.addSchedule(env, mgr, storeFlags{dataDir: f.dataDir, controlplane: f.controlplane}, f.events == eventsAll); err != nil {
+	if err := f.backups.addSchedule(env, mgr, storeFlags{dataDir: f.dataDir, controlplane: f.controlplane}, f.sharesEtcd, f.events == eventsAll); err != nil {
 		return err
 	}
 	if f.kubeconfig == "" {
@@ -231,6 +199,11 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 		}
 		defer stop()
 	}
+	forget, err := apiserver.RegisterCertificateMetrics(metrics.Registry, f.certificates(cfg), env.Clock)
+	if err != nil {
+		return err
+	}
+	defer forget()
 	if f.sharesEtcd {
 		if err := addEtcdProbe(mgr, cfg, env.Clock); err != nil {
 			return err
@@ -249,7 +222,7 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 	return nil
 }
 
-// leaderElectionLost is the message of an error of controller-runtime that has no type.
+// leaderElectionLost is the message of a controller-runtime error without a type.
 const leaderElectionLost = "leader election lost"
 
 // stopped says why a hub ended by itself.
@@ -265,7 +238,7 @@ func stopped(err error, sharesEtcd bool) error {
 		"%s, and whether this machine has time for it: %w", look, err)
 }
 
-// probe says why an address cannot be listened on.
+// probe returns an error if it is not possible to listen at an address.
 func probe(ctx context.Context, address string) error {
 	if address == "" || address == "0" {
 		return nil
@@ -273,7 +246,7 @@ func probe(ctx context.Context, address string) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		// The address is in the flag already.
+		// The caller names the address already.
 		if op := (*net.OpError)(nil); errors.As(err, &op) {
 			return op.Err
 		}
@@ -282,7 +255,7 @@ func probe(ctx context.Context, address string) error {
 	return l.Close()
 }
 
-// say prints a line for people.
+// say prints a line.
 func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...)
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/machinery/backup"
 	"fairlead.dev/hub/machinery/backup/retention"
 )
@@ -19,7 +19,7 @@ import (
 // defaultKeep is how many scheduled backups are kept.
 const defaultKeep = 7
 
-// scheduleFlags say whether and how `hub serve` makes backups by itself.
+// scheduleFlags are the flags for scheduled backups.
 type scheduleFlags struct {
 	every      time.Duration
 	directory  string
@@ -42,12 +42,12 @@ func (f *scheduleFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.scratch, "backup-scratch-dir", "", "where each is restored to be verified, which takes twice the room of the database for a moment (default: the data directory)")
 }
 
-// names of the flags that say nothing without --backup-every.
+// names returns the flags that require --backup-every.
 func (f *scheduleFlags) names() []string {
 	return []string{"backup-dir", "backup-keep", "backup-max-age", "backup-recipient", "backup-unsealed", "backup-scratch-dir"}
 }
 
-// complete fills in what is not given, and says what is wrong.
+// complete sets defaults and validates.
 func (f *scheduleFlags) complete(fs *pflag.FlagSet, dataDir string) (err error) {
 	if f.every == 0 {
 		for _, name := range f.names() {
@@ -86,12 +86,16 @@ func (f *scheduleFlags) complete(fs *pflag.FlagSet, dataDir string) (err error) 
 	return nil
 }
 
-// addSchedule has the manager make backups, if it is to.
-func (f *scheduleFlags) addSchedule(env Environment, mgr manager.Manager, store storeFlags, allEvents bool) error {
+// addSchedule adds scheduled backups to the manager, if enabled, of a local database or an external etcd.
+func (f *scheduleFlags) addSchedule(env Environment, mgr manager.Manager, store storeFlags, elsewhere, allEvents bool) error {
 	if f.every == 0 {
 		return nil
 	}
-	recorder, err := kube.NewEventRecorders(mgr, nil)
+	if !elsewhere && onOneFileSystem(f.directory, filepath.Join(store.dataDir, "etcd")) {
+		say(env.Err, "Backups in %s are on the same file system as the database in %s: a disk that fails takes both. Name a directory on another disk with --backup-dir, or copy them elsewhere.",
+			f.directory, store.dataDir)
+	}
+	recorder, err := eventsink.NewRecorders(mgr, nil)
 	if err != nil {
 		return err
 	}
@@ -99,7 +103,7 @@ func (f *scheduleFlags) addSchedule(env Environment, mgr manager.Manager, store 
 		Maker:     backup.Maker{Database: store.database(f.scratch), Seal: f.seal},
 		Directory: f.directory, Every: f.every, Rules: retention.Rules{Keep: f.keep, MaxAge: f.maxAge},
 		HubReader: mgr.GetAPIReader(), HubClient: mgr.GetClient(), Registry: metrics.Registry,
-		Events: kube.NewEventSink(recorder("fairlead-backup"), allEvents), Clock: env.Clock,
+		Events: eventsink.New(recorder("fairlead-backup"), allEvents), Clock: env.Clock,
 	})
 	if err != nil {
 		return err

@@ -19,13 +19,15 @@ import (
 	"fairlead.dev/hub/people/dashboard"
 )
 
-// dashboardFlags say how `hub serve` serves the dashboard.
+// dashboardFlags are the flags for the dashboard of `hub serve`.
 type dashboardFlags struct {
 	address  string
 	certFile string
-	keyFile  string
-	clientCA string
-	issuer   issuerFlags
+	// ownCertificate says that the operator gave the certificate, so the hub does not renew it.
+	ownCertificate bool
+	keyFile        string
+	clientCA       string
+	issuer         issuerFlags
 }
 
 func (f *dashboardFlags) add(fs *pflag.FlagSet) {
@@ -36,7 +38,7 @@ func (f *dashboardFlags) add(fs *pflag.FlagSet) {
 	f.issuer.add(fs)
 }
 
-// complete fills in what is not given; dataDir is empty if the API is somebody else's.
+// complete sets defaults; dataDir is empty for an external API.
 func (f *dashboardFlags) complete(fs *pflag.FlagSet, dataDir string) error {
 	if (f.certFile == "") != (f.keyFile == "") {
 		return errors.New("--dashboard-cert-file and --dashboard-key-file go together")
@@ -44,8 +46,9 @@ func (f *dashboardFlags) complete(fs *pflag.FlagSet, dataDir string) error {
 	if f.address == "" {
 		f.address = "0"
 	}
+	f.ownCertificate = f.certFile != ""
 	switch {
-	case f.certFile != "":
+	case f.ownCertificate:
 	case dataDir != "":
 		f.certFile, f.keyFile = filepath.Join(dataDir, "pki", "apiserver.crt"), filepath.Join(dataDir, "pki", "apiserver.key")
 	case fs.Changed("dashboard-bind-address") && f.address != "0":
@@ -71,8 +74,7 @@ func (f *dashboardFlags) complete(fs *pflag.FlagSet, dataDir string) error {
 	return f.issuer.complete(fs, dataDir != "")
 }
 
-// served is the dashboard as a part of the hub. Every replica of a hub serves it, whichever
-// of them is elected.
+// served is the dashboard as a part of the hub. Every replica serves it, not only the leader.
 type served struct {
 	server *dashboard.Server
 	listen net.Listener
@@ -94,7 +96,7 @@ func (s served) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (s served) NeedLeaderElection() bool { return false }
 
-// addDashboard has the manager serve the dashboard, and returns where; empty if nowhere.
+// addDashboard adds the dashboard to the manager, and returns its address; empty if it is disabled.
 func (f *dashboardFlags) addDashboard(ctx context.Context, env Environment, mgr manager.Manager, cfg *rest.Config) (string, error) {
 	if f.address == "0" {
 		return "", nil

@@ -20,19 +20,19 @@ import (
 	"fairlead.dev/hub/setup"
 )
 
-// Values of --events.
+// The values of --events.
 const (
 	eventsSummary = "summary"
 	eventsAll     = "all"
 )
 
-// Values of --propagate-namespaces.
+// The values of --propagate-namespaces.
 const (
 	namespacesUsed = "used"
 	namespacesAll  = "all"
 )
 
-// Values of --approval.
+// The values of --approval.
 const (
 	approvalAuto   = "auto"
 	approvalManual = contract.ApprovalManual
@@ -53,7 +53,7 @@ type serveFlags struct {
 	context         string
 	advertiseURL    string
 	leaderElect     bool
-	// sharesEtcd says that hubs of other machines may work on the same etcd.
+	// sharesEtcd says that hubs of other machines may use the same etcd.
 	sharesEtcd      bool
 	addresses       []string
 	allowDowngrade  bool
@@ -123,17 +123,17 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	f.dashboard.add(fs)
 	f.connect.add(fs)
 	fs.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory the hub itself should get along with, such as 2Gi, before its garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has, of which an embedded API leaves it 40 %)")
-	fs.BoolVar(&f.profiling, "profiling", false, "let administrators ask the embedded API for its profiles (GET /debug/pprof/profile), and the owner of the data directory the hub itself, at the socket profiling.sock in there")
+	fs.BoolVar(&f.profiling, "profiling", false, "let administrators ask the embedded API for its profiles (GET /debug/pprof/profile), and the user that the hub runs as the hub itself (hub profile), at the socket profiling.sock in the data directory, or with --kubeconfig at one below $TMPDIR that the log names")
 	fs.StringVar(&f.logFormat, "log-format", logging.FormatText, "text or json")
 	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "0 logs what changed, 1 also why something did not")
 }
 
-// embeddedOnly names the flags that say nothing about an API of somebody else's.
+// embeddedOnly returns the flags that do not apply to an external API.
 func embeddedOnly() []string {
-	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary", "profiling"}
+	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary"}
 }
 
-// complete fills in what is not given, and says what is wrong.
+// complete sets defaults and validates.
 func (f *serveFlags) complete(fs *pflag.FlagSet) error {
 	f.passed = apiserver.PassedArguments(fs)
 	if f.kubeconfig != "" {

@@ -9,23 +9,36 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"path/filepath"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// profilingSocket is the name of the socket in the data directory at which the hub tells its profiles.
+// profilingSocket is the name of the socket for profiles in the data directory.
 const profilingSocket = "profiling.sock"
 
-// profilingHeaderTimeout is how long a request may take to say what it wants.
+// profilingHeaderTimeout bounds reading the header of a request.
 const profilingHeaderTimeout = 10 * time.Second
 
-// profiling serves the profiles of this process at a socket that its owner alone may open. A profile says what
-// the hub works on, so no port has it.
-type profiling struct{ socket string }
+// profiling serves the profiles of this process at a socket that only its owner can open. A profile reveals what the
+// hub works on, so it is not served at a port.
+type profiling struct {
+	// socket is its path. If empty, it is in a new temporary directory, for a hub without an embedded API, which has no
+	// data directory.
+	socket string
+}
 
 // Start implements manager.Runnable.
 func (p profiling) Start(ctx context.Context) error {
+	if p.socket == "" {
+		dir, err := os.MkdirTemp("", "fairlead-hub-")
+		if err != nil {
+			return fmt.Errorf("serving profiles: %w; give the hub a directory that it may write to, and name it in $TMPDIR", err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // the directory is empty by then
+		p.socket = filepath.Join(dir, profilingSocket)
+	}
 	listener, err := listenForOwner(ctx, p.socket)
 	if err != nil {
 		return fmt.Errorf("serving profiles: %w", err)
@@ -44,11 +57,11 @@ func (p profiling) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: one that waits may be looked at, too.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: hubs that are not the leader can be profiled, too.
 func (profiling) NeedLeaderElection() bool { return false }
 
-// listenForOwner makes a socket that nobody else on this machine may open, in place of one that a hub that
-// was killed left. There is one hub in a data directory.
+// listenForOwner creates a socket that only the owner can open. It replaces one left over from a killed hub, since a
+// data directory has only one hub.
 func listenForOwner(ctx context.Context, path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -15,11 +15,11 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// steering is what a cluster that lies could say, to repaint what an operator sees: escape
-// sequences, a bell, a carriage return, a line of its own and marks that turn the text around.
+// steering is text with which a lying cluster could repaint an operator's terminal: escape sequences, a bell, a
+// carriage return, forged lines, and bidirectional control characters.
 const steering = "denied\x1b[2J\x1b]0;pwned\x07\u009b2Jby\rHealthy\n└─ [edge-3] Deployment default/web  Healthy\u202egnp.exe\u2066"
 
-// steered has edge-3 say that wherever a member can, and looks with every command.
+// steered puts that text wherever edge-3 can report something, and runs every command that shows it.
 func (l *lookout) steered(g *WithT) {
 	ctx := l.t.Context()
 	b := &workv1alpha2.ResourceBinding{}
@@ -52,7 +52,7 @@ func (l *lookout) steered(g *WithT) {
 		{"get", "deployment/web"},
 		{"tree", "deployment/web"},
 		{"explain", "deployment/web"},
-		{"events"},
+		{"events", "-A"},
 		{"events", "--cluster", "edge-3"},
 		{"clusters"},
 		{"clusters", "-o", "wide"},

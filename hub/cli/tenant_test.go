@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// tenants runs what looks at one namespace as somebody who has `view` there, and no other right.
+// tenants runs the commands that inspect a namespace as a user with the role `view` there, and no other rights.
 func (l *lookout) tenants(g *WithT) {
 	const user = "tenant"
 	l.create(&rbacv1.RoleBinding{
@@ -30,7 +30,7 @@ func (l *lookout) tenants(g *WithT) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})
 	tenant := l.as(user)
-	// Which cluster is silent is on the binding, for those who may not read Clusters.
+	// The binding itself names the silent cluster, for users who may not read Clusters.
 	b := &workv1alpha2.ResourceBinding{}
 	g.Expect(l.c.Get(l.t.Context(), client.ObjectKey{Namespace: "default", Name: "web-deployment"}, b)).To(Succeed())
 	for i := range b.Status.AggregatedStatus {
@@ -40,7 +40,7 @@ func (l *lookout) tenants(g *WithT) {
 	}
 	g.Expect(l.c.Status().Update(l.t.Context(), b)).To(Succeed())
 
-	// The API's own controller adds the rights up, a moment after they are installed.
+	// The API server's controller aggregates roles shortly after they are installed.
 	g.Eventually(func() int { e := execution{env: tenant.env}; return e.run(l.t.Context(), "get", "-n", "default") }, waitTimeout, poll).Should(Equal(ExitDone))
 	all, _ := l.run(ExitDone, "get", "-n", "default")
 	out, _ := tenant.run(ExitDone, "get", "-n", "default")
@@ -56,7 +56,8 @@ func (l *lookout) tenants(g *WithT) {
 		ContainSubstring("pp default/web"), ContainSubstring("You may not read all policies"),
 		ContainSubstring("You may not read Clusters"), ContainSubstring("It is in edge-1"),
 	))
-	// Whoever may read policies and Clusters, but not the Namespace and its quotas, is told what is unknown for that.
+	// A user who may read policies and Clusters, but not the Namespace and its quotas, is told what remains unknown
+	// because of that.
 	l.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "looker"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list"}},
 		{APIGroups: []string{"policy.karmada.io"}, Resources: []string{"propagationpolicies"}, Verbs: []string{"get", "list"}},
@@ -80,7 +81,7 @@ func (l *lookout) tenants(g *WithT) {
 		ContainSubstring("You may not read all policies"), ContainSubstring("You may not read Namespace default: whether it may use all clusters is unknown"),
 		ContainSubstring("You may not read the FederatedResourceQuotas of namespace default"),
 	)
-	g.Eventually(func() string { // the API server learns of rights a moment later
+	g.Eventually(func() string { // RBAC takes a moment to take effect
 		e := execution{env: looker.env}
 		e.run(l.t.Context(), "explain", "deployment/web")
 		return e.out.String()
@@ -108,7 +109,7 @@ func (l *lookout) tenants(g *WithT) {
 	tenant.run(ExitDone, "events", "-n", "default")
 	tenant.run(ExitDone, "rollout", "status", "-n", "default")
 	tenant.run(ExitDone, "wait", "deployment/web", "--for", "scheduled", "--timeout", "20s")
-	for _, args := range [][]string{{"get"}, {"events"}, {"rollout", "status"}} {
+	for _, args := range [][]string{{"get", "-A"}, {"events", "-A"}, {"rollout", "status", "-A"}} {
 		_, said := tenant.run(ExitFailed, args...)
 		g.Expect(said).To(ContainSubstring("-n NAMESPACE"), "%v", args)
 	}
@@ -116,12 +117,12 @@ func (l *lookout) tenants(g *WithT) {
 	g.Expect(said).To(And(ContainSubstring(`cannot list resource "works"`), ContainSubstring("ask whoever runs the hub for that right")))
 }
 
-// ageless returns a table without how old things are, which changes while one looks.
+// ageless removes the ages from a table, since they change while the test runs.
 func ageless(table string) string {
 	return strings.Join(strings.Fields(regexp.MustCompile(`\b\d+[smhd]\b`).ReplaceAllString(table, "")), " ")
 }
 
-// as returns a lookout whose commands are somebody's.
+// as returns a lookout whose commands impersonate a user.
 func (l *lookout) as(user string) *lookout {
 	l.t.Helper()
 	g := NewWithT(l.t)

@@ -18,13 +18,13 @@ import (
 func newToken(env Environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "token", Short: "Let clusters join the hub"}
 	var f hubFlags
-	f.add(cmd.PersistentFlags())
+	f.addPersistent(env, cmd)
 	cmd.AddCommand(newTokenCreate(env, &f), newTokenList(env, &f), newTokenRevoke(env, &f))
 	group(cmd)
 	return cmd
 }
 
-// tokenFlags say for what a token is.
+// tokenFlags are the flags of `hub token create`.
 type tokenFlags struct {
 	cluster  string
 	pattern  string
@@ -66,9 +66,11 @@ func newTokenCreate(env Environment, hub *hubFlags) *cobra.Command {
 	fs.StringVar(&f.cluster, "cluster", "", "name of the cluster that is to join")
 	fs.StringVar(&f.pattern, "cluster-pattern", "", "pattern of the names of clusters that are to join, in which * stands for any characters; needs --max-uses")
 	fs.StringVar(&f.rejoin, "rejoin", "", "name of a cluster on the hub whose agent is to get a new certificate")
+	completeFlag(cmd, "rejoin", completing(env, hub, clusterNames))
 	fs.IntVar(&f.maxUses, "max-uses", 1, "how many clusters can join with the token")
 	fs.DurationVar(&f.ttl, "ttl", 24*time.Hour, "how long the token is valid")
 	fs.StringVar(&f.approval, "approval", approvalAuto, "auto lets whoever has the token join, manual leaves it to `hub clusters approve`")
+	complete(cmd, "approval", []string{approvalAuto, approvalManual})
 	fs.StringToStringVar(&f.labels, "labels", nil, "labels that the Cluster gets, as KEY=VALUE")
 	fs.StringVar(&f.region, "region", "", "region that the Cluster gets")
 	fs.StringSliceVar(&f.zones, "zone", nil, "zone that the Cluster gets; may be given more than once")
@@ -76,7 +78,7 @@ func newTokenCreate(env Environment, hub *hubFlags) *cobra.Command {
 	return cmd
 }
 
-// validate says what is wrong with the flags.
+// validate validates the flags.
 func (f *tokenFlags) validate() error {
 	given := 0
 	for _, name := range []string{f.cluster, f.pattern, f.rejoin} {
@@ -109,11 +111,11 @@ func (f *tokenFlags) validate() error {
 	return bootstrap.ValidateClusterName(f.cluster + f.rejoin)
 }
 
-// validateGifts says what no Cluster can have.
+// validateGifts returns an error for defaults that no Cluster can have.
 func (f *tokenFlags) validateGifts() error {
 	err := operate.ValidateClusterDefaults(f.clusterDefaults())
 	if err != nil {
-		return fmt.Errorf("--%w", err) // it names the field as the flag is called
+		return fmt.Errorf("--%w", err) // the error starts with the name of the flag
 	}
 	return nil
 }
@@ -122,15 +124,15 @@ func (f *tokenFlags) clusterDefaults() bootstrap.ClusterDefaults {
 	return bootstrap.ClusterDefaults{Labels: f.labels, Region: f.region, Zones: f.zones, Provider: f.provider}
 }
 
-// create makes a token and prints the command for its holder once it works. It is the only
-// time that the secret is printed.
+// create creates a token, and prints the command for its holder once the token can be used. The secret is never printed
+// again.
 func (f *tokenFlags) create(ctx context.Context, env Environment, hubClient client.Client) error {
 	lead, err := operate.HubOf(ctx, hubClient)
 	if err != nil {
 		return err
 	}
 	var returning *clusterv1alpha1.Cluster
-	why := "" // the agent is not called
+	why := "" // the agent cannot find it by itself
 	if f.rejoin != "" {
 		if returning, err = joinedCluster(ctx, hubClient, f.rejoin); err != nil {
 			return err
@@ -157,8 +159,7 @@ func (f *tokenFlags) create(ctx context.Context, env Environment, hubClient clie
 	return err
 }
 
-// token returns a new token as the flags say. One for a member that comes back is good for
-// that member only.
+// token returns a new token according to the flags. One for a rejoin is valid for that member only.
 func (f *tokenFlags) token(
 	ctx context.Context, env Environment, hubClient client.Client, returning *clusterv1alpha1.Cluster,
 ) (bootstrap.Token, error) {
@@ -176,8 +177,8 @@ func (f *tokenFlags) token(
 	return token, err
 }
 
-// explain says what the printed command is for. Found is that the agent finds the token by itself, and copied why it does not, if
-// somebody else may.
+// explain says what the printed command is for. Found says that the agent finds the token by itself; copied is why it
+// does not, if somebody else may have its certificate.
 func (f *tokenFlags) explain(token bootstrap.Token, found bool, copied string) string {
 	until := token.Expires.Local().Format(time.RFC1123Z)
 	accepted := ""

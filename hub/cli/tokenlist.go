@@ -41,7 +41,7 @@ func newTokenList(env Environment, hub *hubFlags) *cobra.Command {
 	}
 }
 
-// listTokens returns our join tokens, those that end first in front.
+// listTokens returns the join tokens, those that expire first in front.
 func listTokens(ctx context.Context, hubClient client.Client) ([]bootstrap.Token, error) {
 	var secrets corev1.SecretList
 	err := hubClient.List(ctx, &secrets, client.InNamespace(bootstrap.SecretNamespace), client.MatchingFields{"type": string(corev1.SecretTypeBootstrapToken)})
@@ -61,7 +61,7 @@ func listTokens(ctx context.Context, hubClient client.Client) ([]bootstrap.Token
 	return out, nil
 }
 
-// printTokens prints what is known of tokens, without their secrets.
+// printTokens prints tokens without their secrets.
 func printTokens(env Environment, tokens []bootstrap.Token) error {
 	if len(tokens) == 0 {
 		say(env.Err, "There are no join tokens; make one with `hub token create --cluster NAME`")
@@ -92,7 +92,7 @@ func printTokens(env Environment, tokens []bootstrap.Token) error {
 	return nil
 }
 
-// ends says when something ends, as seen from now.
+// ends formats the expiry of a token.
 func ends(at, now time.Time) string {
 	switch {
 	case at.IsZero():
@@ -128,10 +128,11 @@ func newTokenRevoke(env Environment, hub *hubFlags) *cobra.Command {
 			}
 			return nil
 		},
+		ValidArgsFunction: completing(env, hub, tokenIDs),
 	}
 }
 
-// revokeToken deletes one of our tokens, given by its ID or as a whole.
+// revokeToken deletes a join token, given by its ID or completely.
 func revokeToken(ctx context.Context, hubClient client.Client, arg string) error {
 	id, _, _ := strings.Cut(arg, ".")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(id)}}

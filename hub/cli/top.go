@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// Percentages from which on a resource is shown as short.
+// The percentages at which a resource is marked as short.
 const (
 	almostFull = 75
 	full       = 90
@@ -34,7 +34,7 @@ func newTop(env Environment) *cobra.Command {
 			return printTop(cmd.Context(), env, &hub, &output, sort, args)
 		},
 	}
-	hub.add(cmd.Flags())
+	hub.add(env, cmd)
 	output.add(cmd)
 	by := []string{"cpu", "memory", "pods", "name"}
 	cmd.Flags().StringVar(&sort, "sort", sort, "what to sort by: cpu, memory, pods or name")
@@ -73,7 +73,7 @@ func printTop(ctx context.Context, env Environment, hub *hubFlags, output *outpu
 	return output.print(env, listOf(all), topTable(all))
 }
 
-// fullest returns the order of clusters by what is used of a resource.
+// fullest returns a comparison of clusters by their usage of a resource.
 func fullest(by string) (func(a, b clusters.Cluster) int, error) {
 	var of func(c clusters.Cluster) *clusters.Usage
 	switch by {
@@ -132,7 +132,7 @@ func nodes(c *clusters.Cluster) string {
 	return fmt.Sprintf("%d/%d", c.Nodes.Ready, c.Nodes.Total)
 }
 
-// used says how much of a resource is used: 3.5/8 (44%).
+// used formats the usage of a resource: 3.5/8 (44%).
 func used(u *clusters.Usage) table.Cell {
 	if u == nil {
 		return table.Cell{}
@@ -161,7 +161,7 @@ func pending(u *clusters.Usage) table.Cell {
 	return table.Cell{Text: readable(u.Pending), Tone: table.Warn}
 }
 
-// readable is an amount as people read it: large ones in Gi or Mi.
+// readable formats an amount for people: large ones in Gi or Mi.
 func readable(q resource.Quantity) string {
 	const mebi, gibi = 1 << 20, 1 << 30
 	switch v := q.Value(); {

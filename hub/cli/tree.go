@@ -13,7 +13,7 @@ import (
 func newTree(env Environment) *cobra.Command {
 	var hub hubFlags
 	var output outputFlag
-	var namespace string
+	var namespace namespaceFlags
 	cmd := &cobra.Command{
 		Use:   "tree KIND/NAME",
 		Short: "Follow an object from its policy to the members, with the health at each step",
@@ -22,17 +22,17 @@ func newTree(env Environment) *cobra.Command {
 		Example: "  hub tree deployment/web -n shop",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printTree(cmd.Context(), env, &hub, &output, namespace, args)
+			return printTree(cmd.Context(), env, &hub, &output, &namespace, args)
 		},
 	}
-	hub.add(cmd.Flags())
+	hub.add(env, cmd)
 	output.add(cmd)
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the object")
+	namespace.add(env, cmd, &hub, "object")
 	cmd.ValidArgsFunction = completing(env, &hub, applicationNames(&namespace))
 	return cmd
 }
 
-func printTree(ctx context.Context, env Environment, hub *hubFlags, output *outputFlag, namespace string, args []string) error {
+func printTree(ctx context.Context, env Environment, hub *hubFlags, output *outputFlag, namespace *namespaceFlags, args []string) error {
 	if err := output.check(); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func newUpgrade(env Environment) *cobra.Command {
 	return cmd
 }
 
-// whichClusters says of which clusters something is meant.
+// whichClusters selects clusters.
 type whichClusters struct {
 	selector string
 	all      bool
@@ -46,7 +46,7 @@ func (f *whichClusters) add(cmd *cobra.Command, env Environment, hub *hubFlags) 
 	cmd.ValidArgsFunction = completing(env, hub, clusterNames)
 }
 
-// check refuses what is no choice, or more than one.
+// check returns an error unless there is exactly one selection, or none if it is optional.
 func (f *whichClusters) check(cmd *cobra.Command, names []string, required bool) error {
 	chosen := 0
 	for _, is := range []bool{len(names) > 0, f.selector != "", f.all} {
@@ -60,7 +60,7 @@ func (f *whichClusters) check(cmd *cobra.Command, names []string, required bool)
 	return nil
 }
 
-// of returns the clusters that are meant, but for those that are being removed.
+// of returns the selected clusters, without those that are being removed.
 func (f *whichClusters) of(ctx context.Context, hub *opened, names []string) ([]*clusterv1alpha1.Cluster, error) {
 	selector, err := labels.Parse(f.selector)
 	if err != nil {
@@ -116,7 +116,7 @@ func newUpgradeStatus(env Environment) *cobra.Command {
 			return output.print(env, listOf(rows), upgradeTable(rows, env.Clock.Now()))
 		},
 	}
-	hub.add(cmd.Flags())
+	hub.add(env, cmd)
 	which.add(cmd, env, &hub)
 	output.add(cmd)
 	return cmd
@@ -132,7 +132,7 @@ type upgradeRow struct {
 	Message string                            `json:"message,omitempty"`
 }
 
-// upgradesOf returns a row for each cluster whose agent is to be another.
+// upgradesOf returns a row for each cluster with a wanted agent.
 func upgradesOf(found []*clusterv1alpha1.Cluster) []upgradeRow {
 	var out []upgradeRow
 	for _, c := range found {
@@ -179,7 +179,7 @@ func upgradeTable(rows []upgradeRow, now time.Time) *table.Table {
 	return t
 }
 
-// countsOf says in a line how far the waves are.
+// countsOf summarizes the waves in a line.
 func countsOf(waves []agents.Wave) string {
 	var parts []string
 	for _, w := range waves {

@@ -25,7 +25,7 @@ import (
 	"fairlead.dev/hub/people/operate/agents"
 )
 
-// upgradeFlags say what to upgrade, to what and how.
+// upgradeFlags are the flags of `hub upgrade agents`.
 type upgradeFlags struct {
 	hub      hubFlags
 	which    whichClusters
@@ -49,7 +49,8 @@ func newUpgradeAgents(env Environment) *cobra.Command {
 			"at for a minute. A wave begins once the one before is upgraded and heard; when more of its clusters go back, or fall silent\n" +
 			"after they were upgraded, than it allows, nobody else is asked.\n" +
 			"Clusters that are silent are asked at the end, and upgrade when they are back. All that is done stands on the Clusters:\n" +
-			"the same command goes on where one was stopped. Ends with status 2 if the upgrade stopped, 3 if time ran out.",
+			"the same command goes on where one was stopped. Ends with status 2 if the upgrade stopped, 3 if time ran out.\n" +
+			"A hub that is away for a moment is asked again.",
 		Example: "  hub upgrade agents --all --image registry.example/fairlead/agent:v1.3.0\n" +
 			"  hub upgrade agents -l region=eu --strategy careful --dry-run\n  hub upgrade agents edge-1 --retry",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,12 +61,13 @@ func newUpgradeAgents(env Environment) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	f.hub.add(flags)
+	f.hub.add(env, cmd)
 	f.which.add(cmd, env, &f.hub)
 	build := version.Of()
 	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+build.ImageTag, "image of the agent")
 	flags.StringVar(&f.version, "version", "", "what `agent version` of it says, for agents that run as processes (default: the tag of --image)")
 	flags.StringVar(&f.strategy, "strategy", "", "RolloutStrategy by whose waves to go")
+	completeFlag(cmd, "strategy", completing(env, &f.hub, strategyNames))
 	flags.StringVar(&f.batch, "batch", "", "instead of waves, upgrade at most so many at once, a number or a percentage, and stop at the first that goes back or falls silent")
 	flags.DurationVar(&f.within, "report-within", 5*time.Minute, "how long a new agent may take until the hub hears it and it has run for 30s, or for half of this if that is less; then its member goes back")
 	flags.DurationVar(&f.timeout, "timeout", time.Hour, "how long to go on; afterwards the same command does")
@@ -94,7 +96,7 @@ func (f *upgradeFlags) check(cmd *cobra.Command, names []string) error {
 	return f.which.check(cmd, names, true)
 }
 
-// waves returns the strategy to go by.
+// waves returns the strategy.
 func (f *upgradeFlags) waves(ctx context.Context, hub *opened) (fairleadv1alpha1.RolloutStrategySpec, error) {
 	switch {
 	case f.batch != "":
@@ -135,43 +137,24 @@ func (f *upgradeFlags) run(ctx context.Context, env Environment, names []string)
 	if in.Strategy, err = f.waves(ctx, hub); err != nil {
 		return err
 	}
-	begin, said := env.Clock.Now(), ""
+	u := upgradeRun{upgradeFlags: f, env: env, hub: hub, names: names, in: in, begin: env.Clock.Now()}
+	hubAway := outage{env: env, ends: u.begin.Add(f.timeout)}
 	for first := true; ; first = false {
-		if in.Clusters, err = f.which.of(ctx, hub, names); err != nil {
+		d, err := u.step(ctx, first)
+		again, err := hubAway.again(err)
+		switch {
+		case err != nil:
 			return err
-		}
-		if len(in.Clusters) == 0 {
-			return errors.New("there is no such cluster; `hub clusters` shows those that there are")
-		}
-		in.Now = env.Clock.Now()
-		d := agents.Decide(in)
-		if first && f.retry {
-			in.Retry = d.Unsuccessful()
-			d = agents.Decide(in)
-		}
-		if f.dryRun {
+		case again:
+		case f.dryRun:
 			f.plan(env, d)
 			return nil
-		}
-		now := countsOf(d.Waves)
-		if d.Soaking != "" {
-			now += fmt.Sprintf("; wave %s soaks until %s", d.Soaking, d.Until.UTC().Format(time.RFC3339))
-		}
-		if now != said {
-			said = now
-			say(env.Err, "%4s  %s", in.Now.Sub(begin).Round(time.Second), said)
-		}
-		remember(&in, d)
-		if err := askAll(ctx, hub, &in, d.Ask); err != nil {
-			return err
-		}
-		switch {
 		case d.Done:
 			return f.conclude(env, d)
 		case d.Stopped != "":
 			return &statusError{ExitNo, "the upgrade stopped: " + d.Stopped}
-		case in.Now.Sub(begin) >= f.timeout:
-			return &statusError{ExitTimeout, fmt.Sprintf("not done after %s: %s; the same command goes on", f.timeout, said)}
+		case u.in.Now.Sub(u.begin) >= f.timeout:
+			return &statusError{ExitTimeout, fmt.Sprintf("not done after %s: %s; the same command goes on", f.timeout, u.said)}
 		}
 		select {
 		case <-ctx.Done():
@@ -181,18 +164,60 @@ func (f *upgradeFlags) run(ctx context.Context, env Environment, names []string)
 	}
 }
 
-// remember notes since when clusters are under way, and since when they are upgraded.
+// upgradeRun is one run of the command.
+type upgradeRun struct {
+	*upgradeFlags
+	env   Environment
+	hub   *opened
+	names []string
+	in    agents.Input
+	begin time.Time
+	// said is the last printed progress.
+	said string
+}
+
+// step reads the state, prints changes, and asks the clusters whose turn it is. It can be repeated after any failure.
+func (u *upgradeRun) step(ctx context.Context, first bool) (agents.Decision, error) {
+	var err error
+	if u.in.Clusters, err = u.which.of(ctx, u.hub, u.names); err != nil {
+		return agents.Decision{}, err
+	}
+	if len(u.in.Clusters) == 0 {
+		return agents.Decision{}, errors.New("there is no such cluster; `hub clusters` shows those that there are")
+	}
+	u.in.Now = u.env.Clock.Now()
+	d := agents.Decide(u.in)
+	if first && u.retry {
+		u.in.Retry = d.Unsuccessful()
+		d = agents.Decide(u.in)
+	}
+	if u.dryRun {
+		return d, nil
+	}
+	now := countsOf(d.Waves)
+	if d.Soaking != "" {
+		now += fmt.Sprintf("; wave %s soaks until %s", d.Soaking, d.Until.UTC().Format(time.RFC3339))
+	}
+	if now != u.said {
+		u.said = now
+		say(u.env.Err, "%4s  %s", u.in.Now.Sub(u.begin).Round(time.Second), u.said)
+	}
+	remember(&u.in, d)
+	return d, askAll(ctx, u.hub, &u.in, d.Ask)
+}
+
+// remember records when clusters were first seen in flight, and when they were first seen upgraded.
 func remember(in *agents.Input, d agents.Decision) {
 	for _, w := range d.Waves {
 		for _, m := range w.Members {
 			switch _, known := in.Asked[m.Name]; {
 			case m.Ends != "":
-				delete(in.Asked, m.Name) // it has not begun with this one
+				delete(in.Asked, m.Name) // it has not started with this upgrade
 			case !known && m.State == agents.InFlight:
 				in.Asked[m.Name] = in.Now
 			}
 			if m.State == agents.Lost {
-				in.Back[m.Name] = in.Now // and until it is heard again
+				in.Back[m.Name] = in.Now // updated until it is heard again
 			}
 			if _, known := in.Seen[m.Name]; !known && m.State == agents.Upgraded {
 				in.Seen[m.Name] = in.Now
@@ -201,7 +226,7 @@ func remember(in *agents.Input, d agents.Decision) {
 	}
 }
 
-// askAll has the agents of clusters become what is wanted.
+// askAll requests the wanted agent in clusters.
 func askAll(ctx context.Context, hub *opened, in *agents.Input, names []string) error {
 	wanted := in.Wanted
 	wanted.Attempt = in.Now.Unix()
@@ -217,7 +242,7 @@ func askAll(ctx context.Context, hub *opened, in *agents.Input, names []string) 
 	return nil
 }
 
-// plan says what would be done.
+// plan prints what would be done.
 func (f *upgradeFlags) plan(env Environment, d agents.Decision) {
 	for _, w := range d.Waves {
 		for _, m := range w.Members {
@@ -232,7 +257,7 @@ func (f *upgradeFlags) plan(env Environment, d agents.Decision) {
 	}
 }
 
-// conclude says what is left for people, once all that could be asked was.
+// conclude prints what is left for people to do, once every possible cluster was asked.
 func (f *upgradeFlags) conclude(env Environment, d agents.Decision) error {
 	hands, failed, lost := false, 0, 0
 	for _, w := range d.Waves {

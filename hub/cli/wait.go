@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// What can be waited for.
+// The states that can be waited for.
 const (
 	untilScheduled = "scheduled"
 	untilApplied   = "applied"
@@ -24,13 +24,13 @@ const (
 	untilDeleted   = "deleted"
 )
 
-// lookEvery is how long `wait` waits between two looks.
+// lookEvery is the interval of checks.
 const lookEvery = 500 * time.Millisecond
 
-// waitFlags say what to wait for.
+// waitFlags are the flags of `hub wait`.
 type waitFlags struct {
 	hub       hubFlags
-	namespace string
+	namespace namespaceFlags
 	until     string
 	timeout   time.Duration
 	quiet     bool
@@ -43,26 +43,27 @@ func newWait(env Environment) *cobra.Command {
 		Short: "Wait until an application is where it should be, or a cluster is ready",
 		Long: "Wait, and say what changes meanwhile. An application is scheduled when it has clusters, applied when each of them has\n" +
 			"it as asked for, ready when it is healthy in each and all are heard from, and deleted when no cluster has it any more.\n" +
-			"A cluster is ready when its agent says so. Ends with status 3 if that does not come about in time.",
+			"A cluster is ready when its agent says so. Ends with status 3 if that does not come about in time. A hub that is away\n" +
+			"for a moment is asked again.",
 		Example: "  hub wait deployment/web -n shop\n  hub wait deployment/web --for applied --timeout 2m\n  hub wait cluster/edge-1",
 		Args:    cobra.MaximumNArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	fs := cmd.Flags()
-	f.hub.add(fs)
-	fs.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the object")
+	f.hub.add(env, cmd)
+	f.namespace.add(env, cmd, &f.hub, "object")
 	fs.StringVar(&f.until, "for", untilReady, "what to wait for: scheduled, applied, ready or deleted; of a cluster ready or deleted")
 	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what changes meanwhile")
 	complete(cmd, "for", []string{untilScheduled, untilApplied, untilReady, untilDeleted})
-	cmd.ValidArgsFunction = completing(env, &f.hub, applicationNames(&f.namespace))
+	cmd.ValidArgsFunction = completing(env, &f.hub, orCluster(applicationNames(&f.namespace)))
 	return cmd
 }
 
-// progress is the result of one look at the objects that are waited for.
+// progress is the result of one check.
 type progress struct {
 	done bool
-	// said is how far it is, for people.
+	// said describes the progress for people.
 	said string
 }
 
@@ -74,7 +75,7 @@ func (f *waitFlags) run(ctx context.Context, env Environment, args []string) err
 	if f.timeout <= 0 {
 		return fmt.Errorf("--timeout %s is not positive", f.timeout)
 	}
-	ofCluster := slices.Contains([]string{"cluster", "clusters"}, strings.ToLower(kind))
+	ofCluster := isCluster(kind)
 	allowed := []string{untilScheduled, untilApplied, untilReady, untilDeleted}
 	if ofCluster {
 		allowed = []string{untilReady, untilDeleted}
@@ -89,34 +90,42 @@ func (f *waitFlags) run(ctx context.Context, env Environment, args []string) err
 	if ofCluster {
 		return f.poll(ctx, env, "cluster "+name, func() (progress, error) { return f.cluster(ctx, hub, name) })
 	}
-	ref, err := hub.ref(kind, f.namespace, name)
+	namespace, err := f.namespace.one(hub)
+	if err != nil {
+		return err
+	}
+	ref, err := hub.ref(kind, namespace, name)
 	if err != nil {
 		return err
 	}
 	return f.poll(ctx, env, ref.String(), func() (progress, error) { return f.application(ctx, hub, ref) })
 }
 
-// poll looks until it is done or the time is over, and says what changes.
+// poll checks until it is done or the time is over, and prints changes.
 func (f *waitFlags) poll(ctx context.Context, env Environment, what string, look func() (progress, error)) error {
 	begin := env.Clock.Now()
 	said := ""
+	hubAway := outage{env: env, ends: begin.Add(f.timeout)}
 	for {
 		p, err := look()
+		again, err := hubAway.again(err)
 		if err != nil {
 			return err
 		}
 		p.said = prose.OneLine(p.said)
 		took := env.Clock.Now().Sub(begin).Round(time.Second)
-		if p.said != said && !f.quiet {
+		if p.said != said && !again && !f.quiet {
 			say(env.Err, "%4s  %s", took, p.said)
 		}
-		said = p.said
-		if p.done {
+		switch {
+		case again:
+		case p.done:
 			say(env.Out, "%s is %s", what, f.until)
 			return nil
-		}
-		if took >= f.timeout {
+		case took >= f.timeout:
 			return &statusError{ExitTimeout, fmt.Sprintf("%s is not %s after %s: %s", what, f.until, f.timeout, p.said)}
+		default:
+			said = p.said
 		}
 		select {
 		case <-ctx.Done():
@@ -126,7 +135,7 @@ func (f *waitFlags) poll(ctx context.Context, env Environment, what string, look
 	}
 }
 
-// application looks how far an application is.
+// application checks an application.
 func (f *waitFlags) application(ctx context.Context, hub *opened, ref view.Ref) (progress, error) {
 	b, err := hub.Binding(ctx, ref)
 	if err != nil {
@@ -136,7 +145,7 @@ func (f *waitFlags) application(ctx context.Context, hub *opened, ref view.Ref) 
 		if f.until == untilDeleted {
 			return progress{done: true, said: "no cluster has it any more"}, nil
 		}
-		// There being no object at all will not change by itself.
+		// A missing object will not appear by itself.
 		if _, err := hub.Template(ctx, ref); err != nil {
 			return progress{}, err
 		}
@@ -148,7 +157,7 @@ func (f *waitFlags) application(ctx context.Context, hub *opened, ref view.Ref) 
 	}
 	p := progressOf(a, f.until)
 	if p.done && f.until != untilScheduled {
-		// What looks well may be about the version before.
+		// The healthy state may be that of the previous version.
 		behind, err := hub.Behind(ctx, ref)
 		if err != nil {
 			return progress{}, err
@@ -160,7 +169,7 @@ func (f *waitFlags) application(ctx context.Context, hub *opened, ref view.Ref) 
 	return p, nil
 }
 
-// progressOf says how far an application is.
+// progressOf returns the progress of an application.
 func progressOf(a *applications.Application, until string) progress {
 	said := fmt.Sprintf("%s: %d of %d clusters ready, applied in %d, healthy in %d", a.State, a.Ready, a.Wanted, a.Applied, a.Healthy)
 	if a.Stale > 0 {
@@ -174,14 +183,15 @@ func progressOf(a *applications.Application, until string) progress {
 	case untilScheduled:
 		p.done = a.Wanted > 0
 	case untilApplied:
-		p.done = a.Wanted > 0 && a.Applied == a.Wanted && a.Leaving == 0
+		// A silent cluster that it left may keep its copy for weeks.
+		p.done = a.Wanted > 0 && a.Applied == a.Wanted && (a.Leaving == 0 || a.State == applications.Healthy)
 	case untilReady:
 		p.done = a.State == applications.Healthy && a.Wanted > 0 && a.Ready == a.Wanted
 	}
 	return p
 }
 
-// cluster looks how a cluster is.
+// cluster checks a cluster.
 func (f *waitFlags) cluster(ctx context.Context, hub *opened, name string) (progress, error) {
 	all, err := hub.Capacities(ctx)
 	if err != nil {

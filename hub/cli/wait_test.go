@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// diffAndWait compares and waits while the world changes.
+// diffAndWait compares and waits while objects change.
 func (l *lookout) diffAndWait(g *WithT) {
 	out, _ := l.run(ExitDone, "diff", "deployment/web")
 	g.Expect(out).To(Equal("# edge-1: as rendered\n# edge-2: as rendered\n# edge-3: as rendered\n"))
@@ -48,7 +48,7 @@ func (l *lookout) diffAndWait(g *WithT) {
 	out, _ = l.run(ExitDone, "wait", "cm/alone", "--for", "deleted")
 	g.Expect(out).To(Equal("ConfigMap default/alone is deleted\n"))
 
-	// All is well with edge-1 alone; and then its author changes something.
+	// With edge-1 alone the application is ready, until its template changes.
 	b := &workv1alpha2.ResourceBinding{}
 	key := client.ObjectKey{Namespace: "default", Name: "web-deployment"}
 	g.Expect(l.c.Get(l.t.Context(), key, b)).To(Succeed())
@@ -70,7 +70,7 @@ func (l *lookout) diffAndWait(g *WithT) {
 	g.Expect(said).To(ContainSubstring("1 of 1 clusters were sent something else than is rendered now"))
 }
 
-// removeWorks removes the Works in namespaces, as if their agents had let them go.
+// removeWorks removes the Works in namespaces, as if their agents had released them.
 func (l *lookout) removeWorks(g *WithT, namespaces ...string) {
 	for _, namespace := range namespaces {
 		var works workv1alpha1.WorkList
@@ -84,7 +84,7 @@ func (l *lookout) removeWorks(g *WithT, namespaces ...string) {
 	}
 }
 
-// withoutRights shows what a person sees who may read little.
+// withoutRights checks what a user with few rights sees.
 func (l *lookout) withoutRights(g *WithT) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"cluster.karmada.io"}, Resources: []string{"clusters"}, Verbs: []string{"get", "list"}},
@@ -120,22 +120,25 @@ func TestHowFarAnApplicationIs(t *testing.T) {
 	well := applications.Application{State: applications.Healthy, Counts: applications.Counts{Wanted: 2, Ready: 2, Applied: 2, Healthy: 2}}
 	sick := applications.Application{State: applications.Unhealthy, Counts: applications.Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1}, Why: "b: sick"}
 	moving := applications.Application{State: applications.Moving, Counts: applications.Counts{Wanted: 2, Ready: 2, Applied: 2, Healthy: 2, Leaving: 1}}
+	moved := applications.Application{State: applications.Healthy, Counts: applications.Counts{Wanted: 2, Ready: 2, Applied: 2, Healthy: 2, Leaving: 1}, Why: "Leaving s."}
 	none := applications.Application{State: applications.Waiting}
 	cases := map[string]struct {
 		a     applications.Application
 		until string
 		done  bool
 	}{
-		"healthy is ready":                            {well, untilReady, true},
-		"healthy is applied":                          {well, untilApplied, true},
-		"sick is applied":                             {sick, untilApplied, true},
-		"sick is not ready":                           {sick, untilReady, false},
-		"moving is not ready":                         {moving, untilReady, false},
-		"moving is not applied: it is somewhere else": {moving, untilApplied, false},
-		"moving is scheduled":                         {moving, untilScheduled, true},
-		"nowhere is not scheduled":                    {none, untilScheduled, false},
-		"nowhere is not ready":                        {none, untilReady, false},
-		"there is not deleted":                        {well, untilDeleted, false},
+		"healthy is ready":                               {well, untilReady, true},
+		"healthy is applied":                             {well, untilApplied, true},
+		"sick is applied":                                {sick, untilApplied, true},
+		"sick is not ready":                              {sick, untilReady, false},
+		"moving is not ready":                            {moving, untilReady, false},
+		"moving is not applied: it is somewhere else":    {moving, untilApplied, false},
+		"well, and left in a silent cluster, is ready":   {moved, untilReady, true},
+		"well, and left in a silent cluster, is applied": {moved, untilApplied, true},
+		"moving is scheduled":                            {moving, untilScheduled, true},
+		"nowhere is not scheduled":                       {none, untilScheduled, false},
+		"nowhere is not ready":                           {none, untilReady, false},
+		"there is not deleted":                           {well, untilDeleted, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/hub/flow/binding/storage"
 )
 
-// CacheOptions returns what the hub's cache keeps: nothing has managed fields; Works
-// have no manifests, of which the ledger, if there is one, is told how large they are; of the leases there are those of the agents; what many objects say alike is in memory once.
+// CacheOptions returns the options of the hub's cache. Objects have no managed fields; Works have no manifests, whose sizes the ledger, if
+// there is one, records; of the leases, only those of agents are cached; and equal parts of many objects share memory.
 func CacheOptions(stored *storage.Ledger) cache.Options {
 	s := &sharer{}
 	return cache.Options{
@@ -29,11 +29,10 @@ func CacheOptions(stored *storage.Ledger) cache.Options {
 	}
 }
 
-// ClientOptions returns how the hub's client reads and writes: kinds that hold secrets,
-// or that are many and seldom needed, are read live.
+// ClientOptions returns the options of the hub's client. It reads Secrets, and ConfigMaps, which are many and seldom needed, live.
 func ClientOptions() client.Options {
 	return client.Options{
-		// A write that names no other field manager is a slip; it shows as the hub's.
+		// Every write should name its own field manager; one that does not is at least attributed to the hub.
 		FieldOwner: fieldOwner,
 		Cache:      &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
 	}
@@ -41,9 +40,8 @@ func ClientOptions() client.Options {
 
 const fieldOwner = "fairlead-hub"
 
-// stripMetadata drops what nobody reads: managed fields, and of templates, of which metadata is all that is
-// kept, the copy of the whole object that kubectl apply leaves in an annotation. A change of a template is
-// written as a difference, which leaves the annotation where it is.
+// stripMetadata drops what nobody reads: managed fields, and from templates, of which only metadata is cached, the annotation in which
+// kubectl apply keeps a copy of the whole object. Templates are changed by patches, which leave the annotation alone.
 func stripMetadata(s *sharer) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	return func(in any) (any, error) {
@@ -55,15 +53,16 @@ func stripMetadata(s *sharer) toolscache.TransformFunc {
 	}
 }
 
-// stripManifests drops what is by far the most of a Work. Who needs it reads the Work
-// live; the annotation contract.ManifestHashAnnotation says what it is. Of statuses that are more than agents report it keeps
-// that they are: whoever writes them has a thousand Works, and would fill the memory of the hub.
+// stripManifests drops the manifests, by far the largest part of a Work. Stages that need them read the Work live; the annotation
+// contract.ManifestHashAnnotation identifies them. It also drops statuses beyond the size that agents report: with thousands of Works, they
+// could fill the hub's memory.
 func stripManifests(s *sharer, stored *storage.Ledger) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	return func(in any) (any, error) {
 		if work, ok := in.(*workv1alpha1.Work); ok {
 			stored.Put(work)
 			work.Spec.Workload.Manifests = nil
+			work.GenerateName = "" // which may be of any length
 			stripStatuses(work)
 		}
 		s.share(in)
@@ -71,7 +70,7 @@ func stripManifests(s *sharer, stored *storage.Ledger) toolscache.TransformFunc 
 	}
 }
 
-// stripStatuses drops the statuses that have no room in a report of an agent.
+// stripStatuses drops the statuses that exceed the size limit of an agent's report. Their entries stay.
 func stripStatuses(work *workv1alpha1.Work) {
 	room := workv1alpha1.StatusRoom(workv1alpha1.MaxStatuses)
 	for i := range work.Status.ManifestStatuses {

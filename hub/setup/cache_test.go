@@ -13,11 +13,12 @@ import (
 	"fairlead.dev/hub/flow/binding/storage"
 )
 
-// TestTheCacheKeepsNoMoreThanAgentsReport has a Work on an API that takes statuses of any size.
+// TestTheCacheKeepsNoMoreThanAgentsReport has a Work on an API that accepts statuses of any size.
 func TestTheCacheKeepsNoMoreThanAgentsReport(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	work := &workv1alpha1.Work{}
+	work.GenerateName = strings.Repeat("x", workv1alpha1.MaxStatuses)
 	for _, bytes := range []int{workv1alpha1.MaxStatuses - 10, 11, 10, 1} {
 		work.Status.ManifestStatuses = append(work.Status.ManifestStatuses,
 			workv1alpha1.ManifestStatus{Status: &runtime.RawExtension{Raw: []byte(strings.Repeat("1", bytes))}, Health: workv1alpha1.Healthy})
@@ -35,10 +36,11 @@ func TestTheCacheKeepsNoMoreThanAgentsReport(t *testing.T) {
 		}
 	}
 	g.Expect(sizes).To(Equal([]int{workv1alpha1.MaxStatuses - 10, 0, 10, 0, 0}))
+	g.Expect(work.GenerateName).To(BeEmpty())
 	g.Expect(work.Status.ManifestStatuses[1].Health).To(Equal(workv1alpha1.Healthy))
 }
 
-// TestAHubThatStartsCountsWhatThereIs holds that what Works take is known though the cache has no manifests.
+// TestAHubThatStartsCountsWhatThereIs checks that the size of Works is known although the cache has no manifests.
 func TestAHubThatStartsCountsWhatThereIs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -51,7 +53,7 @@ func TestAHubThatStartsCountsWhatThereIs(t *testing.T) {
 	settle, err := stored.Admit(another, "", false)
 	g.Expect(err).NotTo(HaveOccurred())
 	settle(nil)
-	for range 2 { // which informers do with what is streamed to them first
+	for range 2 { // informers transform initial objects that are streamed twice
 		kept, err := stripManifests(&sharer{}, stored)(work)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(kept).To(BeIdenticalTo(work))

@@ -22,78 +22,80 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/binding/storage"
 	"fairlead.dev/hub/people/monitoring"
 )
 
-// Options say how the hub works. The zero value of a field means nothing else is said
-// about it; every field but the addresses must be set.
+// Options configures the hub. Clock and ExecutionNamespacePrefix are required.
 type Options struct {
-	// ExecutionNamespacePrefix is followed by the name of a cluster.
+	// ExecutionNamespacePrefix is the prefix of execution namespaces, followed by the name of a cluster.
 	ExecutionNamespacePrefix string
-	// SkippedNamespaces match the namespaces whose objects are no templates.
+	// SkippedNamespaces match the namespaces whose objects are not templates.
 	SkippedNamespaces []*regexp.Regexp
-	// SkippedKinds are kinds whose objects are no templates.
+	// SkippedKinds are kinds whose objects are not templates.
 	SkippedKinds selector.SkippedKinds
-	// AllNamespaces sends every namespace to every cluster; else a namespace goes where
-	// something of it goes.
+	// AllNamespaces propagates every namespace to every cluster; otherwise a namespace goes only to the clusters of its objects.
 	AllNamespaces bool
-	// ClusterMonitorPeriod is how long the hub may be stopped without starting the grace periods of clusters over.
+	// ClusterMonitorPeriod is how long the hub may be stopped without restarting the grace periods of clusters.
 	ClusterMonitorPeriod time.Duration
 	// ClusterMonitorGracePeriod is the silence after which a cluster is Unknown.
 	ClusterMonitorGracePeriod time.Duration
 	// ClusterStartupGracePeriod is the same for a cluster that never reported.
 	ClusterStartupGracePeriod time.Duration
-	// ManualApproval has an operator accept every cluster that joins.
+	// ManualApproval requires an operator to approve every cluster that joins.
 	ManualApproval bool
-	// EvictionRate is how many applications leave the failed clusters of a zone each
-	// second; 0 is no limit.
+	// EvictionRate is how many applications per second are evicted from the failed clusters of a zone; 0 means unlimited.
 	EvictionRate float64
-	// EvictionGrace is how long an old copy waits for the new one where nothing else is
-	// said.
+	// EvictionGrace is how long an old copy waits for the new one by default.
 	EvictionGrace time.Duration
-	// EvictionPurgeMode is the default for how an evicted copy is removed, where the policy does not say it.
+	// EvictionPurgeMode is how an evicted copy is removed by default.
 	EvictionPurgeMode policyv1alpha1.PurgeMode
-	// NamespaceStorage is how many bytes of the database the Works of one namespace's templates may take; 0 for any number.
+	// NamespaceStorage is how many bytes of the database the Works of one namespace's templates may take; 0 means unlimited.
 	NamespaceStorage int64
-	// AllEvents emits every event, also those that tell an author nothing new.
+	// AllEvents emits every event, including those that tell an author nothing new.
 	AllEvents bool
-	// MetricsBindAddress and HealthProbeBindAddress are served nowhere if "0".
+	// MetricsBindAddress and HealthProbeBindAddress are the addresses of metrics and health probes; empty or "0" serves none.
 	MetricsBindAddress, HealthProbeBindAddress string
-	// Registry gets the hub's own metrics; if nil, that of the process, which is served.
+	// Registry registers the hub's own metrics; nil means that of the process, which is served.
 	Registry metrics.RegistererGatherer
-	// LeaderElection lets one of several hubs of an API work at a time.
+	// LeaderElection makes the hubs of an API elect a leader, which alone runs the stages.
 	LeaderElection bool
 	// Connect says where the API of lines is served; nil serves none.
 	Connect *ConnectOptions
 	// Clock is the hub's time.
 	Clock clock.WithTicker
-	// ShutdownTimeout bounds how long the stages may finish what they are at; 0 is 10 seconds.
+	// ShutdownTimeout bounds how long the stages may take to finish when the hub stops; 0 means 10 seconds.
 	ShutdownTimeout time.Duration
-	// Open, if not nil, is called once when agents and people may come: when the stages run, or, where hubs elect one, when the caches of
-	// those stages are filled that are known before. The hub ends with its error.
+	// Open, if not nil, is called once when agents and people may connect: when the caches are filled and the stages run, or, with
+	// LeaderElection, when the caches are filled. The hub stops with its error.
 	Open func(context.Context) error
 	// Ready, if not nil, is called once when the stages run.
 	Ready func()
 }
 
-// leaseName names the lease by which hubs elect one. The lease is not in the namespace of
-// the agents' leases, where a cluster could have that name.
+// Exclusions returns which objects stay on the hub.
+func (o *Options) Exclusions() selector.Exclusions {
+	return selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
+}
+
+// leaseName is the name of the lease for leader election. The lease is not in the namespace of the agents' leases, where a cluster could
+// have the same name.
 const (
 	leaseName      = "fairlead-hub"
 	leaseNamespace = metav1.NamespaceSystem
 )
 
-// How soon another hub works after one that was killed: when its lease has ended, and at the next look at it. A hub that cannot
-// renew its lease stops before that, and outlasts an etcd that elects another leader.
+// Leader election: after a leader is killed, another hub takes over when the lease has expired, at its next retry. A leader that cannot
+// renew its lease stops before it expires, but late enough to survive the election of a new leader in etcd.
 const (
 	leaseDuration = 12 * time.Second
 	renewDeadline = 8 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// shutdownTimeout bounds how long the stages may finish what they are at where nothing else is said.
+// shutdownTimeout is the default of Options.ShutdownTimeout.
 const shutdownTimeout = 10 * time.Second
 
 // New returns a manager with all stages registered. The API server must be installed:
@@ -109,11 +111,11 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	if err != nil {
 		return nil, err
 	}
-	// The server's own fairness protects it; waiting here as well would only hide it.
+	// No client-side rate limit: the API server protects itself by priority and fairness, and limiting here as well would only hide that.
 	cfg = kube.BoundDepth(cfg)
 	cfg.QPS = -1
 	cfg.UserAgent = fieldOwner
-	watches := &kube.WatchErrors{}
+	watches := &watchset.WatchErrors{}
 	stored := storage.NewLedger(o.NamespaceStorage)
 	cached := CacheOptions(stored)
 	cached.DefaultWatchErrorHandler = watches.Handle
@@ -135,7 +137,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 		Controller: config.Controller{
 			// Names are unique in the list of stages; tests run several hubs in a process.
 			SkipNameValidation: new(true),
-			// A hub that waits to be elected follows everything that it will work on.
+			// A standby watches everything that it will reconcile as the leader.
 			EnableWarmup: new(o.LeaderElection),
 		},
 	})
@@ -168,8 +170,8 @@ func orNone(address string) string {
 	return address
 }
 
-// opener returns what lets agents and people in, however many ask for it, and returns when they may come. That it is asked to stop
-// meanwhile is no error.
+// opener returns a function that calls Open once, however often it is called, and returns its result. Being stopped meanwhile is not an
+// error.
 func (o Options) opener() func(context.Context) error {
 	var once sync.Once
 	var err error
@@ -186,8 +188,7 @@ func (o Options) opener() func(context.Context) error {
 	}
 }
 
-// addProbes adds the health endpoints and the calls of Open and Ready. A hub that waits to be
-// elected is ready: its caches are filled.
+// addProbes adds the health endpoints and the calls of Open and Ready. A standby is ready once its caches are filled.
 func addProbes(mgr manager.Manager, o Options) error {
 	var synced atomic.Bool
 	open := o.opener()
@@ -223,7 +224,7 @@ func addProbes(mgr manager.Manager, o Options) error {
 	)
 }
 
-// runnable is a function that runs in the leader only, or in every hub.
+// runnable is a function that runs in every hub, or, with leader, only in the leader.
 type runnable struct {
 	leader bool
 	run    func(context.Context) error

@@ -55,7 +55,7 @@ func TestNewRefusesWhatIsNotSaid(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestWhatTheCacheKeeps(t *testing.T) {
+func TestContentsOfTheCache(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hub := cluster.Shared(t, cluster.Options{})

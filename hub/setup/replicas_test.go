@@ -15,7 +15,7 @@ import (
 // nowhere keeps the records of no replica; it is not asked before replicas start.
 type nowhere struct{ peers.Directory }
 
-func TestWhoFollowsTheLinesOfAllReplicasCanStop(t *testing.T) {
+func TestFollowingTheLinesOfAllReplicasStops(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	own := lines.New()

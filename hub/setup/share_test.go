@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestWhatManyObjectsSayIsInMemoryOnce looks into a cache with what was decoded one by one.
-func TestWhatManyObjectsSayIsInMemoryOnce(t *testing.T) {
+// TestEqualPartsOfObjectsAreInMemoryOnce looks into a cache with what was decoded one by one.
+func TestEqualPartsOfObjectsAreInMemoryOnce(t *testing.T) {
 	t.Parallel()
 	g, fleet := NewWithT(t), filled.Fleet{Clusters: 3, Bindings: 4, Policies: 2}
 	hub := filled.New(t, CacheOptions(nil), fleet.Objects()...)
@@ -43,7 +43,7 @@ func TestWhatManyObjectsSayIsInMemoryOnce(t *testing.T) {
 	g.Expect(&served[0].Status.APIEnablements[0]).To(BeIdenticalTo(&served[1].Status.APIEnablements[0]))
 }
 
-// TestAllThatIsSharedIsBounded shares more than is kept.
+// TestAllThatIsSharedIsBounded shares more values than the sharer keeps.
 func TestAllThatIsSharedIsBounded(t *testing.T) {
 	t.Parallel()
 	g, s := NewWithT(t), &shared[int]{}

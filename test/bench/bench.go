@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 
@@ -20,6 +21,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/test/requests"
 )
 
 // api is one API server.
@@ -29,15 +31,17 @@ type api struct {
 	client client.WithWatch
 }
 
-// bench is a system to measure.
+// bench is the system to measure.
 type bench struct {
 	options
 
 	hub     api
 	members []api
-	// bare is where the floor is measured; its client is nil if it is not.
+	// bare is the API server for the floor; its client is nil if the floor is not measured.
 	bare api
 	pids map[string]int
+	// asked counts the bench's own requests to the hub.
+	asked requests.Counter
 }
 
 func connect(ctx context.Context, o options) (*bench, error) {
@@ -49,18 +53,18 @@ func connect(ctx context.Context, o options) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{options: o}
-	if b.hub, err = dial("hub", o.hub, scheme); err != nil {
+	if b.hub, err = dial("hub", o.hub, scheme, b.asked.Wrap); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.members)) {
-		member, err := dial(name, o.members[name], scheme)
+		member, err := dial(name, o.members[name], scheme, nil)
 		if err != nil {
 			return nil, err
 		}
 		b.members = append(b.members, member)
 	}
 	if o.floor != "" {
-		if b.bare, err = dial("floor", o.floor, scheme); err != nil {
+		if b.bare, err = dial("floor", o.floor, scheme, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -76,8 +80,8 @@ func connect(ctx context.Context, o options) (*bench, error) {
 	return b, b.disableDeletionBrakes(ctx)
 }
 
-// disableDeletionBrakes lets the agents delete what is measured without asking: the bench deletes
-// all that it made at once, for which it has no operator to ask.
+// disableDeletionBrakes turns the agents' deletion brakes off: the bench deletes everything at once, and has no
+// operator to approve that.
 func (b *bench) disableDeletionBrakes(ctx context.Context) error {
 	off := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletionBrake":{"objects":0,"percent":100}}}`))
 	for _, name := range b.clusterNames() {
@@ -89,12 +93,16 @@ func (b *bench) disableDeletionBrakes(ctx context.Context) error {
 	return nil
 }
 
-func dial(name, kubeconfig string, scheme *runtime.Scheme) (api, error) {
+// dial creates a client of an API server. wrap, which wraps its transport, may be nil.
+func dial(name, kubeconfig string, scheme *runtime.Scheme, wrap func(http.RoundTripper) http.RoundTripper) (api, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return api{}, fmt.Errorf("reading the kubeconfig of %q: %w", name, err)
 	}
 	config.QPS = -1
+	if wrap != nil {
+		config.Wrap(wrap)
+	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return api{}, fmt.Errorf("making a client of %q: %w", name, err)
@@ -110,8 +118,8 @@ func (b *bench) clusterNames() []string {
 	return names
 }
 
-// ensureNamespace makes a namespace where it is not there yet. It is made in each member
-// beforehand, so that what is measured is the application alone.
+// ensureNamespace creates a namespace if it does not exist. In members this is done beforehand, so that only the
+// application is measured.
 func (a api) ensureNamespace(ctx context.Context, name string) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{contract.SkipAutoPropagationLabel: contract.LabelTrue},
@@ -122,7 +130,6 @@ func (a api) ensureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// dropNamespace deletes a namespace.
 func (a api) dropNamespace(ctx context.Context, name string) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := client.IgnoreNotFound(a.client.Delete(ctx, ns)); err != nil {

@@ -17,11 +17,11 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// floorNamespace is where the objects of the floor are, on the bare API and in members.
+// floorNamespace has the objects of the floor, on the bare API and in members.
 const floorNamespace = "bench-floor"
 
-// measureFloor writes what no system can do without: for each template itself, its
-// binding, and for each member a Work, the member's object and the Work's status.
+// measureFloor performs the writes that every system must make: for each template the template itself and its binding,
+// and for each member a Work, the object in the member and the status of the Work.
 func (b *bench) measureFloor(ctx context.Context, w workload) (*Floor, error) {
 	if err := pause(ctx, settle); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (b *bench) measureFloor(ctx context.Context, w workload) (*Floor, error) {
 			return nil, err
 		}
 	}
-	meter, err := b.startMeter(ctx, b.bare)
+	meter, err := b.startMeter(ctx, b.bare, w.Name+"-floor")
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (b *bench) measureFloor(ctx context.Context, w workload) (*Floor, error) {
 		return nil, err
 	}
 	progress("%s: the floor is %.1f s", w.Name, out.TotalSeconds)
-	return out, b.removeFloor(ctx, w)
+	return out, nil
 }
 
 func (b *bench) removeFloor(ctx context.Context, w workload) error {
@@ -66,7 +66,7 @@ func (b *bench) removeFloor(ctx context.Context, w workload) error {
 	return nil
 }
 
-// bareWrites are those of one template, in the order in which they depend on each other.
+// bareWrites makes the writes for one template, in order of their dependencies.
 func (b *bench) bareWrites(ctx context.Context, w workload, name string) error {
 	template := w.object(floorNamespace, name)
 	manifest, err := json.Marshal(template)
@@ -125,7 +125,7 @@ func (b *bench) bareBinding(w workload, template client.Object) *workv1alpha2.Re
 
 const patchType = "application/merge-patch+json"
 
-// bareStatus is a status as an agent reports it.
+// bareStatus returns a status as reported by an agent.
 func bareStatus(w workload, name string) []byte {
 	now := time.Now().UTC().Format(time.RFC3339)
 	status := map[string]any{"status": map[string]any{

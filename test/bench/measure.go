@@ -14,11 +14,11 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// settle is how long the system is left alone between two measurements.
+// settle is the idle time between two measurements.
 const settle = 3 * time.Second
 
-// measure runs one workload: single changes on the idle system, then each change of all templates
-// at once, then the floor.
+// measure runs one workload: single changes on the idle system, then each change of all templates at once, then the
+// floor. If it fails it returns the measurements so far.
 func (b *bench) measure(ctx context.Context, w workload) (Workload, error) {
 	out := Workload{Name: w.Name, Changes: map[change]*Change{}}
 	for _, c := range changes() {
@@ -43,12 +43,15 @@ func (b *bench) measure(ctx context.Context, w workload) (Workload, error) {
 	if b.bare.client == nil {
 		return out, nil
 	}
-	var err error
-	out.Floor, err = b.measureFloor(ctx, w)
-	return out, err
+	floor, err := b.measureFloor(ctx, w)
+	if err != nil {
+		return out, err
+	}
+	out.Floor = floor
+	return out, b.removeFloor(ctx, w)
 }
 
-// prepare makes the namespaces and the policy.
+// prepare creates the namespaces and the policy.
 func (b *bench) prepare(ctx context.Context, w workload) error {
 	for _, a := range append([]api{b.hub}, b.members...) {
 		if err := a.ensureNamespace(ctx, w.namespace()); err != nil {
@@ -68,14 +71,14 @@ func (b *bench) prepare(ctx context.Context, w workload) error {
 	return nil
 }
 
-// hasApp leaves out what Kubernetes itself puts into every namespace.
+// hasApp excludes objects that Kubernetes puts into every namespace.
 func hasApp() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "app", Operator: metav1.LabelSelectorOpExists},
 	}}
 }
 
-// singles has templates made, changed and deleted one at a time, each after the quiet.
+// singles creates, updates and deletes templates one at a time, each after a pause.
 func (b *bench) singles(ctx context.Context, w workload, out Workload) error {
 	if b.idle == 0 {
 		return nil
@@ -118,7 +121,7 @@ func (b *bench) oneByOne(ctx context.Context, w workload, t *tracker) error {
 	return nil
 }
 
-// change makes, changes or deletes one template.
+// change creates, updates or deletes one template.
 func (b *bench) change(ctx context.Context, w workload, t *tracker, name string) (*mark, error) {
 	obj := w.object(w.namespace(), name)
 	write := b.hub.client.Create
@@ -147,7 +150,7 @@ func (b *bench) change(ctx context.Context, w workload, t *tracker, name string)
 	return m, nil
 }
 
-// load makes, changes or deletes all templates at once.
+// load creates, updates or deletes all templates at once.
 func (b *bench) load(ctx context.Context, w workload, c change) (Load, error) {
 	if err := pause(ctx, settle); err != nil {
 		return Load{}, err
@@ -159,7 +162,7 @@ func (b *bench) load(ctx context.Context, w workload, c change) (Load, error) {
 		return Load{}, err
 	}
 	defer stop()
-	meter, err := b.startMeter(ctx, b.hub)
+	meter, err := b.startMeter(ctx, b.hub, fmt.Sprintf("%s-%s", w.Name, c))
 	if err != nil {
 		return Load{}, err
 	}
@@ -193,7 +196,7 @@ func (b *bench) load(ctx context.Context, w workload, c change) (Load, error) {
 	return out, nil
 }
 
-// write calls a function for each template, from as many writers as there shall be.
+// write calls a function for each template, from the configured number of writers.
 func (b *bench) write(ctx context.Context, one func(context.Context, int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.writers)
@@ -223,7 +226,7 @@ func (b *bench) showProgress(ctx context.Context, w workload, t *tracker) func()
 	return cancel
 }
 
-// cleanUp removes what prepare made.
+// cleanUp removes what prepare created.
 func (b *bench) cleanUp(ctx context.Context, w workload) error {
 	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace(), Name: "all"}}
 	if err := client.IgnoreNotFound(b.hub.client.Delete(ctx, policy)); err != nil {
@@ -237,7 +240,7 @@ func (b *bench) cleanUp(ctx context.Context, w workload) error {
 	return nil
 }
 
-// list returns what the bench has made of one kind.
+// list returns the objects of one kind that the bench created.
 func (a api) list(ctx context.Context, kind client.Object, namespace string) ([]metav1.PartialObjectMetadata, error) {
 	gvk, err := a.client.GroupVersionKindFor(kind)
 	if err != nil {
@@ -251,8 +254,8 @@ func (a api) list(ctx context.Context, kind client.Object, namespace string) ([]
 	return list.Items, nil
 }
 
-// deleteAll deletes what the bench has made of one kind, one by one: a thousand in one
-// request take longer than an API server lets a request take.
+// deleteAll deletes the objects of one kind that the bench created, one by one: a collection of a thousand would exceed
+// the API server's request timeout.
 func (b *bench) deleteAll(ctx context.Context, a api, kind client.Object, namespace string) error {
 	items, err := a.list(ctx, kind, namespace)
 	if err != nil {
@@ -271,8 +274,7 @@ func (b *bench) deleteAll(ctx context.Context, a api, kind client.Object, namesp
 	return g.Wait()
 }
 
-// pause leaves everything alone for a time: what is measured next is not to meet what came
-// before, and quiet is nothing that could be waited for.
+// pause waits, so that the next measurement is not affected by the previous one; there is no condition to poll for.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

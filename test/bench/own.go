@@ -16,15 +16,18 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// podsPerNode is a little less than a node of a fleet takes.
+// podsPerNode is a little below the pod capacity of a fleet's node.
 const podsPerNode = 100
 
-// ownFleet starts a fleet, and an API without controllers beside it, and puts what leads
-// to them into the options. The returned function stops all and removes what they wrote;
-// it is never nil.
+// ownFleet starts a fleet, and an API without controllers, and adds their kubeconfigs and processes to the options. The
+// returned function stops everything and removes the data; it is never nil.
 func ownFleet(ctx context.Context, o *options) (func(), error) {
+	var hubArgs []string
+	if o.profiles != "" {
+		hubArgs = append(hubArgs, "--profiling")
+	}
 	f, err := fleet.New(fleet.Options{
-		Bin: o.bin, Dir: o.dir, Clusters: o.clusters, Nodes: o.podsNeeded()/podsPerNode + 1, Report: progress,
+		Bin: o.bin, Dir: o.dir, Clusters: o.clusters, Nodes: o.podsNeeded()/podsPerNode + 1, HubArgs: hubArgs, Report: progress,
 	})
 	if err != nil {
 		return func() {}, err
@@ -51,6 +54,9 @@ func ownFleet(ctx context.Context, o *options) (func(), error) {
 		return down, err
 	}
 	o.hub, o.members = f.Kubeconfig(fleet.HubName), map[string]string{}
+	if o.profiles != "" {
+		o.socket = filepath.Join(f.Dir, fleet.HubName, "profiling.sock")
+	}
 	for _, member := range f.Members() {
 		o.members[member] = f.Kubeconfig(member)
 	}
@@ -60,18 +66,18 @@ func ownFleet(ctx context.Context, o *options) (func(), error) {
 	return down, findProcesses(f, o, bare)
 }
 
-// startBare starts a hub's API with the CRDs and no controllers of ours. Like the hub's
-// own its database waits for the disk.
+// startBare starts a hub's API with the CRDs and no Fairlead controllers. Like that of the hub, its database syncs to
+// disk.
 func startBare(ctx context.Context, f *fleet.Fleet, o *options) (*process.Process, error) {
 	const name = "floor"
 	o.floor = f.Kubeconfig(name)
-	p, err := process.Start(process.Spec{
-		Executable: f.Program("controlplane"), Log: f.Log(name),
-		Args: []string{
-			"--profile", "hub", "--data-dir", filepath.Join(f.Dir, name), "--secure-port", "0",
-			"--kubeconfig", o.floor, "--context", name,
-		},
-	})
+	args := []string{
+		"--profile", "hub", "--data-dir", filepath.Join(f.Dir, name), "--secure-port", "0", "--kubeconfig", o.floor, "--context", name,
+	}
+	if o.profiles != "" {
+		args = append(args, "--profiling")
+	}
+	p, err := process.Start(process.Spec{Executable: f.Program("controlplane"), Log: f.Log(name), Args: args})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +99,7 @@ func startBare(ctx context.Context, f *fleet.Fleet, o *options) (*process.Proces
 	return p, err
 }
 
-// findProcesses names all processes of the fleet, down to the components of each API.
+// findProcesses finds all processes of the fleet, including the components of each API.
 func findProcesses(f *fleet.Fleet, o *options, bare *process.Process) error {
 	if o.processes == nil {
 		o.processes = map[string]string{}

@@ -2,44 +2,51 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
+	"time"
+
+	"fairlead.dev/test/bench/meter"
 )
 
-// String returns the result as tables in Markdown, as the README has them.
+// String returns the result as Markdown tables, as shown in the README.
 func (r Result) String() string {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "\n%d templates to %d clusters by %d writers, on %s; %s\n",
-		r.Templates, r.Clusters, r.Writers, r.Machine, r.When.Format("2006-01-02"))
-	names := []string{}
-	for _, w := range r.Workloads {
-		names = append(names, w.Name)
+		r.Templates, r.Clusters, r.Writers, r.Machine, r.When.Format(time.DateOnly))
+	tables := []*meter.Table{}
+	if r.Idle != nil {
+		tables = append(tables, r.idleTable())
 	}
 	for _, c := range changes() {
-		r.printChange(out, c, names)
+		tables = append(tables, r.changeTable(c))
 	}
 	for _, w := range r.Workloads {
-		w.printSteps(out)
+		tables = append(tables, w.stepTable())
 	}
-	r.printProcesses(out, names)
-	r.printRequests(out)
+	tables = append(tables, r.processTable())
+	for _, w := range r.Workloads {
+		tables = append(tables, r.requestTable(w), r.byteTable(w))
+		if w.profiled() {
+			tables = append(tables, w.partTable())
+		}
+	}
+	for _, t := range tables {
+		fmt.Fprintf(out, "\n%s", t)
+	}
 	return out.String()
 }
 
-// printChange shows what a change costs beside the floor, which is that of a creation.
-func (r Result) printChange(out *strings.Builder, c change, names []string) {
+// changeTable shows the cost of a change next to the floor, which is measured for creation.
+func (r Result) changeTable(c change) *meter.Table {
 	n := float64(r.Templates)
+	t := meter.NewTable(append([]string{string(c)}, r.names()...)...)
 	line := func(what string, cell func(Workload, *Change) string) {
-		var cells []string
+		cells := []string{what}
 		for _, w := range r.Workloads {
 			cells = append(cells, cell(w, w.Changes[c]))
 		}
-		row(out, what, cells...)
+		t.Row(cells...)
 	}
-	fmt.Fprintln(out)
-	row(out, string(c), names...)
-	row(out, "---", slices.Repeat([]string{"---"}, len(names))...)
 	line("all done", func(_ Workload, c *Change) string { return fmt.Sprintf("%.1f s", c.Load.TotalSeconds) })
 	if c == creation {
 		line("the floor: the bare writes", func(w Workload, _ *Change) string {
@@ -69,19 +76,42 @@ func (r Result) printChange(out *strings.Builder, c change, names []string) {
 			return w.ifFloor(func(f Floor) string { return fmt.Sprintf("%.1f ms", f.Usage.ServerCPUSeconds/n*1000) })
 		})
 	}
+	r.usageLines(line)
+	return t
 }
 
-// printSteps shows when each step of a single change was seen after the author's request.
-func (w Workload) printSteps(out *strings.Builder) {
-	fmt.Fprintln(out)
-	var names []string
-	for _, c := range changes() {
-		names = append(names, string(c))
+// usageLines add the usage of hub, API server, database and agents per template.
+func (r Result) usageLines(line func(string, func(Workload, *Change) string)) {
+	n := float64(r.Templates)
+	for _, name := range []string{hubProcess, hubProcess + "/kube-apiserver", hubProcess + "/etcd"} {
+		line(name+": peak memory, CPU, reads and writes per template", func(_ Workload, c *Change) string {
+			p := c.Load.Usage.process(name)
+			return fmt.Sprintf("%d MB, %.1f ms, %.1f and %.1f kB", p.PeakRSSBytes>>20, 1000*p.CPUSeconds/n, float64(p.ReadBytes)/n/1000, float64(p.WrittenBytes)/n/1000)
+		})
 	}
-	row(out, "single "+w.Name+" after quiet: seen after, p50 / p99", names...)
-	row(out, "---", slices.Repeat([]string{"---"}, len(names))...)
+	line("the agent that takes most: peak memory, CPU per object", func(_ Workload, c *Change) string {
+		of := c.Load.Usage.Processes
+		memory := most(of, func(p ProcessUsage) float64 { return float64(p.PeakRSSBytes) })
+		return fmt.Sprintf("%d MB, %.1f ms", int64(memory)>>20, 1000*most(of, func(p ProcessUsage) float64 { return p.CPUSeconds })/n)
+	})
+	line("conflicts (409) per template: of Works and their statuses; of all else", func(_ Workload, c *Change) string {
+		works, others := 0, 0
+		for key, conflicts := range c.Load.Usage.Conflicts {
+			if _, resource, _ := strings.Cut(key, " "); strings.HasPrefix(resource, "works") {
+				works += conflicts
+			} else {
+				others += conflicts
+			}
+		}
+		return fmt.Sprintf("%.3f; %.3f", float64(works)/n, float64(others)/n)
+	})
+}
+
+// stepTable shows when each step of a single change was observed after the author's request.
+func (w Workload) stepTable() *meter.Table {
+	t := meter.NewTable(append([]string{"single " + w.Name + " after quiet: seen after, p50 / p99"}, changeNames()...)...)
 	for _, s := range steps(creation) {
-		var cells []string
+		cells := []string{s.String()}
 		for _, c := range changes() {
 			cell := "–"
 			if q := of(w.Changes[c].Single, s); q != (Quantiles{}) {
@@ -89,49 +119,25 @@ func (w Workload) printSteps(out *strings.Builder) {
 			}
 			cells = append(cells, cell)
 		}
-		row(out, s.String(), cells...)
+		t.Row(cells...)
 	}
+	return t
 }
 
-// printProcesses shows peak memory and CPU time of each process while all templates are made.
-func (r Result) printProcesses(out *strings.Builder, names []string) {
-	use := map[string][]string{}
-	for i, w := range r.Workloads {
-		for _, p := range w.Changes[creation].Load.Usage.Processes {
-			if use[p.Name] == nil {
-				use[p.Name] = make([]string, len(r.Workloads))
-			}
-			use[p.Name][i] = fmt.Sprintf("%d MB, %.1f s", p.PeakRSSBytes>>20, p.CPUSeconds)
-		}
-	}
-	fmt.Fprintln(out)
-	row(out, "process: peak memory, CPU", names...)
-	row(out, "---", slices.Repeat([]string{"---"}, len(names))...)
-	for _, name := range slices.Sorted(maps.Keys(use)) {
-		row(out, name, use[name]...)
-	}
-}
-
-// printRequests shows the requests to the hub's API server that matter.
-func (r Result) printRequests(out *strings.Builder) {
+func (r Result) names() []string {
+	names := []string{}
 	for _, w := range r.Workloads {
-		for _, c := range changes() {
-			fmt.Fprintf(out, "\nRequests to the hub's API server, %s of %s:\n", c, w.Name)
-			r.printUsage(out, w.Changes[c].Load.Usage.Requests)
-		}
+		names = append(names, w.Name)
 	}
+	return names
 }
 
-func (r Result) printUsage(out *strings.Builder, requests map[string]int) {
-	keys := slices.SortedFunc(maps.Keys(requests), func(a, b string) int {
-		if requests[a] != requests[b] {
-			return requests[b] - requests[a]
-		}
-		return strings.Compare(a, b)
-	})
-	for _, key := range keys {
-		fmt.Fprintf(out, "  %8d  %6.2f per template  %s\n", requests[key], float64(requests[key])/float64(r.Templates), key)
+func changeNames() []string {
+	names := []string{}
+	for _, c := range changes() {
+		names = append(names, string(c))
 	}
+	return names
 }
 
 func (w Workload) ifFloor(cell func(Floor) string) string {
@@ -149,12 +155,4 @@ func millis(ms float64) string {
 		return fmt.Sprintf("%.1f s", ms/1000)
 	}
 	return fmt.Sprintf("%.0f ms", ms)
-}
-
-func row(out *strings.Builder, first string, cells ...string) {
-	fmt.Fprintf(out, "| %-50s |", first)
-	for _, cell := range cells {
-		fmt.Fprintf(out, " %-18s |", cell)
-	}
-	fmt.Fprintln(out)
 }

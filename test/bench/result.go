@@ -11,54 +11,72 @@ import (
 	"time"
 
 	"fairlead.dev/test/bench/meter"
+	"fairlead.dev/test/fleet"
 )
 
-// Result is what one run of the bench found. It is written as JSON.
+// Result is the result of one run of the bench. It is written as JSON.
 type Result struct {
 	Machine   meter.Machine `json:"machine"`
 	When      time.Time     `json:"when"`
 	Templates int           `json:"templates"`
 	Clusters  int           `json:"clusters"`
 	Writers   int           `json:"writers"`
-	Workloads []Workload    `json:"workloads"`
+	// Idle is the usage before anything was written.
+	Idle      *Idle      `json:"idle,omitempty"`
+	Workloads []Workload `json:"workloads"`
 }
 
-// Workload is what was found for one kind of template.
+// Idle is the usage of an idle system.
+type Idle struct {
+	Seconds   float64        `json:"seconds"`
+	Processes []ProcessUsage `json:"processes"`
+}
+
+// Workload has the results for one kind of template.
 type Workload struct {
 	Name string `json:"name"`
-	// Changes are what was measured of making, changing and deleting templates.
+	// Changes are the results of creating, updating and deleting templates.
 	Changes map[change]*Change `json:"changes"`
 	Floor   *Floor             `json:"floor,omitempty"`
 }
 
-// Change is what was found for one change.
+// complete reports whether each change was measured; the floor may be missing.
+func (w Workload) complete() bool {
+	for _, c := range changes() {
+		if w.Changes[c] == nil || w.Changes[c].Load.Completed == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Change has the results of one change.
 type Change struct {
-	// Single is of single templates on the idle system, each after some quiet.
+	// Single is measured with single templates on the idle system, each after a pause.
 	Single []Step `json:"single,omitempty"`
 	Load   Load   `json:"load"`
 }
 
-// Load is what was found when all templates came at once.
+// Load has the results of all templates at once.
 type Load struct {
-	// TotalSeconds is from the first template written to the last status back, or the last
-	// binding gone.
+	// TotalSeconds ends with the last status on the hub, or the deletion of the last binding.
 	TotalSeconds float64 `json:"totalSeconds"`
-	// WritersSeconds is until the last template was written.
+	// WritersSeconds ends when the last template was written.
 	WritersSeconds float64 `json:"writersSeconds"`
 	Completed      int     `json:"completed"`
 	Latencies      []Step  `json:"latencies"`
 	Usage          Usage   `json:"usage"`
 }
 
-// Floor is what the bare writes took.
+// Floor has the results of the bare writes.
 type Floor struct {
 	TotalSeconds float64 `json:"totalSeconds"`
 	Usage        Usage   `json:"usage"`
 }
 
-// Step is how long it took from the author's request until something was seen.
+// Step is the latency from the author's request until a step was observed.
 type Step struct {
-	// Name says what was seen.
+	// Name describes the step.
 	Name string `json:"name"`
 	Quantiles
 }
@@ -80,21 +98,63 @@ type Quantiles struct {
 	Max float64 `json:"max"`
 }
 
-// Usage is what was used meanwhile.
+// Usage is the usage during a measurement.
 type Usage struct {
 	Processes []ProcessUsage `json:"processes"`
 	// ServerCPUSeconds and ServerRSSBytes are of the API server that was written to.
 	ServerCPUSeconds float64 `json:"serverCPUSeconds"`
 	ServerRSSBytes   int64   `json:"serverRSSBytes"`
-	// Requests to that server, by verb and resource.
-	Requests map[string]int `json:"requests"`
+	// Requests to that server by verb and resource, and how many of them were conflicts.
+	Requests  map[string]int `json:"requests"`
+	Conflicts map[string]int `json:"conflicts,omitempty"`
+	// Bytes are body sizes by verb: bodies of write requests, responses to reads, and watch events.
+	Bytes map[string]int `json:"bytes,omitempty"`
+	// Clients are requests by FlowSchema, which tells clients apart; Bench are the bench's own requests.
+	Clients map[string]int `json:"clients,omitempty"`
+	Bench   map[string]int `json:"bench,omitempty"`
+	// Parts are the shares of that server's CPU time, if it was profiled.
+	Parts []meter.Share `json:"parts,omitempty"`
 }
 
 // ProcessUsage is what one process used.
 type ProcessUsage struct {
 	Name         string  `json:"name"`
 	PeakRSSBytes int64   `json:"peakRSSBytes"`
+	RSSBytes     int64   `json:"rssBytes"`
 	CPUSeconds   float64 `json:"cpuSeconds"`
+	// ReadBytes and WrittenBytes count files and sockets.
+	ReadBytes    int64 `json:"readBytes"`
+	WrittenBytes int64 `json:"writtenBytes"`
+}
+
+// process returns the usage of a process; zero if it was not watched.
+func (u Usage) process(name string) ProcessUsage {
+	for _, p := range u.Processes {
+		if p.Name == name {
+			return p
+		}
+	}
+	return ProcessUsage{}
+}
+
+// agents returns the usage of the agents.
+func agents(of []ProcessUsage) []ProcessUsage {
+	var out []ProcessUsage
+	for _, p := range of {
+		if strings.HasPrefix(p.Name, fleet.AgentName("")) && !strings.Contains(p.Name, "/") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// most returns the maximum of a figure over the agents.
+func most(of []ProcessUsage, what func(ProcessUsage) float64) float64 {
+	out := 0.0
+	for _, p := range agents(of) {
+		out = max(out, what(p))
+	}
+	return out
 }
 
 func quantiles(of []time.Duration) Quantiles {
@@ -109,7 +169,7 @@ func quantiles(of []time.Duration) Quantiles {
 	return Quantiles{P50: at(0.5), P99: at(0.99), Max: at(1)}
 }
 
-// writes returns the writing requests, without the heartbeats that happen anyway.
+// writes returns the number of write requests without heartbeats, and of events.
 func (u Usage) writes() (total, events int) {
 	for key, n := range u.Requests {
 		verb, resource, _ := strings.Cut(key, " ")

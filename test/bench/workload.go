@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// workload is a kind of template and what counts as done.
+// workload is a kind of template and its criteria for completion.
 type workload struct {
 	Name       string
 	apiVersion string
@@ -25,9 +25,12 @@ type workload struct {
 	replicas   int32
 }
 
+// configMaps is the workload that most targets are about.
+const configMaps = "configmaps"
+
 func workloads() []workload {
 	return []workload{
-		{Name: "configmaps", apiVersion: "v1", kind: "ConfigMap"},
+		{Name: configMaps, apiVersion: "v1", kind: "ConfigMap"},
 		{Name: "deployments-0", apiVersion: "apps/v1", kind: "Deployment"},
 		{Name: "deployments-1", apiVersion: "apps/v1", kind: "Deployment", replicas: 1},
 	}
@@ -50,19 +53,19 @@ func findWorkload(name string) (workload, error) {
 	return workload{}, fmt.Errorf("unknown workload %q: there are %s", name, strings.Join(workloadNames(), ", "))
 }
 
-// namespace is where the templates of a workload are.
+// namespace returns the namespace of a workload's templates.
 func (w workload) namespace() string { return "bench-" + w.Name }
 
-// deployments says whether the status of templates comes back onto themselves.
+// deployments reports whether the aggregated status is written to the templates.
 func (w workload) deployments() bool { return w.kind == "Deployment" }
 
-// images and texts tell a template that was changed from one that was made.
+// images and texts tell an updated template from a new one.
 const (
 	image, newImage = "nginx:1.27", "nginx:1.28"
 	text, newText   = "all work and no play ", "all play and no work "
 )
 
-// change makes a template what it is after an update.
+// change applies the update to a template.
 func (w workload) change(obj client.Object) {
 	switch o := obj.(type) {
 	case *corev1.ConfigMap:
@@ -72,7 +75,7 @@ func (w workload) change(obj client.Object) {
 	}
 }
 
-// versionOf says after which change a template, or an object made of it, is as it is.
+// versionOf returns the change after which a template, or an object made from it, has its current content.
 func (w workload) versionOf(obj client.Object) change {
 	switch o := obj.(type) {
 	case *corev1.ConfigMap:
@@ -87,8 +90,7 @@ func (w workload) versionOf(obj client.Object) change {
 	return creation
 }
 
-// manifestOf returns the name of the template of a Work, and after which change it is as the
-// Work has it.
+// manifestOf returns the name of a Work's template, and the change after which it has the content in the Work.
 func (w workload) manifestOf(work *workv1alpha1.Work) (string, change) {
 	if len(work.Spec.Workload.Manifests) == 0 {
 		return "", creation
@@ -100,7 +102,7 @@ func (w workload) manifestOf(work *workv1alpha1.Work) (string, change) {
 	return obj.GetName(), w.versionOf(obj)
 }
 
-// reported says whether the agent has told that a member has done what a Work asks for.
+// reported reports whether the status of a Work says that the member has reached the desired state.
 func (w workload) reported(work *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
 	if applied == nil || applied.Status != metav1.ConditionTrue || applied.ObservedGeneration < work.Generation {
@@ -149,24 +151,24 @@ func (w workload) list() client.ObjectList {
 	return &corev1.ConfigMapList{}
 }
 
-// settled says whether a member has done what the object asks for.
+// settled reports whether an object in a member has reached its desired state.
 func (w workload) settled(obj client.Object) bool {
 	d, ok := obj.(*appsv1.Deployment)
 	return !ok || (d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == w.replicas && d.Status.UpdatedReplicas == w.replicas)
 }
 
-// shows says whether a template on the hub shows the status from all members.
+// shows reports whether the status of a template on the hub includes all members.
 func (w workload) shows(obj client.Object, members int) bool {
 	d, ok := obj.(*appsv1.Deployment)
 	all := w.replicas * int32(members)
 	return ok && d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == all && d.Status.UpdatedReplicas == all
 }
 
-// fullyApplied says whether a binding shows that all members have it as it is.
+// fullyApplied reports whether the status of a binding says that it is applied in all members.
 func fullyApplied(b *workv1alpha2.ResourceBinding, members int) bool {
 	c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingFullyApplied)
 	return len(b.Status.AggregatedStatus) == members && c != nil && c.Status == metav1.ConditionTrue && (c.ObservedGeneration == 0 || c.ObservedGeneration == b.Generation)
 }
 
-// bindingName is what the binding of a template is called.
+// bindingName returns the name of a template's binding.
 func (w workload) bindingName(name string) string { return contract.BindingName(w.kind, name) }

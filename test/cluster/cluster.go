@@ -22,7 +22,7 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// Profile says what a control plane is made of.
+// Profile selects the components of a control plane.
 type Profile string
 
 // Profiles.
@@ -33,7 +33,7 @@ const (
 	Member Profile = "cluster"
 )
 
-// Options say which control plane a test wants.
+// Options configure a control plane.
 type Options struct {
 	// Profile is Hub if empty.
 	Profile Profile
@@ -41,39 +41,40 @@ type Options struct {
 	Name string
 	// Nodes is the number of nodes of a member; 1 if zero.
 	Nodes int
-	// UnsafeExec has the pods of a member answer logs, exec, attach and port-forward; exec runs
-	// programs of this machine.
+	// UnsafeExec makes the pods of a member answer logs, exec, attach and port-forward; exec runs programs of this
+	// machine.
 	UnsafeExec bool
-	// AuthenticationConfig is the file by which a hub knows people; empty for none.
+	// AuthenticationConfig is the AuthenticationConfiguration file of a hub; empty for none.
 	AuthenticationConfig string
 }
 
 // Cluster is a running control plane.
 type Cluster struct {
-	// Name is that of the options.
+	// Name is Options.Name.
 	Name string
 	// Kubeconfig is the path of an administrator's kubeconfig.
 	Kubeconfig string
 	// DataDir is the directory of the control plane; logs are in DataDir/logs.
 	DataDir string
-	// Config is the same as Kubeconfig, without a limit on requests.
+	// Config is the configuration in Kubeconfig, without client-side rate limits.
 	Config *rest.Config
 
 	process *process.Process
-	// lent is held for as long as the control plane is used if it is another process that started it.
+	// lent is the connection to the Lender, kept open while a borrowed control plane is in use; nil if this process
+	// started it.
 	lent   *net.UnixConn
 	client func() (client.Client, error)
 }
 
-// How long things may take on a machine that does other work too.
+// Timeouts allow for a machine that does other work too.
 const (
 	startTimeout = 5 * time.Minute
-	startPoll    = 100 * time.Millisecond // an API server that is asked whether it is ready looks at all of itself
+	startPoll    = 100 * time.Millisecond // every request to readyz makes the API server run all of its checks
 	poll         = 20 * time.Millisecond
 )
 
-// Start starts a control plane for this test alone and stops it at its end. A hub has no
-// CRDs, as on the day it is installed.
+// Start starts a control plane for this test alone and stops it at its end. A hub has no CRDs yet, as before its first
+// start.
 func Start(tb testing.TB, o Options) *Cluster {
 	tb.Helper()
 	c, err := start(tb.Context(), o)
@@ -91,8 +92,8 @@ func Start(tb testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Client returns an uncached client with the scheme of hub and agent; other kinds are
-// unstructured objects to it. All tests share it, and what it discovered.
+// Client returns an uncached client with the scheme of hub and agent; use unstructured objects for other kinds. All
+// tests share it, and its discovery cache.
 func (c *Cluster) Client(tb testing.TB) client.Client {
 	tb.Helper()
 	api, err := c.client()
@@ -110,8 +111,7 @@ func (c *Cluster) newClient() (client.Client, error) {
 	return client.New(c.Config, client.Options{Scheme: s})
 }
 
-// Namespace makes a namespace for this test alone and returns its name. It stays when
-// the test ends, and goes with the control plane.
+// Namespace creates a namespace for this test alone and returns its name. It is not deleted when the test ends.
 func (c *Cluster) Namespace(tb testing.TB) string {
 	tb.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -134,15 +134,14 @@ func (o Options) complete() Options {
 	return o
 }
 
-// start starts a control plane and returns when it is fit for use.
+// start starts a control plane and returns when it is ready for use.
 func start(ctx context.Context, o Options) (*Cluster, error) {
 	o = o.complete()
 	executable, err := Executable("controlplane")
 	if err != nil {
 		return nil, err
 	}
-	// Not the temporary directory of the test, nor what TMPDIR says: its path is long, and
-	// that of a unix socket must not be.
+	// Not the test's temporary directory, nor TMPDIR: their paths may be too long for a unix socket.
 	dir, err := os.MkdirTemp("/tmp", "fairlead-"+o.Name+"-")
 	if err != nil {
 		return nil, fmt.Errorf("making a data directory: %w", err)
@@ -152,6 +151,9 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	args := []string{
 		"--profile", string(o.Profile), "--data-dir", dir, "--kubeconfig", c.Kubeconfig, "--context", o.Name,
 		"--secure-port", "0", "--unsafe-no-fsync",
+	}
+	if o.Profile == Hub {
+		args = append(args, "--profiling") // gives the attacks of test/hostile a target; costs nothing until somebody asks
 	}
 	if o.Profile == Member {
 		args = append(args, "--nodes", strconv.Itoa(o.Nodes))
@@ -172,10 +174,10 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// log is what the supervisor says; the components' logs are in a directory beside it.
+// log returns the supervisor's log; the components' logs are in a directory beside it.
 func (c *Cluster) log() string { return filepath.Join(c.DataDir, "controlplane.log") }
 
-// tail returns the end of each log.
+// tail returns the end of each log, for errors.
 func (c *Cluster) tail() string {
 	logs, err := filepath.Glob(filepath.Join(c.DataDir, "logs", "*.log"))
 	if err != nil {
@@ -184,12 +186,12 @@ func (c *Cluster) tail() string {
 	return process.Tail(append([]string{c.log()}, logs...)...)
 }
 
-// stop ends the control plane, its components with it, and removes what it wrote. One that is lent is given back.
+// stop kills the control plane with its components and removes its data. A borrowed one is given back.
 func (c *Cluster) stop() error {
 	if c.lent != nil {
 		return giveBack(c.lent)
 	}
-	c.process.Kill() // nobody reads its data again
-	// The kernel ends the components when the supervisor is gone, but not in the same instant.
+	c.process.Kill() // its data is not read again
+	// The kernel kills the components after the supervisor, but not immediately.
 	return process.Remove(c.DataDir)
 }

@@ -16,12 +16,13 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"fairlead.dev/common/filelock"
 	"fairlead.dev/test/fleet"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ctrl.SetLogger(logr.Discard()) // what there is to say is reported
+	ctrl.SetLogger(logr.Discard()) // progress is reported instead
 	cmd := newCommand(os.Stdout)
 	err := cmd.ExecuteContext(ctx)
 	stop()
@@ -31,7 +32,7 @@ func main() {
 	}
 }
 
-// demo is one run of this program.
+// demo is one run of the program.
 type demo struct {
 	dir, bin, examples string
 	clusters           int
@@ -78,8 +79,7 @@ func newCommand(out io.Writer) *cobra.Command {
 	return root
 }
 
-// lock keeps two runs of this program apart, by a lock on the directory itself. The kernel
-// drops it when this process ends.
+// lock excludes concurrent runs, by a lock on the directory itself.
 func (d *demo) lock() (func(), error) {
 	dir := filepath.Clean(d.dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -89,7 +89,7 @@ func (d *demo) lock() (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the directory of the demo: %w", err)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := filelock.Hold(file); err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("another run of the demo is at work in %q; wait for it to end", d.dir)
 	}
@@ -97,7 +97,7 @@ func (d *demo) lock() (func(), error) {
 }
 
 func (d *demo) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(d.out, format, args...) // nobody is there to tell
+	_, _ = fmt.Fprintf(d.out, format, args...) // there is nobody to report an error to
 }
 
 // report prints a line of progress.

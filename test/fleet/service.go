@@ -13,16 +13,18 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// service is a process and how to tell that it works.
+// service is a process and its readiness check.
 type service struct {
 	name, program string
 	args          []string
 	timeout       time.Duration
-	// ready says what is missing, or nil.
+	// ready returns an error that says what is missing, or nil.
 	ready func(context.Context) error
 }
 
-// up starts a service if it is not running, and waits until it works.
+// up starts a service if it is not running, and waits until it is ready. A service that stops meanwhile is restarted
+// once, as its systemd unit would: an API server exits if its database does not answer for seconds, as on a disk to
+// which a build writes gigabytes.
 func (f *Fleet) up(ctx context.Context, s service) error {
 	began := time.Now()
 	pid, err := f.PID(s.name)
@@ -38,9 +40,15 @@ func (f *Fleet) up(ctx context.Context, s service) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var last error
+	again := false
 	err = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		if pid, err := f.PID(s.name); err != nil || pid == 0 {
+		switch pid, err := f.PID(s.name); {
+		case err != nil || pid == 0 && again:
 			return false, errors.Join(err, errors.New("it stopped by itself"))
+		case pid == 0:
+			f.Report("%s stopped by itself, and is started once more:\n%s", s.name, process.Tail(f.Log(s.name)))
+			again = true
+			return false, f.start(s)
 		}
 		last = s.ready(ctx)
 		return last == nil, nil
@@ -49,7 +57,7 @@ func (f *Fleet) up(ctx context.Context, s service) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("not ready after %s: %w", s.timeout, last)
 	case ctx.Err() != nil:
-		return ctx.Err() // something else failed, and says so
+		return ctx.Err() // another service failed and reports its error
 	}
 	if err != nil {
 		return fmt.Errorf("starting %q: %w\n%s", s.name, err, process.Tail(f.Log(s.name)))
@@ -62,7 +70,7 @@ func (f *Fleet) up(ctx context.Context, s service) error {
 	return nil
 }
 
-// outdated says that a running service is not the one that was built last.
+// outdated reports that a running service is not the latest build.
 func (f *Fleet) outdated(s service) string {
 	program, err := os.Stat(f.Program(s.program))
 	if err != nil {

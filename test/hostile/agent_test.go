@@ -27,8 +27,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// What an agent may do is listed here once more, by somebody who does not know how it is
-// given: design section 6. {resource, subresource included: verbs}, by place.
+// The rights of an agent are listed here independently of how they are granted: design section 6. {resource,
+// subresource included: verbs}, by place.
 func allowedInOwnNamespace() map[string]string {
 	return map[string]string{
 		"work.karmada.io/works": "get list watch patch update", "work.karmada.io/works/status": "get patch update",
@@ -40,9 +40,9 @@ func allowedEverywhere() map[string]string {
 	return map[string]string{
 		"config.karmada.io/resourceinterpretercustomizations":        "get list watch",
 		"config.karmada.io/resourceinterpreterwebhookconfigurations": "get list watch",
-		// To make its own request, under its own name: an admission policy holds that.
+		// It may create a certificate request only under its own name, which an admission policy enforces.
 		"certificates.k8s.io/certificatesigningrequests": "create",
-		// Whoever is authenticated may ask who it is and what it may do.
+		// Every authenticated user may ask for its identity and its rights.
 		"authentication.k8s.io/selfsubjectreviews":      "create",
 		"authorization.k8s.io/selfsubjectaccessreviews": "create", "authorization.k8s.io/selfsubjectrulesreviews": "create",
 	}
@@ -53,8 +53,7 @@ func everyPlace() []string {
 	return []string{"karmada-es-edge-1", "karmada-es-edge-2", "karmada-cluster", "kube-system", "kube-public", "default", ""}
 }
 
-// TestAHostileAgentIsRefused has somebody who stole the certificate of an agent try whatever the
-// hub's API has.
+// TestAHostileAgentIsRefused tries everything that the hub's API offers with a stolen agent certificate.
 func TestAHostileAgentIsRefused(t *testing.T) {
 	w := hub(t)
 	g := NewWithT(t)
@@ -90,7 +89,7 @@ func TestAHostileAgentIsRefused(t *testing.T) {
 	g.Expect(work.DeletionTimestamp).To(BeNil())
 	after := w.cluster(t, "edge-2")
 	for _, c := range []*clusterv1alpha1.Cluster{neighbour, after} {
-		// No agent of it runs, and the hub taints it for that as time passes.
+		// No agent of it runs, so the hub taints it after a while.
 		c.Spec.Taints = slices.DeleteFunc(c.Spec.Taints, func(t corev1.Taint) bool {
 			return t.Key == contract.TaintClusterNotReady || t.Key == contract.TaintClusterUnreachable
 		})
@@ -102,7 +101,7 @@ func TestAHostileAgentIsRefused(t *testing.T) {
 	g.Expect(hostile.attempts).To(BeNumerically(">", 300))
 }
 
-// agentsOwn is what an agent needs to do.
+// agentsOwn are the requests that an agent needs.
 func agentsOwn(cluster, work string) map[string]row {
 	own := "/apis/cluster.karmada.io/v1alpha1/clusters/" + cluster
 	lease := "/apis/coordination.k8s.io/v1/namespaces/karmada-cluster/leases/" + cluster
@@ -128,14 +127,14 @@ func eventsOf(cluster string) string {
 	return "/apis/events.k8s.io/v1/namespaces/karmada-es-" + cluster + "/events"
 }
 
-// event is one of the agent of edge-1, with more fields.
+// event returns an event of the agent of edge-1, with additional fields.
 func event(name, fields string) string {
 	return `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"` + name + `"},"eventTime":"2026-05-01T12:00:00.000000Z","type":"Normal",` +
 		`"reason":"Told","action":"Tell","reportingController":"fairlead.dev/agent","reportingInstance":"a",` +
 		`"regarding":{"apiVersion":"work.karmada.io/v1alpha1","kind":"Work","namespace":"karmada-es-edge-1","name":"web"},` + fields + `}`
 }
 
-// tryEvents tries to leave more in the hub's database than an agent needs.
+// tryEvents tries to store more in the hub's database than an agent needs.
 func (i *intruder) tryEvents(t *testing.T) {
 	t.Helper()
 	long := strings.Repeat("x", 100_000)
@@ -158,8 +157,9 @@ func (i *intruder) tryEvents(t *testing.T) {
 			if what == "in the namespace of another" {
 				cluster = "edge-2"
 			}
-			// The API itself does not take a long note, nor a name that is taken.
-			i.refused(t, http.MethodPost, eventsOf(cluster), body, nil, http.StatusUnprocessableEntity, http.StatusConflict)
+			// The API rejects long notes and existing names by itself; Fairlead's own policy rejects events that are
+			// large as a whole.
+			i.refused(t, http.MethodPost, eventsOf(cluster), body, nil, http.StatusUnprocessableEntity, http.StatusConflict, http.StatusRequestEntityTooLarge)
 		})
 	}
 	old := `{"apiVersion":"v1","kind":"Event","metadata":{"name":"agent-001"},"involvedObject":{"namespace":"karmada-es-edge-1"},"message":"a"}`
@@ -169,11 +169,21 @@ func (i *intruder) tryEvents(t *testing.T) {
 		i.refused(t, http.MethodPatch, eventsOf("edge-1")+"/agent-007", body, patched)
 	}
 	i.refused(t, http.MethodDelete, eventsOf("edge-1")+"/agent-007", "", nil)
+	owned := `"metadata":{` + fieldsOwned("events.k8s.io/v1", len(long))
+	large := strings.Replace(event("agent-001", `"note":"a"`), `"metadata":{`, owned+`,`, 1)
+	i.refused(t, http.MethodPost, eventsOf("edge-1"), large, nil, http.StatusRequestEntityTooLarge)
+	i.refused(t, http.MethodPatch, eventsOf("edge-1")+"/agent-007", `{`+owned+`}}`, patched, http.StatusRequestEntityTooLarge)
 	i.tryManyManagers(t, eventsOf("edge-1")+"/agent-007", event("agent-007", `"note":"It did."`))
 }
 
-// tryManyManagers applies an object under name after name of field managers, each of which is noted
-// on the object, until that is refused.
+// fieldsOwned is metadata.managedFields with so many bytes of fields that the object does not have.
+func fieldsOwned(apiVersion string, bytes int) string {
+	return `"managedFields":[{"manager":"m","operation":"Update","apiVersion":"` + apiVersion + `","time":"2026-05-01T12:00:00Z","fieldsType":"FieldsV1",` +
+		`"fieldsV1":{"f:metadata":{"f:annotations":{"f:` + repeat("x", bytes) + `":{}}}}}]`
+}
+
+// tryManyManagers applies an object as more and more field managers, each of which is recorded in the object, until
+// that is refused.
 func (i *intruder) tryManyManagers(t *testing.T, path, body string) {
 	t.Helper()
 	const far = 30
@@ -190,7 +200,7 @@ func (i *intruder) tryManyManagers(t *testing.T, path, body string) {
 	t.Errorf("an agent put %d field managers on %s, and nobody stopped it", far, path)
 }
 
-// tryWhatPoliciesHold tries what the agent's rights allow in part.
+// tryWhatPoliciesHold tries requests that RBAC allows and admission policies restrict.
 func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 	t.Helper()
 	const merge = "application/merge-patch+json"
@@ -205,10 +215,13 @@ func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 		{works + "/" + work, `{"metadata":{"labels":{"a":"b"}}}`},
 		{works + "/" + work, `{"metadata":{"annotations":{"a":"b"}}}`},
 		{works + "/" + work, `{"metadata":{"finalizers":["a.b/c"]}}`},
+		{works + "/" + work, `{"metadata":{"finalizers":["karmada.io/execution-controller","karmada.io/execution-controller"]}}`},
+		{works + "/" + work, `{"metadata":{"generateName":"` + repeat("x", 100_000) + `"}}`},
 		{works + "/" + work, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"x"}]}}`},
 		{own, `{"metadata":{"labels":{"tier":"gold"}}}`},
 		{own, `{"metadata":{"annotations":{"fairlead.dev/execution-namespace":"karmada-es-edge-2"}}}`},
 		{own, `{"metadata":{"finalizers":null}}`},
+		{own, `{"metadata":{"generateName":"x"}}`},
 		{own, `{"spec":{"taints":[]}}`},
 		{own, `{"spec":{"region":"elsewhere"}}`},
 		{own, `{"spec":{"id":"another"}}`},
@@ -222,11 +235,15 @@ func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 		{lease + "edge-1", `{"metadata":{"labels":{"a":"b"}}}`},
 		{lease + "edge-1", `{"metadata":{"annotations":{"a":"b"}}}`},
 		{lease + "edge-1", `{"metadata":{"ownerReferences":null}}`},
+		{lease + "edge-1", `{"metadata":{"generateName":"x"}}`},
 		{lease + "edge-1", `{"metadata":{"annotations":{"fairlead.dev/agent-version":"` + strings.Repeat("v", 65) + `"}}}`},
 		{lease + "edge-2", `{"spec":{"renewTime":"2026-05-01T12:00:00.000000Z"}}`},
 		{"/apis/cluster.karmada.io/v1alpha1/clusters/edge-2/status", `{"status":{"conditions":[]}}`},
+		{works + "/" + work, `{"metadata":{` + fieldsOwned("work.karmada.io/v1alpha1", 100_000) + `}}`},
+		{lease + "edge-1", `{"metadata":{` + fieldsOwned("coordination.k8s.io/v1", 100_000) + `}}`},
+		{lease + "edge-1", `{"spec":{"holderIdentity":"` + repeat("h", 100_000) + `"}}`},
 	} {
-		i.refused(t, http.MethodPatch, attempt.path, attempt.body, map[string]string{"Content-Type": merge})
+		i.refused(t, http.MethodPatch, attempt.path, attempt.body, map[string]string{"Content-Type": merge}, http.StatusRequestEntityTooLarge)
 	}
 	for _, path := range []string{
 		"/apis/cluster.karmada.io/v1alpha1/clusters",
@@ -238,11 +255,11 @@ func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 	} {
 		i.refused(t, http.MethodGet, path, "", nil)
 	}
-	// Only under the one name that it may read, and with nothing of the hub's on it.
+	// It may create only the one object that it may read, without any of the hub's marks.
 	for _, metadata := range []string{
 		`{"name":"edge-2.renewal"}`, `{"name":"edge-1"}`, `{"generateName":"edge-1"}`,
 		`{"name":"edge-1.renewal","annotations":{"fairlead.dev/accepted":"me"}}`,
-		`{"name":"edge-1.renewal","finalizers":["a.b/c"]}`,
+		`{"name":"edge-1.renewal","finalizers":["a.b/c"]}`, `{"name":"edge-1.renewal","generateName":"` + strings.Repeat("x", 100) + `"}`,
 	} {
 		i.refused(t, http.MethodPost, csrs, fmt.Sprintf(`{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":%s,
 			"spec":{"request":%q,"signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"]}}`, metadata, asJSON(t, requestFor(t, "system:karmada:agent:edge-1", contract.AgentGroup))), nil)
@@ -253,13 +270,13 @@ func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 	}
 }
 
-// conditionsOf is a status of a Cluster that has one condition, which is so since a time of the agent's choice.
+// conditionsOf returns a Cluster status with one condition, whose transition time the agent chose.
 func conditionsOf(conditionType, status, reason string) string {
 	return fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":%q,"message":"","lastTransitionTime":"2026-05-01T12:00:00Z"}]}}`,
 		conditionType, status, reason)
 }
 
-// tryToBeSomebodyElse asks in the name of others.
+// tryToBeSomebodyElse tries to impersonate others.
 func (i *intruder) tryToBeSomebodyElse(t *testing.T) {
 	t.Helper()
 	for _, who := range []map[string]string{
@@ -276,11 +293,13 @@ func (i *intruder) tryToBeSomebodyElse(t *testing.T) {
 	}
 }
 
-// tryCertificates asks, under the name that it may use, for certificates that it must not
-// have. The hub denies each of them.
+// tryCertificates requests certificates that the agent must not get, under the name that it may use. The hub denies
+// each of them.
 func (i *intruder) tryCertificates(t *testing.T, w *world) {
 	t.Helper()
 	g := NewWithT(t)
+	large := requestBody(t, `{"name":"edge-1.renewal",`+fieldsOwned("certificates.k8s.io/v1", 100_000)+`}`, "")
+	i.refused(t, http.MethodPost, "/apis/certificates.k8s.io/v1/certificatesigningrequests", large, nil, http.StatusRequestEntityTooLarge)
 	clientAuth := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 	for name, attempt := range map[string]struct {
 		request []byte
@@ -303,7 +322,7 @@ func (i *intruder) tryCertificates(t *testing.T, w *world) {
 		}
 		i.attempts++
 		if err := i.client(t).Create(t.Context(), csr); err != nil {
-			continue // refused before the hub saw it
+			continue // refused by the API before the hub saw it
 		}
 		g.Eventually(func(g Gomega) {
 			g.Expect(w.Get(t.Context(), client.ObjectKeyFromObject(csr), csr)).To(Succeed())
@@ -330,7 +349,7 @@ func requestFor(t *testing.T, name string, organizations ...string) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
-// asJSON returns bytes as JSON has them.
+// asJSON returns bytes in their JSON encoding.
 func asJSON(t *testing.T, raw []byte) string {
 	t.Helper()
 	out, err := json.Marshal(raw)

@@ -28,22 +28,22 @@ import (
 // honestly is how many replicas an honest cluster reports.
 const honestly = 2
 
-// lie is what a cluster reports of a Deployment, whose namespace and name are written NAMESPACE and NAME.
+// lie is a reported status of a Deployment, whose namespace and name are written NAMESPACE and NAME.
 type lie struct {
 	report string
-	// counts is how many of the replicas it claims to be ready count. A lie that does not count
-	// is left out, and that is said; one that the API refuses changes nothing.
+	// counts is how many of the replicas claimed to be ready are counted. A lie that is not counted is left out, with a
+	// message; one that the API rejects changes nothing.
 	counts int
 }
 
 // of reports a status of the Deployment.
 func of(status string) string { return deploymentReport("NAMESPACE", "NAME", status) }
 
-// with returns an honest status in which a field is something else.
+// with returns an honest status with one field changed.
 func with(field, value string) string {
 	status := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(readyStatus(honestly)), &status); err != nil {
-		panic(err) // it is a constant of the tests
+		panic(err) // a constant of the tests
 	}
 	var fields []string
 	status[field] = json.RawMessage(value)
@@ -107,9 +107,8 @@ func lies() map[string]lie {
 	}
 }
 
-// TestALyingClusterHurtsItselfOnly has one of two clusters that run applications report whatever
-// it likes of them, of each something else. The statuses of the other one and of the templates
-// stay right.
+// TestALyingClusterHurtsItselfOnly lets one of two clusters report arbitrary statuses of its applications. The statuses
+// of the other cluster and of the templates stay right.
 func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 	w := hub(t)
 	g := NewWithT(t)
@@ -127,7 +126,7 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 		toHonest = append(toHonest, worksOf(honest.name)+"/"+honest.workOf(t, ns, name(i)+"-deployment").Name+"/status")
 		toLiar = append(toLiar, worksOf(liar.name)+"/"+liar.workOf(t, ns, name(i)+"-deployment").Name+"/status")
 	}
-	// shown waits until the honest cluster is shown as it reports, and the template adds up.
+	// shown waits until the status of the honest cluster is its report, and the sum in the template is right.
 	shown := func(t *testing.T, i, of, others int) {
 		t.Helper()
 		eventually(t, func(g Gomega) {
@@ -163,7 +162,7 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 		code := liar.tells(t, toLiar[i], strings.NewReplacer("NAMESPACE", ns, "NAME", name(i)).Replace(all[what].report))
 		g.Expect(code).To(BeNumerically("<", http.StatusInternalServerError), what)
 		if code != http.StatusOK {
-			counts[i] = honestly // what it said before
+			counts[i] = honestly // its previous report
 			refused++
 		}
 	}
@@ -179,12 +178,15 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 	t.Logf("a cluster told %d lies about applications; %d were refused, and none hurt another", len(all), refused)
 }
 
-// TestAClusterThatLiesAboutItselfHurtsItselfOnly has a cluster report whatever it likes of itself.
+// TestAClusterThatLiesAboutItselfHurtsItselfOnly lets a cluster report an arbitrary status of itself.
 func TestAClusterThatLiesAboutItselfHurtsItselfOnly(t *testing.T) {
 	w := hub(t)
 	g := NewWithT(t)
 	honest, liar := w.member(t, "frank"), w.member(t, "boaster")
 	huge := `"` + repeat("x", 300_000) + `"`
+	manyAPIs := `{"apiEnablements":[` + strings.TrimSuffix(strings.Repeat(`{"groupVersion":"a/v1","resources":[{"name":"n","kind":"K"}]},`, 5000), ",") + `]}`
+	g.Expect(liar.tells(t, liar.clusterPath()+"/status", `{"status":`+manyAPIs+`}`)).To(Equal(http.StatusUnprocessableEntity),
+		"admission policies would look at each API for seconds")
 	for what, status := range map[string]string{
 		"capacity without end":       `{"resourceSummary":{"allocatable":{"cpu":"1e60","memory":"1e60","pods":"1e60"}}}`,
 		"capacity of many digits":    `{"resourceSummary":{"allocatable":{"cpu":"` + repeat("9", 60) + `"}}}`,
@@ -197,7 +199,7 @@ func TestAClusterThatLiesAboutItselfHurtsItselfOnly(t *testing.T) {
 		"more nodes than integers":   `{"nodeSummary":{"totalNum":99999999999}}`,
 		"a version without end":      `{"kubernetesVersion":` + huge + `}`,
 		"a version that clears":      `{"kubernetesVersion":"\u001b[2J\u202e"}`,
-		"kinds without end":          `{"apiEnablements":[` + strings.TrimSuffix(strings.Repeat(`{"groupVersion":"a/v1","resources":[{"name":"n","kind":"K"}]},`, 5000), ",") + `]}`,
+		"kinds without end":          manyAPIs,
 		"conditions without end":     `{"conditions":[` + strings.TrimSuffix(strings.Repeat(`{"type":"Ready","status":"True","lastTransitionTime":null,"reason":"","message":""},`, 2000), ",") + `]}`,
 		"a reason without end":       `{"conditions":[{"type":"Ready","status":"False","reason":"No","message":` + huge + `,"lastTransitionTime":null}]}`,
 		"objects below nothing":      `{"unclaimedObjects":-5}`,
@@ -215,7 +217,7 @@ func TestAClusterThatLiesAboutItselfHurtsItselfOnly(t *testing.T) {
 		})
 	}
 
-	// It draws no more than an operator lets it, and what it says of others counts nothing.
+	// It attracts no more replicas than an operator allows, and its claims about other clusters are ignored.
 	liar.reportsCapacity(t, `{"cpu":"8","memory":"16Gi","pods":"110"}`)
 	liar.reportsCapacity(t, `{"cpu":"1000000","memory":"1000000Gi","pods":"1000000"}`)
 	eventually(t, func(g Gomega) {
@@ -265,7 +267,7 @@ func deployment(namespace, name string, replicas int64) *unstructured.Unstructur
 	}}
 }
 
-// everywhere sends the Deployments of a namespace to clusters.
+// everywhere propagates the Deployments of a namespace to clusters.
 func everywhere(namespace string, clusters ...string) *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "everywhere"},

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,8 +20,9 @@ import (
 	"fairlead.dev/hub/fleet/registration"
 )
 
-// TestAPaddedStatusIsInNobodysWay has a cluster fill its status, and that of a Work, with as much as the API takes, so that the hub could
-// write nothing more on them: it is cordoned and forgotten all the same, what it runs can be deleted, and the other cluster is shown.
+// TestAPaddedStatusIsInNobodysWay fills the status of a Cluster, and of a Work, up to the API's limit, so that the hub
+// could write nothing more: the cluster can still be cordoned and forgotten, its objects deleted, and the other cluster
+// is still shown.
 func TestAPaddedStatusIsInNobodysWay(t *testing.T) {
 	w := hub(t)
 	g := NewWithT(t)
@@ -58,7 +60,7 @@ func TestAPaddedStatusIsInNobodysWay(t *testing.T) {
 			g.Expect(work.Annotations).To(HaveKeyWithValue(contract.DeletionIntentAnnotation, contract.DeletionRemoved))
 		})
 	}
-	// The object is gone from the honest cluster, as far as the hub hears; the other one says nothing.
+	// The honest cluster reports the object as gone; the other one reports nothing.
 	code := honest.do(t, http.MethodPatch, strings.TrimSuffix(toHonest, "/status"), `{"metadata":{"finalizers":null}}`, row{method: http.MethodPatch}.header())
 	g.Expect(code).To(Equal(http.StatusOK))
 
@@ -97,10 +99,48 @@ func TestAPaddedStatusIsInNobodysWay(t *testing.T) {
 	})
 }
 
+// TestAWorkThatItsAgentFilledToTheBrimIsDeleted has Works whose agent filled them before a policy bounded what else it writes than statuses: one
+// whose template goes, and one of a cluster that is forgotten.
+func TestAWorkThatItsAgentFilledToTheBrimIsDeleted(t *testing.T) {
+	w := hub(t)
+	g := NewWithT(t)
+	thief := w.member(t, "brimmer")
+	ns := w.api.Namespace(t)
+	g.Expect(w.Create(t.Context(), everywhere(ns, thief.name))).To(Succeed())
+	goes, stays := deployment(ns, "goes", honestly), deployment(ns, "stays", honestly)
+	for _, app := range []client.Object{goes, stays} {
+		g.Expect(w.Create(t.Context(), app)).To(Succeed())
+		work := thief.workOf(t, ns, app.GetName()+"-deployment")
+		// An etcd takes requests of 1.5 MiB. No room is left for the time of a deletion.
+		const limit, rest, room = 1536 << 10, 20_000, 30
+		least, most := limit-rest, limit
+		for most-least > room {
+			n := (least + most) / 2
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"generateName":"`+repeat("x", n)+`"}}`))
+			if w.Patch(t.Context(), work.DeepCopy(), patch) == nil {
+				least = n
+			} else {
+				most = n
+			}
+		}
+		g.Expect(least).To(BeNumerically(">", limit-rest))
+	}
+	g.Expect(w.Delete(t.Context(), goes)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		work := thief.findWork(t, g, ns, "goes-deployment")
+		g.Expect(work.DeletionTimestamp).NotTo(BeNil())
+		g.Expect(work.Annotations).To(HaveKeyWithValue(contract.DeletionIntentAnnotation, contract.DeletionRemoved))
+	})
+	g.Expect(registration.Forget(t.Context(), w.Client, w.Client, w.cluster(t, thief.name), "ann", w.now())).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(apierrors.IsNotFound(w.Get(t.Context(), client.ObjectKey{Name: thief.name}, &clusterv1alpha1.Cluster{}))).To(BeTrue())
+	})
+}
+
 // rough is how near to what the API takes a pad comes which is not the first.
 const rough = 20_000
 
-// pad writes as much into a status as the API takes, nearly, and returns how much that is.
+// pad fills a status nearly up to the API's limit, and returns the size of the padding.
 func (m *member) pad(t *testing.T, path string, near int, body func(n int) string) int {
 	t.Helper()
 	const beyond = 1_600_000

@@ -43,7 +43,7 @@ func TestAStolenCertificateEndsWithItsJoin(t *testing.T) {
 			t.Helper()
 			NewWithT(t).Expect(w.Delete(t.Context(), w.cluster(t, name))).To(Succeed())
 		},
-		"rejoined": func(*testing.T, string) {}, // the honest member comes back and nothing else happens
+		"rejoined": func(*testing.T, string) {}, // the honest member rejoins, and nothing else happens
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestOnlyTheLastCertificateIsRenewed(t *testing.T) {
 	third, denied := w.renew(t, second)
 	g.Expect(denied).To(BeNil())
 
-	// A hub that was restored from a backup knows an earlier one as the last.
+	// A hub restored from a backup knows an earlier certificate as the last.
 	cluster := w.cluster(t, name)
 	earlier, err := record.Of(first.CertData)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -121,7 +121,7 @@ func TestOnlyTheLastCertificateIsRenewed(t *testing.T) {
 	g.Expect(contract.JoinOf(cert.Subject.Organization)).To(Equal(record.JoinOf(w.cluster(t, name).Annotations)))
 }
 
-// renew asks for another certificate as an agent does, and returns it or why there is none.
+// renew requests another certificate as an agent does, and returns it, or the error.
 func (w *world) renew(t *testing.T, agent *rest.Config) (*rest.Config, *certificatesv1.CertificateSigningRequestCondition) {
 	t.Helper()
 	g := NewWithT(t)
@@ -176,7 +176,7 @@ func decode(t *testing.T, raw []byte) []byte {
 	return block.Bytes
 }
 
-// streams are watches that are open.
+// streams are open watches.
 type streams map[string]chan struct{}
 
 // watchAll opens every watch that an agent may open, each for a day.
@@ -215,7 +215,7 @@ func (i *intruder) watchAll(t *testing.T, cluster string) streams {
 	return out
 }
 
-// ended holds that the API ended each of the watches.
+// ended checks that the API closed each of the watches.
 func (s streams) ended(t *testing.T) {
 	t.Helper()
 	for what, ended := range s {
@@ -253,6 +253,10 @@ func TestAJoinTokenOpensNothingElse(t *testing.T) {
 		"an owner":                        large(`{"name":"junk-5","ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"x"}]}`, ""),
 		"a finalizer":                     large(`{"name":"junk-6","finalizers":["a.b/c"]}`, ""),
 		"another signer":                  large(`{"name":"junk-7"}`, `"signerName":"kubernetes.io/kubelet-serving"`),
+	})
+	t.Run("endless managed fields", func(t *testing.T) {
+		owned := large(`{"name":"junk-8",`+fieldsOwned("certificates.k8s.io/v1", 100_000)+`}`, "")
+		holder.refused(t, owned.method, owned.path, owned.body, nil, http.StatusRequestEntityTooLarge)
 	})
 	t.Run("it joins once", func(t *testing.T) {
 		_, err := w.tryJoin(t, token, "opens", "member-of-opens", waitTimeout)

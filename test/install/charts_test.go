@@ -69,7 +69,7 @@ func everythingOfAgents() values {
 		"state": values{"storageClass": "fast", "size": "5Gi", "keySecret": "journal"}, "env": values{"HTTPS_PROXY": "http://p:1", "A": "b: \"c\""},
 		"asServiceAccount": "tenant", "metrics": true, "priorityClassName": "", "nodeSelector": values{"a": "b"}, "tolerations": []any{values{"key": "k", "operator": "Exists"}},
 		"affinity":         values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []any{values{"matchExpressions": []any{values{"key": "k", "operator": "Exists"}}}}}}},
-		"imagePullSecrets": []any{values{"name": "pull"}}, "podAnnotations": values{"example.com/a": "true"}, "extraArgs": []any{"--log-format", "json"}, "resources": values{"limits": values{"cpu": "1"}}, "createNamespace": true,
+		"imagePullSecrets": []any{values{"name": "pull"}}, "podAnnotations": values{"example.com/a": "true"}, "extraArgs": []any{"--log-format", "json"}, "resources": values{"limits": values{"cpu": "1"}}, "createNamespace": true, "runAs": "assigned",
 		"operators": values{
 			"who": []any{"group:Domain Admins", "user:alice", "user:system:serviceaccount:a:argo"}, "in": []any{"a", agentNamespace}, "identity": "same",
 			"may": []any{"exec", "port-forward", "write", "secrets", "pods/proxy", "services/proxy"}, "apiGroups": []any{"cert-manager.io"},
@@ -78,13 +78,14 @@ func everythingOfAgents() values {
 }
 
 // helm renders a chart with Helm.
-func helm(t *testing.T, name, namespace string, v values) (out, diagnosis string, err error) {
+func helm(t *testing.T, name, namespace string, v values, more ...string) (out, diagnosis string, err error) {
 	t.Helper()
 	text, err := json.Marshal(v)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(t.TempDir(), "values.json")
 	NewWithT(t).Expect(os.WriteFile(path, text, 0o600)).To(Succeed())
-	return run(t, "helm", "template", "release", file(t, "..", "charts", name), "--namespace", namespace, "--values", path)
+	args := []string{"template", "release", file(t, "..", "charts", name), "--namespace", namespace, "--values", path}
+	return run(t, "helm", append(args, more...)...)
 }
 
 // agentChart returns the files of the agent's chart.

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +24,10 @@ func TestHelmTakesAnAgentOverAsItIs(t *testing.T) { //nolint:paralleltest // The
 		Image: "registry.example:5000/x/agent:v1", Namespaces: []string{shop}, Kinds: []string{"configmaps", "deployments.apps"}, Account: "tenant", JoinHash: "0123456789",
 		Volume: manifest.VolumeNone, Proxy: map[string]string{"HTTPS_PROXY": "http://p.example:1"}, State: map[string][]byte{"agent.json": []byte("{}")},
 		Operators: manifest.Operators{Who: []string{"group:ops"}, In: []string{shop}, Identity: "same", Said: true},
+		Pod: manifest.Pod{
+			PullPolicy: "Always", PullSecrets: []string{"pull"}, NodeSelector: map[string]string{"a": "b"}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("0")}, RunAs: manifest.RunAsAssigned,
+		},
 	}, nil, func(string) {})).To(Succeed())
 	type agentThere struct {
 		pod               corev1.PodSpec

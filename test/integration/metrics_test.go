@@ -28,7 +28,7 @@ import (
 	agentconnect "fairlead.dev/agent/connect"
 	"fairlead.dev/agent/journal"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	hubconnect "fairlead.dev/hub/fleet/connect"
 	"fairlead.dev/hub/fleet/connect/lines"
 	"fairlead.dev/hub/machinery/apiserver"
@@ -38,7 +38,7 @@ import (
 	"fairlead.dev/test/monitoring"
 )
 
-// scrape returns what Prometheus would get of a hub and its agents, by name.
+// scrape returns the metrics that Prometheus would get from a hub and its agents, by name.
 func (s *system) scrape(g Gomega) map[string]*dto.MetricFamily {
 	families, err := prometheus.Gatherers{ctrlmetrics.Registry, s.registry}.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -50,7 +50,7 @@ func (s *system) scrape(g Gomega) map[string]*dto.MetricFamily {
 }
 
 // addedLabels are those that Prometheus adds to what it scrapes.
-func addedLabels() []string { return []string{"job", "instance", "le"} }
+func addedLabels() []string { return []string{"job", "namespace", "instance", "le"} }
 
 func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	t.Parallel()
@@ -59,13 +59,13 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	template := builder.MakeDeployment(namespace, "measured").Replicas(1).Obj()
 	s.create(t, template, builder.MakePolicy(namespace, "measured").Select("apps/v1", "Deployment", "measured").Clusters("edge-1", "edge-2").Obj())
 	s.create(t, builder.MakePolicy(namespace, "idle").Select("v1", "ConfigMap", "absent").Obj())
-	// The agents of these tests keep no journal; those of people do.
+	// The agents of these tests have no journal; real agents do.
 	journal.Open(journal.Options{Directory: t.TempDir(), Cluster: "edge-1", Clock: clock.RealClock{}, Registry: ctrlmetrics.Registry})
-	// Nor does the hub of these tests make backups.
+	// The hub of these tests does not make backups.
 	s.backUp(t)
-	// Nor has it an API of its own.
+	// It has no embedded API.
 	s.embed(t)
-	// Nor has anybody a line.
+	// No agent has a line.
 	s.openLine(t)
 	queries, err := monitoring.Queries()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -76,6 +76,9 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 			asked, err := q.Asks()
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, series := range asked {
+				if series.Metric == "up" {
+					continue // a metric of Prometheus itself
+				}
 				family := there[strings.TrimSuffix(series.Metric, "_bucket")]
 				g.Expect(family).NotTo(BeNil(), "%s asks for %s", q.Where, series.Metric)
 				g.Expect(strings.HasSuffix(series.Metric, "_bucket")).To(Equal(family.GetType() == dto.MetricType_HISTOGRAM), series.Metric)
@@ -98,7 +101,7 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	})
 }
 
-// openLine has the metrics of lines, and a line of edge-1 that nobody uses.
+// openLine registers the metrics of lines, with an idle line of edge-1.
 func (s *system) openLine(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -118,7 +121,7 @@ func (s *system) openLine(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// embed has the hub tell of an API of its own, of which there is no more than its files.
+// embed makes the hub report on an embedded API, of which only the files exist.
 func (s *system) embed(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -135,9 +138,12 @@ func (s *system) embed(t *testing.T) {
 	stop, err := apiserver.RegisterStateMetrics(s.registry, dir, clock.RealClock{})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(stop)
+	stop, err = apiserver.RegisterCertificateMetrics(s.registry, []apiserver.Certificate{{Use: "dashboard", Data: authority.Bundle{cert}.Encode()}}, clock.RealClock{})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(stop)
 }
 
-// backUp has the hub make backups, of nothing.
+// backUp makes the hub make backups of nothing.
 func (s *system) backUp(t *testing.T) {
 	t.Helper()
 	hubClient := s.hub.Client(t)
@@ -147,7 +153,7 @@ func (s *system) backUp(t *testing.T) {
 			Verify: func(context.Context, io.Reader) (*backup.Verified, error) { return &backup.Verified{}, nil },
 		}},
 		Directory: t.TempDir(), Every: time.Hour, HubReader: hubClient, HubClient: hubClient,
-		Registry: s.registry, Events: func(kube.Event) {}, Clock: clock.RealClock{},
+		Registry: s.registry, Events: func(eventsink.Event) {}, Clock: clock.RealClock{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +172,7 @@ func (s *system) backUp(t *testing.T) {
 func TestMetricsOfOursSayWhatTheyAreAndAreFew(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	allowed := []string{"state", "phase", "reason", "result", "cluster", "direction"}
+	allowed := []string{"state", "phase", "reason", "result", "cluster", "certificate", "direction"}
 	eventually(t, func(g Gomega) {
 		ours := 0
 		for name, family := range s.scrape(g) {
@@ -196,7 +202,7 @@ func TestAgentsTellTheirVersion(t *testing.T) {
 	})
 }
 
-// has says whether a series has labels of these values.
+// has reports whether a series has these labels.
 func has(m *dto.Metric, labels map[string]string) bool {
 	for name, value := range labels {
 		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == name && l.GetValue() == value }) {
@@ -206,7 +212,7 @@ func has(m *dto.Metric, labels map[string]string) bool {
 	return true
 }
 
-// value returns the gauge or counter whose labels have these values, in the order of their names; -1 if there is none.
+// value returns the gauge or counter with these label values, in the order of the label names; -1 if there is none.
 func value(there map[string]*dto.MetricFamily, name string, labels ...string) float64 {
 	for _, m := range there[name].GetMetric() {
 		var values []string

@@ -34,7 +34,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// logEnv names the file to which hub and agents log; without it they do not.
+// logEnv names the log file of hub and agents; without it they do not log.
 const logEnv = "FAIRLEAD_TEST_LOG"
 
 // installLog sets the log of this process, once.
@@ -58,26 +58,27 @@ func logged(ctx context.Context, name string) context.Context {
 	return ctrl.LoggerInto(ctx, ctrl.Log.WithName(name))
 }
 
-// startHub installs what the hub needs and runs its stages.
+// startHub installs the hub's prerequisites and runs its stages.
 func (s *system) startHub(ctx context.Context, t *testing.T) {
 	t.Helper()
 	installLog()
 	ctx = logged(ctx, hubName)
 	info := apiserver.ClusterInfo{Servers: []string{s.hub.Config.Host}, CA: s.hub.Config.CAData}
-	if err := apiserver.Install(ctx, s.hub.Config, apiserver.Options{ClusterInfo: &info, AdoptClusterInfo: true}); err != nil {
+	options := hubsetup.Options{
+		ExecutionNamespacePrefix:  contract.DefaultExecutionNamespacePrefix,
+		SkippedNamespaces:         []*regexp.Regexp{regexp.MustCompile("^kube-.*$")},
+		ClusterMonitorPeriod:      5 * time.Second,
+		ClusterMonitorGracePeriod: 40 * time.Second,
+		ClusterStartupGracePeriod: time.Minute,
+		Clock:                     clock.RealClock{},
+		Registry:                  s.registry,
+		ShutdownTimeout:           stagetest.ShutdownTimeout,
+	}
+	if err := apiserver.Install(ctx, s.hub.Config, apiserver.Options{ClusterInfo: &info, AdoptClusterInfo: true, Exclusions: new(options.Exclusions())}); err != nil {
 		t.Fatalf("installing the hub: %v", err)
 	}
 	s.run(ctx, hubName, func(ctx context.Context) error {
-		mgr, err := hubsetup.New(ctx, s.hub.Config, hubsetup.Options{
-			ExecutionNamespacePrefix:  contract.DefaultExecutionNamespacePrefix,
-			SkippedNamespaces:         []*regexp.Regexp{regexp.MustCompile("^kube-.*$")},
-			ClusterMonitorPeriod:      5 * time.Second,
-			ClusterMonitorGracePeriod: 40 * time.Second,
-			ClusterStartupGracePeriod: time.Minute,
-			Clock:                     clock.RealClock{},
-			Registry:                  s.registry,
-			ShutdownTimeout:           stagetest.ShutdownTimeout,
-		})
+		mgr, err := hubsetup.New(ctx, s.hub.Config, options)
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (s *system) startAgent(ctx context.Context, t *testing.T, name string) {
 	s.startAgentWith(ctx, t, name, func(*agentsetup.Options) {})
 }
 
-// startAgentWith runs it with other options.
+// startAgentWith runs it with changed options.
 func (s *system) startAgentWith(ctx context.Context, t *testing.T, name string, change func(*agentsetup.Options)) {
 	t.Helper()
 	ctx = logged(ctx, name)
@@ -120,7 +121,7 @@ func (s *system) startAgentWith(ctx context.Context, t *testing.T, name string, 
 	s.run(ctx, name, func(ctx context.Context) error { return agentsetup.Run(ctx, options) })
 }
 
-// invite makes a token and returns what the operator of a member would type.
+// invite creates a token and returns the flags that the operator of a member would use.
 func (s *system) invite(t *testing.T, name string) discovery.Flags {
 	t.Helper()
 	token, err := bootstrap.New(rand.Reader, name, time.Now().Add(time.Hour))
@@ -141,7 +142,7 @@ func (s *system) invite(t *testing.T, name string) discovery.Flags {
 	return discovery.Flags{Hub: server.Host, Token: token.String(), CACertHashes: hashes, Cluster: name}
 }
 
-// awaitReady waits until the hub counts all members as ready.
+// awaitReady waits until all clusters are Ready.
 func (s *system) awaitReady(t *testing.T) {
 	t.Helper()
 	eventually(t, func(g Gomega) {

@@ -14,19 +14,21 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// step is how often the synthetic series have a sample.
+// step is the interval between samples of the synthetic series.
 const step = 15 * time.Second
 
-// series is a synthetic one, that has a value at each step from the first on.
+// series is a synthetic series with a value at each step.
 type series struct {
-	// labels are name, value, name, value; the name of the metric is that of __name__.
+	// labels are name, value, name, value; the metric's name is the value of __name__.
 	labels []string
 	value  func(since time.Duration) float64
+	// ends is when its samples stop; 0 if they do not.
+	ends time.Duration
 }
 
-// sample is a number at a time.
+// sample is a value with its time.
 type sample struct {
-	chunks.Sample // for what numbers do not have
+	chunks.Sample // for methods that plain values do not need
 
 	t int64
 	f float64
@@ -54,10 +56,10 @@ type prometheus struct {
 	start  time.Time
 }
 
-// start is when all synthetic series begin.
+// start is the time of the first samples.
 func start() time.Time { return time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC) }
 
-// newPrometheus has series that go on for a time.
+// newPrometheus returns a prometheus over series that last for a time.
 func newPrometheus(t *testing.T, lasts time.Duration, all []series) *prometheus {
 	t.Helper()
 	p := &prometheus{
@@ -71,7 +73,7 @@ func newPrometheus(t *testing.T, lasts time.Duration, all []series) *prometheus 
 	})
 	for _, s := range all {
 		var samples []chunks.Sample
-		for since := time.Duration(0); since <= lasts; since += step {
+		for since := time.Duration(0); since <= lasts && (s.ends == 0 || since < s.ends); since += step {
 			samples = append(samples, sample{t: p.start.Add(since).UnixMilli(), f: s.value(since)})
 		}
 		p.all = append(p.all, storage.NewListSeries(labels.FromStrings(s.labels...), samples))

@@ -18,20 +18,21 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// Query is one that a dashboard or a rule asks.
+// Query is a query of a dashboard or a rule.
 type Query struct {
-	// Where says for people which one it is.
+	// Where describes its place to people.
 	Where string
 	Expr  string
 }
 
 // Rule is an alert.
 type Rule struct {
-	Alert       string            `json:"alert"`
-	Expr        string            `json:"expr"`
-	For         string            `json:"for"`
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
+	Alert         string            `json:"alert"`
+	Expr          string            `json:"expr"`
+	For           string            `json:"for"`
+	KeepFiringFor string            `json:"keep_firing_for"`
+	Labels        map[string]string `json:"labels"`
+	Annotations   map[string]string `json:"annotations"`
 }
 
 // Rules reads the alerts.
@@ -56,10 +57,13 @@ func Rules() ([]Rule, error) {
 	return out, nil
 }
 
-// Dashboard is what of a dashboard of Grafana is held.
+// Dashboard is the part of a Grafana dashboard that is tested.
 type Dashboard struct {
-	UID    string `json:"uid"`
-	Title  string `json:"title"`
+	UID        string `json:"uid"`
+	Title      string `json:"title"`
+	Templating struct {
+		List []Variable `json:"list"`
+	} `json:"templating"`
 	Panels []struct {
 		ID          int    `json:"id"`
 		Title       string `json:"title"`
@@ -73,10 +77,28 @@ type Dashboard struct {
 	} `json:"panels"`
 }
 
+// Variable is what people choose of a dashboard, such as the fleet that it shows.
+type Variable struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Query is that for its values, label_values(SERIES, LABEL), or the type of a data source.
+	Query string `json:"query"`
+}
+
+// Asks returns whose values a variable has, and of which label. It says false of one that asks nothing.
+func (v *Variable) Asks() (selector, label string, ok bool) {
+	inner, isQuery := strings.CutPrefix(v.Query, "label_values(")
+	at := strings.LastIndex(inner, ",")
+	if v.Type != "query" || !isQuery || at < 0 {
+		return "", "", false
+	}
+	return inner[:at], strings.TrimSpace(strings.TrimSuffix(inner[at+1:], ")")), true
+}
+
 // DashboardNames are the files of the dashboards.
 func DashboardNames() []string { return []string{"fleet.json", "agents.json"} }
 
-// Dashboards reads them.
+// Dashboards reads the dashboards.
 func Dashboards() ([]Dashboard, error) {
 	var out []Dashboard
 	for _, name := range DashboardNames() {
@@ -93,7 +115,7 @@ func Dashboards() ([]Dashboard, error) {
 	return out, nil
 }
 
-// Queries returns all that dashboards and rules ask.
+// Queries returns all queries of dashboards and rules.
 func Queries() ([]Query, error) {
 	rules, err := Rules()
 	if err != nil {
@@ -107,16 +129,34 @@ func Queries() ([]Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range dashboards {
-		for _, p := range d.Panels {
-			for _, t := range p.Targets {
-				// Grafana puts the range in that fits the width of the panel.
-				expr := strings.ReplaceAll(t.Expr, "$__rate_interval", "5m")
-				out = append(out, Query{Where: d.Title + ", panel " + p.Title, Expr: expr})
-			}
-		}
+	for i := range dashboards {
+		out = append(out, dashboards[i].Queries()...)
 	}
 	return out, nil
+}
+
+// Queries returns all that a dashboard asks, with its variables as they are.
+func (d *Dashboard) Queries() []Query {
+	var out []Query
+	for _, v := range d.Templating.List {
+		if selector, _, ok := v.Asks(); ok {
+			out = append(out, Query{Where: d.Title + ", variable " + v.Name, Expr: selector})
+		}
+	}
+	return append(out, d.PanelQueries()...)
+}
+
+// PanelQueries returns what the panels of a dashboard ask.
+func (d *Dashboard) PanelQueries() []Query {
+	var out []Query
+	for _, p := range d.Panels {
+		for _, t := range p.Targets {
+			// Grafana puts the range in that fits the width of the panel.
+			expr := strings.ReplaceAll(t.Expr, "$__rate_interval", "5m")
+			out = append(out, Query{Where: d.Title + ", panel " + p.Title, Expr: expr})
+		}
+	}
+	return out
 }
 
 // Series is what a query asks for: a metric, with equal values of labels.
@@ -125,7 +165,7 @@ type Series struct {
 	Labels map[string]string
 }
 
-// Asks returns the series that a query asks for, sorted by metric.
+// Asks returns the series used by a query, sorted by metric.
 func (q Query) Asks() ([]Series, error) {
 	expr, err := parser.ParseExpr(q.Expr)
 	if err != nil {
@@ -148,7 +188,7 @@ func (q Query) Asks() ([]Series, error) {
 	return out, nil
 }
 
-// Text fills in an annotation of a rule, as Prometheus does.
+// Text expands an annotation of a rule, as Prometheus does.
 func Text(annotation string, values map[string]string, value float64) (string, error) {
 	number := func(v float64) string { return fmt.Sprintf("%.4g", v) }
 	t, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{

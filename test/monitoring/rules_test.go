@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func metric(name string, value func(time.Duration) float64, labels ...string) se
 	return series{labels: append([]string{"__name__", name}, labels...), value: value}
 }
 
-// histogram grows by one observation a second, all of which are in the bucket le.
+// histogram grows by one observation per second, all in the bucket le.
 func histogram(name, le string, labels ...string) []series {
 	var out []series
 	for _, bound := range []string{"1", "10", "60", "+Inf"} {
@@ -33,13 +34,17 @@ func histogram(name, le string, labels ...string) []series {
 	return out
 }
 
-// TestEachAlertFires has each alert fire where it should, for as long as it says, and not
-// where all is well.
-func TestEachAlertFires(t *testing.T) {
-	t.Parallel()
+// ruleCase is a fleet in which a rule fires, and one in which it does not.
+type ruleCase struct {
+	fires, quiet []series
+	text         string
+}
+
+// ruleCases are the cases of each rule, by its alert.
+func ruleCases() map[string]ruleCase {
 	const day = 86400
 	hub := []string{"job", "fairlead-hub"}
-	// Backups are to be made every day.
+	// Backups are scheduled daily.
 	const newest, every = "fairlead_hub_backup_last_success_timestamp_seconds", "fairlead_hub_backup_interval_seconds"
 	made := func(daysAgo float64) series { return metric(newest, always(float64(start().Unix())-daysAgo*day)) }
 	calm := []series{
@@ -47,10 +52,7 @@ func TestEachAlertFires(t *testing.T) {
 		metric("fairlead_hub_clusters", always(10), "state", "Ready"),
 		metric("fairlead_hub_clusters", always(0), "state", "Silent"),
 	}
-	cases := map[string]struct {
-		fires, quiet []series
-		text         string
-	}{
+	return map[string]ruleCase{
 		"FairleadHubAbsent": {fires: []series{metric("up", always(1))}, quiet: calm, text: "No hub has told"},
 		"FairleadHubFailing": {
 			fires: []series{metric("controller_runtime_reconcile_errors_total", growing(1), append(hub, "controller", "binding")...)},
@@ -68,7 +70,7 @@ func TestEachAlertFires(t *testing.T) {
 		},
 		"FairleadPropagationStuck": {
 			fires: []series{metric("fairlead_hub_propagation_oldest_seconds", growing(1))},
-			quiet: []series{metric("fairlead_hub_propagation_oldest_seconds", always(3))}, text: "hub get --unready",
+			quiet: []series{metric("fairlead_hub_propagation_oldest_seconds", always(3))}, text: "hub get -A --unready",
 		},
 		"FairleadClusterSilent": {
 			fires: []series{metric("fairlead_hub_cluster_heartbeat_age_seconds", growing(1), "cluster", "edge-1")},
@@ -85,7 +87,7 @@ func TestEachAlertFires(t *testing.T) {
 		"FairleadCertificateEndsSoon": {
 			fires: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(2*day), "cluster", "edge-1")},
 			quiet: []series{
-				// As late as an agent may plan to renew it.
+				// The latest time at which an agent may plan the renewal.
 				metric("fairlead_hub_cluster_certificate_remaining_seconds", always(10.0/3*day), "cluster", "edge-1"),
 				metric("fairlead_hub_cluster_certificate_remaining_seconds", always(-1), "cluster", "edge-2"),
 			}, text: "2d",
@@ -93,6 +95,19 @@ func TestEachAlertFires(t *testing.T) {
 		"FairleadCertificateExpired": {
 			fires: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(-5), "cluster", "edge-1")},
 			quiet: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(5), "cluster", "edge-1")}, text: "--rejoin edge-1",
+		},
+		"FairleadHubCertificateEndsSoon": {
+			fires: []series{
+				metric("fairlead_hub_certificate_remaining_seconds", always(9*day), "certificate", "etcd"), metric("fairlead_hub_certificate_lifetime_seconds", always(365*day), "certificate", "etcd"),
+			},
+			quiet: []series{
+				metric("fairlead_hub_certificate_remaining_seconds", always(20*day), "certificate", "etcd"), metric("fairlead_hub_certificate_lifetime_seconds", always(365*day), "certificate", "etcd"),
+				// A certificate that is reissued daily.
+				metric("fairlead_hub_certificate_remaining_seconds", always(day/3), "certificate", "dashboard"), metric("fairlead_hub_certificate_lifetime_seconds", always(day), "certificate", "dashboard"),
+			}, text: "A certificate of the hub ends soon: etcd It holds for 9d",
+		},
+		"FairleadMemberCertificateEndsSoon": {
+			fires: memberCertificate("edge-1", -5, 365*day), quiet: memberCertificate("edge-1", 15*day, 365*day), text: "agent of edge-1",
 		},
 		"FairleadDeletionsHeld": {
 			fires: []series{metric("fairlead_hub_cluster_deletions_held", always(1), "cluster", "edge-1")},
@@ -104,7 +119,7 @@ func TestEachAlertFires(t *testing.T) {
 				metric("fairlead_hub_database_in_use_bytes", always(1<<30), "instance", "b"), metric("fairlead_hub_database_quota_bytes", always(8<<30), "instance", "b"),
 			},
 			quiet: []series{
-				metric("fairlead_hub_database_bytes", always(8<<30)), // old revisions and empty pages, which the hub drops by itself
+				metric("fairlead_hub_database_bytes", always(8<<30)), // old revisions and free pages, which the hub compacts by itself
 				metric("fairlead_hub_database_in_use_bytes", always(6<<30)), metric("fairlead_hub_database_quota_bytes", always(8<<30)),
 			}, text: "87.5% of what it may have",
 		},
@@ -152,6 +167,12 @@ func TestEachAlertFires(t *testing.T) {
 			fires: []series{metric("fairlead_hub_refused_objects", always(2), "reason", "Denied")},
 			quiet: []series{metric("fairlead_hub_refused_objects", always(0), "reason", "Denied")}, text: "2 objects",
 		},
+		"FairleadApplicationsFailing": {
+			fires: []series{metric("fairlead_hub_applications", always(2), "state", "Failing")}, quiet: calm, text: "2 applications cannot be rendered",
+		},
+		"FairleadApplicationsMoving": {
+			fires: []series{metric("fairlead_hub_applications", always(3), "state", "Moving")}, quiet: calm, text: "now 3",
+		},
 		"FairleadApplicationsUnscheduled": {
 			fires: []series{metric("fairlead_hub_applications", always(2), "state", "Unscheduled")}, quiet: calm, text: "hub explain",
 		},
@@ -183,7 +204,7 @@ func TestEachAlertFires(t *testing.T) {
 			quiet: []series{metric("fairlead_hub_rollout_set_aside_oldest_seconds", always(day))}, text: "8d",
 		},
 		"FairleadDriftFought": {
-			fires: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(1.0/31), "cluster", "edge-1")}, // one object, for ever
+			fires: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(1.0/31), "cluster", "edge-1")}, // one object, repeatedly
 			quiet: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(0.001), "cluster", "edge-1")}, text: "at most one of an object",
 		},
 		"FairleadObjectsStuck": {
@@ -199,6 +220,24 @@ func TestEachAlertFires(t *testing.T) {
 			quiet: []series{metric("fairlead_hub_agent_restarts_total", growing(0.0002), "cluster", "edge-1")}, text: "edge-1",
 		},
 	}
+}
+
+// memberCertificate is what a hub tells of the client certificate of an agent; without a lifetime, of an agent that does not tell it.
+func memberCertificate(cluster string, remaining, lifetime float64) []series {
+	out := []series{metric("fairlead_hub_agent_member_certificate_remaining_seconds", always(remaining), "cluster", cluster)}
+	if lifetime > 0 {
+		out = append(out, metric("fairlead_hub_agent_member_certificate_lifetime_seconds", always(lifetime), "cluster", cluster))
+	}
+	return out
+}
+
+// warm is how long what is growing needs until it is too much.
+const warm = 20 * time.Minute
+
+// TestEachAlertFires checks that each alert fires where it should, after its `for`, and not in a healthy fleet.
+func TestEachAlertFires(t *testing.T) {
+	t.Parallel()
+	cases := ruleCases()
 	rules, err := Rules()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(rules).To(HaveLen(len(cases)), "each rule has a case")
@@ -212,8 +251,6 @@ func TestEachAlertFires(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(r.Labels["severity"]).To(BeElementOf("info", "warning", "critical"))
 
-			// What is growing needs some time until it is too much.
-			const warm = 20 * time.Minute
 			p := newPrometheus(t, warm+holds, tc.fires)
 			for since := warm; since <= warm+holds; since += time.Minute {
 				g.Expect(p.at(t, r.Expr, since)).NotTo(BeEmpty(), "it is pending for %s", since-warm)
@@ -231,6 +268,88 @@ func TestEachAlertFires(t *testing.T) {
 			g.Expect(q.at(t, r.Expr, warm+holds)).To(BeEmpty(), "all is well")
 		})
 	}
+}
+
+// TestEachFleetAlertsByItself evaluates the rules over two hubs, of which one has a problem: the other neither hides
+// nor duplicates it.
+func TestEachFleetAlertsByItself(t *testing.T) {
+	t.Parallel()
+	rules, err := Rules()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	cases := ruleCases()
+	for name, fleets := range map[string][2][]string{
+		"jobs":                {{"job", "fairlead-hub-eu"}, {"job", "fairlead-hub-us"}},
+		"namespaces of a job": {{"job", "fairlead-hub", "namespace", "eu"}, {"job", "fairlead-hub", "namespace", "us"}},
+	} {
+		for _, r := range rules {
+			t.Run(r.Alert+" of two "+name, func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				holds, err := time.ParseDuration(r.For)
+				g.Expect(err).NotTo(HaveOccurred())
+				tc := cases[r.Alert]
+				alone := newPrometheus(t, warm+holds, of(fleets[0], tc.fires)).at(t, r.Expr, warm+holds)
+				both := newPrometheus(t, warm+holds, slices.Concat(of(fleets[0], tc.fires), of(fleets[1], tc.quiet))).at(t, r.Expr, warm+holds)
+				g.Expect(both).To(Equal(alone))
+				g.Expect(both).NotTo(BeEmpty())
+				for _, alert := range both {
+					for i := 0; i < len(fleets[0]); i += 2 {
+						g.Expect(alert.Metric.Get(fleets[0][i])).To(Equal(fleets[0][i+1]), "it says of which fleet it is")
+					}
+				}
+			})
+		}
+	}
+}
+
+// of adds a fleet's labels to series. Series of other jobs keep theirs.
+func of(fleet []string, all []series) []series {
+	var out []series
+	for _, s := range all {
+		at := slices.Index(s.labels, "job")
+		switch {
+		case at < 0:
+			s.labels = slices.Concat(s.labels, fleet)
+		case s.labels[at+1] == "fairlead-hub":
+			s.labels = slices.Concat(s.labels[:at], s.labels[at+2:], fleet)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// TestAHubThatIsGoneIsMissedBesideAnother makes the series of a hub end, as those of a deleted pod do.
+func TestAHubThatIsGoneIsMissedBesideAnother(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	rules, err := Rules()
+	g.Expect(err).NotTo(HaveOccurred())
+	absent := rules[slices.IndexFunc(rules, func(r Rule) bool { return r.Alert == "FairleadHubAbsent" })]
+	told := metric("fairlead_hub_applications", always(5), "state", "Healthy", "job", "fairlead-hub-eu")
+	told.ends = 10 * time.Minute
+	p := newPrometheus(t, 2*time.Hour, []series{told, metric("fairlead_hub_applications", always(5), "state", "Healthy", "job", "fairlead-hub-us")})
+	g.Expect(p.at(t, absent.Expr, 9*time.Minute)).To(BeEmpty())
+	missed := p.at(t, absent.Expr, 40*time.Minute)
+	g.Expect(missed).To(HaveLen(1))
+	g.Expect(missed[0].Metric.Get("job")).To(Equal("fairlead-hub-eu"))
+	g.Expect(p.at(t, absent.Expr, 75*time.Minute)).To(BeEmpty(), "its job was renamed, or it was given up")
+	g.Expect(newPrometheus(t, time.Hour, nil).at(t, absent.Expr, time.Hour)).To(HaveLen(1), "there is none at all")
+}
+
+// TestASilentClusterKeepsItsAlertWhileAnotherHubTakesOver checks that a takeover does not resolve the alert: the time
+// without metrics is shorter than keep_firing_for plus the time that the alert takes to fire again.
+func TestASilentClusterKeepsItsAlertWhileAnotherHubTakesOver(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	rules, err := Rules()
+	g.Expect(err).NotTo(HaveOccurred())
+	silent := rules[slices.IndexFunc(rules, func(r Rule) bool { return r.Alert == "FairleadClusterSilent" })]
+	holds, err := time.ParseDuration(silent.For)
+	g.Expect(err).NotTo(HaveOccurred())
+	stays, err := time.ParseDuration(silent.KeepFiringFor)
+	g.Expect(err).NotTo(HaveOccurred())
+	const takeover = time.Minute
+	g.Expect(stays).To(BeNumerically(">", holds+takeover))
 }
 
 func TestDashboardsCanBeRead(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/test/story"
 )
 
-// SetUp does what a line of the setup says.
+// SetUp executes a line of the setup.
 func (w *world) SetUp(words []string) error {
 	if len(words) < 2 {
 		return fmt.Errorf("%s has no name", words[0])
@@ -39,7 +39,7 @@ func (w *world) SetUp(words []string) error {
 	return nil
 }
 
-// Do does what a line says.
+// Do executes a line.
 func (w *world) Do(words []string) error {
 	verb, args := words[0], words[1:]
 	switch verb {
@@ -49,7 +49,7 @@ func (w *world) Do(words []string) error {
 		w.tell("— the hub: %s", verb)
 		w.hub = nil
 		if verb != "stop" {
-			w.hub = newHub()
+			w.hub = newHub(w.now)
 		}
 		return nil
 	case "sicken", "heal", "template", "release", "scale", "suspend", "resume":
@@ -92,7 +92,7 @@ func (w *world) doToCluster(verb, name string) error {
 	case "back":
 		m.alive, m.connected, m.renews = true, true, w.now
 	case "delete", "forget":
-		// Registration forgets what somebody deletes: the agent is locked out.
+		// Deleting a cluster makes registration forget it: the agent is locked out.
 		c.DeletionTimestamp = &metav1.Time{Time: w.now}
 		retire(c)
 		m.connected = false
@@ -158,13 +158,13 @@ func (w *world) doToApp(verb string, args []string) error {
 		}
 		b.Spec.Replicas, a.most = int32(n), max(a.most, int32(n))
 		a.template = a.template.DeepCopy()
-		a.template.Object["spec"].(map[string]any)["replicas"] = n //nolint:errcheck,forcetypeassert // It is a Deployment of ours.
+		a.template.Object["spec"].(map[string]any)["replicas"] = n //nolint:errcheck,forcetypeassert // it is a Deployment of ours
 	}
 	a.binding = b
 	return nil
 }
 
-// suspension is of dispatching to some clusters; to all if none is named.
+// suspension suspends dispatching to some clusters; to all if none is named.
 func suspension(clusters []string) *workv1alpha2.Suspension {
 	if len(clusters) == 0 {
 		return &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}

@@ -14,11 +14,12 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/disruption"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// evict is the stage that takes applications out of clusters.
+// evict is the stage that evicts applications from clusters.
 func (w *world) evict() bool {
 	changed := false
 	for _, name := range names(w.apps) {
@@ -43,7 +44,7 @@ func (w *world) evictOne(a *app) bool {
 	if d.Changes() {
 		past := evict.Remember(&in, &d)
 		b.Spec.Clusters, b.Spec.GracefulEvictionTasks = evict.Apply(&a.binding.Spec, &d, w.now)
-		if err := workv1alpha2.SetEvictions(b, past); err != nil {
+		if err := evictions.Set(b, past); err != nil {
 			panic(err)
 		}
 		b.Generation++
@@ -93,11 +94,11 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 	in := evict.Input{
 		Now: w.now, Generation: b.Generation, Namespaced: true, HasHealthRule: true, Spec: &b.Spec, Status: &b.Status, Tolerations: b.Spec.Placement.ClusterTolerations,
 		Clusters: w.clusters, Works: map[string]evict.Work{}, Suspended: map[string]evict.Suspension{}, HeardSince: map[string]time.Time{}, ByCondition: sets.New("lost"), Expiring: map[string]sets.Set[string]{},
-		Past: workv1alpha2.EvictionsOf(b), Memory: w.hub.evict[a.name],
+		Past: evictions.Of(b), Memory: w.hub.evict[a.name], Began: w.hub.began,
 	}
 	for cluster, work := range a.works {
 		applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
-		in.Works[cluster] = evict.Work{Observed: applied != nil && applied.ObservedGeneration >= work.Generation}
+		in.Works[cluster] = evict.Work{Observed: applied != nil && applied.ObservedGeneration >= work.Generation, Created: work.CreationTimestamp.Time}
 	}
 	policies := evict.CompileTaintPolicies(w.policies)
 	in.BySilence = policies.BySilence()
@@ -139,7 +140,7 @@ func evicting(b *workv1alpha2.ResourceBinding) string {
 	return "nothing"
 }
 
-// taintByHand does what `hub cordon --evict` does, and its opposite.
+// taintByHand does the same as `hub cordon --evict`, and its opposite.
 func taintByHand(c *clusterv1alpha1.Cluster, effects ...corev1.TaintEffect) {
 	var kept []corev1.Taint
 	for _, t := range c.Spec.Taints {

@@ -19,27 +19,30 @@ import (
 	"fairlead.dev/hub/fleet/cluster/taint"
 )
 
-// hub is what a hub keeps in memory. A restarted one has forgotten it.
+// hub is the in-memory state of a hub, which a restart loses.
 type hub struct {
+	// began is its start time.
+	began  time.Time
 	health map[string]health.Memory
 	evict  map[string]evict.Memory
 	rate   *evict.RateLimiter
-	// waiting are the clusters that an application waits for its turn to leave.
+	// waiting are the clusters whose eviction is queued for an application.
 	waiting map[string]map[string]string
-	// better is since when there is a better place for an application.
+	// better is since when a better placement has existed for an application.
 	better map[string]time.Time
-	// scheduled, bound and added are what these stages had before them when they looked last.
+	// scheduled, bound and added are the last inputs of these stages.
 	scheduled, bound, added map[string]inputs
 }
 
-func newHub() *hub {
+func newHub(began time.Time) *hub {
 	return &hub{
+		began:  began,
 		health: map[string]health.Memory{}, evict: map[string]evict.Memory{}, rate: evict.NewRateLimiter(5), waiting: map[string]map[string]string{}, better: map[string]time.Time{},
 		scheduled: map[string]inputs{}, bound: map[string]inputs{}, added: map[string]inputs{},
 	}
 }
 
-// judge is the stage that keeps Clusters: who is heard from, and which taints follow.
+// judge is the stage that decides the readiness and taints of Clusters.
 func (w *world) judge() bool {
 	changed := false
 	policies, _ := selector.CompileTaintPolicies(w.policies)
@@ -61,7 +64,7 @@ func (w *world) judge() bool {
 			w.tell("%s is silent", c.Name)
 		}
 		believed := taint.EffectiveConditions(c.Status.Conditions, d.Settling)
-		byReadiness := *c // policies add to what readiness says
+		byReadiness := *c // policies add to the readiness taints
 		byReadiness.Spec.Taints = taint.Decide(c.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), w.now)
 		if taints := taint.ByPolicy(&byReadiness, believed, policies, w.now); !equal(taints, shared.Spec.Taints) {
 			c = c.DeepCopy()
@@ -86,7 +89,7 @@ func tainted(taints []corev1.Taint) string {
 	return strings.Join(words, " ")
 }
 
-// suspect says on Clusters what the hub thinks of itself.
+// suspect writes the hub's suspicion of itself to Clusters.
 func (w *world) suspect() bool {
 	changed := false
 	verdict := disruption.Decide(w.list(), w.now)
@@ -114,7 +117,7 @@ func (w *world) suspect() bool {
 	return changed
 }
 
-// remove lets Clusters go that are being deleted.
+// remove finalizes Clusters that are being deleted.
 func (w *world) remove() bool {
 	changed := false
 	for _, c := range w.list() {
@@ -136,7 +139,7 @@ func (w *world) remove() bool {
 			}
 			left++
 			if work.DeletionTimestamp.IsZero() {
-				a.allowed[c.Name] = workv1alpha2.EvictionGone // what runs there stays there
+				a.allowed[c.Name] = workv1alpha2.EvictionGone // the objects in the member stay
 				w.deleteWork(a, c.Name, work, contract.DeletionClusterLeft)
 			}
 			delete(a.works, c.Name)

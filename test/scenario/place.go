@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/common/override"
 	"fairlead.dev/hub/flow/binding/fanout"
 	"fairlead.dev/hub/flow/binding/render"
@@ -22,7 +23,7 @@ import (
 	"fairlead.dev/hub/people/explain"
 )
 
-// schedule is the stage that finds clusters.
+// schedule is the stage that picks clusters.
 func (w *world) schedule() bool {
 	changed := false
 	for _, name := range names(w.apps) {
@@ -75,7 +76,7 @@ func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) (d decide.Decisi
 	return decide.Decide(in), true
 }
 
-// settle is for how long there must have been a better place.
+// settle is how long a better placement must have existed before it is used.
 const settle = time.Minute
 
 // leave puts down what the scheduler leaves, as that does.
@@ -84,7 +85,7 @@ func (w *world) leave(a *app, b *workv1alpha2.ResourceBinding, d decide.Decision
 	if f := b.Spec.Failover; f != nil && f.Cluster != nil && f.Cluster.PurgeMode != "" {
 		mode = f.Cluster.PurgeMode
 	}
-	past := workv1alpha2.EvictionsOf(b)
+	past := evictions.Of(b)
 	before := slices.Clone(b.Spec.Clusters)
 	for _, cluster := range d.Return {
 		b.Spec.GracefulEvictionTasks = slices.DeleteFunc(b.Spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == cluster })
@@ -109,7 +110,7 @@ func (w *world) leave(a *app, b *workv1alpha2.ResourceBinding, d decide.Decision
 		w.tell("%s leaves %s (%s): %s", a.name, l.Cluster, mode, l.Why)
 	}
 	if len(d.Leave)+len(d.Return) > 0 {
-		if err := workv1alpha2.SetEvictions(b, past); err != nil {
+		if err := evictions.Set(b, past); err != nil {
 			panic(err)
 		}
 	}
@@ -175,7 +176,7 @@ func (w *world) bindOne(a *app) bool {
 	w.hub.bound[a.name] = w.inputs(a)
 	live := a.works
 	in := fanout.Input{ID: a.id(), Keep: sets.Set[string]{}, Purge: sets.Set[string]{}}
-	in.Reasons.Evict(workv1alpha2.EvictionsOf(a.binding), namespaceOf)
+	in.Reasons.Evict(evictions.Of(a.binding), namespaceOf)
 	for _, cluster := range names(live) {
 		in.Live = append(in.Live, live[cluster])
 	}
@@ -212,7 +213,7 @@ func revise(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstr
 	return out, unstructured.SetNestedField(out.Object, int64(replicas), "spec", "replicas")
 }
 
-// execute does what a plan says.
+// execute executes a plan.
 func (w *world) execute(a *app, plan fanout.Plan) bool {
 	for _, d := range plan.Delete {
 		w.deleteWork(a, clusterOf(d.Live), d.Live, d.Intent)
@@ -225,7 +226,7 @@ func (w *world) execute(a *app, plan fanout.Plan) bool {
 	}
 	for _, u := range plan.Update {
 		work := u.Desired.DeepCopy()
-		work.Status, work.Generation = u.Live.Status, u.Live.Generation
+		work.Status, work.Generation, work.CreationTimestamp = u.Live.Status, u.Live.Generation, u.Live.CreationTimestamp
 		if u.Spec {
 			work.Generation++
 		}
@@ -234,13 +235,13 @@ func (w *world) execute(a *app, plan fanout.Plan) bool {
 	for _, work := range plan.Create {
 		w.mayCreate(a, clusterOf(work))
 		work = work.DeepCopy()
-		work.Generation = 1
+		work.Generation, work.CreationTimestamp = 1, seen(w.now)
 		a.put(work)
 	}
 	return len(plan.Delete)+len(plan.Withdraw)+len(plan.Update)+len(plan.Create) > 0
 }
 
-// report is the stage that adds up what clusters say.
+// report is the stage that aggregates statuses.
 func (w *world) report() bool {
 	changed := false
 	for _, name := range names(w.apps) {

@@ -17,6 +17,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/hub/flow/scheduler/decide"
@@ -165,7 +166,7 @@ func (a *asker) loseOne(rng *rand.Rand) {
 func (a *asker) leave() bool {
 	b := a.binding
 	in := evict.Input{
-		Now: a.now, Namespaced: true, Spec: &b.Spec, Status: &b.Status, Past: workv1alpha2.EvictionsOf(b), ByCondition: sets.New("lost"), Clusters: map[string]*clusterv1alpha1.Cluster{},
+		Now: a.now, Namespaced: true, Spec: &b.Spec, Status: &b.Status, Past: evictions.Of(b), ByCondition: sets.New("lost"), Clusters: map[string]*clusterv1alpha1.Cluster{},
 		RateLimit: func(string) time.Duration { return 0 }, WouldReturn: func(string) bool { return false },
 		CouldPlaceWithout: func(without []string) bool { return decide.CouldPlaceWithout(a.input(), without) },
 	}
@@ -175,7 +176,7 @@ func (a *asker) leave() bool {
 	d := evict.Decide(in)
 	past := evict.Remember(&in, &d)
 	b.Spec.Clusters, b.Spec.GracefulEvictionTasks = evict.Apply(&b.Spec, &d, a.now)
-	if err := workv1alpha2.SetEvictions(b, past); err != nil {
+	if err := evictions.Set(b, past); err != nil {
 		panic(err)
 	}
 	return len(d.Evictions) > 0

@@ -19,12 +19,11 @@ import (
 	"fairlead.dev/test/story"
 )
 
-// begin is when every story begins.
+// begin is the start time of every story.
 func begin() time.Time { return time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC) }
 
-// world is all that there is: what the hub's API server holds, the members, and the hub. What the
-// API server holds is replaced when it changes and never written to, so what is the same object is
-// as it was.
+// world is the complete state: the objects in the hub's API server, the members, and the hub. Objects in the API server
+// are replaced and never modified, so the same pointer means an unchanged object.
 type world struct {
 	story.Record
 
@@ -36,7 +35,7 @@ type world struct {
 	apps     map[string]*app
 	members  map[string]*member
 	hub      *hub // nil while it is down
-	// due are the times at which somebody wants to look again.
+	// due are the times at which a stage wants to run again.
 	due []time.Time
 }
 
@@ -48,14 +47,14 @@ func newWorld(r *rand.Rand) *world {
 			RemoveOnConditions: []policyv1alpha1.MatchCondition{{ConditionType: "Ready", Operator: policyv1alpha1.MatchConditionIn, StatusValues: []metav1.ConditionStatus{"True"}}},
 			Taints:             []policyv1alpha1.ClusterTaint{{Key: "lost", Effect: "NoExecute"}},
 		}}},
-		apps: map[string]*app{}, members: map[string]*member{}, hub: newHub(),
+		apps: map[string]*app{}, members: map[string]*member{}, hub: newHub(begin()),
 	}
 }
 
-// Advance lets time pass until so much has passed since the beginning.
+// Advance lets time pass up to a duration since the beginning.
 func (w *world) Advance(until time.Duration) { w.advance(begin().Add(until)) }
 
-// advance lets time pass until then, stopping whenever somebody has something to do.
+// advance lets time pass up to a time, and stops whenever a stage is due.
 func (w *world) advance(until time.Time) {
 	for {
 		w.settle()
@@ -72,7 +71,7 @@ func (w *world) advance(until time.Time) {
 	}
 }
 
-// again asks for another look at a time.
+// again schedules another run of the stages.
 func (w *world) again(at time.Time) { w.due = append(w.due, at) }
 
 func (w *world) after(wait time.Duration) {
@@ -81,10 +80,10 @@ func (w *world) after(wait time.Duration) {
 	}
 }
 
-// rounds is after how many rounds at one instant it is clear that they do not end.
+// rounds is the number of rounds at one instant after which the stages are considered not to settle.
 const rounds = 60
 
-// settle lets everybody take turns until nobody changes anything.
+// settle runs the stages until none changes anything.
 func (w *world) settle() {
 	for range rounds {
 		turns := []func() bool{w.agents}
@@ -109,12 +108,12 @@ func (w *world) settle() {
 	w.breaks("the stages do not come to an end")
 }
 
-// tell writes down what happened.
+// tell records an event.
 func (w *world) tell(format string, args ...any) {
 	fmt.Fprintf(&w.Trace, "%8s  %s\n", w.now.Sub(begin()), fmt.Sprintf(format, args...))
 }
 
-// breaks writes down what must never happen.
+// breaks records a violated property.
 func (w *world) breaks(format string, args ...any) {
 	w.Break(w.now.Sub(begin()), format, args...)
 }
@@ -127,7 +126,7 @@ func (w *world) list() []*clusterv1alpha1.Cluster {
 	return out
 }
 
-// inputs are the objects of which a stage makes of an application what it makes.
+// inputs are the input objects of a stage for an application.
 type inputs struct {
 	template *unstructured.Unstructured
 	binding  *workv1alpha2.ResourceBinding
@@ -139,14 +138,14 @@ func (w *world) inputs(a *app) inputs {
 	return inputs{template: a.template, binding: a.binding, clusters: maps.Clone(w.clusters), works: maps.Clone(a.works)}
 }
 
-// unchanged says whether a stage that had these inputs has the same now. If the time is none of them,
-// it has nothing to do: most looks of a story are at what nobody has touched.
+// unchanged reports whether the inputs of a stage are the same as before. If time is not one of its inputs, the stage
+// has nothing to do, which is so for most runs in a story.
 func (w *world) unchanged(a *app, had inputs) bool {
 	return had.template == a.template && had.binding == a.binding && maps.Equal(had.clusters, w.clusters) && maps.Equal(had.works, a.works)
 }
 
-// equal says whether two values are so as Kubernetes has it, to which an empty list is none. Asking that takes most of
-// the time of a story, and nearly always nothing differs at all, which is quickly seen.
+// equal compares two values with Kubernetes' semantic equality, in which nil and empty lists are equal. That takes most
+// of the time of a story, so identical values are detected first.
 func equal[T any](a, b T) bool { return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b) }
 
 func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -20,24 +20,25 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// How tests of stages wait.
+// Timings of tests of stages.
 const (
-	// Timeout is how long what is to come may take, on a machine that has other work too.
+	// Timeout is how long to wait for an expected change, on a machine that does other work too.
 	Timeout = time.Minute
-	// Poll is how often is looked whether it has.
+	// Poll is the polling interval.
 	Poll = 50 * time.Millisecond
-	// Quiet is for how long nothing may come where nothing is to.
+	// Quiet is how long to check that nothing happens.
 	Quiet = 300 * time.Millisecond
 )
 
-// ShutdownTimeout is how long what a manager, a hub or an agent runs may take to end in tests: on a busy machine that may be longer than
-// controller-runtime, hubs and agents wait for it by themselves.
+// ShutdownTimeout is how long a manager, a hub or an agent may take to shut down in tests: on a busy machine that may
+// take longer than the defaults of controller-runtime, hubs and agents.
 const ShutdownTimeout = 2 * time.Minute
 
-// Manager returns a manager for the stages of one test: it serves no metrics, logs nothing
-// and lets others of the same process have controllers of the same names.
+// Manager returns a manager for the stages of one test: it serves no metrics, logs nothing, and allows duplicate
+// controller names in the process.
 func Manager(tb testing.TB, cfg *rest.Config, change ...func(*manager.Options)) manager.Manager {
 	tb.Helper()
 	scheme, err := kube.NewScheme()
@@ -59,7 +60,7 @@ func Manager(tb testing.TB, cfg *rest.Config, change ...func(*manager.Options)) 
 	return mgr
 }
 
-// Run runs a manager until the test ends, which waits for it, or until stop is called.
+// Run runs a manager until stop is called or the test ends, which waits for it.
 func Run(tb testing.TB, mgr manager.Manager) (stop func()) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
@@ -75,8 +76,8 @@ func Run(tb testing.TB, mgr manager.Manager) (stop func()) {
 	return stop
 }
 
-// Start runs a stage until the test ends, which waits for it, or until stop is called: a manager that has a hub's indexes
-// and what register adds to it.
+// Start runs a stage until stop is called or the test ends, which waits for it: in a manager with a hub's indexes and
+// whatever register adds.
 func Start(tb testing.TB, cfg *rest.Config, register func(manager.Manager) error, change ...func(*manager.Options)) (stop func()) {
 	tb.Helper()
 	mgr := Manager(tb, cfg, change...)
@@ -89,8 +90,8 @@ func Start(tb testing.TB, cfg *rest.Config, register func(manager.Manager) error
 	return Run(tb, mgr)
 }
 
-// Intercept returns a configuration whose requests first says something of before they are sent. Those for which it returns an
-// answer or an error are not sent.
+// Intercept returns a configuration that passes each request to first before it is sent. If first returns a response or
+// an error, the request is not sent.
 func Intercept(cfg *rest.Config, first func(*http.Request) (*http.Response, error)) *rest.Config {
 	out := rest.CopyConfig(cfg)
 	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return interceptor{next: next, first: first} })
@@ -110,13 +111,13 @@ func (i interceptor) RoundTrip(req *http.Request) (*http.Response, error) {
 	return i.next.RoundTrip(req)
 }
 
-// Change reads an object, changes it and writes it, until nobody else has written it meanwhile.
+// Change reads an object, changes and writes it, and retries on conflicts.
 func Change(tb testing.TB, c client.Client, obj client.Object, change func()) {
 	tb.Helper()
 	write(tb, c, obj, change, func() error { return c.Update(tb.Context(), obj) })
 }
 
-// ChangeStatus does the same with its status.
+// ChangeStatus does the same with the status.
 func ChangeStatus(tb testing.TB, c client.Client, obj client.Object, change func()) {
 	tb.Helper()
 	write(tb, c, obj, change, func() error { return c.Status().Update(tb.Context(), obj) })
@@ -133,27 +134,27 @@ func write(tb testing.TB, c client.Client, obj client.Object, change func(), upd
 	}, Timeout, Poll).Should(gomega.Succeed())
 }
 
-// Events keeps what a stage tells. The zero value is ready for use, by many goroutines.
+// Events records the events of a stage. The zero value is ready for concurrent use.
 type Events struct {
 	mu  sync.Mutex
-	all []kube.Event
+	all []eventsink.Event
 }
 
 // Record keeps an event.
-func (e *Events) Record(event kube.Event) {
+func (e *Events) Record(event eventsink.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = append(e.all, event)
 }
 
 // All returns the events so far.
-func (e *Events) All() []kube.Event {
+func (e *Events) All() []eventsink.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.all)
 }
 
-// Notes returns what was told for a reason.
+// Notes returns the notes of the events with a reason.
 func (e *Events) Notes(reason string) []string {
 	var out []string
 	for _, event := range e.All() {

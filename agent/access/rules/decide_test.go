@@ -41,8 +41,8 @@ const (
 	web  = pods + "/web-0"
 )
 
-// TestWhatOperatorsMayDo has, for each request, what the owner must allow beside reading; "never" is what no owner can.
-func TestWhatOperatorsMayDo(t *testing.T) {
+// TestRightsOfOperators has, for each request, what the owner must allow beside reading; "never" is what no owner can.
+func TestRightsOfOperators(t *testing.T) {
 	t.Parallel()
 	for request, needed := range map[string]string{
 		"GET " + web: "", "GET " + pods + "?watch=1": "", "GET /api/v1/nodes": "", "GET " + web + "/log?follow=true": "", "GET /version": "",
@@ -113,7 +113,7 @@ func TestOperatorsStayInTheirNamespaces(t *testing.T) {
 	}
 }
 
-func TestWhoOperatorsAreInTheMember(t *testing.T) {
+func TestIdentitiesOfOperatorsInTheMember(t *testing.T) {
 	t.Parallel()
 	account := "system:serviceaccount:ci:argo"
 	tests := map[string]struct {
@@ -158,7 +158,7 @@ func TestWhoOperatorsAreInTheMember(t *testing.T) {
 	}
 }
 
-// TestNamesInBodiesAreJudgedToo has no names in the path.
+// TestNamesInBodiesAreJudgedToo uses requests without a name in the path.
 func TestNamesInBodiesAreJudgedToo(t *testing.T) {
 	t.Parallel()
 	const bindings = "POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings"

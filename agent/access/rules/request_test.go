@@ -46,7 +46,7 @@ func TestRequestsAreUnderstoodAsTheAPIServerDoes(t *testing.T) {
 	}
 }
 
-func TestWhatCouldBeUnderstoodInTwoWaysIsRefused(t *testing.T) {
+func TestAmbiguousRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, request := range []string{
 		"GET api/v1/pods", "GET //api/v1/pods", "GET /api/v1//pods", "GET /api/v1/pods//",

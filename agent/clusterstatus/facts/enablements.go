@@ -14,17 +14,19 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// What a report holds of APIs at most, in characters, and how many of them stand around the name of each. The hub takes a little more than that and the quotas. A
-// member with three thousand kinds has half as much.
+// Bounds on the APIs in a report, in characters; around… is the JSON around each name. The hub accepts a little more
+// than this and the quotas together. A member with three thousand kinds needs half of it.
 const (
 	mostOfAPIs      = 360 << 10
 	aroundAPI       = 40
 	aroundResource  = 24
 	longestResource = 253
+	// longestList is how many APIs, and how many kinds of each, the schema of a Cluster takes.
+	longestList = 4096
 )
 
-// Enablements lists the APIs that discovery found, sorted. It also says whether some of
-// them could not be asked, or are left out since they are too many, so that the list may be incomplete.
+// Enablements lists the APIs that discovery found, sorted. partial says that the list may be incomplete, because some
+// could not be discovered or there are too many.
 func Enablements(groups ...apidiscoveryv2.APIGroupDiscovery) (list []clusterv1alpha1.APIEnablement, partial bool) {
 	for _, group := range groups {
 		for _, version := range group.Versions {
@@ -52,10 +54,10 @@ func Enablements(groups ...apidiscoveryv2.APIGroupDiscovery) (list []clusterv1al
 	return list, partial || len(list) < whole
 }
 
-// fitting returns the APIs that have room in a report, in their order. Those of Kubernetes itself have it first: without them nothing would
-// be sent to the cluster.
+// fitting returns the APIs that fit into a report, in their order. Those of Kubernetes itself take precedence, since
+// without them nothing would be scheduled to the cluster.
 func fitting(list []clusterv1alpha1.APIEnablement) []clusterv1alpha1.APIEnablement {
-	room, fits := mostOfAPIs, make([]bool, len(list))
+	room, left, fits := mostOfAPIs, longestList, make([]bool, len(list))
 	for _, own := range []bool{true, false} {
 		for i, e := range list {
 			if isOfKubernetes(e.GroupVersion) != own {
@@ -65,8 +67,9 @@ func fitting(list []clusterv1alpha1.APIEnablement) []clusterv1alpha1.APIEnableme
 			for _, r := range e.Resources {
 				n += len(r.Name) + len(r.Kind) + aroundResource
 			}
-			if n <= room {
+			if n <= room && left > 0 && len(e.Resources) <= longestList {
 				room -= n
+				left--
 				fits[i] = true
 			}
 		}
@@ -80,14 +83,14 @@ func fitting(list []clusterv1alpha1.APIEnablement) []clusterv1alpha1.APIEnableme
 	return out
 }
 
-// isOfKubernetes says whether a group is one of Kubernetes itself: it has no domain, or that of the project.
+// isOfKubernetes returns whether a group belongs to Kubernetes itself: it has no domain, or that of the project.
 func isOfKubernetes(groupVersion string) bool {
 	group, _, _ := strings.Cut(groupVersion, "/")
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// isName says whether an API can have a resource or a kind of that name. A member answers whatever it likes, and the hub would refuse all of a
-// report for one that is none.
+// isName returns whether a string can be the name of a resource or kind. A member can answer anything, and the hub
+// would refuse the whole report because of one invalid name.
 func isName(s string) bool {
 	return len(s) <= longestResource && !strings.ContainsFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)

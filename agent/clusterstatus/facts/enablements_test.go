@@ -74,7 +74,7 @@ func TestTheAPIsOfKubernetesHaveRoomFirst(t *testing.T) {
 }
 
 // What the hub would refuse would take the rest of the report with it.
-func TestWhatIsTooMuchOrHasNoNameIsLeftOut(t *testing.T) {
+func TestAPIsBeyondTheLimitsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var groups []apidiscoveryv2.APIGroupDiscovery
@@ -117,4 +117,28 @@ func TestAGroupThatDoesNotAnswerMakesTheListPartial(t *testing.T) {
 		HaveField("Message", "might collect partial APIEnablements(1) from the cluster")))
 	g.Expect(facts.Complete(list, false)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", "Complete")))
 	g.Expect(facts.Complete(nil, true)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "Empty")))
+}
+
+// TestListsThatTheSchemaRefusesAreCut has more groups, and a group of more kinds, than a Cluster may list. One list that is too long would have the
+// hub refuse the whole report.
+func TestListsThatTheSchemaRefusesAreCut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const most = 4096
+	groups := []apidiscoveryv2.APIGroupDiscovery{group("apps", version(found("deployments", "Deployment")))}
+	for i := range most {
+		groups = append(groups, group(fmt.Sprintf("g%d.io", i), version()))
+	}
+	list, partial := facts.Enablements(groups...)
+	g.Expect(partial).To(BeTrue())
+	g.Expect(list).To(HaveLen(most))
+	g.Expect(list).To(ContainElement(HaveField("GroupVersion", "apps/v1")))
+
+	var kinds []apidiscoveryv2.APIResourceDiscovery
+	for i := range most + 1 {
+		kinds = append(kinds, found(fmt.Sprintf("r%d", i), "K"))
+	}
+	list, partial = facts.Enablements(group("many.io", version(kinds...)), group("apps", version(found("deployments", "Deployment"))))
+	g.Expect(partial).To(BeTrue())
+	g.Expect(list).To(ConsistOf(HaveField("GroupVersion", "apps/v1")))
 }

@@ -7,43 +7,40 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	"fairlead.dev/common/bindings"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/quantity"
 	"fairlead.dev/common/quota"
 )
 
-// What a report holds at most; the schema of the Cluster takes no more.
+// Bounds on the quotas in a report, as in the schema of the Cluster.
 const (
 	mostQuotas    = 256
 	mostResources = 32
 	mostValues    = 16
-	// mostOfQuotas is in characters, aroundQuota and aroundAmount are how many of them stand around names.
+	// mostOfQuotas is in characters; aroundQuota and aroundAmount are the JSON around each name.
 	mostOfQuotas              = 224 << 10
 	aroundQuota, aroundAmount = 100, 8
 )
 
-// Quotas is what is kept of the ResourceQuotas of a member that bound pods.
+// Quotas keeps what the member's ResourceQuotas leave for pods.
 type Quotas struct {
 	quotas map[types.NamespacedName]quotaOf
 }
 
-// quotaOf is what one ResourceQuota leaves, and of which pods it speaks; of all if the scope is nil.
+// quotaOf is what one ResourceQuota leaves, and for which pods; for all if scope is nil.
 type quotaOf struct {
 	scope *clusterv1alpha1.PriorityClassScope
 	free  amounts
 }
 
-// NewQuotas returns that of no quotas.
+// NewQuotas returns empty Quotas.
 func NewQuotas() *Quotas { return &Quotas{quotas: map[types.NamespacedName]quotaOf{}} }
 
-// Put takes over a ResourceQuota as it is now.
+// Put adds or updates a ResourceQuota.
 func (q *Quotas) Put(of *corev1.ResourceQuota) {
 	key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
 	scope, ok := scopeOf(&of.Spec)
@@ -55,31 +52,16 @@ func (q *Quotas) Put(of *corev1.ResourceQuota) {
 	q.quotas[key] = quotaOf{scope: scope, free: free}
 }
 
-// Drop forgets a ResourceQuota.
+// Drop removes a ResourceQuota.
 func (q *Quotas) Drop(of *corev1.ResourceQuota) {
 	delete(q.quotas, types.NamespacedName{Namespace: of.Namespace, Name: of.Name})
 }
 
-// Any says whether there is any.
+// Any returns whether there is any quota.
 func (q *Quotas) Any() bool { return len(q.quotas) > 0 }
 
-// ContentIn returns the namespace in which a Work of the hub has content, or which it brings;
-// empty if it has none, or does not say. Nothing that the hub sends changes its namespace.
-func ContentIn(work metav1.Object) string {
-	key, ok := bindings.KeyOf(work)
-	if !ok {
-		return work.GetLabels()[contract.FederatedResourceQuotaNamespaceLabel]
-	}
-	if key.Namespace == "" {
-		if name, ok := strings.CutSuffix(key.Name, contract.BindingName("Namespace", "")); ok {
-			return name
-		}
-	}
-	return key.Namespace
-}
-
-// Report returns what the quotas of some namespaces leave free, in an order that is always
-// the same; nil if nothing is bounded. Of several quotas about the same pods the tightest counts.
+// Report returns what the quotas leave in some namespaces, in a stable order; nil if nothing is bounded. Of several
+// quotas for the same pods the tightest counts.
 func (q *Quotas) Report(namespaces sets.Set[string]) []clusterv1alpha1.NamespaceQuota {
 	type key struct{ namespace, scope string }
 	least := map[key]quotaOf{}
@@ -116,8 +98,8 @@ func (q *Quotas) Report(namespaces sets.Set[string]) []clusterv1alpha1.Namespace
 	return out
 }
 
-// freeOf returns what a quota leaves of what pods request, by the names that pods have for it.
-// Where more is used than there may be, nothing is left.
+// freeOf returns what a quota leaves of the resources that pods request, by the pods' names for them. It is zero
+// where usage exceeds the quota.
 func freeOf(status *corev1.ResourceQuotaStatus) amounts {
 	out := amounts{}
 	for name, hard := range status.Hard {
@@ -130,7 +112,7 @@ func freeOf(status *corev1.ResourceQuotaStatus) amounts {
 	return out
 }
 
-// requested returns which resource of a pod a bound of a quota is about.
+// requested returns the pod resource that an entry of a quota bounds.
 func requested(name corev1.ResourceName) (corev1.ResourceName, bool) {
 	switch {
 	case name == "count/pods":
@@ -142,8 +124,8 @@ func requested(name corev1.ResourceName) (corev1.ResourceName, bool) {
 	}
 }
 
-// scopeOf returns which pods a quota bounds; not ok if it is told by something that the hub
-// does not know of pods, such as whether they terminate.
+// scopeOf returns the pods that a quota bounds; ok is false if its scopes depend on something that the hub does not
+// know about pods, such as whether they terminate.
 func scopeOf(spec *corev1.ResourceQuotaSpec) (scope *clusterv1alpha1.PriorityClassScope, ok bool) {
 	var all []corev1.ScopedResourceSelectorRequirement
 	for _, name := range spec.Scopes {
@@ -158,12 +140,12 @@ func scopeOf(spec *corev1.ResourceQuotaSpec) (scope *clusterv1alpha1.PriorityCla
 	case len(all) > 1, all[0].ScopeName != corev1.ResourceQuotaScopePriorityClass, len(all[0].Values) > mostValues:
 		return nil, false
 	case slices.ContainsFunc(all[0].Values, func(value string) bool { return len(validation.IsDNS1123Subdomain(value)) > 0 }):
-		return nil, false // the member takes names that no PriorityClass can have
+		return nil, false // no PriorityClass can have a name that the member accepted here
 	}
 	return &clusterv1alpha1.PriorityClassScope{Operator: all[0].Operator, Values: slices.Sorted(slices.Values(all[0].Values))}, true
 }
 
-// scopeText is the same for equal scopes.
+// scopeText returns the same text for equal scopes.
 func scopeText(s *clusterv1alpha1.PriorityClassScope) string {
 	if s == nil {
 		return ""
@@ -171,14 +153,14 @@ func scopeText(s *clusterv1alpha1.PriorityClassScope) string {
 	return string(s.Operator) + " " + strings.Join(s.Values, ",")
 }
 
-// atMost lowers an amount, or takes it over.
+// atMost sets an amount, unless the present one is lower.
 func (a amounts) atMost(name corev1.ResourceName, value int64) {
 	if had, ok := a[name]; !ok || value < had {
 		a[name] = value
 	}
 }
 
-// all returns the amounts as quantities, with zeros; the first by name if they are too many.
+// all returns the amounts as quantities, zeros included; only the first by name if there are too many.
 func (a amounts) all() corev1.ResourceList {
 	names := slices.Sorted(maps.Keys(a))
 	out := make(corev1.ResourceList, len(a))

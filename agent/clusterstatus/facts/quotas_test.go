@@ -14,10 +14,9 @@ import (
 
 	"fairlead.dev/agent/clusterstatus/facts"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	"fairlead.dev/common/contract"
 )
 
-// bounding returns a ResourceQuota with pairs of a name, what it allows and what is used of it.
+// bounding returns a ResourceQuota; of lists a resource name, its hard limit and what is used, in turn.
 func bounding(namespace, name string, of ...string) *corev1.ResourceQuota {
 	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	q.Status.Hard, q.Status.Used = corev1.ResourceList{}, corev1.ResourceList{}
@@ -145,21 +144,4 @@ func reportText(report []clusterv1alpha1.NamespaceQuota) string {
 		}
 	}
 	return text
-}
-
-func TestContentIn(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	work := func(pairs ...string) metav1.Object {
-		w := &metav1.ObjectMeta{Annotations: map[string]string{}, Labels: map[string]string{}}
-		for i := 0; i < len(pairs); i += 2 {
-			w.Annotations[pairs[i]], w.Labels[pairs[i]] = pairs[i+1], pairs[i+1]
-		}
-		return w
-	}
-	g.Expect(facts.ContentIn(work(contract.ResourceBindingNamespaceAnnotation, "shop", contract.ResourceBindingNameAnnotation, "web-deployment"))).To(Equal("shop"))
-	g.Expect(facts.ContentIn(work(contract.ClusterResourceBindingNameAnnotation, "shop-namespace"))).To(Equal("shop"), "it brings the namespace")
-	g.Expect(facts.ContentIn(work(contract.ClusterResourceBindingNameAnnotation, "view-clusterrole"))).To(BeEmpty())
-	g.Expect(facts.ContentIn(work(contract.FederatedResourceQuotaNamespaceLabel, "shop"))).To(Equal("shop"))
-	g.Expect(facts.ContentIn(work())).To(BeEmpty())
 }

@@ -140,7 +140,8 @@ func TestNodesAndResources(t *testing.T) {
 	g.Expect(empty).To(Equal(&clusterv1alpha1.ResourceSummary{}))
 }
 
-// Pods that are never placed, since they ask for more than there is anywhere, are no room for others.
+// TestPodsThatAskForTooMuchForANumber covers pods that are never scheduled, since they request more than any node
+// has: they must not reduce the room for others.
 func TestPodsThatAskForTooMuchForANumber(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -195,8 +196,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestWhatAPodMakesUpIsNotReported has a pod that asks for hundreds of resources which no node has, and nodes that offer as many.
-func TestWhatAPodMakesUpIsNotReported(t *testing.T) {
+// TestResourcesThatNoNodeHasAreNotReported has a pod that asks for hundreds of resources which no node has, and nodes that offer as many.
+func TestResourcesThatNoNodeHasAreNotReported(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var many []string

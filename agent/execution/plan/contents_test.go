@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-func TestWhatOutlivesItsWork(t *testing.T) {
+func TestOutlives(t *testing.T) {
 	t.Parallel()
 	work := func(preserve, going bool, intent string) *workv1alpha1.Work {
 		out := &workv1alpha1.Work{}
@@ -47,7 +47,7 @@ func TestWhatOutlivesItsWork(t *testing.T) {
 	}
 }
 
-func TestWhatIsForeignInAContainer(t *testing.T) {
+func TestForeignContents(t *testing.T) {
 	t.Parallel()
 	object := func(name string, changes ...func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
 		out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}

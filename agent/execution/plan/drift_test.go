@@ -159,7 +159,7 @@ func TestSlimKeepsWhatTellsDrift(t *testing.T) {
 
 // The member counts more as a change than what is ours: the generation of a kind that has
 // no subresource for its status, say.
-func TestWhatIsStillOursIsNoDriftWhateverElseChanged(t *testing.T) {
+func TestForeignChangesAreNoDrift(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := parse(t, web)

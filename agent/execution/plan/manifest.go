@@ -14,13 +14,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Object names one object of a member.
+// Object identifies an object of a member.
 type Object struct {
 	schema.GroupVersionKind
 	types.NamespacedName
 }
 
-// ObjectOf returns the name of an object.
+// ObjectOf returns the identity of an object.
 func ObjectOf(obj *unstructured.Unstructured) Object {
 	return Object{
 		GroupVersionKind: obj.GroupVersionKind(),
@@ -28,7 +28,7 @@ func ObjectOf(obj *unstructured.Unstructured) Object {
 	}
 }
 
-// String names the object for people: Deployment shop/web.
+// String formats the identity for people: Deployment shop/web.
 func (o Object) String() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
@@ -36,44 +36,42 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// Identifier returns the name of the object as the status of a Work has it.
+// Identifier returns the identity in the form that the status of a Work uses.
 func (o Object) Identifier(ordinal int) workv1alpha1.ResourceIdentifier {
 	return workv1alpha1.ResourceIdentifier{
 		Ordinal: ordinal, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
 	}
 }
 
-// Manifest is one manifest of a Work, understood.
+// Manifest is a parsed manifest of a Work.
 type Manifest struct {
 	// Ordinal is its index in the Work.
 	Ordinal int
-	// Object is what it names. Of a manifest that cannot be understood it may be
-	// incomplete.
+	// Object is the object it describes; it may be incomplete if the manifest cannot be parsed.
 	Object Object
-	// Digest identifies the text of the manifest as one of its Work.
+	// Digest identifies the text of the manifest, and its Work.
 	Digest Digest
-	// Desired is what the member's object is to be: the manifest without what the
-	// member decides, and with the marks of its Work. Nil if Problem is set.
+	// Desired is the desired object: the manifest without what the member decides, and with the marks of its Work. It
+	// is nil if Problem is set.
 	Desired *unstructured.Unstructured
-	// Overwrite says that an object that is not ours may be taken over.
+	// Overwrite says that an existing object that is not managed may be taken over.
 	Overwrite bool
-	// Recreate says that the object is to be made anew if a field that cannot change is
-	// changed.
+	// Recreate says that the object is deleted and created again if an immutable field changes.
 	Recreate bool
-	// DeleteContents says that a Namespace or a CustomResourceDefinition may be deleted with
-	// what others have in it.
+	// DeleteContents says that a Namespace or a CustomResourceDefinition may be deleted together with what others
+	// have in it.
 	DeleteContents bool
-	// Propagation says what becomes of the object's dependents when it is deleted.
+	// Propagation is the deletion propagation for the object's dependents.
 	Propagation metav1.DeletionPropagation
-	// Kept says that the manifest is of the journal: since it was written the hub may have said something else, and the member have that.
+	// Kept says that the manifest comes from the journal: the hub, and with it the member, may have moved on since it
+	// was written.
 	Kept bool
 	// Problem is why the manifest cannot be applied anywhere.
 	Problem error
 }
 
-// Parse understands the manifests of a Work. Each is judged on its own: what is wrong
-// with one is its Problem and does not concern the others. They are returned in the
-// order of the Work.
+// Parse parses the manifests of a Work, each on its own: an error in one is its Problem and does not affect the
+// others. They are returned in the order of the Work.
 func Parse(work *workv1alpha1.Work) []Manifest {
 	out := make([]Manifest, 0, len(work.Spec.Workload.Manifests))
 	first := map[Object]int{}
@@ -100,10 +98,9 @@ func Parse(work *workv1alpha1.Work) []Manifest {
 	return out
 }
 
-// foreignTo says why an object is not that of the binding that a Work is of: who writes
-// policies in one namespace must not reach another one, or another object, through them. The
-// name of the Work tells which object it is; a binding may have any name. A Work of a
-// cluster-scoped binding, or of none, may have any object.
+// foreignTo returns an error if an object is not the one of the binding behind a Work: whoever writes policies in one
+// namespace must not reach another namespace, or another object, through them. The name of the Work determines the
+// object; a binding may have any name. A Work of a cluster-scoped binding, or of none, may contain any object.
 func foreignTo(work *workv1alpha1.Work, object Object) error {
 	namespace, name := work.Annotations[contract.ResourceBindingNamespaceAnnotation], work.Annotations[contract.ResourceBindingNameAnnotation]
 	if name == "" || object.Namespace == namespace && contract.WorkName(object.Kind, object.Namespace, object.Name) == work.Name {
@@ -116,7 +113,7 @@ func foreignTo(work *workv1alpha1.Work, object Object) error {
 func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
 	m := Manifest{Ordinal: ordinal, Digest: DigestOf(append([]byte(work.String()+"\n"), raw...))}
 	obj := &unstructured.Unstructured{}
-	// The JSON of apimachinery keeps whole numbers whole.
+	// apimachinery's JSON preserves integers.
 	if err := json.Unmarshal(raw, &obj.Object); err != nil {
 		m.Problem = fmt.Errorf("the manifest is not an object in JSON: %w", err)
 		return m
@@ -130,7 +127,7 @@ func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
 	case obj.GetName() == "":
 		m.Problem = errors.New("the manifest has no metadata.name; generateName cannot be used, as each try would make another object")
 	default:
-		m.Problem = reserved(obj)
+		m.Problem = Reserved(obj)
 	}
 	if m.Problem != nil {
 		return m
@@ -143,8 +140,8 @@ func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
 	return m
 }
 
-// propagation reads what a template says of its deletion. A hub sends no word that is none of the
-// API; what one of before sent is deleted in the background, as it always was.
+// propagation reads a template's deletion propagation. The hub sends only values of the API; anything else, from an
+// older hub, means background deletion, as it always did.
 func propagation(asked string) metav1.DeletionPropagation {
 	if known, ok := contract.PropagationOf(asked); ok {
 		return known

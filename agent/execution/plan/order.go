@@ -7,20 +7,22 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// Order returns the manifests in the order in which they are applied: what others need
-// comes first, and what starts last. Manifests of equal rank keep the order of the Work.
+// Order returns the manifests in the order in which they are applied: what others need first, and workloads last.
+// Manifests of equal rank keep the order of the Work.
 func Order(manifests []Manifest) []Manifest {
 	out := slices.Clone(manifests)
 	slices.SortStableFunc(out, func(a, b Manifest) int { return cmp.Compare(rank(a.Object), rank(b.Object)) })
 	return out
 }
 
-// Ending returns the manifests of a Work in the order in which their objects go when it ends:
-// what was applied last goes first. Of those with a Problem, the ones are among them that name
-// an object which no other manifest is about: an agent of another version may have applied it.
+// Ending returns the manifests of a Work in the order in which their objects are deleted when it ends: the reverse of
+// Order, except that RBAC goes last, since accounts of a namespace may need it to delete the others, but before the
+// Namespace that it is in. It includes manifests with a Problem whose object no other manifest describes: an agent of
+// another version may have applied them.
 func Ending(work *workv1alpha1.Work) []Manifest {
 	all := Order(Parse(work))
 	slices.Reverse(all)
+	slices.SortStableFunc(all, func(a, b Manifest) int { return cmp.Compare(EndingRank(a.Object), EndingRank(b.Object)) })
 	sound := map[Object]bool{}
 	for _, m := range all {
 		if m.Problem == nil {
@@ -32,10 +34,32 @@ func Ending(work *workv1alpha1.Work) []Manifest {
 	})
 }
 
-// otherRank is the rank of the kinds that are not listed: custom resources, mostly.
+// Ranks of objects that are deleted after the others of their Work.
+const (
+	_ = iota
+	rightsInNamespace
+	containerRank
+	rightsEverywhere
+)
+
+// EndingRank returns an object's rank in the order of deletion, across Works; the first is 0.
+func EndingRank(o Object) int {
+	switch {
+	case IsContainer(o):
+		return containerRank
+	case GivesRights(o) && o.Namespace != "":
+		return rightsInNamespace
+	case GivesRights(o):
+		return rightsEverywhere
+	default:
+		return 0
+	}
+}
+
+// otherRank is the rank of kinds that are not listed, mostly custom resources.
 const otherRank = 70
 
-// rank returns the place of a kind in the order.
+// rank returns the rank of a kind in the order.
 func rank(o Object) int {
 	switch o.Group + "/" + o.Kind {
 	case "/Namespace":

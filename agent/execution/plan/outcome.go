@@ -12,25 +12,25 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Result is how it went with one manifest.
+// Result is the result of applying one manifest.
 type Result int
 
 // Values of Result.
 const (
-	// Applied : the object is in the member as asked for.
+	// Applied means that the object in the member is as desired.
 	Applied Result = iota
-	// Waiting : something is missing that may come by itself, such as the namespace.
+	// Waiting means that something is missing that may appear by itself, such as the namespace.
 	Waiting
-	// Refused : it cannot be applied as things are.
+	// Refused means that it cannot be applied as things are.
 	Refused
-	// Unanswered : the member did not say. Nothing is known that was not known before.
+	// Unanswered means that the member did not answer. Nothing new is known.
 	Unanswered
-	// Throttled : somebody in the member changes the object again and again, and it is put
-	// back after a pause.
+	// Throttled means that somebody in the member changes the object again and again, and it is corrected only after
+	// a pause.
 	Throttled
 )
 
-// Outcome is how it went with one manifest, and why.
+// Outcome is the result of one manifest, with the reason.
 type Outcome struct {
 	Ordinal int
 	Object  Object
@@ -44,12 +44,15 @@ const (
 	appliedMessage   = "Manifest has been successfully applied"
 	dispatchMessage  = "Work is being dispatched to member clusters."
 	suspendedMessage = "Work dispatching is in a suspended state."
-	// ThrottledMessage says why an object is not as it was asked for.
+	// ThrottledMessage explains why an object is not as desired.
 	ThrottledMessage  = "somebody in the member changes it again and again, so it is put back only after a pause; find out who (status.drift of this Work names them) and have them stop"
 	noManifestMessage = "The Work has no manifests: there is nothing to apply"
+	// failedFormat begins the message that lists the failed manifests, and between separates them. Told parses them.
+	failedFormat = "Failed to apply all manifests (%d/%d): "
+	between      = "; "
 )
 
-// Condition sums up the outcomes of a Work as its condition Applied.
+// Condition aggregates the outcomes of a Work into its condition Applied.
 func Condition(outcomes []Outcome) metav1.Condition {
 	failed := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Result == Applied })
 	if len(failed) == 0 {
@@ -69,9 +72,8 @@ func Condition(outcomes []Outcome) metav1.Condition {
 	}
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
-		Reason: workv1alpha1.ReasonAppliedFailed,
-		Message: prose.Cut(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s",
-			len(outcomes)-len(failed), len(outcomes), strings.Join(sentences, "; ")), prose.OfCondition),
+		Reason:  workv1alpha1.ReasonAppliedFailed,
+		Message: prose.Cut(fmt.Sprintf(failedFormat, len(outcomes)-len(failed), len(outcomes))+strings.Join(sentences, between), prose.OfCondition),
 	}
 }
 
@@ -89,7 +91,7 @@ func Dispatching(suspended bool) metav1.Condition {
 	}
 }
 
-// sentence says of which manifest an outcome is.
+// sentence prefixes an outcome's message with its manifest.
 func sentence(o Outcome) string {
 	if o.Object.Kind == "" || o.Object.Name == "" {
 		return fmt.Sprintf("manifest %d: %s", o.Ordinal, o.Message)
@@ -97,16 +99,15 @@ func sentence(o Outcome) string {
 	return o.Object.String() + ": " + o.Message
 }
 
-// Pending says whether some outcome waits for something that may come by itself.
+// Pending returns whether any outcome waits for something that may appear by itself.
 func Pending(outcomes []Outcome) bool {
 	return slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result == Waiting || o.Result == Unanswered })
 }
 
-// ShouldReport says whether outcomes are to be told. Late says that enough was tried for
-// what comes by itself in a moment to have come. Reported says that this generation of the
-// Work was told of before: then the silence of the member about some manifests takes nothing back, and hides nothing
-// of what came of the others. That the
-// member does not answer is said of the Cluster, once, and not of each of its Works.
+// ShouldReport returns whether to report outcomes. late says that there were enough attempts for anything that
+// appears within a moment. reported says that this generation of the Work was reported before: then the member's
+// silence about some manifests takes nothing back and hides no outcome of the others. A member that does not answer
+// at all is reported once, in its Cluster, not in each Work.
 func ShouldReport(outcomes []Outcome, late, reported bool) bool {
 	if !Pending(outcomes) {
 		return true
@@ -115,8 +116,7 @@ func ShouldReport(outcomes []Outcome, late, reported bool) bool {
 	return late && (!reported || failed)
 }
 
-// Settled says whether no manifest needs another try before its time: each was applied, or
-// is put back after a pause.
+// Settled returns whether no manifest needs an early retry: each was applied, or is throttled.
 func Settled(outcomes []Outcome) bool {
 	return !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result != Applied && o.Result != Throttled })
 }

@@ -20,9 +20,8 @@ const (
 	another
 )
 
-// ownerOf says whose an object is, as seen from a Work. The annotations decide if they
-// are there: an object whose managed label somebody took off is still that of its Work.
-// An object with the label alone belongs to whoever comes.
+// ownerOf returns whose an object is, from the view of a Work. The annotations decide if they exist: an object whose
+// managed label was removed still belongs to its Work. An object with the label alone may be claimed by any Work.
 func ownerOf(live *unstructured.Unstructured, work types.NamespacedName) owner {
 	if named, ok := WorkOf(live); ok {
 		if named == work {
@@ -46,23 +45,22 @@ func WorkOf(live metav1.Object) (types.NamespacedName, bool) {
 	return work, work.Namespace != "" && work.Name != ""
 }
 
-// Deletable says whether an object may be deleted for a Work: only what carries our
-// label and names the Work.
+// Deletable returns whether an object may be deleted for a Work: only if it has our label and names the Work.
 func Deletable(live *unstructured.Unstructured, work types.NamespacedName) bool {
 	named, ok := WorkOf(live)
 	return ok && named == work && live.GetLabels()[contract.ManagedLabel] == contract.LabelTrue
 }
 
-// Decisive says whether an object as an informer shows it, which may be behind, is enough
-// to go by when its Work is deleted. One that is on its way out is not: by now there may
-// be another one of its name, which we made.
+// Decisive returns whether an object in an informer, which may lag, is sufficient to delete it when its Work ends.
+// One in deletion is not: by now there may be another one of its name, created by us.
 func Decisive(seen *unstructured.Unstructured, work types.NamespacedName) bool {
 	return seen != nil && seen.GetDeletionTimestamp() == nil && Deletable(seen, work)
 }
 
-// IsOfAnother says whether an object is of another Work than what is desired, though of its name: that of another hub, to which the cluster has the
-// same name, or of another binding. A Work of a binding keeps its permanent id for as long as it is there, and so does what was applied of it. What has none, as
-// what people make Works of by hand, is known by the name alone.
+// IsOfAnother returns whether an object belongs to another Work of the same name than the desired object: from
+// another hub where the cluster has the same name, or from another binding. A Work keeps its binding's permanent ID
+// for its lifetime, and so do the objects applied for it. Objects without one, such as those of hand-written Works,
+// are identified by name alone.
 func IsOfAnother(live, desired *unstructured.Unstructured) bool {
 	if desired == nil {
 		return false
@@ -70,12 +68,13 @@ func IsOfAnother(live, desired *unstructured.Unstructured) bool {
 	return differ(live.GetLabels()[contract.WorkPermanentIDLabel], desired.GetLabels()[contract.WorkPermanentIDLabel])
 }
 
-// IsOfAnotherThan says the same of an object of which the metadata is known, and a Work of its name.
+// IsOfAnotherThan does the same for an object's metadata and a Work of its name.
 func IsOfAnotherThan(live metav1.Object, work *workv1alpha1.Work) bool {
 	return differ(live.GetLabels()[contract.WorkPermanentIDLabel], permanentID(work))
 }
 
-// permanentID returns that of a Work. The journal keeps no labels of Works, but what they carry bears it, too.
+// permanentID returns the permanent ID of a Work. The journal does not store labels of Works, but the manifests have
+// it too.
 func permanentID(work *workv1alpha1.Work) string {
 	if id := work.Labels[contract.WorkPermanentIDLabel]; id != "" {
 		return id
@@ -88,49 +87,25 @@ func permanentID(work *workv1alpha1.Work) string {
 	return ""
 }
 
-// differ says whether two permanent ids are there and are not the same.
+// differ returns whether two permanent IDs exist and differ.
 func differ(id, other string) bool { return id != "" && other != "" && id != other }
 
-// OfAnotherMessage says why such an object is left alone, and what to do.
+// OfAnotherMessage explains why such an object is left alone, and what to do.
 func OfAnotherMessage(object Object) string {
 	return fmt.Sprintf("%s stays as it is: its label %s says that it is of another Work of this name, made by another hub to which this cluster has the same name, or for a binding that was made anew since; "+
 		"if nobody needs it, delete it in the member", object, contract.WorkPermanentIDLabel)
 }
 
-// Releasable says whether an object that stays may lose our marks for a Work.
+// Releasable returns whether our marks may be removed, for a Work, from an object that stays.
 func Releasable(live *unstructured.Unstructured, work types.NamespacedName) bool {
 	return ownerOf(live, work) == ours
 }
 
-// Release returns the merge patch that takes our marks off an object, if it is still
-// the one with this UID. It returns nil if the object bears none.
+// Release returns the merge patch that removes our marks from an object, with its UID as precondition. It is nil if
+// the object has none.
 func Release(live *unstructured.Unstructured) map[string]any {
-	labels := nulls(live.GetLabels(),
-		contract.ManagedLabel,
-		contract.WorkPermanentIDLabel,
-		contract.ResourceBindingPermanentIDLabel,
-		contract.ClusterResourceBindingPermanentIDLabel,
-		contract.PropagationPolicyPermanentIDLabel,
-		contract.ClusterPropagationPolicyPermanentIDLabel,
-	)
-	annotations := nulls(live.GetAnnotations(),
-		contract.ManagedAnnotationsAnnotation,
-		contract.ManagedLabelsAnnotation,
-		contract.TemplateUIDAnnotation,
-		contract.TemplateGenerationAnnotation,
-		contract.ResourceBindingNamespaceAnnotation,
-		contract.ResourceBindingNameAnnotation,
-		contract.ClusterResourceBindingNameAnnotation,
-		contract.WorkNamespaceAnnotation,
-		contract.WorkNameAnnotation,
-		contract.ConflictResolutionAnnotation,
-		contract.PropagationPolicyNamespaceAnnotation,
-		contract.PropagationPolicyNameAnnotation,
-		contract.ClusterPropagationPolicyNameAnnotation,
-		contract.LeftByAnnotation,
-		contract.RecreatedForAnnotation,
-		contract.ImagePullSecretsAnnotation,
-	)
+	labels := nulls(live.GetLabels(), markLabels())
+	annotations := nulls(live.GetAnnotations(), markAnnotations())
 	if labels == nil && annotations == nil {
 		return nil
 	}
@@ -144,9 +119,8 @@ func Release(live *unstructured.Unstructured) map[string]any {
 	return map[string]any{"metadata": metadata}
 }
 
-// LeaveBehind returns the merge patch that takes our marks off an object that stays after an
-// eviction, and notes on it which Work takes it over again. It returns nil if the object
-// bears no mark.
+// LeaveBehind returns the merge patch that removes our marks from an object that stays after an eviction, and records
+// on it which Work may claim it again. It is nil if the object has no mark.
 func LeaveBehind(live *unstructured.Unstructured, work types.NamespacedName) map[string]any {
 	patch := Release(live)
 	if patch == nil {
@@ -165,8 +139,8 @@ func LeaveBehind(live *unstructured.Unstructured, work types.NamespacedName) map
 	return patch
 }
 
-// nulls returns a null for each key that is there.
-func nulls(have map[string]string, keys ...string) map[string]any {
+// nulls returns a map with null for each of the keys that exist.
+func nulls(have map[string]string, keys []string) map[string]any {
 	var out map[string]any
 	for _, key := range keys {
 		if _, ok := have[key]; !ok {

@@ -39,7 +39,7 @@ func TestOnlyWhatBearsLabelAndNameOfTheWorkIsDeleted(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherHubMadeOfTheSameNameIsOfAnotherWork(t *testing.T) {
+func TestAnObjectOfAnotherHubIsOfAnotherWork(t *testing.T) {
 	t.Parallel()
 	identified := func(id string) func(*unstructured.Unstructured) {
 		return with(contract.WorkPermanentIDLabel, id, "metadata", "labels")
@@ -75,8 +75,8 @@ func TestWhatAnotherHubMadeOfTheSameNameIsOfAnotherWork(t *testing.T) {
 	}
 }
 
-// What the watch shows may be older than an object that we made anew since: if that was
-// gone by, the Work would go and leave it behind.
+// TestOnlyWhatCertainlyStandsIsDeletedWithoutAnotherLook covers a watch that lags behind an object that we have
+// recreated: by the stale state the Work would end and leave the object behind.
 func TestOnlyWhatCertainlyStandsIsDeletedWithoutAnotherLook(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

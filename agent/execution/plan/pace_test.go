@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-func TestWhatIsChangedBackForEverIsPutBackMoreSlowly(t *testing.T) {
+func TestAnEndlessFightSlowsDown(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	one, other := plan.DigestOf([]byte("one")), plan.DigestOf([]byte("other"))

@@ -28,8 +28,8 @@ func TestARecordDescribesAnObjectWhateverItsStatus(t *testing.T) {
 	}
 }
 
-// The cache of the member's objects goes without what kubectl notes for itself, and the
-// answers of the member do not.
+// TestARecordDescribesAnObjectWhateverKubectlNotesOnIt covers kubectl's last-applied annotation, which the cache of
+// the member's objects drops and the member's responses contain.
 func TestARecordDescribesAnObjectWhateverKubectlNotesOnIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -41,7 +41,7 @@ func TestARecordDescribesAnObjectWhateverKubectlNotesOnIt(t *testing.T) {
 }
 
 // A template that was written with kubectl apply must not be sent at every look.
-func TestWhatKubectlNotedOnTheTemplateIsNoDrift(t *testing.T) {
+func TestTheAnnotationOfKubectlIsNoDrift(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop",

@@ -12,15 +12,16 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// accountPrefix begins the name that a ServiceAccount has as a user, and the names of its groups.
+// accountPrefix begins the user name of a ServiceAccount, accountGroupPrefix the names of its groups.
 const (
 	accountPrefix      = "system:serviceaccount:"
 	accountGroupPrefix = "system:serviceaccounts:"
 )
 
-// reserved says why a manifest is not the hub's to send: what operators of the hub may do in a member is its owner's
-// word, so no Work makes or changes the account by which they come, its rights, or the record of what the owner allows.
-func reserved(obj *unstructured.Unstructured) error {
+// Reserved returns an error if the hub must not send an object, be it the manifest or the result of Retain rules.
+// What operators of the hub may do in a member is its owner's decision, so no Work creates or changes the account
+// that operators use, its RBAC, or the owner's settings.
+func Reserved(obj *unstructured.Unstructured) error {
 	what := ""
 	switch {
 	case isNamedForOperators(obj):
@@ -38,7 +39,7 @@ func reserved(obj *unstructured.Unstructured) error {
 	return fmt.Errorf("it is not applied, since %s; the owner changes that with `agent operators`", what)
 }
 
-// isNamedForOperators says whether an object is one of those by which operators come.
+// isNamedForOperators returns whether an object is one of those that admit operators.
 func isNamedForOperators(obj *unstructured.Unstructured) bool {
 	if !isOperatorName(obj.GetName()) {
 		return false
@@ -61,7 +62,7 @@ func isBinding(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().Group == rbacv1.GroupName && strings.HasSuffix(obj.GetKind(), "RoleBinding")
 }
 
-// bindsOperators says whether a binding is, among others, of the account by which operators come.
+// bindsOperators returns whether a binding grants rights to the account that operators use.
 func bindsOperators(obj *unstructured.Unstructured) bool {
 	subjects, _ := obj.Object["subjects"].([]any)
 	return slices.ContainsFunc(subjects, func(one any) bool {
@@ -81,7 +82,7 @@ func bindsOperators(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// runsAs says whether there are pods in an object, however deep, that run as an account.
+// runsAs returns whether an object contains, at any depth, pods that run as an account.
 func runsAs(value any, account string) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -96,7 +97,7 @@ func runsAs(value any, account string) bool {
 	return false
 }
 
-// text returns a text in nested maps; empty if there is none.
+// text returns the string at a path in nested maps; empty if there is none.
 func text(object map[string]any, path ...string) string {
 	out, _, _ := unstructured.NestedString(object, path...)
 	return out

@@ -27,7 +27,7 @@ func workOf(t *testing.T, name string, objects ...map[string]any) workv1alpha1.W
 	return out
 }
 
-func TestWhatIsStillWantedInAContainer(t *testing.T) {
+func TestWantedIn(t *testing.T) {
 	t.Parallel()
 	object := func(apiVersion, kind, namespace, name string) map[string]any {
 		return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name}}
@@ -86,7 +86,7 @@ func TestWhatIsStillWantedInAContainer(t *testing.T) {
 	}
 }
 
-func TestWhatIsStillWantedIsSaidInOneSentence(t *testing.T) {
+func TestWantedObjectsAreNamedInOneSentence(t *testing.T) {
 	t.Parallel()
 	namespace := Object{NamespacedName: types.NamespacedName{Name: "shop"}}
 	namespace.Kind = "Namespace"

@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Release is what a chart is rendered for.
+// Release is the release for which a chart is rendered.
 type Release struct {
 	// Name and Namespace are those of the release.
 	Name, Namespace string
-	// AppVersion replaces that of the chart.
+	// AppVersion overrides that of the chart.
 	AppVersion string
 }
 
-// Render returns the objects that a chart makes of values, which go before the chart's own. Objects come in the order
-// of the files and of the documents in them.
+// Render renders a chart with values, which override the chart's own. The objects come in the order of the files and
+// of the documents in them.
 func Render(files fs.FS, release Release, values map[string]any) ([]*unstructured.Unstructured, error) {
 	dot, err := scope(files, release, values)
 	if err != nil {
@@ -66,13 +66,13 @@ func Render(files fs.FS, release Release, values map[string]any) ([]*unstructure
 	return out, nil
 }
 
-// scope is what templates see.
+// scope returns the data that templates see.
 func scope(files fs.FS, release Release, values map[string]any) (map[string]any, error) {
 	chart, err := read(files, "Chart.yaml")
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := read(files, "values.yaml")
+	defaults, err := Values(files)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +84,13 @@ func scope(files fs.FS, release Release, values map[string]any) (map[string]any,
 		"Values":  merge(defaults, values),
 		"Chart":   map[string]any{"Name": chart["name"], "Version": chart["version"], "AppVersion": version},
 		"Release": map[string]any{"Name": release.Name, "Namespace": release.Namespace},
+		// Of which cluster this is for nobody asks; what depends on that is among the values.
+		"Capabilities": map[string]any{"APIVersions": []any{}},
 	}, nil
 }
+
+// Values returns the chart's own.
+func Values(files fs.FS) (map[string]any, error) { return read(files, "values.yaml") }
 
 func read(files fs.FS, name string) (map[string]any, error) {
 	text, err := fs.ReadFile(files, name)
@@ -99,10 +104,14 @@ func read(files fs.FS, name string) (map[string]any, error) {
 	return out, nil
 }
 
-// merge lays values over defaults, map by map.
+// merge lays values over defaults, map by map. One that is nil takes the default away.
 func merge(defaults, values map[string]any) map[string]any {
 	out := maps.Clone(defaults)
 	for key, value := range values {
+		if value == nil {
+			delete(out, key)
+			continue
+		}
 		below, isMap := out[key].(map[string]any)
 		if above, both := value.(map[string]any); isMap && both {
 			value = merge(below, above)
@@ -112,7 +121,7 @@ func merge(defaults, values map[string]any) map[string]any {
 	return out
 }
 
-// decode reads the documents of a rendered file; those without content are none.
+// decode parses the documents of a rendered file, without the empty ones.
 func decode(text string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for document := range strings.SplitSeq("\n"+text, "\n---") {

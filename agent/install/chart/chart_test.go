@@ -22,7 +22,7 @@ func render(template string, values map[string]any) (string, error) {
 	return text(objects[0].Object["value"]), nil
 }
 
-func TestWhatTemplatesRender(t *testing.T) {
+func TestRender(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
 		`{{ .Values.a.b }}`: "is",
@@ -51,7 +51,13 @@ func TestWhatTemplatesRender(t *testing.T) {
 	}
 }
 
-func TestWhatTemplatesCannotBeRendered(t *testing.T) {
+func TestAValueThatIsNilTakesTheDefaultAway(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(render(`{{ toYaml .Values.a | nindent 2 }}`, map[string]any{"a": map[string]any{"b": nil}})).To(Equal("map[c:]"))
+}
+
+func TestTemplatesThatCannotBeRenderedAreRefused(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
 		`{{ fail "set x" }}`:             "set x",

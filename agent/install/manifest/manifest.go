@@ -20,78 +20,80 @@ import (
 	"fairlead.dev/manifests/charts"
 )
 
-// Name is that of all objects of an agent, and of the label by which they are found.
+// Name is the name of the agent's main objects, and the value of the label on all of them.
 const Name = contract.AgentName
 
-// GuardName is that of the objects by which an agent is upgraded: a Deployment that runs during
-// upgrades only, with a service account of its own, since the agent may not change its own image.
+// GuardName is the name of the objects that upgrade the agent: a Deployment that runs only during upgrades, with a
+// ServiceAccount of its own, since the agent may not change its own image.
 const GuardName = Name + "-guard"
 
-// Names of what belongs to it, as the chart has them.
+// Names of the agent's objects, as in the chart.
 const (
-	// NameLabel is on all of it; its value is Name.
+	// NameLabel is the label on all of the agent's objects; its value is Name.
 	NameLabel = "app.kubernetes.io/name"
 	// JoinSecret holds a join token for an agent that joins by itself.
 	JoinSecret = Name + "-join"
-	// stateVolumeName is that of the volume of the state directory.
+	// stateVolumeName is the volume of the state directory.
 	stateVolumeName = "state"
 )
 
-// Where the state directory is, beside a path on the node.
+// Values for the place of the state directory, besides a path on the node.
 const (
 	// VolumeClaim is a volume of the cluster's default StorageClass.
 	VolumeClaim = "claim"
-	// VolumeNone is a directory that goes with the pod.
+	// VolumeNone is a directory that is lost with the pod.
 	VolumeNone = "none"
-	// volumeHostPath is what the chart calls a path on the node.
+	// volumeHostPath is the chart's word for a path on the node.
 	volumeHostPath = "hostPath"
 )
 
-// Options say what to run and what it may do.
+// Options configure an agent and its rights.
 type Options struct {
-	// Image is that of the agent; empty is the chart's, of this program's version.
+	// Image is the agent's image; empty is the chart's, with this program's version.
 	Image string
-	// UpgradeImages are the repositories of which the hub may have it run another image; without
-	// any, it may not.
+	// UpgradeImages are the repositories from which the hub may choose another image; if empty, the hub may not
+	// upgrade the agent.
 	UpgradeImages []string
-	// Namespaces and Kinds (each RESOURCE or RESOURCE.GROUP) are all that the agent may
-	// apply; none is all.
+	// Namespaces and Kinds (each RESOURCE or RESOURCE.GROUP) confine what the agent may apply; empty means all.
 	Namespaces, Kinds []string
-	// SafeKinds are those of the Kinds of which is said that they run no pods and give no rights: others that are not known to do
-	// neither are refused beside the agent itself.
+	// SafeKinds are those of Kinds that are declared to run no pods and grant no rights. Other kinds that are not
+	// known to be harmless are refused in the agent's own namespace.
 	SafeKinds []string
-	// Account is the ServiceAccount of each namespace as which the agent applies what is in there;
-	// empty is as itself.
+	// Account is the ServiceAccount of each namespace as which the agent applies objects there; empty means as
+	// itself.
 	Account string
-	// Proxy are the environment variables that name a proxy.
+	// Proxy are the environment variables that configure a proxy.
 	Proxy map[string]string
-	// State is what the agent is on the hub; nil if it joins by itself.
+	// State is the content of the agent's Secret; nil if the agent joins by itself.
 	State map[string][]byte
-	// JoinHash says of which join State is: another one has a running agent made anew, which begins with State.
+	// JoinHash identifies the join that State belongs to. Another join restarts a running agent, which then begins
+	// with State.
 	JoinHash string
-	// Join says how the agent joins by itself; nil if it has joined.
+	// Join configures an agent that joins by itself; nil if it has joined.
 	Join *Join
-	// Volume is where the state directory is, with the journal: VolumeClaim, VolumeNone, or a
-	// path on the node (a directory that user 65532 may write); empty is VolumeClaim.
+	// Volume is where the state directory with the journal is: VolumeClaim, VolumeNone, or a path on the node (a
+	// directory that user 65532 may write); empty is VolumeClaim.
 	Volume string
-	// PriorityClass of the pod; nil is the chart's, empty is none.
+	// PriorityClass is that of the pod; nil is the chart's, empty is none.
 	PriorityClass *string
+	// Pod says how its pods run.
+	Pod Pod
 	// Operators say what operators of the hub may do in the member.
 	Operators Operators
 }
 
-// Join is how an agent joins by itself.
+// Join configures an agent that joins by itself.
 type Join struct {
-	// Addresses of the hub, each HOST:PORT, and the hashes of its certificate authority.
+	// Addresses are the hub's, each HOST:PORT, and Hashes pin its certificate authority.
 	Addresses, Hashes []string
-	// SkipCA says to join without a hash.
+	// SkipCA allows a join without a hash.
 	SkipCA bool
-	// Cluster is the member's name on the hub, Token a join token, OnRetire what becomes of objects if the hub
-	// forgets the member, empty for what holds if nothing is said.
+	// Cluster is the member's name on the hub and Token a join token. OnRetire is what happens to the objects if the
+	// hub forgets the member; empty is the default.
 	Cluster, Token, OnRetire string
 }
 
-// Objects returns all that an agent consists of, in the order in which to apply it.
+// Objects returns all objects of an agent, in the order in which to apply them.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	files, err := charts.Agent()
 	if err != nil {
@@ -102,10 +104,10 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The rest is in the namespace; the Deployment needs the rest.
+	// The namespace comes first, and the Deployment last, since it needs the rest.
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return turn(a) - turn(b) })
 	for _, obj := range objects {
-		// Without data, a Secret that has some keeps it.
+		// A Secret without data keeps the data that it has.
 		if HasState(obj) && o.State != nil {
 			SetState(obj, o.State)
 		}
@@ -113,7 +115,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Refusal says what about options the chart refuses, and after a colon what to do; empty if nothing.
+// Refusal returns why the chart refuses options and, after a colon, what to do; empty if it does not.
 func Refusal(o Options) string {
 	_, err := Objects(o)
 	if refused, ok := errors.AsType[*chart.RefusedError](err); ok {
@@ -125,17 +127,17 @@ func Refusal(o Options) string {
 	return ""
 }
 
-// HasState says whether an object is the Secret that has what the agent is on the hub.
+// HasState returns whether an object is the Secret with the agent's state.
 func HasState(obj *unstructured.Unstructured) bool {
 	return obj.GetKind() == "Secret" && obj.GetName() == Name
 }
 
-// SetState has that Secret have a state.
+// SetState sets the data of that Secret.
 func SetState(secret *unstructured.Unstructured, state map[string][]byte) {
 	secret.Object["data"] = encoded(state)
 }
 
-// turn is when an object is applied: first, last, or between.
+// turn returns the position of an object in the order: first, last, or between.
 func turn(obj *unstructured.Unstructured) int {
 	switch obj.GetKind() {
 	case "Namespace":
@@ -158,7 +160,7 @@ func encoded(data map[string][]byte) map[string]any {
 	return out
 }
 
-// Values returns those of the chart that options are.
+// Values returns the chart's values for the options.
 func Values(o Options) map[string]any {
 	out := map[string]any{
 		"createNamespace": true,
@@ -197,10 +199,11 @@ func Values(o Options) map[string]any {
 		out["onRetire"] = j.OnRetire
 		out["hub"] = map[string]any{"addresses": list(j.Addresses), "caCertHashes": list(j.Hashes), "unsafeSkipCAVerification": j.SkipCA}
 	}
+	o.Pod.addTo(out)
 	return out
 }
 
-// list is one as templates take it.
+// list converts a list for templates.
 func list(texts []string) []any {
 	out := make([]any, 0, len(texts))
 	for _, text := range texts {
@@ -221,7 +224,7 @@ func state(volume string) map[string]any {
 	}
 }
 
-// image takes the name of an image apart, which comes together as it was.
+// image splits the name of an image; the chart joins it again.
 func image(name string) map[string]any {
 	out := map[string]any{"registry": "", "tag": "", "digest": ""}
 	name, digest, _ := strings.Cut(name, "@")
@@ -231,7 +234,7 @@ func image(name string) map[string]any {
 	if colon := strings.LastIndex(name, ":"); colon > strings.LastIndex(name, "/") {
 		out["tag"], name = name[colon+1:], name[:colon]
 	} else if digest == "" {
-		out["tag"] = "latest" // what a name without one means
+		out["tag"] = "latest" // the default for a name without a tag
 	}
 	if host, rest, found := strings.Cut(name, "/"); found && (strings.ContainsAny(host, ".:") || host == "localhost") {
 		out["registry"], name = host, rest
@@ -240,7 +243,7 @@ func image(name string) map[string]any {
 	return out
 }
 
-// YAML returns objects as kubectl reads them.
+// YAML encodes objects for kubectl.
 func YAML(objects []*unstructured.Unstructured) ([]byte, error) {
 	var out bytes.Buffer
 	for i, obj := range objects {
@@ -256,8 +259,8 @@ func YAML(objects []*unstructured.Unstructured) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// StateVolume returns where a Deployment of an agent has the state directory, as Options say
-// it. It says false if they cannot.
+// StateVolume returns where a Deployment of an agent has its state directory, in the form of Options.Volume. It
+// returns false if that cannot be expressed.
 func StateVolume(d *appsv1.Deployment) (where string, ok bool) {
 	i := slices.IndexFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == stateVolumeName })
 	if i < 0 {

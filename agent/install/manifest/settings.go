@@ -13,29 +13,30 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Settings are what an installed agent was told to run with and to do, read from what it consists of: so they are also true of one that
-// was changed since, or made by Helm.
+// Settings are the settings of an installed agent, read from its objects, so that they are correct even if it was
+// changed since or was installed with Helm.
 type Settings struct {
-	// Image, Namespaces, Kinds, SafeKinds, Account, Proxy and PriorityClass are as in Options.
+	// Image, Namespaces, Kinds, SafeKinds, Account, Proxy, PriorityClass and Pod are as in Options.
 	Image                        string
 	Namespaces, Kinds, SafeKinds []string
 	Account                      string
 	Proxy                        map[string]string
 	PriorityClass                string
+	Pod                          Pod
 	// UpgradeImages are as in Options: none if the hub may not upgrade the agent.
 	UpgradeImages []string
-	// Other are arguments that Options do not make.
+	// Other are arguments that Options do not produce.
 	Other []string
 }
 
-// IsConfined says whether the agent does less than all that the hub has it do.
+// IsConfined returns whether the agent is confined to a part of what the hub may ask of it.
 func (s *Settings) IsConfined() bool {
 	return len(s.Namespaces) > 0 || len(s.Kinds) > 0 || s.Account != "" || len(s.UpgradeImages) == 0
 }
 
-// SettingsOf reads what an agent was told. The guard is nil if there is none. Rules are what it may do where it applies: of each of its
-// namespaces, or of everywhere if it is not confined to some. That they do not say to which kinds it is confined is an error, unless it
-// need not be known.
+// SettingsOf reads the settings of an agent. guard is nil if there is none. rules returns the agent's RBAC rules for
+// each of its namespaces, or the cluster-wide ones. It is an error if they do not determine the kinds to which the
+// agent is confined, unless needKinds is false.
 func SettingsOf(agent, guard *appsv1.Deployment, rules func(namespaces []string) ([][]rbacv1.PolicyRule, error), needKinds bool) (Settings, error) {
 	out := Settings{
 		Proxy: map[string]string{}, PriorityClass: agent.Spec.Template.Spec.PriorityClassName, SafeKinds: split(agent.Annotations[contract.SafeKindsAnnotation]),
@@ -56,6 +57,10 @@ func SettingsOf(agent, guard *appsv1.Deployment, rules func(namespaces []string)
 			}
 		}
 	}
+	var err error
+	if out.Pod, err = podOf(agent); err != nil {
+		return Settings{}, err
+	}
 	may, err := rules(out.Namespaces)
 	if err == nil {
 		out.Kinds, err = kindsOf(may, len(out.Namespaces) > 0 && out.Account != "")
@@ -64,21 +69,22 @@ func SettingsOf(agent, guard *appsv1.Deployment, rules func(namespaces []string)
 		return Settings{}, err
 	}
 	if len(out.Namespaces) == 0 && (len(out.Kinds) > 0 || err != nil) {
-		// The chart says so of an agent that is confined like that.
+		// The chart sets this flag for an agent that is confined in this way.
 		out.Other = slices.DeleteFunc(out.Other, func(arg string) bool { return arg == noWebhooks })
 	}
 	return out, nil
 }
 
-// noWebhooks has an agent call no address that the hub names.
+// noWebhooks stops an agent from calling addresses that the hub names.
 const noWebhooks = "--interpreter-webhooks=false"
 
-// ProxyVariables are the environment variables that say which proxy to use.
+// ProxyVariables are the environment variables that configure a proxy.
 func ProxyVariables() []string { return []string{"HTTPS_PROXY", "NO_PROXY"} }
 
-// readArguments reads the arguments of `agent run`. Those by which it joined are not among Other: it has joined.
+// readArguments reads the arguments of `agent run`. Those of the join are not kept in Other, since the agent has
+// joined.
 func (s *Settings) readArguments(args []string) {
-	for i := 1; i < len(args); i++ { // the first is run
+	for i := 1; i < len(args); i++ { // the first argument is run
 		name, value, hasValue := strings.Cut(args[i], "=")
 		takes := func() string {
 			if !hasValue && i+1 < len(args) {
@@ -104,11 +110,11 @@ func (s *Settings) readArguments(args []string) {
 	}
 }
 
-// errByHand is of rights that no list of kinds is.
+// errByHand says that no list of kinds produces the agent's rules.
 var errByHand = errors.New("its rights were changed by hand")
 
-// kindsOf are the kinds to which the rules of each place confine an agent; none is all. Rules that the chart makes of no list of kinds are an
-// error: made anew from a list, they would allow what somebody took away by hand.
+// kindsOf returns the kinds to which the rules of all places confine an agent; empty means all. Rules that the chart
+// produces for no list of kinds are an error: recreated from a list, they would allow what somebody removed by hand.
 func kindsOf(places [][]rbacv1.PolicyRule, watchesOnly bool) ([]string, error) {
 	var out []string
 	for i, rules := range places {
@@ -126,7 +132,8 @@ func kindsOf(places [][]rbacv1.PolicyRule, watchesOnly bool) ([]string, error) {
 	return out, nil
 }
 
-// kindsIn are the kinds to which rules confine an agent, which only watches by itself if it acts as an account of each namespace.
+// kindsIn returns the kinds to which rules confine an agent. With watchesOnly the agent writes as an account of each
+// namespace, so that its own rules only watch.
 func kindsIn(rules []rbacv1.PolicyRule, watchesOnly bool) ([]string, error) {
 	var out []string
 	isAll := false
@@ -161,12 +168,12 @@ func kindsIn(rules []rbacv1.PolicyRule, watchesOnly bool) ([]string, error) {
 	return out, nil
 }
 
-// allows says whether a rule has all of these verbs.
+// allows returns whether a rule has all of these verbs.
 func allows(rule rbacv1.PolicyRule, verbs ...string) bool {
 	return slices.Contains(rule.Verbs, rbacv1.VerbAll) || !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(rule.Verbs, verb) })
 }
 
-// containerOf returns the container of an agent or its guard; nil if it has none.
+// containerOf returns the container of the agent or its guard; nil if there is none.
 func containerOf(d *appsv1.Deployment) *corev1.Container {
 	containers := d.Spec.Template.Spec.Containers
 	i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == "agent" })

@@ -6,10 +6,13 @@ import (
 	. "github.com/onsi/gomega"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What is read from an agent makes the same agent again.
+// TestSettingsAreWhatTheAgentWasMadeOf checks that the settings read from an installed agent produce the same agent.
 func TestSettingsAreWhatTheAgentWasMadeOf(t *testing.T) {
 	t.Parallel()
 	none := ""
@@ -27,6 +30,16 @@ func TestSettingsAreWhatTheAgentWasMadeOf(t *testing.T) {
 			Image: "agent:v1", Namespaces: []string{"shop", "till"}, Kinds: []string{"configmaps", "deployments.apps"}, Account: "tenant",
 			Proxy: map[string]string{"HTTPS_PROXY": "http://p.example:3128", "NO_PROXY": "10.0.0.0/8"}, PriorityClass: &none,
 		},
+		"how its pods run": {Image: "agent:v1", UpgradeImages: []string{"agent"}, Pod: Pod{
+			PullPolicy: "Always", PullSecrets: []string{"pull", "another"}, RunAs: RunAsAssigned,
+			NodeSelector: map[string]string{"kubernetes.io/arch": "amd64"},
+			Tolerations:  []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(3000000))}},
+			Affinity: map[string]any{"podAntiAffinity": map[string]any{
+				"requiredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{"topologyKey": "a"}},
+			}},
+			Requests: corev1.ResourceList{"cpu": resource.MustParse("0"), "memory": resource.MustParse("100Mi")},
+			Limits:   corev1.ResourceList{"memory": resource.MustParse("0"), "cpu": resource.MustParse("1")},
+		}},
 		"that joins by itself": {
 			Image: "agent:v1", Namespaces: []string{"shop"}, UpgradeImages: []string{"agent"},
 			Join: &Join{Addresses: []string{"hub.example:6443"}, Hashes: []string{"sha256:" + "00"}, Cluster: "edge-1", Token: "abcdef.0123456789abcdef", OnRetire: "keep"},
@@ -65,7 +78,8 @@ func TestSettingsAreWhatTheAgentWasMadeOf(t *testing.T) {
 			g.Expect(got.Account).To(Equal(o.Account))
 			g.Expect(got.UpgradeImages).To(Equal(o.UpgradeImages))
 			g.Expect(got.Other).To(BeEmpty())
-			g.Expect(got.IsConfined()).To(Equal(name != "nothing was said"))
+			g.Expect(apiequality.Semantic.DeepEqual(got.Pod, o.Pod)).To(BeTrue(), "%+v", got.Pod)
+			g.Expect(got.IsConfined()).To(Equal(name != "nothing was said" && name != "how its pods run"))
 			if o.Proxy != nil {
 				g.Expect(got.Proxy).To(Equal(o.Proxy))
 			}
@@ -92,7 +106,7 @@ func always(places ...[]rbacv1.PolicyRule) func([]string) ([][]rbacv1.PolicyRule
 	return func([]string) ([][]rbacv1.PolicyRule, error) { return places, nil }
 }
 
-// changedByHand are rules that the chart makes of no list of kinds.
+// changedByHand returns rules that the chart produces for no list of kinds.
 func changedByHand() map[string][]rbacv1.PolicyRule {
 	rule := func(groups, resources []string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: groups, Resources: resources, Verbs: verbs}
@@ -109,7 +123,8 @@ func changedByHand() map[string][]rbacv1.PolicyRule {
 	}
 }
 
-// Made anew from a list of kinds, such an agent could do what its owner took from it.
+// TestRightsThatWereChangedByHandAreNoListOfKinds covers rules edited by the owner: regenerated from a list of kinds,
+// they would give back rights that the owner had withdrawn.
 func TestRightsThatWereChangedByHandAreNoListOfKinds(t *testing.T) {
 	t.Parallel()
 	for name, rules := range changedByHand() {

@@ -20,7 +20,7 @@ func record() Record {
 	return Record{Work: work}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]Key{"in plain text": nil, "sealed": NewKey([]byte("open sesame\n"))} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestAFileThatWasTornAnywhereIsKnown(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoneOfOursIsForeign(t *testing.T) {
+func TestForeignFilesAreRecognized(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"another program's":        "[section]\nkey=value\n",

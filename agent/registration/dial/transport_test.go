@@ -21,7 +21,8 @@ import (
 	"fairlead.dev/agent/registration/dial"
 )
 
-// Only what fails waits to the end; a busy machine takes longer than the second of gomega.
+// TestMain raises gomega's timeout of a second, which a busy machine exceeds; only a failing test waits for all of
+// it.
 func TestMain(m *testing.M) {
 	SetDefaultEventuallyTimeout(time.Minute)
 	os.Exit(m.Run())
@@ -70,7 +71,7 @@ func (s *server) transport(tb testing.TB) *http.Transport {
 	return t
 }
 
-// get makes a crowd of requests at once, and returns what came of them.
+// get makes a crowd of concurrent requests, and returns their errors.
 func get(ctx context.Context, t http.RoundTripper, url string) []error {
 	out := make([]error, crowd)
 	var all sync.WaitGroup
@@ -103,7 +104,8 @@ func TestRequestsThatBeginTogetherShareOneConnection(t *testing.T) {
 	g.Expect(s.connections.Load()).To(BeEquivalentTo(1), "connections for %d requests", crowd)
 }
 
-// Without turns there are more, or there would be no need for them.
+// TestATransportAloneOpensAConnectionForEach checks that net/http alone opens more connections, which is why there
+// are turns.
 func TestATransportAloneOpensAConnectionForEach(t *testing.T) {
 	g := NewWithT(t)
 	s := newServer(t, true)
@@ -139,8 +141,8 @@ func TestAConnectionThatWasCutIsOpenedAgainOnce(t *testing.T) {
 	g.Expect(s.connections.Load()).To(BeEquivalentTo(2))
 }
 
-// ending is a transport that gives each request a connection which is ending, and lets it try again, as that of net/http does. It
-// counts who connects at the same time then.
+// ending is a transport whose reused connection turns out to be closed, so that each request is retried, as by
+// net/http. It counts the concurrent retries.
 type ending struct{ again, most, now atomic.Int32 }
 
 func (e *ending) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -150,13 +152,13 @@ func (e *ending) RoundTrip(request *http.Request) (*http.Response, error) {
 	trace.GetConn(request.URL.Host)
 	e.again.Add(1)
 	e.most.Store(max(e.most.Load(), e.now.Add(1)))
-	synctest.Wait() // whoever can come has come
+	synctest.Wait() // all others that can get here have done so
 	e.now.Add(-1)
 	trace.GotConn(httptrace.GotConnInfo{})
 	return &http.Response{Body: http.NoBody}, nil
 }
 
-func TestWhoTriesAgainHasATurnAgain(t *testing.T) {
+func TestARetryTakesATurnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		e := &ending{}
@@ -166,7 +168,8 @@ func TestWhoTriesAgainHasATurnAgain(t *testing.T) {
 	})
 }
 
-// A watch keeps the connection that it got for itself: the others must not wait for that one.
+// TestEachRequestHasAConnectionWhereOneCarriesOnlyOne checks that requests do not wait for a connection that a watch
+// occupies.
 func TestEachRequestHasAConnectionWhereOneCarriesOnlyOne(t *testing.T) {
 	g := NewWithT(t)
 	s := newServer(t, false)
@@ -195,7 +198,7 @@ func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-func TestWhoWaitedFailsWithTheConnection(t *testing.T) {
+func TestWaitingRequestsFailWithTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		d := &dialer{fail: make(chan error)}
@@ -217,11 +220,11 @@ func TestWhoWaitedFailsWithTheConnection(t *testing.T) {
 	})
 }
 
-func TestWhoIsCancelledFailsAlone(t *testing.T) {
+func TestACancelledRequestFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		d := &dialer{fail: make(chan error)}
-		defer close(d.fail) // who is cancelled leaves its connection to whoever comes next
+		defer close(d.fail) // a cancelled request leaves its connection to the next one
 		shared := dial.InTurn(&http.Transport{DialContext: d.dial})
 		outcomes := [3]error{}
 		cancels := [3]context.CancelFunc{}

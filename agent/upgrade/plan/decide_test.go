@@ -106,7 +106,7 @@ func TestAnAgentProvesItselfOnlyOnceItHasRunForAWhile(t *testing.T) {
 	g.Expect(ProvesAfter(nil, "a")).To(BeZero())
 }
 
-func TestWhatWasAskedForBeforeTheLastUpgradeIsNotBegun(t *testing.T) {
+func TestARequestOfBeforeTheLastUpgradeIsNotBegun(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, phase := range []clusterv1alpha1.AgentUpgradePhase{clusterv1alpha1.AgentUpgraded, clusterv1alpha1.AgentRolledBack, clusterv1alpha1.AgentRefused} {
@@ -120,7 +120,7 @@ func TestWhatWasAskedForBeforeTheLastUpgradeIsNotBegun(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotBegun(t *testing.T) {
+func TestAForbiddenImageIsRefused(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(Decide(Input{Image: "agent:v1"})).To(Equal(Step{Done: true}))

@@ -10,9 +10,9 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// TestWhatAnOperationAllocates holds each to 60 kB, conversions included. What is compiled
-// is not: that is done when a customization changes. The race detector allocates for itself.
-func TestWhatAnOperationAllocates(t *testing.T) { //nolint:paralleltest // It looks at what the process allocates.
+// TestAnOperationAllocatesLittle limits each operation to 60 kB, conversions included. Compilation is not included,
+// since it happens only when a customization changes. The race detector has allocations of its own.
+func TestAnOperationAllocatesLittle(t *testing.T) { //nolint:paralleltest // It looks at what the process allocates.
 	const most, turns = 60_000, 200
 	i, obj := compileAll(t, customization("a", everyRule())), deployed(t)
 	for _, op := range interpreter.Operations() {

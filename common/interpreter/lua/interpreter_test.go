@@ -83,7 +83,7 @@ func TestEveryOperation(t *testing.T) {
 	g.Expect(obj).To(BeComparableTo(before), "no method changes its arguments")
 }
 
-func TestWhatScriptsAreGiven(t *testing.T) {
+func TestScriptsAreGivenTheStatusOfEachCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	i := compileAll(t, customization("a", configv1alpha1.CustomizationRules{StatusAggregation: script(`
@@ -290,7 +290,7 @@ func TestOnlyWhatChangedIsCompiledAgain(t *testing.T) {
 	g.Expect(c.last).To(HaveLen(8), "what nobody needs is forgotten")
 }
 
-// TestARuleThatUsesTooMuchIsToldFromOneThatFails has the same rule do both.
+// TestARuleThatUsesTooMuchIsToldFromOneThatFails has the same rule exceed a limit, and then fail.
 func TestARuleThatUsesTooMuchIsToldFromOneThatFails(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

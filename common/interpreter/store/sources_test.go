@@ -46,4 +46,9 @@ func TestWhoseRulesAnswerIsKnown(t *testing.T) {
 	name := func(name string) string { return "ResourceInterpreterCustomization/" + name }
 	g.Expect(all).To(ConsistOf(name("one"), name("two"), name("three")))
 	g.Expect(answering).To(ConsistOf(name("one"), name("three")), "those add up")
+	about, exists := kinds.RulesOf(name("other"))
+	g.Expect(exists).To(BeTrue())
+	g.Expect(about).To(Equal([]string{"StatefulSet of apps/v1"}))
+	_, exists = kinds.RulesOf(name("none"))
+	g.Expect(exists).To(BeFalse())
 }

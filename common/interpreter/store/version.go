@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,7 +15,7 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// version is a hash of an object that has rules for some kinds.
+// version is a hash of an object with rules for some kinds.
 type version struct {
 	// source names the object.
 	source string
@@ -22,7 +23,7 @@ type version struct {
 	hash   []byte
 }
 
-// versions returns those of all objects, in the order in which they count.
+// versions returns the versions of all objects, in order of precedence.
 func versions(from Sources) []version {
 	var out []version
 	for _, c := range from.Customizations {
@@ -36,14 +37,14 @@ func versions(from Sources) []version {
 
 func hash(name string, rules any) []byte {
 	text, err := json.Marshal([]any{name, rules})
-	if err != nil { // never: it came as JSON
+	if err != nil { // impossible, since it was decoded from JSON
 		text = []byte(name)
 	}
 	sum := sha256.Sum256(text)
 	return sum[:]
 }
 
-// AsksOthers implements interpreter.Changing: webhooks are asked where no script answers.
+// AsksOthers implements interpreter.Changing: it returns true where a webhook answers and no script does.
 func (s *Store) AsksOthers(kind schema.GroupVersionKind, op interpreter.Operation) bool {
 	t := s.table.Load()
 	return !t.declare.Has(kind, op) && t.hooks.Has(kind, op)
@@ -54,7 +55,7 @@ func (s *Store) Version(kind schema.GroupVersionKind) string {
 	return versionOf(s.table.Load().versions, kind)
 }
 
-// VersionNow is Version by what an API has now, which the store may not know of yet.
+// VersionNow returns the Version according to what an API has now, which the store may not have seen yet.
 func (s *Store) VersionNow(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind) (string, error) {
 	now, err := s.read(ctx, reader, func(error) bool { return false })
 	if err != nil {
@@ -77,7 +78,7 @@ func versionOf(all []version, kind schema.GroupVersionKind) string {
 	return hex.EncodeToString(h.Sum(nil)[:5])
 }
 
-// Sources implements interpreter.Sourced: each is KIND/NAME.
+// Sources implements interpreter.Sourced. Names have the form KIND/NAME.
 func (s *Store) Sources(kind schema.GroupVersionKind, op interpreter.Operation) (all, answering []string) {
 	t := s.table.Load()
 	for _, v := range t.versions {
@@ -94,6 +95,26 @@ func (s *Store) Sources(kind schema.GroupVersionKind, op interpreter.Operation) 
 		answering = append(answering, ofWebhooks(t.hooks.Configuration(kind, op)))
 	}
 	return all, answering
+}
+
+// RulesOf implements interpreter.Sourced.
+func (s *Store) RulesOf(source string) (kinds []string, exists bool) {
+	for _, v := range s.table.Load().versions {
+		if v.source != source {
+			continue
+		}
+		exists = true
+		for _, rule := range v.rules {
+			for _, kind := range rule.Kinds {
+				for _, group := range rule.APIGroups {
+					for _, version := range rule.APIVersions {
+						kinds = append(kinds, fmt.Sprintf("%s of %s", kind, schema.GroupVersion{Group: group, Version: version}))
+					}
+				}
+			}
+		}
+	}
+	return kinds, exists
 }
 
 func ofCustomization(name string) string { return "ResourceInterpreterCustomization/" + name }

@@ -23,23 +23,22 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/roots"
 )
 
 const (
-	// defaultTimeout is how long an answer may take if the webhook does not say.
+	// defaultTimeout is the timeout if the webhook does not set one.
 	defaultTimeout = 10 * time.Second
-	// maxAnswer is how large an answer may be: as large as what an API server accepts.
+	// maxAnswer bounds the size of an answer, like the API server's limit for requests.
 	maxAnswer = 3 << 20
-	// idleConnections is how many connections are kept: as many as Works are reported at a
-	// time.
+	// idleConnections is how many connections are kept: as many as Works are reported concurrently.
 	idleConnections = 8
-	// maxHeader is how large the header of an answer may be.
+	// maxHeader bounds the header of an answer.
 	maxHeader = 64 << 10
-	// pingAfter is how long a connection may be silent until the server is asked whether
-	// it is there, and pingTimeout how long it may take to say so.
+	// pingAfter is the silence on a connection after which the server is pinged, and pingTimeout the timeout of that.
 	pingAfter   = 5 * time.Second
 	pingTimeout = 3 * time.Second
-	// idleTimeout is how long a connection is kept for the next question.
+	// idleTimeout is how long an idle connection is kept.
 	idleTimeout = 30 * time.Second
 )
 
@@ -54,7 +53,7 @@ type hook struct {
 	timeout time.Duration
 	http    *http.Client
 	pauses  *pauses
-	// problem is why it cannot be asked, if so.
+	// problem is why the webhook cannot be asked; nil if it can.
 	problem error
 }
 
@@ -67,10 +66,10 @@ func newHook(name string, w configv1alpha1.ResourceInterpreterWebhook, services 
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2: true,
 		IdleConnTimeout:   idleTimeout,
-		// For servers without HTTP/2: more would be closed, to be made anew at once.
+		// For servers without HTTP/2: further connections would be closed and reopened all the time.
 		MaxIdleConnsPerHost: idleConnections,
-		// A connection to a server that is gone without a word would be used until TCP
-		// gives it up, which takes a quarter of an hour.
+		// Without pings, a connection to a server that disappeared would be used until TCP gives it up, which takes a
+		// quarter of an hour.
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		MaxResponseHeaderBytes: maxHeader,
 	}
@@ -81,6 +80,8 @@ func newHook(name string, w configv1alpha1.ResourceInterpreterWebhook, services 
 			h.problem = errors.Join(h.problem, errors.New("clientConfig.caBundle has no certificate in PEM"))
 		}
 		transport.TLSClientConfig.RootCAs = pool
+	} else {
+		roots.Fallback()
 	}
 	if !slices.Contains(w.InterpreterContextVersions, version) {
 		h.problem = errors.Join(h.problem, fmt.Errorf("interpreterContextVersions lacks %s, the only version that is sent", version))
@@ -92,7 +93,7 @@ func newHook(name string, w configv1alpha1.ResourceInterpreterWebhook, services 
 	return h
 }
 
-// address finds out where the webhook is asked.
+// address determines the webhook's address.
 func (h *hook) address(w configv1alpha1.ResourceInterpreterWebhook, transport *http.Transport, services client.Reader) error {
 	switch config := w.ClientConfig; {
 	case config.URL != nil && config.Service != nil, config.URL == nil && config.Service == nil:
@@ -101,7 +102,7 @@ func (h *hook) address(w configv1alpha1.ResourceInterpreterWebhook, transport *h
 		u, err := url.Parse(*config.URL)
 		switch {
 		case err != nil:
-			return errors.New("clientConfig.url is no https URL") // which may have a secret in it
+			return errors.New("clientConfig.url is no https URL") // do not show the URL, which may contain a secret
 		case u.Scheme != "https" || u.Host == "":
 			return fmt.Errorf("clientConfig.url %q is no https URL", u.Scheme+"://"+u.Host)
 		}
@@ -126,7 +127,7 @@ type question struct {
 	items            []workv1alpha2.AggregatedStatusItem
 }
 
-// ask asks the webhook for the operation. Its errors name all that took part.
+// ask asks the webhook for an operation. Its errors name webhook, operation and object.
 func (i *Interpreter) ask(ctx context.Context, q question) (answer, error) {
 	h := i.hook(q.object.GroupVersionKind(), q.op)
 	if h == nil {
@@ -166,7 +167,7 @@ func (h *hook) ask(ctx context.Context, q question) (answer, error) {
 	return a, nil
 }
 
-// encode returns the request, and the object as it is in there.
+// encode returns the request, and the encoded object in it.
 func (q question) encode() (*configv1alpha1.ResourceInterpreterRequest, []byte, error) {
 	object, err := json.Marshal(q.object.Object)
 	if err != nil {

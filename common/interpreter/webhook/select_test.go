@@ -39,7 +39,7 @@ func TestOfSeveralWebhooksTheFirstByNameIsAsked(t *testing.T) {
 	g.Expect(webhook.New(configurations{configuration}, nil).Health(t.Context(), mill())).To(Equal(workv1alpha1.Healthy))
 }
 
-func TestWhatAWebhookIsAskedAbout(t *testing.T) {
+func TestAWebhookIsAskedAboutWhatItsRulesMatch(t *testing.T) {
 	t.Parallel()
 	type (
 		operations = []configv1alpha1.InterpreterOperation
@@ -78,8 +78,8 @@ func TestWhatAWebhookIsAskedAbout(t *testing.T) {
 	}
 }
 
-// A webhook that cannot be asked answers with an error: the layers below would answer
-// another question than its author meant to.
+// TestAWebhookThatIsConfiguredWronglySaysSo checks that a webhook that cannot be called is an error: falling through
+// to lower layers would give another result than its author intended.
 func TestAWebhookThatIsConfiguredWronglySaysSo(t *testing.T) {
 	t.Parallel()
 	service := &configv1alpha1.ServiceReference{Namespace: "farm", Name: "mills"}

@@ -22,32 +22,33 @@ import (
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/cronscaling/schedule"
 )
 
-// longestWait bounds how long the stage sleeps before it looks at the clock again: timers stand still while
-// a machine is suspended and do not follow a clock that is set, and what is due must not be missed for that.
+// longestWait bounds the requeue delay: timers stand still while a machine is suspended, and do not follow a clock that
+// is set, but no rule may be missed because of that.
 const longestWait = schedule.Grace / 2
 
-// workers follow rules side by side: at midnight those of many are due.
+// workers is the number of parallel reconciles: the rules of many objects are due at midnight.
 const workers = 8
 
-// Deps is what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
-	// Events gets what people are told.
-	Events kube.EventSink
-	// Clock is the hub's time; its zone is that of rules which name none.
+	// Events takes the events about CronFederatedHPAs.
+	Events eventsink.Sink
+	// Clock is the hub's clock. Its time zone applies to rules without one.
 	Clock clock.PassiveClock
 }
 
-// Reconciler does the work of the stage.
+// Reconciler scales the targets of CronFederatedHPAs.
 type Reconciler struct {
 	hubClient client.Client
-	// liveReader tells a target that is not there from one that has no scale, and when rules were edited.
+	// liveReader tells a missing target from one without a scale, and reads when rules were edited.
 	liveReader client.Reader
-	events     kube.EventSink
+	events     eventsink.Sink
 	clock      clock.PassiveClock
-	// tables has what the schedules of all rules name.
+	// tables caches the parsed schedules of all rules.
 	tables *schedule.Timetables
 }
 
@@ -66,8 +67,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// Reconcile follows the rules of one CronFederatedHPA that are due, records what came of them, and comes
-// back when the next one is.
+// Reconcile executes the due rules of one CronFederatedHPA, records the outcomes, and requeues it for the next due
+// time.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	scaler := &autoscalingv1alpha1.CronFederatedHPA{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, scaler); err != nil {
@@ -100,8 +101,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.wait(plans)}, nil
 }
 
-// edited returns when the rules of a CronFederatedHPA were last edited, if the status is not about them yet. The API
-// server notes that beside the fields that each writer owns, which the cache does without.
+// edited returns when the rules of a CronFederatedHPA were last edited, if the status does not cover that edit yet. The
+// time is in managedFields, which the cache strips.
 func (r *Reconciler) edited(ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA) (time.Time, error) {
 	valid := meta.FindStatusCondition(scaler.Status.Conditions, autoscalingv1alpha1.CronRulesValid)
 	switch {
@@ -127,8 +128,8 @@ func (r *Reconciler) edited(ctx context.Context, scaler *autoscalingv1alpha1.Cro
 	return last, nil
 }
 
-// follow scales for each rule that is due, those of the earliest time first, and returns what came of them. What fails
-// for a moment only has no outcome yet, and is the error.
+// follow scales the target for each due rule, the earliest first, and returns the outcomes. A temporary failure has no
+// outcome yet, and is returned as the error.
 func (r *Reconciler) follow(
 	ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan,
 ) (map[string]schedule.Outcome, error) {
@@ -143,7 +144,7 @@ func (r *Reconciler) follow(
 	return outcomes, nil
 }
 
-// record writes the status if it says something new.
+// record writes the status if it changed.
 func (r *Reconciler) record(
 	ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan, outcomes map[string]schedule.Outcome,
 ) (bool, error) {
@@ -163,7 +164,7 @@ func (r *Reconciler) record(
 	return wrote, nil
 }
 
-// report tells what was written.
+// report emits events about what was written.
 func (r *Reconciler) report(
 	ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan, outcomes map[string]schedule.Outcome,
 ) {
@@ -180,7 +181,7 @@ func (r *Reconciler) report(
 	}
 }
 
-// wait returns how long there is nothing to do; 0 is for ever.
+// wait returns the delay until the next rule is due; 0 means that none ever is.
 func (r *Reconciler) wait(plans []schedule.Plan) time.Duration {
 	var wait time.Duration
 	for i := range plans {
@@ -195,7 +196,7 @@ func (r *Reconciler) wait(plans []schedule.Plan) time.Duration {
 	return wait
 }
 
-// nameOf names the target of a CronFederatedHPA.
+// nameOf returns the kind and name of the target of a CronFederatedHPA.
 func nameOf(scaler *autoscalingv1alpha1.CronFederatedHPA) string {
 	return strings.Join([]string{scaler.Spec.ScaleTargetRef.Kind, scaler.Spec.ScaleTargetRef.Name}, " ")
 }

@@ -6,11 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/cronscaling/schedule"
 )
 
-// Reasons and the action of the events of the stage.
+// Reasons and the action of the stage's events.
 const (
 	reasonScaled    = "ScaleSucceed"
 	reasonFailed    = "ScaleFailed"
@@ -19,16 +19,16 @@ const (
 	action          = "CronScale"
 )
 
-// notStarted tells of rules that cannot be followed.
-func notStarted(scaler *autoscalingv1alpha1.CronFederatedHPA, problem string) kube.Event {
-	return kube.Event{Regarding: scaler, Type: corev1.EventTypeWarning, Reason: reasonNotStarts, Action: action, Note: problem}
+// notStarted is the event about invalid rules.
+func notStarted(scaler *autoscalingv1alpha1.CronFederatedHPA, problem string) eventsink.Event {
+	return eventsink.Event{Regarding: scaler, Type: corev1.EventTypeWarning, Reason: reasonNotStarts, Action: action, Note: problem}
 }
 
-// eventsOf returns what is told after the status was written.
-func eventsOf(scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan, outcomes map[string]schedule.Outcome) []kube.Event {
-	var out []kube.Event
+// eventsOf returns the events to emit after the status was written.
+func eventsOf(scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan, outcomes map[string]schedule.Outcome) []eventsink.Event {
+	var out []eventsink.Event
 	tell := func(kind, reason, note string) {
-		out = append(out, kube.Event{Regarding: scaler, Type: kind, Reason: reason, Action: action, Note: note})
+		out = append(out, eventsink.Event{Regarding: scaler, Type: kind, Reason: reason, Action: action, Note: note})
 	}
 	for i := range plans {
 		p := &plans[i]

@@ -26,10 +26,10 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// noon is when the stories begin.
+// noon is when the tests begin.
 func noon() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }
 
-// world is a hub's API with this stage at work, and a clock that the test sets.
+// world is a hub's API with this stage running, and a clock that the test sets.
 type world struct {
 	hub       *cluster.Cluster
 	client    client.Client
@@ -51,13 +51,13 @@ func start(t *testing.T) *world {
 func (w *world) run(t *testing.T) {
 	t.Helper()
 	mgr := stagetest.Manager(t, w.hub.Config, func(o *manager.Options) {
-		o.Cache.DefaultNamespaces = map[string]cache.Config{w.namespace: {}} // others have clocks of their own
+		o.Cache.DefaultNamespaces = map[string]cache.Config{w.namespace: {}} // each test has its own clock
 	})
 	NewWithT(t).Expect(cronscaling.Register(mgr, cronscaling.Deps{Events: w.events.Record, Clock: w.clock})).To(Succeed())
 	w.stop = stagetest.Run(t, mgr)
 }
 
-// deploy makes the Deployment web of two replicas.
+// deploy creates the Deployment web with two replicas.
 func (w *world) deploy(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Expect(w.client.Create(t.Context(), builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj())).To(Succeed())
@@ -79,7 +79,7 @@ func rule(name, schedule string, replicas int32) autoscalingv1alpha1.CronFederat
 	return autoscalingv1alpha1.CronFederatedHPARule{Name: name, Schedule: schedule, TargetReplicas: &replicas}
 }
 
-// scaler makes a CronFederatedHPA, and waits until it was looked at.
+// scaler creates a CronFederatedHPA and waits until it has been reconciled.
 func (w *world) scaler(t *testing.T, kind, name string, rules ...autoscalingv1alpha1.CronFederatedHPARule) *autoscalingv1alpha1.CronFederatedHPA {
 	t.Helper()
 	one := &autoscalingv1alpha1.CronFederatedHPA{
@@ -93,7 +93,7 @@ func (w *world) scaler(t *testing.T, kind, name string, rules ...autoscalingv1al
 	return one
 }
 
-// await waits until something holds of a CronFederatedHPA.
+// await waits until check passes for a CronFederatedHPA.
 func (w *world) await(t *testing.T, one *autoscalingv1alpha1.CronFederatedHPA, check func(Gomega)) {
 	t.Helper()
 	NewWithT(t).Eventually(func(g Gomega) {
@@ -102,7 +102,7 @@ func (w *world) await(t *testing.T, one *autoscalingv1alpha1.CronFederatedHPA, c
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 }
 
-// edit changes a CronFederatedHPA.
+// edit updates a CronFederatedHPA.
 func (w *world) edit(t *testing.T, one *autoscalingv1alpha1.CronFederatedHPA, change func()) {
 	t.Helper()
 	stagetest.Change(t, w.client, one, change)
@@ -167,7 +167,7 @@ func TestRulesThatAreEditedSuspendedAndRemoved(t *testing.T) {
 	w.await(t, one, func(g Gomega) { g.Expect(next(one, 1)).To(Equal(noon().Add(24 * time.Hour))) })
 
 	w.clock.SetTime(noon().Add(5 * time.Minute))
-	w.edit(t, one, func() { one.Spec.Rules[1].TargetReplicas = new(int32(9)) }) // it looks now, if it did not by itself
+	w.edit(t, one, func() { one.Spec.Rules[1].TargetReplicas = new(int32(9)) }) // triggers a reconcile, if the clock alone did not
 	g.Eventually(w.replicas(t), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	g.Expect(w.events.Notes("ScaleMissed")).To(BeEmpty(), "nobody was away")
 }
@@ -189,7 +189,7 @@ func TestAHubThatWasAwaySaysWhatItMissed(t *testing.T) {
 	g.Eventually(func() []string { return w.events.Notes("ScaleMissed") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
 }
 
-// TestARuleThatIsEditedWhileNoHubWorksIsFollowed edits by the clock of the API server, which no test sets.
+// TestARuleThatIsEditedWhileNoHubWorksIsFollowed edits at a time of the API server's clock, which the test cannot set.
 func TestARuleThatIsEditedWhileNoHubWorksIsFollowed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -206,7 +206,7 @@ func TestARuleThatIsEditedWhileNoHubWorksIsFollowed(t *testing.T) {
 	g.Expect(w.events.Notes("ScaleMissed")).To(BeEmpty())
 }
 
-func TestWhatCannotBeScaledSaysWhy(t *testing.T) {
+func TestAScalerWithoutTargetSaysWhy(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	tests := map[string]struct{ kind, want string }{

@@ -23,6 +23,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/failover"
 	"fairlead.dev/hub/flow/scheduler"
 	"fairlead.dev/test/builder"
@@ -30,12 +31,11 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// bindings is how many leave a cluster at once.
+// bindings is how many bindings leave a cluster at once.
 const bindings = 1000
 
-// BenchmarkAClusterThatIsLeft measures how long it takes from the taint of a cluster until
-// all of its bindings have another, with no limit on the rate, and how many requests that
-// write the two stages need for each.
+// BenchmarkAClusterThatIsLeft measures the time from the taint of a cluster until all its bindings have another
+// cluster, with no rate limit, and how many write requests the two stages need for each.
 func BenchmarkAClusterThatIsLeft(b *testing.B) {
 	for b.Loop() {
 		leave(b)
@@ -81,7 +81,7 @@ func leave(b *testing.B) {
 	g.Expect(c.Update(ctx, lost)).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		var list workv1alpha2.ResourceBindingList
-		// What the hub sees, so that nothing is asked of the API server beside what is measured.
+		// Read from the hub's cache, so that the API server gets no requests beyond those measured.
 		g.Expect(cached.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 		g.Expect(list.Items).To(HaveLen(bindings))
 		for i := range list.Items {
@@ -93,8 +93,7 @@ func leave(b *testing.B) {
 	b.ReportMetric(float64(wrote.Load()-settle)/bindings, "writes/binding")
 }
 
-// run starts a hub of these two stages, and returns how often it wrote, what it sees, and
-// what stops it.
+// run starts a hub with these two stages, and returns its count of writes, its cache, and a function that stops it.
 func run(b *testing.B, to *rest.Config) (*atomic.Int64, client.Reader, func()) {
 	b.Helper()
 	g := NewWithT(b)
@@ -108,7 +107,7 @@ func run(b *testing.B, to *rest.Config) (*atomic.Int64, client.Reader, func()) {
 	cfg.QPS = -1
 	mgr := stagetest.Manager(b, cfg)
 	g.Expect(kube.Index(b.Context(), mgr.GetCache())).To(Succeed())
-	events := func(kube.Event) {}
+	events := func(eventsink.Event) {}
 	placing, err := scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: clock.RealClock{}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(failover.Register(mgr, failover.Deps{

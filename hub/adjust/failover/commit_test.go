@@ -18,12 +18,13 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
-// TestWhatTheStatusSaysIsKnownThoughTheSpecConflicts holds that a commit whose second write
+// TestAWrittenStatusIsToldThoughTheSpecConflicts holds that a commit whose second write
 // conflicts says that the first one was made: the condition is news only now.
-func TestWhatTheStatusSaysIsKnownThoughTheSpecConflicts(t *testing.T) {
+func TestAWrittenStatusIsToldThoughTheSpecConflicts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()
@@ -43,7 +44,7 @@ func TestWhatTheStatusSaysIsKnownThoughTheSpecConflicts(t *testing.T) {
 	})
 	g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 	var told []string
-	r := &reconciler{hubClient: hub, kind: kube.ResourceBindings(), events: func(e kube.Event) { told = append(told, e.Reason) }}
+	r := &reconciler{hubClient: hub, kind: kube.ResourceBindings(), events: func(e eventsink.Event) { told = append(told, e.Reason) }}
 	in := &scope{Input: evict.Input{Spec: &b.Spec, Status: &b.Status, Now: time.Unix(1000, 0)}}
 	d := &evict.Decision{
 		Evictions: []evict.Eviction{{Cluster: "edge-1", Task: workv1alpha2.GracefulEvictionTask{FromCluster: "edge-1", CreationTimestamp: new(metav1.NewTime(time.Unix(1000, 0)))}}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,22 +24,23 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
-// scope is what decides on one binding.
+// scope is the input of the decision about one binding.
 type scope struct {
 	evict.Input
-	// zones are those whose rate limiter the decision asked, by cluster.
+	// zones are the zones whose rate limiter the decision asked, by cluster.
 	zones map[string]string
-	// err is what went wrong while the decision asked for more.
+	// err is the first error while the decision asked for more.
 	err error
 }
 
-// concerns says whether there is anything to decide about a binding: it is somewhere,
-// or leaves something.
+// concerns says whether there is anything to decide about a binding: it has targets, eviction tasks or the condition.
 func concerns(b kube.Binding) bool {
 	spec := b.BindingSpec()
 	return len(spec.Clusters)+len(spec.GracefulEvictionTasks) > 0 || hasCondition(b)
@@ -46,9 +48,11 @@ func concerns(b kube.Binding) bool {
 
 func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kube.Binding) (*scope, error) {
 	spec := b.BindingSpec()
+	now := r.clock.Now()
+	began := r.watch.Began(now)
 	s := &scope{Input: evict.Input{
-		Now: r.clock.Now(), Began: r.watch.Began(r.clock.Now()), Generation: b.GetGeneration(), Namespaced: b.GetNamespace() != "", Unscheduled: !bindings.IsScheduled(b),
-		Spec: spec, Status: b.BindingStatus(), Tolerations: tolerations(b), Past: workv1alpha2.EvictionsOf(b),
+		Now: now, Began: began, HeardBy: r.reconnects.HeardBy(began, now, r.silence()), Generation: b.GetGeneration(), Namespaced: b.GetNamespace() != "", Unscheduled: !bindings.IsScheduled(b),
+		Spec: spec, Status: b.BindingStatus(), Tolerations: tolerations(b), Past: evictions.Of(b),
 		Clusters: map[string]*clusterv1alpha1.Cluster{}, HeardSince: map[string]time.Time{}, Memory: r.memory(key), Options: r.options,
 		HasHealthRule: r.hasHealthRule(schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)),
 	}, zones: map[string]string{}}
@@ -86,6 +90,9 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 		if err := r.readWorks(ctx, b, s); err != nil {
 			return nil, err
 		}
+		if err := r.readPatience(ctx, s); err != nil {
+			return nil, err
+		}
 	}
 	if tainted(s) {
 		return s, r.readSuspensions(ctx, s)
@@ -110,8 +117,8 @@ func (r *reconciler) readRollout(ctx context.Context, b kube.Binding, s *scope) 
 	return nil
 }
 
-// tainted says whether a cluster of the binding has a taint that may drive it out: only
-// then it matters who put it there, and whether evictions are suspended.
+// tainted says whether a target has a NoExecute taint. Only then does it matter who added it, and whether evictions are
+// suspended.
 func tainted(s *scope) bool {
 	for _, c := range s.Clusters {
 		if slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
@@ -121,7 +128,7 @@ func tainted(s *scope) bool {
 	return false
 }
 
-// readSuspensions reads what speaks against moving because of a taint.
+// readSuspensions reads the reasons against evictions because of taints.
 func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
 	policies, err := r.taints.compiled(ctx)
 	if err != nil {
@@ -142,7 +149,7 @@ func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// readWorks reads where the binding has Works.
+// readWorks reads in which clusters the binding has Works.
 func (r *reconciler) readWorks(ctx context.Context, b kube.Binding, s *scope) error {
 	works, err := kube.WorksOf(ctx, r.hubClient, b)
 	if err != nil {
@@ -151,13 +158,34 @@ func (r *reconciler) readWorks(ctx context.Context, b kube.Binding, s *scope) er
 	s.Works = map[string]evict.Work{}
 	for _, w := range works {
 		if cluster, ok := contract.ClusterOf(r.prefix, w.Namespace); ok {
-			s.Works[cluster] = evict.Work{Observed: observed(w)}
+			s.Works[cluster] = evict.Work{Observed: observed(w), Created: w.CreationTimestamp.Time}
 		}
 	}
 	return nil
 }
 
-// observed says whether a cluster has reported on a Work as it is.
+// readPatience reads from the cache how long the leases of the targets allow them to be silent. It matters only until
+// it is known of each of them whether it has been silent since before this process started.
+func (r *reconciler) readPatience(ctx context.Context, s *scope) error {
+	if !s.Now.Before(disruption.KnownFrom(s.Began, s.HeardBy, r.silence(), contract.RestingLease)) {
+		return nil
+	}
+	s.Patience = map[string]time.Duration{}
+	for i := range s.Spec.Clusters {
+		name := s.Spec.Clusters[i].Name
+		lease := &coordinationv1.Lease{}
+		err := r.hubClient.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: name}, lease, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading the lease of cluster %q: %w", name, err)
+		}
+		if patience := disruption.Patience(lease); err == nil && patience > 0 {
+			s.Patience[name] = patience
+		}
+	}
+	return nil
+}
+
+// observed says whether the cluster has reported on the current generation of a Work.
 func observed(w *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return applied != nil && applied.ObservedGeneration >= w.Generation
@@ -179,8 +207,8 @@ func (r *reconciler) readCluster(ctx context.Context, name string, s *scope) err
 	return nil
 }
 
-// tolerations are the tolerations of the placement that the scheduler applied last, and else of
-// the one that it is to apply.
+// tolerations returns the tolerations of the placement that the scheduler applied last. If there is none, or it is so
+// long that the binding only has its hash, it returns those of the placement in the spec.
 func tolerations(b kube.Binding) []corev1.Toleration {
 	var applied policyv1alpha1.Placement
 	if raw := b.GetAnnotations()[contract.AppliedPlacementAnnotation]; raw != "" && json.Unmarshal([]byte(raw), &applied) == nil {

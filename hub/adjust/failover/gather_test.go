@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestWhatATaintIsAboutIsRead holds that it is also asked who put a taint on a cluster that
+// TestTaintsAreReadWhereTheyEvict holds that it is also asked who put a taint on a cluster that
 // is being left: it may make a wish a must.
-func TestWhatATaintIsAboutIsRead(t *testing.T) {
+func TestTaintsAreReadWhereTheyEvict(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := builder.MakeCluster("edge-1").Obj()

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// longestPath is how many characters the jsonPath of a rule may have, as in the schema.
+// longestPath is the greatest length of a rule's jsonPath in characters, as in the CRD schema.
 const longestPath = 256
 
-// What a jsonPath is made of. The admission policy of propagation policies has the whole of it too.
+// The grammar of a jsonPath. The admission policy for propagation policies has the same expression.
 const (
-	// fieldName is the name of a field. What would end it is part of it after a backslash.
+	// fieldName is the name of a field. Characters that would end it can be escaped with a backslash.
 	fieldName = `(?:[^\s.,\[\]$@{}\\*\x22\x27]|\\[^\s\x22\x27])+`
-	// step is a field, a field in brackets, an element of a list by its index, or that of which a field has a value.
+	// step is a field, a field in brackets, an element of a list by index, or the element of which a field has a value.
 	step = ` *(?:\.(` + fieldName + `)|\[\x27(` + fieldName + `(?:\.` + fieldName + `)*)\x27\]|\[(-?[0-9]{1,6})\]|` +
 		`\[\?\( *@\.([-_A-Za-z0-9]+) *== *(?:\x22([^\x22\\]*)\x22|\x27([^\x27\\]*)\x27) *\)\])`
 	pathPattern = `^\{ *[$@]?(?:` + step + `)+ *\}$`
@@ -29,12 +29,13 @@ var (
 	oneName   = regexp.MustCompile(fieldName)
 )
 
-// errNoPath says what a jsonPath may be.
+// errNoPath describes the valid syntax.
 var errNoPath = errors.New("it leads to one value by fields and indexes, at most 256 characters, such as { .jobStatus.jobID }, { .jobs[0]['id'] } " +
 	"or { .conditions[?(@.type==\"Ready\")].status }: correct the policy")
 
-// walk follows a jsonPath to one value. The syntax is that of kubectl, of which it knows what leads to one value: the rest of it can be
-// made to double what was found with every few characters, and this runs in the hub for whoever may write a policy.
+// walk follows a jsonPath to one value. The syntax is the part of kubectl's that leads to a single value. The rest
+// allows expressions that double the result every few characters, and this runs in the hub for anybody who may write a
+// policy.
 func walk(from any, path string) (any, error) {
 	if utf8.RuneCountInString(path) > longestPath || !wholePath.MatchString(path) {
 		return nil, errNoPath
@@ -57,7 +58,7 @@ func walk(from any, path string) (any, error) {
 	return at, nil
 }
 
-// fields goes down by the names of fields.
+// fields descends through the named fields.
 func fields(at any, names []string) (any, error) {
 	for _, name := range names {
 		name = strings.ReplaceAll(name, `\`, "")
@@ -71,7 +72,7 @@ func fields(at any, names []string) (any, error) {
 	return at, nil
 }
 
-// element returns the element of a list that has an index; less than 0 counts from its end.
+// element returns the element of a list at an index; a negative one counts from the end.
 func element(at any, index string) (any, error) {
 	list, ok := at.([]any)
 	if !ok {
@@ -100,7 +101,7 @@ func elementWith(at any, key, value string) (any, error) {
 	for _, candidate := range list {
 		object, _ := candidate.(map[string]any)
 		has, there := object[key]
-		if said, one := text(has); there && one && said == value {
+		if written, one := text(has); there && one && written == value {
 			found = append(found, candidate)
 		}
 	}
@@ -110,7 +111,7 @@ func elementWith(at any, key, value string) (any, error) {
 	return found[0], nil
 }
 
-// text is a value as it is written into a label, which an object or a list cannot be.
+// text returns a value as a label would contain it; false for an object or a list.
 func text(value any) (string, bool) {
 	switch value := value.(type) {
 	case string:

@@ -14,10 +14,11 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// doubling is a path of which each part doubles what was found, as client-go reads it: unions of two recursive descents.
+// doubling returns a JSONPath in which, as client-go evaluates it, each part doubles the number of results: a union of
+// two recursive descents.
 func doubling(parts int) string { return "{" + strings.Repeat("['.','.']", parts) + "}" }
 
-// reportedStatus is that of a cluster in which paths find something.
+// reportedStatus is a status of a cluster in which paths find something.
 const reportedStatus = `{"job": "j7", "note": "two words", "records": 12345678, "done": true, "none": null, "a.b": "flat", "a": {"b": "nested", "list": ["x", {"id": "y"}]},
 	"conditions": [{"type": "Ready", "status": "yes"}, {"type": "Up", "status": "no"}, {"type": "Twice"}, {"type": "Twice"}]}`
 
@@ -30,7 +31,7 @@ func found(t *testing.T, clusterName, path string) (string, error) {
 	return got["state"], err
 }
 
-func TestWhatIsPreserved(t *testing.T) {
+func TestPathsOfPreservedState(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
 		"{ .job }": "j7", "{.job}": "j7", "{$.job}": "j7", "{@.job}": "j7", "{['job']}": "j7", "{.records}": "12345678", "{.done}": "true", "{.none}": "null",
@@ -48,7 +49,7 @@ func TestWhatIsPreserved(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePreserved(t *testing.T) {
+func TestPathsThatCannotBePreservedAreRefused(t *testing.T) {
 	t.Parallel()
 	const noPath = "leads to one value by fields and indexes"
 	for path, want := range map[string]string{
@@ -73,7 +74,7 @@ func TestWhatCannotBePreserved(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("has not yet been collected")))
 }
 
-// What admission takes is what is followed.
+// Admission and the controller must use the same pattern.
 func TestAdmissionHasTheSamePattern(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

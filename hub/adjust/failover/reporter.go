@@ -23,16 +23,16 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// fleet is the only request of the controller of condition EvictionSuspended, which is about
-// all Clusters at once.
+// fleet is the only request of the controller for the condition EvictionSuspended, which concerns all Clusters at once.
 const fleet = "fleet"
 
-// disruptionReporter says on Clusters whether their silence is believed.
+// disruptionReporter sets on Clusters whether evictions because of their silence are suspended.
 type disruptionReporter struct {
 	hubClient client.Client
-	events    kube.EventSink
+	events    eventsink.Sink
 	clock     clock.PassiveClock
 }
 
@@ -50,7 +50,7 @@ func registerReporter(mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// comesGoesOrFallsSilent drops what cannot change the verdict.
+// comesGoesOrFallsSilent drops events that cannot change the verdict.
 func comesGoesOrFallsSilent() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
@@ -59,7 +59,7 @@ func comesGoesOrFallsSilent() predicate.Predicate {
 	}}
 }
 
-// Reconcile brings the condition of every Cluster up to date.
+// Reconcile updates the condition on every Cluster.
 func (r *disruptionReporter) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	clusters, err := kube.Clusters(ctx, r.hubClient)
 	if err != nil {
@@ -82,9 +82,9 @@ func (r *disruptionReporter) Reconcile(ctx context.Context, _ reconcile.Request)
 }
 
 func (r *disruptionReporter) report(ctx context.Context, shared *clusterv1alpha1.Cluster, verdict disruption.Verdict, now time.Time) error {
-	said := meta.FindStatusCondition(shared.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
+	condition := meta.FindStatusCondition(shared.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
 	suspended := verdict.Suspended(shared.Name)
-	if (said != nil) == suspended && (said == nil || said.Reason == verdict.Reason(shared.Name)) {
+	if (condition != nil) == suspended && (condition == nil || condition.Reason == verdict.Reason(shared.Name)) {
 		return nil
 	}
 	c := shared.DeepCopy()
@@ -92,7 +92,7 @@ func (r *disruptionReporter) report(ctx context.Context, shared *clusterv1alpha1
 	if err != nil {
 		return err
 	}
-	// Another reason is another time from which on it holds.
+	// A change of the reason must also change lastTransitionTime.
 	meta.RemoveStatusCondition(&c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
 	if suspended {
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{

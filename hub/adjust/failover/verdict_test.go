@@ -21,7 +21,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestAChangeOfAClusterIsOneVerdict has both controllers tell of each cluster of a region that falls silent, while bindings ask.
+// TestAChangeOfAClusterIsOneVerdict has both controllers report every cluster of a region that falls silent, while
+// bindings ask.
 func TestAChangeOfAClusterIsOneVerdict(t *testing.T) {
 	t.Parallel()
 	const clusters = 50
@@ -44,7 +45,7 @@ func TestAChangeOfAClusterIsOneVerdict(t *testing.T) {
 	})
 	kinds := []*reconciler{}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
-		kinds = append(kinds, &reconciler{hubClient: hub, kind: kind, verdicts: v, clock: clocktesting.NewFakePassiveClock(now)})
+		kinds = append(kinds, &reconciler{hubClient: hub, kind: kind, verdicts: v, clock: clocktesting.NewFakeClock(now)})
 	}
 	tell := func(before, after *clusterv1alpha1.Cluster) {
 		for _, r := range kinds {

@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -26,9 +25,9 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// gatherMore is how much longer the changes of clusters are gathered for each cluster of a binding, up to gatherMost. When a region is
-// lost hundreds change within a minute, and to decide takes as long as the binding has clusters. What it leaves a few seconds later it
-// leaves as well: the first change sets the time, and those that follow do not put it off.
+// gatherMore, for each cluster of a binding and up to gatherMost, is how long changes of clusters are batched. When a
+// region is lost, hundreds of clusters change within a minute, and a decision takes time in proportion to the binding's
+// clusters. The first change sets the time; those that follow do not postpone it.
 const (
 	gatherMore = time.Millisecond
 	gatherMost = 5 * time.Second
@@ -36,8 +35,8 @@ const (
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// bindingChanged lets through what may be news: another spec, and of those that leave
-// something, or would if they fared badly, what the clusters report.
+// bindingChanged passes changes of the spec, and, for bindings that are being evicted or have application failover,
+// changes of the reported status.
 func bindingChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
@@ -66,7 +65,7 @@ func bindingChanged() predicate.Predicate {
 	}
 }
 
-// scheduled is what the scheduler says.
+// scheduled identifies the scheduler's latest result.
 func scheduled(status *workv1alpha2.ResourceBindingStatus) string {
 	if c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled); c != nil {
 		return fmt.Sprint(c.Reason, c.ObservedGeneration)
@@ -74,8 +73,8 @@ func scheduled(status *workv1alpha2.ResourceBindingStatus) string {
 	return ""
 }
 
-// onWork asks for the binding of a Work when it is gone, or when its cluster has reported
-// on it as it is. Of bindings that leave nothing the cache tells at no cost.
+// onWork enqueues the binding of a Work that was deleted, or on whose current generation the cluster has reported.
+// Bindings without an eviction task are dropped, which costs only a cache read.
 func (r *reconciler) onWork() handler.EventHandler {
 	ask := func(ctx context.Context, obj client.Object, q requests) {
 		key, ok := bindings.KeyOf(obj)
@@ -95,21 +94,21 @@ func (r *reconciler) onWork() handler.EventHandler {
 	}
 }
 
-// leaves says whether a binding has a task, as far as the cache knows.
+// leaves says whether a binding has an eviction task, as far as the cache knows.
 func (r *reconciler) leaves(ctx context.Context, key types.NamespacedName) bool {
 	b := r.kind.New()
 	err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy)
 	return err == nil && len(b.BindingSpec().GracefulEvictionTasks) > 0
 }
 
-// onCluster asks for the bindings that are in a cluster, or are leaving it, when it
-// changes in a way that decides about that.
+// onCluster enqueues the bindings that name a cluster as a target or in a task when the cluster changes in a way that
+// may matter.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) {
 			r.verdicts.Outdate(e.Object)
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
-				r.watch.Observe(c, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
+				r.watch.Observe(c, r.silence(), r.clock.Now())
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
@@ -118,7 +117,7 @@ func (r *reconciler) onCluster() handler.EventHandler {
 			if !ok || !ok2 {
 				return
 			}
-			r.watch.Observe(after, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
+			r.watch.Observe(after, r.silence(), r.clock.Now())
 			r.taints.see(before, after, r.clock.Now())
 			if disruption.AffectsVerdict(before, after) {
 				r.verdicts.Outdate(after)
@@ -136,8 +135,15 @@ func (r *reconciler) onCluster() handler.EventHandler {
 	}
 }
 
-// decides says whether a change of a cluster may change what leaves it. What the hub
-// suspects is told by a condition.
+// tick lets the stage notice when its process was suspended, until the context ends. It implements source.Func, and
+// enqueues nothing.
+func (r *reconciler) tick(ctx context.Context, _ requests) error {
+	r.watch.KeepTicking(ctx, r.clock)
+	return nil
+}
+
+// decides says whether a change of a cluster may change evictions from it. Whether they are suspended is in one of its
+// conditions.
 func decides(before, after *clusterv1alpha1.Cluster) bool {
 	status := func(c *clusterv1alpha1.Cluster, conditionType string) string {
 		if found := meta.FindStatusCondition(c.Status.Conditions, conditionType); found != nil {
@@ -154,23 +160,23 @@ func decides(before, after *clusterv1alpha1.Cluster) bool {
 		status(before, clusterv1alpha1.ClusterEvictionSuspended) != status(after, clusterv1alpha1.ClusterEvictionSuspended)
 }
 
-// ask asks for the bindings that name a cluster, and gathers what is of others.
+// ask enqueues the bindings that name a cluster, after the batching delay.
 func (r *reconciler) ask(ctx context.Context, c client.Object, q requests) {
 	found, err := r.kind.Naming(ctx, r.hubClient, c.GetName())
 	if err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// The cache has synced before handlers run, so this does not happen.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")
 		return
 	}
 	for _, b := range found {
-		// That it names the cluster is known of it. To look for that once more takes long in one that is in thousands.
+		// Naming found it by this cluster; searching its spec again would be slow with thousands of targets.
 		if concerns(b) {
 			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, gathering(b))
 		}
 	}
 }
 
-// gathering is for how long the changes of clusters are gathered of a binding.
+// gathering returns how long changes of clusters are batched for a binding.
 func gathering(b kube.Binding) time.Duration {
 	spec := b.BindingSpec()
 	return min(time.Duration(len(spec.Clusters)+len(spec.GracefulEvictionTasks))*gatherMore, gatherMost)

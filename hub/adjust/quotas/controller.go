@@ -19,31 +19,32 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/quotas/parts"
 )
 
-// Deps is what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
-	// ExecutionNamespacePrefix is followed by the name of a cluster.
+	// ExecutionNamespacePrefix plus a cluster's name is its execution namespace.
 	ExecutionNamespacePrefix string
-	// Events gets what people are told.
-	Events kube.EventSink
+	// Events receives the events of the stage.
+	Events eventsink.Sink
 }
 
-// Reconciler does the work of the stage.
+// Reconciler reconciles FederatedResourceQuotas.
 type Reconciler struct {
 	hubClient client.Client
-	// liveReader reads Works with their manifests, which the cache does not have.
+	// liveReader reads Works with their manifests, which are not in the cache.
 	liveReader client.Reader
-	events     kube.EventSink
+	events     eventsink.Sink
 	prefix     string
 
 	mu sync.Mutex
-	// checked are the Works whose manifests are known to be ours.
+	// checked are the Works that are known to have the desired manifests.
 	checked map[types.NamespacedName]check
-	// reports are what was read of the Works of each FederatedResourceQuota. Only one reconcile at a time has them.
+	// reports caches the members' reports per FederatedResourceQuota. A quota is reconciled by one worker at a time.
 	reports map[types.NamespacedName]*parts.Reports
-	// warned has the last bad news about each FederatedResourceQuota.
+	// warned has the last warning about each FederatedResourceQuota.
 	warned kube.WarnOnce[types.NamespacedName]
 }
 
@@ -65,8 +66,7 @@ func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// Reconcile brings the parts of one FederatedResourceQuota to its clusters, and says how
-// much of it is used.
+// Reconcile propagates the parts of one FederatedResourceQuota to its clusters, and records how much of it is used.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	q := &policyv1alpha1.FederatedResourceQuota{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, q); err != nil {
@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, failure
 }
 
-// hold has a FederatedResourceQuota wait for us when it is deleted, or not.
+// hold adds or removes the finalizer of a FederatedResourceQuota.
 func (r *Reconciler) hold(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota, yes bool) error {
 	if controllerutil.ContainsFinalizer(q, contract.QuotaFinalizer) == yes {
 		return nil
@@ -114,7 +114,8 @@ func (r *Reconciler) hold(ctx context.Context, q *policyv1alpha1.FederatedResour
 	return nil
 }
 
-// remove deletes the Works of a FederatedResourceQuota that is being deleted.
+// remove deletes the Works of a FederatedResourceQuota that is being deleted. The finalizer is removed once all of them
+// are being deleted: a Work left over would belong to nobody, and its ResourceQuota would stay in the member for ever.
 func (r *Reconciler) remove(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota) error {
 	works, err := r.works(ctx, q)
 	if err != nil {
@@ -123,10 +124,16 @@ func (r *Reconciler) remove(ctx context.Context, q *policyv1alpha1.FederatedReso
 	if err := errors.Join(r.delete(ctx, q, works)...); err != nil {
 		return err
 	}
+	if !controllerutil.ContainsFinalizer(q, contract.QuotaFinalizer) {
+		return nil
+	}
+	if err := r.confirmNoneStays(ctx, q); err != nil {
+		return err
+	}
 	return client.IgnoreNotFound(r.hold(ctx, q, false))
 }
 
-// record writes the status if it says something new.
+// record writes the status if it has changed.
 func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	key := client.ObjectKeyFromObject(s.quota)
 	if r.reports[key] == nil {
@@ -140,7 +147,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.quota.Status = *status.DeepCopy() // what is read of the answer does not go into what is remembered
+	s.quota.Status = *status.DeepCopy() // the API server's response must not overwrite the cached reports
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerQuotas); err != nil {
 		return fmt.Errorf("recording how much of %q is used: %w", s.quota.Name, err)
 	}
@@ -151,8 +158,9 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// tell tells what is wrong, once. What comes of a conflict is known when it is looked at again.
+// tell emits a warning once per problem. A conflict is not reported, because the retry will tell.
 func (r *Reconciler) tell(s *scope, failure error) {
+	r.tellPreserving(s)
 	if apierrors.IsConflict(failure) {
 		return
 	}
@@ -169,10 +177,23 @@ func (r *Reconciler) tell(s *scope, failure error) {
 	}
 	key := client.ObjectKeyFromObject(s.quota)
 	if len(notes) == 0 {
-		r.warned.Forget(key)
+		r.warned.Resolved(key, reasonFailed)
 		return
 	}
 	if note := strings.Join(notes, " "); r.warned.IsNew(key, reasonFailed, note) {
 		r.events(warning(s.quota, failure, len(over) > 0, note))
+	}
+}
+
+// tellPreserving tells, once, which policies leave in the members what the quota does not count. Admission refuses them to whoever may not change
+// the quota, but lets all pass while the API server has yet to find out which quotas there are, and those that were there before.
+func (r *Reconciler) tellPreserving(s *scope) {
+	key := client.ObjectKeyFromObject(s.quota)
+	if len(s.preserving) == 0 {
+		r.warned.Resolved(key, reasonPreserved)
+		return
+	}
+	if e := preserved(s.quota, s.preserving); r.warned.IsNew(key, reasonPreserved, e.Note) {
+		r.events(e)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,24 +16,26 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/adjust/quotas/parts"
 )
 
-// check is what is known of a Work that was compared with what it is to carry, or written.
+// check is the state of a Work when it was last found or made to have the desired manifest.
 type check struct {
-	// generation is that of the Work.
+	// generation is the generation of the Work.
 	generation int64
-	// quota and quotaGeneration are those of the FederatedResourceQuota that it was compared with.
+	// quota and quotaGeneration identify the FederatedResourceQuota that it was compared with.
 	quota           types.UID
 	quotaGeneration int64
-	// hash and id are what its annotation and its label are to say.
+	// hash and id are the desired values of its annotation and its label.
 	hash, id string
 }
 
-// distribute brings the Works up to date. One that fails does not hold up the others. What a Work is to carry is made only if the
-// FederatedResourceQuota or the Work is another one than when that was done last.
+// distribute creates, updates and deletes the Works. An error for one does not block the others. The desired Work is
+// rendered only if the FederatedResourceQuota or the Work has changed since the last comparison.
 func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
 	have := make(map[string]*workv1alpha1.Work, len(s.works))
 	for _, work := range s.works {
@@ -56,7 +59,8 @@ func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
 	}
 	var gone []*workv1alpha1.Work
 	for _, work := range s.works {
-		// The part of a Cluster that is deleted is left to the cluster stage, which waits until the agent is locked out.
+		// The Work of a Cluster that is being deleted is left to the cluster stage, which waits until the agent is
+		// locked out.
 		if name, _ := contract.ClusterOf(r.prefix, work.Namespace); s.assignments[name] == nil {
 			gone = append(gone, work)
 		}
@@ -68,8 +72,8 @@ func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
 	return errors.Join(failures...)
 }
 
-// put creates a Work, or changes the one that there is if it carries something else, and
-// says whether it wrote. A Work that is on its way out wakes us when it is gone.
+// put creates a Work, or updates it if its content differs, and reports whether it wrote. A Work that is being deleted
+// triggers a reconcile when it is gone.
 func (r *Reconciler) put(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota, have, desired *workv1alpha1.Work) (bool, error) {
 	key := client.ObjectKeyFromObject(desired)
 	if have == nil {
@@ -78,7 +82,7 @@ func (r *Reconciler) put(ctx context.Context, q *policyv1alpha1.FederatedResourc
 		case apierrors.IsAlreadyExists(err):
 			return false, r.taken(ctx, key, desired)
 		case apierrors.IsNotFound(err):
-			return false, nil // the execution namespace is to come, and wakes us
+			return false, nil // the execution namespace does not exist yet, and triggers a reconcile when it does: see onNamespace
 		case err != nil:
 			return false, err
 		}
@@ -101,10 +105,14 @@ func (r *Reconciler) put(ctx context.Context, q *policyv1alpha1.FederatedResourc
 	if err != nil {
 		return false, err
 	}
+	if bindings.IDOf(live) != "" {
+		disown(live)
+		live.Spec = desired.Spec
+	}
 	live.Spec.Workload = desired.Spec.Workload
 	live.Labels = merged(live.Labels, desired.Labels)
 	live.Annotations = merged(live.Annotations, desired.Annotations)
-	delete(live.Annotations, contract.DeletionIntentAnnotation) // we were stopped before we deleted it
+	delete(live.Annotations, contract.DeletionIntentAnnotation) // set if the hub stopped before deleting the Work
 	for _, finalizer := range desired.Finalizers {
 		if !slices.Contains(live.Finalizers, finalizer) {
 			live.Finalizers = append(live.Finalizers, finalizer)
@@ -121,21 +129,34 @@ func (r *Reconciler) put(ctx context.Context, q *policyv1alpha1.FederatedResourc
 	return wrote, nil
 }
 
-// taken says why a Work of a name cannot be made: the cache is behind, or it is another's.
+// disown removes the marks of a binding from a Work. Earlier versions of the hub let the binding of a ResourceQuota of
+// the same namespace and name adopt the Work, which would then be deleted with that binding.
+func disown(work *workv1alpha1.Work) {
+	for _, label := range []string{contract.ResourceBindingPermanentIDLabel, contract.ClusterResourceBindingPermanentIDLabel} {
+		delete(work.Labels, label)
+	}
+	for _, annotation := range []string{
+		contract.ResourceBindingNamespaceAnnotation, contract.ResourceBindingNameAnnotation, contract.ClusterResourceBindingNameAnnotation,
+	} {
+		delete(work.Annotations, annotation)
+	}
+}
+
+// taken returns why a Work cannot be created under its name: the cache is stale, or another owner has it.
 func (r *Reconciler) taken(ctx context.Context, key client.ObjectKey, desired *workv1alpha1.Work) error {
 	live := &workv1alpha1.Work{}
 	if err := r.liveReader.Get(ctx, key, live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	namespace, name, _ := parts.QuotaOf(live)
-	if wantNamespace, wantName, _ := parts.QuotaOf(desired); namespace == wantNamespace && name == wantName {
+	namespace, name, _ := quota.PartOf(live)
+	if wantNamespace, wantName, _ := quota.PartOf(desired); namespace == wantNamespace && name == wantName {
 		return kube.CacheBehind(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), key.Name)
 	}
 	return fmt.Errorf("there is a Work %q already that brings something else, perhaps a ResourceQuota of the same name; rename one of the two", key)
 }
 
-// unchanged says whether neither a FederatedResourceQuota nor a Work of it was changed since the Work was seen to carry what it is to
-// carry. A Work that is on its way out wakes us when it is gone.
+// unchanged reports whether neither a FederatedResourceQuota nor its Work has changed since the Work was found to have
+// the desired content. A Work that is being deleted triggers a reconcile when it is gone.
 func (r *Reconciler) unchanged(q *policyv1alpha1.FederatedResourceQuota, work *workv1alpha1.Work) bool {
 	r.mu.Lock()
 	known := r.checked[client.ObjectKeyFromObject(work)]
@@ -143,8 +164,7 @@ func (r *Reconciler) unchanged(q *policyv1alpha1.FederatedResourceQuota, work *w
 	return known.quota == q.UID && known.quotaGeneration == q.Generation && (!work.DeletionTimestamp.IsZero() || known.isOf(work))
 }
 
-// current says whether a Work carries what it is to carry, and nobody changed it since that
-// was seen.
+// current reports whether a Work has the desired content, and has not changed since that was checked.
 func (r *Reconciler) current(have, desired *workv1alpha1.Work) bool {
 	r.mu.Lock()
 	known := r.checked[client.ObjectKeyFromObject(have)]
@@ -153,14 +173,14 @@ func (r *Reconciler) current(have, desired *workv1alpha1.Work) bool {
 		known.id == desired.Labels[contract.WorkPermanentIDLabel]
 }
 
-// isOf says whether a Work is as it was when it was checked.
+// isOf reports whether a Work is the one that was checked, unchanged.
 func (c *check) isOf(work *workv1alpha1.Work) bool {
 	return c.generation == work.Generation && c.hash == work.Annotations[contract.ManifestHashAnnotation] &&
 		c.id == work.Labels[contract.WorkPermanentIDLabel] && !contract.DeletionIntended(work.Annotations) &&
 		slices.Contains(work.Finalizers, contract.ExecutionFinalizer)
 }
 
-// remember notes that a Work carries what a FederatedResourceQuota has it carry, in the generation that both have.
+// remember records that a Work has the content desired by a FederatedResourceQuota, at the current generations of both.
 func (r *Reconciler) remember(q *policyv1alpha1.FederatedResourceQuota, work *workv1alpha1.Work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,9 +190,9 @@ func (r *Reconciler) remember(q *policyv1alpha1.FederatedResourceQuota, work *wo
 	}
 }
 
-// delete deletes Works that the quota has no part for any more, and with them the ResourceQuotas in the members. One that fails
-// does not hold up the others. The cache of a hub that has just begun to work may be older than what the hub before it did, so
-// what says so is read live.
+// delete deletes Works of clusters that are not assigned any more, and with them the ResourceQuotas in the members. An
+// error for one does not block the others. The cache of a new leader may be older than the writes of the previous one,
+// so the reasons for a deletion are read live.
 func (r *Reconciler) delete(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota, works []*workv1alpha1.Work) []error {
 	stay := make([]*workv1alpha1.Work, 0, len(works))
 	r.mu.Lock()
@@ -204,7 +224,7 @@ func (r *Reconciler) delete(ctx context.Context, q *policyv1alpha1.FederatedReso
 	return failures
 }
 
-// confirm reads a FederatedResourceQuota live before Works are deleted on its word.
+// confirm reads a FederatedResourceQuota live before Works are deleted because of it.
 func (r *Reconciler) confirm(ctx context.Context, cached *policyv1alpha1.FederatedResourceQuota) error {
 	live := &policyv1alpha1.FederatedResourceQuota{}
 	err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(cached), live)
@@ -217,7 +237,26 @@ func (r *Reconciler) confirm(ctx context.Context, cached *policyv1alpha1.Federat
 	return nil
 }
 
-// intent reads live whether the Cluster of a Work leaves, and returns the intent of its deletion.
+// confirmNoneStays checks live that all Works of a FederatedResourceQuota are being deleted: one created a moment ago
+// may not be in the cache yet.
+func (r *Reconciler) confirmNoneStays(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota) error {
+	works := &metav1.PartialObjectMetadataList{}
+	works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
+	if err := r.liveReader.List(ctx, works, client.MatchingLabels{
+		contract.FederatedResourceQuotaNamespaceLabel: q.Namespace, contract.FederatedResourceQuotaNameLabel: q.Name,
+	}); err != nil {
+		return fmt.Errorf("listing the works of quota %q before it goes: %w", q.Name, err)
+	}
+	for i := range works.Items {
+		work := &works.Items[i]
+		if _, ok := contract.ClusterOf(r.prefix, work.Namespace); ok && (work.DeletionTimestamp.IsZero() || !contract.DeletionIntended(work.Annotations)) {
+			return kube.CacheBehind(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), work.Name)
+		}
+	}
+	return nil
+}
+
+// intent reads live whether the Cluster of a Work is leaving, and returns the matching deletion intent.
 func (r *Reconciler) intent(ctx context.Context, work *workv1alpha1.Work) (string, error) {
 	name, _ := contract.ClusterOf(r.prefix, work.Namespace)
 	leaves, err := kube.ClusterLeaves(ctx, r.liveReader, name)
@@ -227,7 +266,7 @@ func (r *Reconciler) intent(ctx context.Context, work *workv1alpha1.Work) (strin
 	return contract.DeletionRemoved, nil
 }
 
-// merged returns a map with the entries of another one put over its own.
+// merged returns a copy of a map, overlaid with the entries of another one.
 func merged(base, over map[string]string) map[string]string {
 	out := maps.Clone(base)
 	if out == nil {

@@ -6,31 +6,36 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/prose"
 )
 
-// Reasons and the action of the events of the stage.
+// Event reasons, and the action of the stage's events.
 const (
 	reasonDistributed = "SyncWorkSucceed"
 	reasonFailed      = "SyncWorkFailed"
 	reasonAggregated  = "AggregateStatusSucceed"
 	reasonCollected   = "CollectOverallStatusSucceed"
 	reasonOver        = "QuotaExceeded"
+	reasonPreserved   = "PreservedNotCounted"
 	action            = "SyncQuota"
+
+	// maxPoliciesNamed is how many policies an event names.
+	maxPoliciesNamed = 5
 )
 
-func of(q *policyv1alpha1.FederatedResourceQuota, reason, note string) kube.Event {
-	return kube.Event{Regarding: q, Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note}
+func of(q *policyv1alpha1.FederatedResourceQuota, reason, note string) eventsink.Event {
+	return eventsink.Event{Regarding: q, Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note}
 }
 
-// distributed tells that every cluster is to have its part.
-func distributed(q *policyv1alpha1.FederatedResourceQuota) kube.Event {
+// distributed says that every cluster has been sent its part.
+func distributed(q *policyv1alpha1.FederatedResourceQuota) eventsink.Event {
 	return of(q, reasonDistributed, fmt.Sprintf("Sync works for FederatedResourceQuota(%s/%s) succeed.", q.Namespace, q.Name))
 }
 
-// collected tells those who wait for it that the status was written.
-func collected(q *policyv1alpha1.FederatedResourceQuota) []kube.Event {
-	out := []kube.Event{
+// collected says that the status was written.
+func collected(q *policyv1alpha1.FederatedResourceQuota) []eventsink.Event {
+	out := []eventsink.Event{
 		of(q, reasonAggregated, fmt.Sprintf("Aggregate status of FederatedResourceQuota(%s/%s) succeed.", q.Namespace, q.Name)),
 		of(q, reasonCollected, fmt.Sprintf("Collect overall status of FederatedResourceQuota(%s/%s) succeed.", q.Namespace, q.Name)),
 	}
@@ -40,12 +45,21 @@ func collected(q *policyv1alpha1.FederatedResourceQuota) []kube.Event {
 	return out
 }
 
-// warning tells what is wrong.
-func warning(q *policyv1alpha1.FederatedResourceQuota, failure error, over bool, note string) kube.Event {
+// warning describes a problem.
+func warning(q *policyv1alpha1.FederatedResourceQuota, failure error, over bool, note string) eventsink.Event {
 	e := of(q, reasonFailed, note)
 	if failure == nil && over {
 		e.Reason = reasonOver
 	}
+	e.Type = corev1.EventTypeWarning
+	return e
+}
+
+// preserved tells which policies leave in the members what is not counted.
+func preserved(q *policyv1alpha1.FederatedResourceQuota, policies []string) eventsink.Event {
+	e := of(q, reasonPreserved, fmt.Sprintf("What PropagationPolicy %s leaves in the members stays there (spec.preserveResourcesOnDeletion), and this quota does not count it. "+
+		"Unless somebody who may change the quota wants it so, take the field out of the policy: kubectl edit propagationpolicy -n %s %s. "+
+		"Whoever wants it makes the policy a ClusterPropagationPolicy.", prose.Names(policies, maxPoliciesNamed), q.Namespace, policies[0]))
 	e.Type = corev1.EventTypeWarning
 	return e
 }

@@ -3,6 +3,7 @@ package quotas
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -14,22 +15,25 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/adjust/quotas/parts"
 )
 
-// scope is what is known of one FederatedResourceQuota.
+// scope is the input of reconciling one FederatedResourceQuota.
 type scope struct {
 	quota *policyv1alpha1.FederatedResourceQuota
-	// bindings are the bindings of its namespace, and works those that bring its parts; neither is
-	// to be changed.
+	// bindings are the bindings of its namespace, and works the Works of its parts; both are read-only.
 	bindings []workv1alpha2.Binding
 	works    []*workv1alpha1.Work
-	// assignments are what the FederatedResourceQuota gives to clusters, be they there or not, by name: the first of each cluster.
+	// assignments are its static assignments by cluster, whether the Cluster exists or not; the first one per cluster
+	// wins.
 	assignments map[string]*policyv1alpha1.StaticClusterAssignment
-	// assigned are the parts of clusters that are there and stay, unknown the names of
-	// clusters that are not there.
+	// assigned are the parts of existing Clusters that are not being deleted, unknown the names of Clusters that do not
+	// exist.
 	assigned []policyv1alpha1.StaticClusterAssignment
 	unknown  []string
+	// preserving are the names of the PropagationPolicies of its namespace that have what they leave in the members stay there, sorted.
+	preserving []string
 }
 
 func (r *Reconciler) gather(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota) (*scope, error) {
@@ -44,6 +48,9 @@ func (r *Reconciler) gather(ctx context.Context, q *policyv1alpha1.FederatedReso
 		s.bindings = append(s.bindings, b)
 	}
 	if s.works, err = r.works(ctx, q); err != nil {
+		return nil, err
+	}
+	if s.preserving, err = r.preserving(ctx, q.Namespace); err != nil {
 		return nil, err
 	}
 	c := &clusterv1alpha1.Cluster{}
@@ -67,6 +74,22 @@ func (r *Reconciler) gather(ctx context.Context, q *policyv1alpha1.FederatedReso
 	return s, nil
 }
 
+// preserving returns the names of the PropagationPolicies of a namespace that preserve beside its quotas, sorted.
+func (r *Reconciler) preserving(ctx context.Context, namespace string) ([]string, error) {
+	var list policyv1alpha1.PropagationPolicyList
+	if err := r.hubClient.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the PropagationPolicies of %q: %w", namespace, err)
+	}
+	var out []string
+	for i := range list.Items {
+		if quota.Preserves(&list.Items[i]) {
+			out = append(out, list.Items[i].Name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
 // works lists the Works that bring the parts of a FederatedResourceQuota.
 func (r *Reconciler) works(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota) ([]*workv1alpha1.Work, error) {
 	var list workv1alpha1.WorkList
@@ -83,7 +106,7 @@ func (r *Reconciler) works(ctx context.Context, q *policyv1alpha1.FederatedResou
 	return out, nil
 }
 
-// parts are what the clusters have that the FederatedResourceQuota names.
+// parts returns the Works of the clusters named by the FederatedResourceQuota.
 func (s *scope) parts(prefix string) []parts.Part {
 	out := make([]parts.Part, 0, len(s.works))
 	for _, work := range s.works {

@@ -18,13 +18,13 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/quotas/parts"
 	"fairlead.dev/test/filled"
 )
 
-// BenchmarkManyParts is what it costs to look at a quota of which every cluster has its part and tells what is used of it, when a binding
-// changed and uses as much as before.
+// BenchmarkManyParts measures the reconcile of a quota of which every cluster has a part and reports its usage, after a
+// change of a binding that does not change the usage.
 func BenchmarkManyParts(b *testing.B) {
 	for _, n := range []int{1250, 5000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -41,7 +41,7 @@ func BenchmarkManyParts(b *testing.B) {
 	}
 }
 
-// everywhere returns the stage on a hub that has a quota of which so many clusters have a part, and nothing to do.
+// everywhere returns the stage on a hub with a quota that n clusters have a part of, and nothing to do.
 func everywhere(b *testing.B, n int) (*Reconciler, *policyv1alpha1.FederatedResourceQuota) {
 	b.Helper()
 	size, two := filled.Fleet{Clusters: n}, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceServices: resource.MustParse("3")}
@@ -50,7 +50,7 @@ func everywhere(b *testing.B, n int) (*Reconciler, *policyv1alpha1.FederatedReso
 	}}
 	q.Spec.Overall = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9000"), corev1.ResourceServices: resource.MustParse("90000")}
 	r := &Reconciler{
-		events: func(kube.Event) {}, prefix: contract.DefaultExecutionNamespacePrefix,
+		events: func(eventsink.Event) {}, prefix: contract.DefaultExecutionNamespacePrefix,
 		checked: map[types.NamespacedName]check{}, reports: map[types.NamespacedName]*parts.Reports{},
 	}
 	web := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}

@@ -38,15 +38,15 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a hub's API with nothing but this stage at work, and a quota.
+// world is a hub's API with a quota, on which only this stage runs.
 type world struct {
 	hub   client.Client
 	quota *policyv1alpha1.FederatedResourceQuota
 
 	events stagetest.Events
-	// seen is what becomes of a quota in the cache of the stage; nil if it is seen as it is.
+	// seen transforms a quota on its way into the stage's cache; nil leaves it as it is.
 	seen toolscache.TransformFunc
-	// end ends the hub before the test does.
+	// end stops the hub before the end of the test.
 	end func()
 }
 
@@ -60,12 +60,11 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// run runs the stage.
 func (w *world) run(t *testing.T, cfg *rest.Config, change ...func(*manager.Options)) (end func()) {
 	t.Helper()
 	mgr := stagetest.Manager(t, cfg, append([]func(*manager.Options){func(o *manager.Options) {
 		o.Cache, o.Client = setup.CacheOptions(nil), setup.ClientOptions()
-		// The tests share an API server. What the stage of another test wrote for this quota, it would not tell here.
+		// The tests share an API server: if another test's stage wrote for this quota, this one would emit no event.
 		o.Cache.ByObject[&policyv1alpha1.FederatedResourceQuota{}] = cache.ByObject{
 			Namespaces: map[string]cache.Config{w.quota.Namespace: {}}, Transform: w.seen,
 		}
@@ -77,10 +76,10 @@ func (w *world) run(t *testing.T, cfg *rest.Config, change ...func(*manager.Opti
 	return stagetest.Run(t, mgr)
 }
 
-// told returns what was told for a reason.
+// told returns the notes of the events with a reason.
 func (w *world) told(reason string) []string { return w.events.Notes(reason) }
 
-// join makes a Cluster with its execution namespace.
+// join creates a Cluster with its execution namespace.
 func (w *world) join(t *testing.T, name string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -116,8 +115,7 @@ func (w *world) work(t *testing.T, name string) *workv1alpha1.Work {
 	return work
 }
 
-// hard returns how much CPU the Work for a cluster allows; empty if there is none, or it is
-// being deleted.
+// hard returns the CPU limit in the Work for a cluster; empty if the Work does not exist, or is being deleted.
 func (w *world) hard(t *testing.T, name string) func() string {
 	t.Helper()
 	return func() string {
@@ -133,7 +131,7 @@ func (w *world) hard(t *testing.T, name string) func() string {
 	}
 }
 
-// finish does what the agent of a cluster does with a Work that is deleted, until it is gone.
+// finish completes the deletion of a Work as the agent of a cluster would.
 func (w *world) finish(t *testing.T, name string, uid types.UID) error {
 	t.Helper()
 	work := w.work(t, name)
@@ -147,7 +145,6 @@ func (w *world) finish(t *testing.T, name string, uid types.UID) error {
 	return errors.New("it was there still")
 }
 
-// change changes the quota.
 func (w *world) change(t *testing.T, change func()) {
 	t.Helper()
 	stagetest.Change(t, w.hub, w.quota, change)
@@ -166,7 +163,7 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	w.join(t, "edge-2")
 	g.Eventually(w.hard(t, "edge-2"), stagetest.Timeout, stagetest.Poll).Should(Equal("2"))
 
-	// Somebody changes the Work, and another one deletes it.
+	// Somebody changes a Work, and deletes another one.
 	work := w.work(t, "edge-2")
 	work.Spec.Workload.Manifests = nil
 	g.Expect(w.hub.Update(t.Context(), work)).To(Succeed())
@@ -176,7 +173,7 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	g.Eventually(func() error { return w.finish(t, "edge-2", work.UID) }, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	g.Eventually(w.hard(t, "edge-2"), stagetest.Timeout, stagetest.Poll).Should(Equal("2"))
 
-	// The clusters report, and a workload is placed.
+	// The clusters report, and a workload is scheduled.
 	w.report(t, "edge-1", list("cpu", "1", "services", "4"), list("cpu", "500m", "services", "3"))
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.quota.Namespace, Name: "web-deployment"}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.quota.Namespace, Name: "web"}
@@ -197,7 +194,7 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	g.Expect(w.quota.Status.AggregatedStatus[0].ClusterName).To(Equal("edge-1"))
 	g.Expect(w.quota.Status.AggregatedStatus[0].Used.Cpu().String()).To(Equal("500m"))
 
-	// One cluster fills its Work with what nobody asked for, and the other is shown as it reports.
+	// One cluster fills its Work with unrelated resources; the other's report is shown all the same.
 	liar := w.work(t, "edge-2")
 	stagetest.ChangeStatus(t, w.hub, liar, func() { fill(liar, w.quota) })
 	w.report(t, "edge-1", list("cpu", "1", "services", "4"), list("cpu", "600m", "services", "3"))
@@ -208,7 +205,7 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 		g.Expect(w.quota.Status.AggregatedStatus[1].Used).To(BeEmpty())
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 
-	// Less is allowed than is used; then the workload goes.
+	// The quota is lowered below the usage; then the workload is deleted.
 	w.change(t, func() {
 		w.quota.Spec.Overall, w.quota.Spec.StaticAssignments = list("cpu", "2", "services", "9"), []policyv1alpha1.StaticClusterAssignment{part("edge-1", "2")}
 	})
@@ -218,7 +215,7 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(used, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"services": "3"}))
 
-	// The quota goes, after what it brought.
+	// The quota is deleted, after its Works.
 	g.Expect(w.quota.Finalizers).To(ContainElement(contract.QuotaFinalizer))
 	g.Expect(w.hub.Delete(t.Context(), w.quota)).To(Succeed())
 	g.Eventually(w.hard(t, "edge-1"), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
@@ -228,8 +225,8 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	g.Expect(w.told("SyncWorkSucceed")).NotTo(BeEmpty())
 }
 
-// A Cluster is deleted while its agent works still. What was brought to it stays in the member, so its Work is left to the cluster
-// stage, which waits until the agent is locked out.
+// TestAClusterThatIsDeletedKeepsItsPart deletes a Cluster while its agent still works. The ResourceQuota stays in the
+// member, so its Work is left to the cluster stage, which waits until the agent is locked out.
 func TestAClusterThatIsDeletedKeepsItsPart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -257,7 +254,7 @@ func TestAClusterThatIsDeletedKeepsItsPart(t *testing.T) {
 	stagetest.Change(t, w.hub, leaving, func() { leaving.Finalizers = nil })
 }
 
-// report does what the agent of a cluster does.
+// report writes the status of a Work as the agent of a cluster would.
 func (w *world) report(t *testing.T, name string, hard, used corev1.ResourceList) {
 	t.Helper()
 	g := NewWithT(t)
@@ -273,8 +270,8 @@ func (w *world) report(t *testing.T, name string, hard, used corev1.ResourceList
 	})
 }
 
-// fill has the agent of a cluster report as much of as many ResourceQuotas as its Work has room for. Each amount takes more room in the
-// status of the whole, and the request with all of them is larger than etcd takes.
+// fill makes the agent of a cluster report as many and as large ResourceQuotas as fit in its Work. Each amount takes
+// more room in the aggregated status, and a request with all of them would exceed etcd's limit.
 func fill(work *workv1alpha1.Work, q *policyv1alpha1.FederatedResourceQuota) {
 	var used strings.Builder
 	for i := range 10_000 {
@@ -288,6 +285,24 @@ func fill(work *workv1alpha1.Work, q *policyv1alpha1.FederatedResourceQuota) {
 			Status:     &runtime.RawExtension{Raw: raw},
 		})
 	}
+}
+
+func TestAPartComesOnceItsClusterHasAnExecutionNamespace(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := NewWithT(t)
+	late := w.quota.Namespace + "-late"
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
+	w.quota.Spec.Overall = list("cpu", "4")
+	w.quota.Spec.StaticAssignments = []policyv1alpha1.StaticClusterAssignment{part(late, "1")}
+	g.Expect(w.hub.Create(t.Context(), w.quota)).To(Succeed())
+	g.Eventually(func() corev1.ResourceList {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), w.quota)).To(Succeed())
+		return w.quota.Status.Overall
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(BeEmpty(), "what is written once the parts were tried")
+	namespace := contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, late)
+	g.Expect(w.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	g.Eventually(w.hard(t, late), stagetest.Timeout, stagetest.Poll).Should(Equal("1"))
 }
 
 func TestRegisterSaysWhatIsMissing(t *testing.T) {

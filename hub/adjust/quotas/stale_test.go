@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -16,13 +17,14 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
 )
 
-// divided makes a quota of which two clusters have a part, and ends the hub that brought them there.
+// divided creates a quota that two clusters have a part of, and stops the hub that created their Works.
 func divided(t *testing.T) (w *world, one, two string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -80,4 +82,39 @@ func TestAHubThatDoesNotSeeThatAClusterLeavesTakesNoPartFromIt(t *testing.T) {
 	})
 	g.Eventually(func() string { return w.work(t, two).Annotations[contract.DeletionIntentAnnotation] }, stagetest.Timeout, stagetest.Poll).
 		Should(Equal(contract.DeletionClusterLeft))
+}
+
+func TestAQuotaStaysUntilAPartIsSeenThatTheCacheDoesNotShow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w, one, two := divided(t)
+	g.Expect(w.hub.Delete(t.Context(), w.quota)).To(Succeed())
+	cfg, requests := stagetest.Count(cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config, "/works")
+	behind := w.run(t, cfg, func(o *manager.Options) {
+		for obj, by := range o.Cache.ByObject {
+			if _, ok := obj.(*workv1alpha1.Work); !ok {
+				continue
+			}
+			shown := by.Transform
+			by.Transform = func(in any) (any, error) {
+				if work, ok := in.(*workv1alpha1.Work); ok && strings.HasSuffix(work.Namespace, two) {
+					work.Labels = nil
+				}
+				return shown(in)
+			}
+			o.Cache.ByObject[obj] = by
+		}
+	})
+	g.Eventually(func() bool { return w.work(t, one).DeletionTimestamp.IsZero() }, stagetest.Timeout, stagetest.Poll).Should(BeFalse())
+	before := requests.Reads()
+	g.Eventually(requests.Reads, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", before+1), "it looks again and again")
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), w.quota)).To(Succeed())
+	g.Expect(w.work(t, two).DeletionTimestamp).To(BeNil())
+	behind()
+
+	w.run(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config)
+	g.Eventually(func() error {
+		return w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), w.quota)
+	}, stagetest.Timeout, stagetest.Poll).Should(Satisfy(apierrors.IsNotFound))
+	g.Expect(w.work(t, two).Annotations).To(HaveKeyWithValue(contract.DeletionIntentAnnotation, contract.DeletionRemoved))
 }

@@ -12,14 +12,16 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// TestAConflictHidesNoQuotaThatIsExceeded holds that it is told as what it is, though a part could not be brought at the first look.
+// TestAConflictHidesNoQuotaThatIsExceeded checks that an exceeded quota is reported even if a Work could not be written
+// at first.
 func TestAConflictHidesNoQuotaThatIsExceeded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var told []string
-	r := &Reconciler{events: func(e kube.Event) { told = append(told, e.Reason) }}
+	r := &Reconciler{events: func(e eventsink.Event) { told = append(told, e.Reason) }}
 	amount := func(text string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(text)}
 	}

@@ -18,11 +18,11 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/quotas/parts"
 )
 
-// reads has no objects, and counts who asks for one.
+// reads is an empty API that counts reads.
 type reads struct {
 	client.Reader
 	n int
@@ -33,12 +33,12 @@ func (r *reads) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ 
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "works"}, key.Name)
 }
 
-// TestWhatDidNotChangeIsNotMadeAgain looks at a quota whose Works say that they carry something else than it would have them carry: it is
-// noticed only of those that are made again to be compared.
-func TestWhatDidNotChangeIsNotMadeAgain(t *testing.T) {
+// TestUnchangedPartsAreNotMadeAgain reconciles a quota whose Works have outdated content: only a Work that is rendered
+// again for comparison is found to differ.
+func TestUnchangedPartsAreNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	g, live := NewWithT(t), &reads{}
-	r := &Reconciler{events: func(kube.Event) {}, liveReader: live, prefix: contract.DefaultExecutionNamespacePrefix, checked: map[types.NamespacedName]check{}}
+	r := &Reconciler{events: func(eventsink.Event) {}, liveReader: live, prefix: contract.DefaultExecutionNamespacePrefix, checked: map[types.NamespacedName]check{}}
 	q := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all", UID: "u", Generation: 1}}
 	s := &scope{quota: q, assignments: map[string]*policyv1alpha1.StaticClusterAssignment{}}
 	for _, name := range []string{"a", "b", "c"} {

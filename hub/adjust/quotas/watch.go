@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -23,22 +24,21 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/adjust/quotas/parts"
+	"fairlead.dev/common/quota"
 )
 
-// worksByQuota is the index of Works by the FederatedResourceQuota that they bring a part
-// of.
+// worksByQuota is the index of Works by the FederatedResourceQuota whose part they have.
 const worksByQuota = "federated-resource-quota"
 
-// together lets the changes of many bindings become one write of the status. The first one
-// sets the time.
+// together is the delay that combines the changes of many bindings into one write of the status. The first change
+// starts it.
 const together = 300 * time.Millisecond
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &workv1alpha1.Work{}, worksByQuota, func(obj client.Object) []string {
-		if namespace, name, ok := parts.QuotaOf(obj); ok {
+		if namespace, name, ok := quota.PartOf(obj); ok {
 			return []string{types.NamespacedName{Namespace: namespace, Name: name}.String()}
 		}
 		return nil
@@ -48,20 +48,22 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// watch says what wakes the stage.
+// watch adds the watches of the stage.
 func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
 	return b.
 		Watches(&policyv1alpha1.FederatedResourceQuota{}, onQuota()).
 		Watches(&workv1alpha1.Work{}, onWork()).
 		Watches(&workv1alpha2.ResourceBinding{}, r.onBinding()).
-		Watches(&clusterv1alpha1.Cluster{}, r.onCluster())
+		Watches(&policyv1alpha1.PropagationPolicy{}, r.onPolicy()).
+		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
+		Watches(&corev1.Namespace{}, r.onNamespace())
 }
 
 func requestFor(obj client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)}
 }
 
-// onQuota asks for a FederatedResourceQuota of which somebody else changed something.
+// onQuota enqueues a FederatedResourceQuota that somebody else changed.
 func onQuota() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) { q.Add(requestFor(e.Object)) },
@@ -75,11 +77,10 @@ func onQuota() handler.EventHandler {
 	}
 }
 
-// onWork asks for the FederatedResourceQuota of a Work about which something was reported,
-// or that somebody changed.
+// onWork enqueues the FederatedResourceQuota of a Work whose status or content somebody else changed.
 func onWork() handler.EventHandler {
 	ask := func(work client.Object, q requests) {
-		if namespace, name, ok := parts.QuotaOf(work); ok {
+		if namespace, name, ok := quota.PartOf(work); ok {
 			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}})
 		}
 	}
@@ -91,7 +92,7 @@ func onWork() handler.EventHandler {
 				!maps.Equal(before.Annotations, after.Annotations) || !slices.Equal(before.Finalizers, after.Finalizers) ||
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 				!equality.Semantic.DeepEqual(before.Status, after.Status)) {
-				ask(before, q) // it may name none any more
+				ask(before, q) // the new version may name none
 				ask(after, q)
 			}
 		},
@@ -99,7 +100,7 @@ func onWork() handler.EventHandler {
 	}
 }
 
-// onBinding asks for the quotas of the namespace of a binding, a little later.
+// onBinding enqueues the quotas of a binding's namespace, after a delay.
 func (r *Reconciler) onBinding() handler.EventHandler {
 	ask := func(ctx context.Context, b client.Object, q requests) {
 		r.ask(ctx, func(*policyv1alpha1.FederatedResourceQuota) bool { return true },
@@ -107,7 +108,7 @@ func (r *Reconciler) onBinding() handler.EventHandler {
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
-			if !e.IsInInitialList { // its quotas are looked at anyway
+			if !e.IsInInitialList { // quotas are reconciled at the start anyway
 				ask(ctx, e.Object, q)
 			}
 		},
@@ -121,13 +122,38 @@ func (r *Reconciler) onBinding() handler.EventHandler {
 	}
 }
 
+// onPolicy asks for the quotas of the namespace of a PropagationPolicy that preserves from now on, or no more.
+func (r *Reconciler) onPolicy() handler.EventHandler {
+	preserves := func(obj client.Object) bool {
+		p, ok := obj.(*policyv1alpha1.PropagationPolicy)
+		return ok && quota.Preserves(p)
+	}
+	ask := func(ctx context.Context, p client.Object, q requests) {
+		r.ask(ctx, func(*policyv1alpha1.FederatedResourceQuota) bool { return true },
+			func(req reconcile.Request) { q.AddAfter(req, together) }, client.InNamespace(p.GetNamespace()))
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
+			if !e.IsInInitialList && preserves(e.Object) {
+				ask(ctx, e.Object, q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+			if preserves(e.ObjectOld) != preserves(e.ObjectNew) {
+				ask(ctx, e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
+			if preserves(e.Object) {
+				ask(ctx, e.Object, q)
+			}
+		},
+	}
+}
+
 // onCluster asks for the quotas that name a cluster which comes, is ready for Works, or goes.
 func (r *Reconciler) onCluster() handler.EventHandler {
-	ask := func(ctx context.Context, c client.Object, q requests) {
-		r.ask(ctx, func(found *policyv1alpha1.FederatedResourceQuota) bool {
-			return slices.ContainsFunc(found.Spec.StaticAssignments, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == c.GetName() })
-		}, func(req reconcile.Request) { q.Add(req) })
-	}
+	ask := func(ctx context.Context, c client.Object, q requests) { r.askNaming(ctx, c.GetName(), q) }
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
 			if !e.IsInInitialList {
@@ -144,11 +170,30 @@ func (r *Reconciler) onCluster() handler.EventHandler {
 	}
 }
 
-// ask asks for the quotas among some that a function picks.
+// onNamespace enqueues the quotas that name the cluster of an execution namespace that was created or recreated: this
+// may happen after the Cluster names it.
+func (r *Reconciler) onNamespace() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
+			if cluster, ok := contract.ClusterOf(r.prefix, e.Object.GetName()); ok && !e.IsInInitialList {
+				r.askNaming(ctx, cluster, q)
+			}
+		},
+	}
+}
+
+// askNaming enqueues the quotas that assign a part to a cluster.
+func (r *Reconciler) askNaming(ctx context.Context, cluster string, q requests) {
+	r.ask(ctx, func(found *policyv1alpha1.FederatedResourceQuota) bool {
+		return slices.ContainsFunc(found.Spec.StaticAssignments, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == cluster })
+	}, func(req reconcile.Request) { q.Add(req) })
+}
+
+// ask enqueues the quotas selected by a function, from a list.
 func (r *Reconciler) ask(ctx context.Context, which func(*policyv1alpha1.FederatedResourceQuota) bool, add func(reconcile.Request), among ...client.ListOption) {
 	var list policyv1alpha1.FederatedResourceQuotaList
 	if err := r.hubClient.List(ctx, &list, append(among, client.UnsafeDisableDeepCopy)...); err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// A list from the cache cannot fail once it has started, which it has by now.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the FederatedResourceQuotas that a change concerns")
 		return
 	}

@@ -18,22 +18,23 @@ import (
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// Deps is what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
-	// Events gets what people are told.
-	Events kube.EventSink
-	// Clock is the hub's time.
+	// Events takes the events about WorkloadRebalancers.
+	Events eventsink.Sink
+	// Clock is the hub's clock.
 	Clock clock.PassiveClock
 }
 
-// Reconciler does the work of the stage.
+// Reconciler executes WorkloadRebalancers.
 type Reconciler struct {
 	hubClient client.Client
-	// liveReader tells what is not there from what the cache does not show yet.
+	// liveReader tells a missing binding from one that the cache does not show yet.
 	liveReader client.Reader
-	events     kube.EventSink
+	events     eventsink.Sink
 	clock      clock.PassiveClock
 }
 
@@ -52,8 +53,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// Reconcile does what one WorkloadRebalancer asks for, says what came of it, and deletes
-// it when it has outlived its use.
+// Reconcile executes one WorkloadRebalancer, records the results, and deletes it after its TTL.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	one := &appsv1alpha1.WorkloadRebalancer{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, one); err != nil {
@@ -81,8 +81,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.expire(ctx, one)
 }
 
-// ask asks for each workload that nothing came of yet, and returns those that are not
-// placed by any policy. What cannot be asked now is tried again.
+// ask triggers a rescheduling of each workload without a result, and returns those that no policy places. Failures are
+// returned, and retried.
 func (r *Reconciler) ask(
 	ctx context.Context, one *appsv1alpha1.WorkloadRebalancer, observed []appsv1alpha1.ObservedWorkload,
 ) (missing []appsv1alpha1.ObjectReference, err error) {
@@ -106,7 +106,7 @@ func (r *Reconciler) ask(
 	return missing, errors.Join(failures...)
 }
 
-// askOne asks for one workload, and says whether it has a binding.
+// askOne triggers the rescheduling of one workload, and says whether it has a binding.
 func (r *Reconciler) askOne(ctx context.Context, one *appsv1alpha1.WorkloadRebalancer, workload appsv1alpha1.ObjectReference) (bool, error) {
 	b, err := r.binding(ctx, workload)
 	if b == nil || err != nil {
@@ -131,7 +131,7 @@ func (r *Reconciler) askOne(ctx context.Context, one *appsv1alpha1.WorkloadRebal
 	return true, nil
 }
 
-// expire deletes a WorkloadRebalancer that is finished for long enough.
+// expire deletes a WorkloadRebalancer whose TTL has passed.
 func (r *Reconciler) expire(ctx context.Context, one *appsv1alpha1.WorkloadRebalancer) (reconcile.Result, error) {
 	left, ok := expiry(one, r.clock.Now())
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/rebalance"
 	"fairlead.dev/hub/flow/scheduler"
 	"fairlead.dev/test/builder"
@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a hub's API with this stage and the scheduler at work.
+// world is a hub's API with this stage and the scheduler running.
 type world struct {
 	hub       client.Client
 	namespace string
@@ -40,7 +40,7 @@ func start(t *testing.T) *world {
 	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t)}
 	stagetest.Start(t, hub.Config, func(mgr manager.Manager) error {
-		if _, err := scheduler.Register(mgr, scheduler.Deps{Events: func(kube.Event) {}, Clock: clock.RealClock{}}); err != nil {
+		if _, err := scheduler.Register(mgr, scheduler.Deps{Events: func(eventsink.Event) {}, Clock: clock.RealClock{}}); err != nil {
 			return err
 		}
 		return rebalance.Register(mgr, rebalance.Deps{Clock: clock.RealClock{}, Events: w.events.Record})
@@ -48,7 +48,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// told returns what was told about a WorkloadRebalancer.
+// told returns the events about a WorkloadRebalancer.
 func (w *world) told(name string) []string {
 	var out []string
 	for _, e := range w.events.All() {
@@ -72,8 +72,8 @@ func (w *world) join(t *testing.T, name string) {
 	g.Expect(w.hub.Status().Update(t.Context(), c)).To(Succeed())
 }
 
-// place makes the binding of a Deployment that prefers one cluster to another, and waits
-// until it is in the other, because the preferred one was not there.
+// place creates the binding of a Deployment that prefers one cluster, and waits until it is in the other, because the
+// preferred one does not exist yet.
 func (w *world) place(t *testing.T, name, preferred, other string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	g := NewWithT(t)
@@ -120,7 +120,7 @@ func rebalancer(name string, workloads ...appsv1alpha1.ObjectReference) *appsv1a
 	}
 }
 
-// finished waits until a WorkloadRebalancer is, and returns what came of its workloads.
+// finished waits until a WorkloadRebalancer has finished, and returns the results of its workloads.
 func (w *world) finished(t *testing.T, one *appsv1alpha1.WorkloadRebalancer) map[string]string {
 	t.Helper()
 	NewWithT(t).Eventually(func(g Gomega) {

@@ -8,29 +8,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/watchset"
 )
 
-// Deps is what the stage needs.
+// Deps are the dependencies of the stage.
 type Deps struct {
-	// Interpreter says which kinds can keep the replicas of a member.
+	// Interpreter tells which kinds can retain the replicas of a member.
 	Interpreter interpreter.Interpreter
 	// Informers are the informers of the manager's cache.
-	Informers *kube.MetadataInformers
-	// Events gets what people are told.
-	Events kube.EventSink
+	Informers *watchset.MetadataInformers
+	// Events takes the events about templates and autoscalers.
+	Events eventsink.Sink
 }
 
-// stage is what the two controllers of the stage have in common.
+// stage is what the two controllers share.
 type stage struct {
 	hubClient client.Client
-	// liveReader reads templates, of which the cache has the metadata at most.
+	// liveReader reads templates, of which the cache has only the metadata.
 	liveReader client.Reader
-	events     kube.EventSink
+	events     eventsink.Sink
 }
 
-// Register adds the stage to a manager: a controller that marks what autoscalers scale, and
-// one that writes back what they made of it.
+// Register adds the stage to a manager: a controller that marks the targets of autoscalers, and one that writes their
+// replicas back.
 func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Interpreter == nil || deps.Informers == nil || deps.Events == nil {
 		return errors.New("registering the replicas stage: it needs an interpreter, informers and an event sink")

@@ -10,12 +10,12 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/adjust/replicas/scale"
 )
 
-// Reasons and the action of the events of the stage.
+// Reasons and the action of the stage's events.
 const (
 	reasonRetained     = "ReplicasRetained"
 	reasonNotRetained  = "ReplicasNotRetained"
@@ -25,43 +25,43 @@ const (
 	action             = "SyncReplicas"
 )
 
-// referenceTo refers to a target.
+// referenceTo returns a reference to a target.
 func referenceTo(t scale.Target, obj metav1.Object) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: obj.GetNamespace(), Name: t.Name, UID: obj.GetUID()}
 }
 
-func normal(regarding runtime.Object, reason, note string) kube.Event {
-	return kube.Event{Regarding: regarding, Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note}
+func normal(regarding runtime.Object, reason, note string) eventsink.Event {
+	return eventsink.Event{Regarding: regarding, Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note}
 }
 
-func retained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Object) kube.Event {
+func retained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Object) eventsink.Event {
 	return normal(referenceTo(t, obj), reasonRetained,
 		fmt.Sprintf("HorizontalPodAutoscaler %s scales it in the clusters: the replicas that it has there are kept.", b.Spec.Resource.Name))
 }
 
-func notRetained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Object) kube.Event {
+func notRetained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Object) eventsink.Event {
 	return normal(referenceTo(t, obj), reasonNotRetained,
 		fmt.Sprintf("HorizontalPodAutoscaler %s does not scale it any more: its replicas in the clusters are those of the template.", b.Spec.Resource.Name))
 }
 
-func cannotRetain(b *workv1alpha2.ResourceBinding, t scale.Target) kube.Event {
+func cannotRetain(b *workv1alpha2.ResourceBinding, t scale.Target) eventsink.Event {
 	return notMarked(b, fmt.Sprintf("Nothing says how to keep the replicas of %s in the clusters, so the template and this autoscaler overwrite each other there. "+
 		"A ResourceInterpreterCustomization with a retention rule for %s of %s can say it.", t, t.Kind, t.APIVersion))
 }
 
-func inNoNamespace(b *workv1alpha2.ResourceBinding, t scale.Target) kube.Event {
+func inNoNamespace(b *workv1alpha2.ResourceBinding, t scale.Target) eventsink.Event {
 	return notMarked(b, fmt.Sprintf("spec.scaleTargetRef: objects of kind %s are in no namespace, so nothing is done about %s; name a workload of namespace %s.",
 		t.Kind, t, b.Namespace))
 }
 
-// notMarked tells the author of an autoscaler why what it scales is not marked.
-func notMarked(b *workv1alpha2.ResourceBinding, note string) kube.Event {
-	return kube.Event{
+// notMarked is the event that tells the author of an autoscaler why its target is not marked.
+func notMarked(b *workv1alpha2.ResourceBinding, note string) eventsink.Event {
+	return eventsink.Event{
 		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonCannotRetain, Action: action, Note: prose.Cut(note, prose.OfEvent),
 	}
 }
 
-func takenOver(b *workv1alpha2.ResourceBinding, before int64, c scale.Count) kube.Event {
+func takenOver(b *workv1alpha2.ResourceBinding, before int64, c scale.Count) eventsink.Event {
 	shares := make([]string, len(c.By))
 	for i, share := range c.By {
 		shares[i] = fmt.Sprintf("%s:%d", share.Name, share.Replicas)
@@ -70,8 +70,8 @@ func takenOver(b *workv1alpha2.ResourceBinding, before int64, c scale.Count) kub
 		fmt.Sprintf("Took over %d replicas from the clusters, instead of %d: {%s}", c.Total, before, strings.Join(shares, ", ")))
 }
 
-// notBelieved tells that clusters report more replicas than count; nil if none does.
-func notBelieved(b *workv1alpha2.ResourceBinding, c scale.Count) []kube.Event {
+// notBelieved is the event that clusters report more replicas than are counted; nil if none does.
+func notBelieved(b *workv1alpha2.ResourceBinding, c scale.Count) []eventsink.Event {
 	if len(c.Excess) == 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func notBelieved(b *workv1alpha2.ResourceBinding, c scale.Count) []kube.Event {
 	for i, share := range c.Excess {
 		reports[i] = fmt.Sprintf("%s:%d", share.Name, share.Replicas)
 	}
-	return []kube.Event{{
+	return []eventsink.Event{{
 		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonNotBelieved, Action: action,
 		Note: fmt.Sprintf("Clusters report far more replicas than their share, of which a part counts for now: {%s}. "+
 			"If these are not what the autoscaler there wants, see to the cluster", strings.Join(reports, ", ")),

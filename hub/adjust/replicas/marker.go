@@ -22,22 +22,22 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/adjust/replicas/scale"
 )
 
-// marker marks what autoscalers scale, so that its replicas are kept in the members. It is
-// asked about the bindings of autoscalers.
+// marker labels the targets of autoscalers, so that members retain their replicas. It reconciles the bindings of
+// autoscalers.
 type marker struct {
 	stage
 
 	interpreter interpreter.Interpreter
 	wants       *wants
-	// warned has what was last told of each autoscaler, by its binding.
+	// warned has the last warning about each autoscaler, by its binding.
 	warned kube.WarnOnce[types.NamespacedName]
 }
 
-// Reconcile marks what one autoscaler scales, and takes the mark off what it does not
-// scale any more.
+// Reconcile labels the target of one autoscaler, and removes the label from its former target.
 func (m *marker) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	b := &workv1alpha2.ResourceBinding{}
 	if err := m.hubClient.Get(ctx, req.NamespacedName, b); err != nil {
@@ -77,8 +77,8 @@ func (m *marker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, m.mark(ctx, b, wanted, mark)
 }
 
-// wanted returns what the autoscaler of a binding scales: nothing if it does not say so in a
-// way that can be read, which its own API server refuses.
+// wanted returns the target of a binding's autoscaler; none if the target cannot be parsed, which the API server of the
+// autoscaler refuses anyway.
 func (m *marker) wanted(ctx context.Context, b *workv1alpha2.ResourceBinding) (scale.Target, error) {
 	ref := b.Spec.Resource
 	autoscaler := &unstructured.Unstructured{}
@@ -87,7 +87,7 @@ func (m *marker) wanted(ctx context.Context, b *workv1alpha2.ResourceBinding) (s
 	err := m.liveReader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: ref.Name}, autoscaler)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && autoscaler.GetUID() != ref.UID:
-		return scale.Marked(b).Target, nil // its binding goes next, and wakes us
+		return scale.Marked(b).Target, nil // the binding is deleted next, which triggers a reconcile
 	case err != nil:
 		return scale.Target{}, fmt.Errorf("reading the HorizontalPodAutoscaler %q: %w", ref.Name, err)
 	}
@@ -98,8 +98,9 @@ func (m *marker) wanted(ctx context.Context, b *workv1alpha2.ResourceBinding) (s
 	return t, nil
 }
 
-// mayMark says whether a target may be marked, and tells it if not: whoever may write an autoscaler has the say over what is in its
-// namespace, and over the replicas of that. A kind that is not served has nothing to mark; there is a binding when it has.
+// mayMark says whether a target may be labelled, and emits a warning if not. The author of an autoscaler may change
+// what is in its namespace, and only its replicas. A kind that is not served has nothing to label; once it has, a
+// binding triggers a reconcile.
 func (m *marker) mayMark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target) (bool, error) {
 	if t == (scale.Target{}) {
 		return true, nil
@@ -126,8 +127,8 @@ func (m *marker) mayMark(ctx context.Context, b *workv1alpha2.ResourceBinding, t
 	return true, nil
 }
 
-// kindsOf returns the kind of a target by which its autoscaler names it, and that by which it is propagated if that is of another version:
-// the agents go by the rules of that one.
+// kindsOf returns the kind of a target as its autoscaler names it, and that of its binding if it has another version:
+// the agents apply the interpreter's rules for the latter.
 func (m *marker) kindsOf(ctx context.Context, namespace string, t scale.Target) ([]schema.GroupVersionKind, error) {
 	kinds := []schema.GroupVersionKind{t.GroupVersionKind()}
 	b := &workv1alpha2.ResourceBinding{}
@@ -143,22 +144,22 @@ func (m *marker) kindsOf(ctx context.Context, namespace string, t scale.Target) 
 	return kinds, nil
 }
 
-// warn tells what is wrong with an autoscaler, once.
-func (m *marker) warn(b *workv1alpha2.ResourceBinding, e kube.Event) {
+// warn emits a warning about an autoscaler, once.
+func (m *marker) warn(b *workv1alpha2.ResourceBinding, e eventsink.Event) {
 	if m.warned.IsNew(client.ObjectKeyFromObject(b), e.Reason, e.Note) {
 		m.events(e)
 	}
 }
 
-// mark puts the label on a target that does not have it, after it is recorded that it is
-// ours. What its author said of the label is left alone: before is the mark that is recorded of
-// the target, and another object of its name has a label from its author.
+// mark labels a target that has no such label, after it has recorded that the label is the stage's. A label set by the
+// author is left alone. Before is the recorded mark of the target: if the object has another UID, its label is the
+// author's.
 func (m *marker) mark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target, before scale.Mark) error {
 	obj, err := m.read(ctx, b.Namespace, t)
 	if err != nil {
 		return err
 	}
-	if obj == nil || obj.Namespace != b.Namespace { // it is not there yet, or not the autoscaler's to scale
+	if obj == nil || obj.Namespace != b.Namespace { // it does not exist yet, or is not in the autoscaler's namespace
 		return m.record(ctx, b, before)
 	}
 	mark := scale.Mark{Target: t, UID: obj.UID}
@@ -189,13 +190,13 @@ func (m *marker) mark(ctx context.Context, b *workv1alpha2.ResourceBinding, t sc
 	return nil
 }
 
-// said says whether anybody said anything of the label.
+// said says whether the object has the label, with any value.
 func said(obj metav1.Object) bool {
 	_, ok := obj.GetLabels()[contract.RetainReplicasLabel]
 	return ok
 }
 
-// unmark takes the label off what was marked and is not scaled any more.
+// unmark removes the label from a former target.
 func (m *marker) unmark(ctx context.Context, b *workv1alpha2.ResourceBinding, mark scale.Mark) error {
 	obj, err := m.read(ctx, b.Namespace, mark.Target)
 	if obj == nil || err != nil || !mark.On(obj) {
@@ -218,8 +219,8 @@ func (m *marker) unmark(ctx context.Context, b *workv1alpha2.ResourceBinding, ma
 	return client.IgnoreNotFound(err)
 }
 
-// record notes on the binding of an autoscaler which target is marked for it; the binding
-// waits for the mark to be taken off before it goes.
+// record records the marked target on the autoscaler's binding, and sets or removes the finalizer that holds the
+// binding until the label is removed.
 func (m *marker) record(ctx context.Context, b *workv1alpha2.ResourceBinding, mark scale.Mark) error {
 	edit, err := kube.Begin(b)
 	if err != nil {
@@ -239,8 +240,7 @@ func (m *marker) record(ctx context.Context, b *workv1alpha2.ResourceBinding, ma
 	return nil
 }
 
-// read returns the metadata of a target as it is now; nil if there is no such object, or
-// no such kind.
+// read returns the metadata of a target, read live; nil if the object or its kind does not exist.
 func (m *marker) read(ctx context.Context, namespace string, t scale.Target) (*metav1.PartialObjectMetadata, error) {
 	obj := kube.MetadataOf(t.GroupVersionKind())
 	err := m.liveReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: t.Name}, obj)

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/interpreter/store"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/adjust/replicas"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a hub's API with nothing but this stage at work.
+// world is a hub's API with only this stage running.
 type world struct {
 	hub       client.Client
 	namespace string
@@ -50,12 +50,12 @@ func start(t *testing.T) *world {
 	g.Expect(err).NotTo(HaveOccurred())
 	w.kinds = &ruled{Interpreter: kinds}
 	stagetest.Start(t, hub.Config, func(mgr manager.Manager) error {
-		return replicas.Register(mgr, replicas.Deps{Interpreter: w.kinds, Informers: kube.NewMetadataInformers(mgr.GetCache()), Events: w.events.Record})
+		return replicas.Register(mgr, replicas.Deps{Interpreter: w.kinds, Informers: watchset.NewMetadataInformers(mgr.GetCache()), Events: w.events.Record})
 	})
 	return w
 }
 
-// ruled is an interpreter that may get a rule about what a kind keeps.
+// ruled is an interpreter that can be given a retention rule for a kind.
 type ruled struct {
 	interpreter.Interpreter
 
@@ -64,7 +64,7 @@ type ruled struct {
 	tell func(affects func(schema.GroupVersionKind) bool)
 }
 
-// set says about which kind there is a rule.
+// set names the kind that has a rule, and notifies subscribers.
 func (r *ruled) set(kind schema.GroupVersionKind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,8 +100,8 @@ func (w *world) told(kind, name string) []string {
 	return out
 }
 
-// bind makes the binding that the detector would make of a template, or tells an existing
-// one that its template changed.
+// bind creates the binding that the detector would create for a template, or updates an existing one as the detector
+// does when the template changes.
 func (w *world) bind(t *testing.T, template *unstructured.Unstructured) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	g := NewWithT(t)
@@ -133,13 +133,13 @@ func (w *world) autoscaler(t *testing.T, name, kind, apiVersion, scales string) 
 		Set(map[string]any{"apiVersion": apiVersion, "kind": kind, "name": scales}, "spec", "scaleTargetRef").Obj())
 }
 
-// change changes a template, however often it was changed meanwhile.
+// change updates a template, retrying on conflicts.
 func (w *world) change(t *testing.T, obj *unstructured.Unstructured, change func()) {
 	t.Helper()
 	stagetest.Change(t, w.hub, obj, change)
 }
 
-// label returns what the label of a template says.
+// label returns a function that reads the template's label.
 func (w *world) label(t *testing.T, obj *unstructured.Unstructured) func() string {
 	t.Helper()
 	return func() string {
@@ -173,13 +173,13 @@ func (w *world) marks(t *testing.T) {
 	g.Expect(b.Finalizers).To(ContainElement(contract.ReplicasFinalizer), "the mark is to be taken off before it goes")
 	g.Eventually(func() []string { return w.told("Deployment", "web") }, stagetest.Timeout, stagetest.Poll).Should(HaveExactElements(HavePrefix("ReplicasRetained: ")))
 
-	// Somebody takes the label off.
+	// Somebody removes the label.
 	w.bind(t, web)
 	w.change(t, web, func() { web.SetLabels(nil) })
 	w.bind(t, web)
 	g.Eventually(w.label(t, web), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
 
-	// It scales something else from now on, which comes later.
+	// The autoscaler gets another target, created later.
 	w.change(t, scaler, func() {
 		g.Expect(unstructured.SetNestedField(scaler.Object, "api", "spec", "scaleTargetRef", "name")).To(Succeed())
 	})
@@ -189,7 +189,7 @@ func (w *world) marks(t *testing.T) {
 	w.bind(t, api)
 	g.Eventually(w.label(t, api), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
 
-	// It goes.
+	// The binding is deleted.
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(w.label(t, api), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, stagetest.Timeout, stagetest.Poll).ShouldNot(Succeed())
@@ -209,7 +209,7 @@ func (w *world) leavesAuthorsAlone(t *testing.T) {
 	}
 }
 
-// Somebody deletes what was marked and makes it anew, with a label of their own.
+// Somebody deletes the marked object and recreates it with a label of their own.
 func (w *world) leavesTheLabelOfAnother(t *testing.T) {
 	g := NewWithT(t)
 	anew := func() *builder.Template { return builder.MakeDeployment(w.namespace, "anew") }
@@ -229,7 +229,7 @@ func (w *world) leavesTheLabelOfAnother(t *testing.T) {
 	g.Consistently(w.label(t, second), stagetest.Quiet, stagetest.Poll).Should(Equal("true"))
 	g.Expect(w.told("Deployment", "anew")).To(HaveExactElements(HavePrefix("ReplicasRetained: ")))
 
-	// One without a label is marked like the first.
+	// A recreated object without a label is marked like the first.
 	b = w.bind(t, w.autoscaler(t, "again", "Deployment", "apps/v1", "again"))
 	for range 2 {
 		obj := w.create(t, builder.MakeDeployment(w.namespace, "again").Obj())
@@ -243,7 +243,7 @@ func (w *world) leavesTheLabelOfAnother(t *testing.T) {
 	}
 }
 
-// Hubs of a former version did not record which object they marked.
+// Hubs of an earlier version did not record which object they marked.
 func (w *world) unmarksByOlderRecords(t *testing.T) {
 	g := NewWithT(t)
 	for owner, want := range map[string]string{contract.FieldManagerReplicas: "", "kubectl": "true"} {
@@ -264,7 +264,8 @@ func (w *world) unmarksByOlderRecords(t *testing.T) {
 	}
 }
 
-// recorded makes the binding of an autoscaler as a hub of a former version left it that had marked an object of the same name.
+// recorded creates the binding of an autoscaler as left by a hub of an earlier version that had marked an object of the
+// same name.
 func (w *world) recorded(t *testing.T, scaler *unstructured.Unstructured, apiVersion, kind string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	b := &workv1alpha2.ResourceBinding{
@@ -291,17 +292,18 @@ func (w *world) tellsWhatCannotBeKept(t *testing.T) {
 		HaveExactElements(HavePrefix("ReplicasCannotBeRetained: Nothing says how to keep the replicas of DaemonSet odd")))
 	g.Expect(w.label(t, obj)()).To(BeEmpty())
 
-	// Somebody says how, and takes that back.
+	// Somebody adds a retention rule for the kind, and removes it again.
 	w.kinds.set(obj.GroupVersionKind())
 	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
 	w.kinds.set(schema.GroupVersionKind{})
 	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 }
 
-// An autoscaler may name its target by another version than the one that is propagated, by which the agents know what to keep.
+// An autoscaler may name its target by another version than the propagated one, by which the agents know what to
+// retain.
 func (w *world) marksByTheVersionOfTheTemplate(t *testing.T) {
 	g := NewWithT(t)
-	obj := w.autoscaler(t, "versioned", "Deployment", "apps/v1", "nothing") // of those that the hub serves it has two versions
+	obj := w.autoscaler(t, "versioned", "Deployment", "apps/v1", "nothing") // the hub serves this kind in two versions
 	w.bind(t, obj)
 	w.bind(t, w.autoscaler(t, "by-another", obj.GetKind(), "autoscaling/v1", "versioned"))
 	g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", "by-another") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
@@ -311,8 +313,8 @@ func (w *world) marksByTheVersionOfTheTemplate(t *testing.T) {
 	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 }
 
-// A client leaves the namespace out for a kind that has none: whoever may write an autoscaler in one namespace would have the hub change
-// whatever has the name.
+// A client omits the namespace for a cluster-scoped kind, so whoever may write an autoscaler in one namespace could
+// make the hub change any cluster-scoped object of that name.
 func (w *world) leavesAloneWhatIsInNoNamespace(t *testing.T) {
 	g := NewWithT(t)
 	for _, marked := range []bool{false, true} {
@@ -324,7 +326,7 @@ func (w *world) leavesAloneWhatIsInNoNamespace(t *testing.T) {
 		g.Expect(w.hub.Create(t.Context(), edge, client.FieldOwner(contract.FieldManagerReplicas))).To(Succeed())
 		version := edge.ResourceVersion
 		scaler := w.autoscaler(t, name, "Cluster", "cluster.karmada.io/v1alpha1", name)
-		if marked { // by a hub of a former version
+		if marked { // by a hub of an earlier version
 			w.recorded(t, scaler, "cluster.karmada.io/v1alpha1", "Cluster")
 		} else {
 			w.bind(t, scaler)
@@ -386,7 +388,7 @@ func (w *world) writesBack(t *testing.T) {
 	g.Expect(scaledTo(plain)()).To(Equal(int64(4)), "the template has the say")
 	g.Expect(scaledTo(copied)()).To(Equal(int64(4)), "each cluster has what the template says")
 
-	// The binding is behind: somebody scales the template, and the clusters report again.
+	// The binding is stale: somebody scales the template, and the clusters report again.
 	w.change(t, marked, func() {
 		g.Expect(unstructured.SetNestedField(marked.Object, int64(9), "spec", "replicas")).To(Succeed())
 	})
@@ -394,7 +396,7 @@ func (w *world) writesBack(t *testing.T) {
 	g.Consistently(scaledTo(marked), stagetest.Quiet, stagetest.Poll).Should(Equal(int64(9)))
 }
 
-// report does what the scheduler and the clusters do.
+// report writes what the scheduler and the clusters would write.
 func (w *world) report(t *testing.T, b *workv1alpha2.ResourceBinding, statuses ...string) {
 	t.Helper()
 	stagetest.ChangeStatus(t, w.hub, b, func() {

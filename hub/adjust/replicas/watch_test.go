@@ -14,9 +14,9 @@ import (
 	"fairlead.dev/hub/adjust/replicas/scale"
 )
 
-// TestWhoScalesATemplateIsFoundAtOnce plays autoscalers that come, scale something else, and go, in any order: at every moment those
+// TestAutoscalersOfATemplateAreFound plays autoscalers that come, scale something else, and go, in any order: at every moment those
 // of a template are what a look at all of them finds, and a version does not matter.
-func TestWhoScalesATemplateIsFoundAtOnce(t *testing.T) {
+func TestAutoscalersOfATemplateAreFound(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(8, 27))
@@ -56,7 +56,7 @@ func TestWhoScalesATemplateIsFoundAtOnce(t *testing.T) {
 	g.Expect(several).To(BeNumerically(">", 100))
 }
 
-// BenchmarkWhoScales is what it costs to find who scales a template that changed, where so many others are scaled.
+// BenchmarkWhoScales measures finding the autoscaler of a changed template among this many others.
 func BenchmarkWhoScales(b *testing.B) {
 	for _, n := range []int{1000, 50000} {
 		w := newWants()

@@ -20,10 +20,11 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/adjust/replicas/scale"
 )
 
-// untilListed is when to look again whether the first list of Deployments is here.
+// untilListed is the delay until another check whether the first list of Deployments has arrived.
 const untilListed = 100 * time.Millisecond
 
 func deploymentKind() schema.GroupVersionKind {
@@ -35,8 +36,8 @@ func isDeployment(ref workv1alpha2.ObjectReference) bool {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == deploymentKind()
 }
 
-// writeback writes the replicas that members made of divided Deployments into their
-// templates. It is asked about the bindings of Deployments.
+// writeback writes the replicas that members gave divided Deployments into their templates. It reconciles the bindings
+// of Deployments.
 type writeback struct {
 	stage
 
@@ -44,8 +45,7 @@ type writeback struct {
 	deployments *deployments
 }
 
-// Reconcile writes the replicas of one Deployment back, if its label says that they are the
-// members' to decide.
+// Reconcile writes back the replicas of one Deployment, if its label says that the members decide about them.
 func (w *writeback) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	b := &workv1alpha2.ResourceBinding{}
 	if err := w.hubClient.Get(ctx, req.NamespacedName, b, client.UnsafeDisableDeepCopy); err != nil {
@@ -56,7 +56,7 @@ func (w *writeback) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	}
 	c := scale.CountOf(b)
 	if c.Wait != "" || c.Total == b.Spec.Replicas {
-		return reconcile.Result{}, nil // what reports or changes wakes us
+		return reconcile.Result{}, nil // a report or a change triggers the next reconcile
 	}
 	listed, err := w.deployments.listed(ctx)
 	if !listed || err != nil {
@@ -70,8 +70,7 @@ func (w *writeback) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	return reconcile.Result{}, w.write(ctx, key, b, c)
 }
 
-// write sets the replicas of a template, unless somebody else did since the binding was
-// made of it.
+// write sets the replicas of a template, unless somebody has changed them since the binding was written.
 func (w *writeback) write(ctx context.Context, key client.ObjectKey, b *workv1alpha2.ResourceBinding, c scale.Count) error {
 	template := &unstructured.Unstructured{}
 	template.SetGroupVersionKind(deploymentKind())
@@ -80,7 +79,7 @@ func (w *writeback) write(ctx context.Context, key client.ObjectKey, b *workv1al
 	}
 	has, found, err := unstructured.NestedInt64(template.Object, "spec", "replicas")
 	if err != nil || !found || has != int64(b.Spec.Replicas) || template.GetUID() != b.Spec.Resource.UID || !isMarked(template) {
-		return nil //nolint:nilerr // the binding is behind the template, and wakes us when it is not any more
+		return nil //nolint:nilerr // the binding is stale; its next update enqueues it
 	}
 	edit, err := kube.Begin(template)
 	if err != nil {
@@ -99,21 +98,20 @@ func (w *writeback) write(ctx context.Context, key client.ObjectKey, b *workv1al
 	return nil
 }
 
-// isMarked says whether the replicas of a template are the members' to decide.
+// isMarked says whether the members decide about the replicas of a template.
 func isMarked(template metav1.Object) bool {
 	return template.GetLabels()[contract.RetainReplicasLabel] == contract.LabelTrue
 }
 
-// deployments is the informer of the metadata of Deployments, which the detector has in any
-// case if there is a binding of one.
+// deployments is the metadata informer for Deployments, which the detector needs anyway if a Deployment has a binding.
 type deployments struct {
-	informers *kube.MetadataInformers
+	informers *watchset.MetadataInformers
 
 	mu       sync.Mutex
 	informer cache.Informer
 }
 
-// listed says whether the first list is here. The informer stays from the first time on.
+// listed says whether the informer has synced. Once started, the informer stays.
 func (d *deployments) listed(ctx context.Context) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

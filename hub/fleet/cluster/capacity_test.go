@@ -18,6 +18,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/test/builder"
 )
 
@@ -28,10 +29,10 @@ func TestAJumpOfTheCapacityIsShownUntilItIsLimited(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	c := builder.MakeCluster("edge-1").Obj()
 	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c).WithStatusSubresource(c).Build()
-	var told []kube.Event
+	var told []eventsink.Event
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	start := func() *Reconciler {
-		r, err := New(hub, hub, Deps{ExecutionNamespacePrefix: "karmada-es-", Clock: clock, Events: func(e kube.Event) { told = append(told, e) }})
+		r, err := New(hub, hub, Deps{ExecutionNamespacePrefix: "karmada-es-", Clock: clock, Events: func(e eventsink.Event) { told = append(told, e) }})
 		g.Expect(err).NotTo(HaveOccurred())
 		return r
 	}
@@ -62,7 +63,7 @@ func TestAJumpOfTheCapacityIsShownUntilItIsLimited(t *testing.T) {
 	report("4")
 	g.Expect(look()).To(BeNil())
 
-	r = start() // another hub knows as much
+	r = start() // another replica of the hub must decide the same
 	report("4000")
 	jump := look()
 	g.Expect(jump.Status).To(Equal(metav1.ConditionTrue))

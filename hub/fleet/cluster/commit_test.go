@@ -18,12 +18,13 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/cluster/health"
 	"fairlead.dev/test/builder"
 )
 
-// TestTaintsAreToldThoughTheStatusConflicts holds that people hear of taints that were
-// written when the agent was first to write the status: the next try finds the taints there.
+// TestTaintsAreToldThoughTheStatusConflicts checks that people are told of taints that were written although the status
+// write then conflicted with the agent's: the retry finds the taints already set.
 func TestTaintsAreToldThoughTheStatusConflicts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -39,7 +40,7 @@ func TestTaintsAreToldThoughTheStatusConflicts(t *testing.T) {
 	now := time.Unix(1000, 0)
 	r, err := New(hub, hub, Deps{
 		ExecutionNamespacePrefix: "karmada-es-", Clock: testclock.NewFakeClock(now),
-		Events: func(e kube.Event) { told = append(told, e.Reason) },
+		Events: func(e eventsink.Event) { told = append(told, e.Reason) },
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(c), c)).To(Succeed())

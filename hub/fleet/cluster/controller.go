@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -17,6 +18,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/cluster/health"
 )
 
@@ -34,9 +36,11 @@ type Deps struct {
 	// ExecutionNamespacePrefix is the prefix of the names of execution namespaces, before the name of the cluster.
 	ExecutionNamespacePrefix string
 	// Events takes the events about Clusters.
-	Events kube.EventSink
+	Events eventsink.Sink
 	// Clock is the hub's clock, which silence is measured by.
 	Clock clock.WithTicker
+	// Reconnects is told of members that come back after a start of the hub; nil if no other stage asks.
+	Reconnects *disruption.Reconnects
 	// Lines has the state of the agents' lines; nil if the hub accepts none.
 	Lines Lines
 	// Workers is the number of Clusters that are reconciled in parallel; 0 is the default.
@@ -54,12 +58,14 @@ type Reconciler struct {
 	hubClient client.Client
 	hubReader client.Reader // live
 	prefix    string
-	events    kube.EventSink
+	events    eventsink.Sink
 	clock     clock.PassiveClock
 	options   health.Options
 	states    *clusterStates
 	lines     *lineTracker
 	watchdog  *watchdog
+	// reconnects says whether members still come back after a start.
+	reconnects *disruption.Reconnects
 	// warned remembers the warnings about Clusters, by name, and about policies, by UID.
 	warned kube.WarnOnce[string]
 }
@@ -90,6 +96,8 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 		states:    newClusterStates(),
 		lines:     newLineTracker(deps.Lines, deps.Clock),
 		watchdog:  &watchdog{clock: deps.Clock, options: options},
+
+		reconnects: cmp.Or(deps.Reconnects, &disruption.Reconnects{}),
 	}, nil
 }
 
@@ -116,6 +124,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	decision, err := r.decideHealth(ctx, shared)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if decision.Reconnected {
+		r.reconnects.Note(r.clock.Now())
 	}
 	result := ctrl.Result{RequeueAfter: decision.RecheckAfter}
 	if decision.Unstable > 0 {
@@ -175,6 +186,7 @@ func (r *Reconciler) decideHealth(ctx context.Context, cluster *clusterv1alpha1.
 		Awake:      r.watchdog.runningSince(),
 		Options:    r.options,
 	}
+	in.Reconnected = r.reconnects.Last(in.Now)
 	decision := health.Decide(in)
 	if decision.Ready == nil {
 		return decision, nil
@@ -187,6 +199,7 @@ func (r *Reconciler) decideHealth(ctx context.Context, cluster *clusterv1alpha1.
 	r.watchdog.answered(in.Now)
 	in.Now, in.Awake = r.clock.Now(), r.watchdog.runningSince()
 	in.Line, in.Suspect = r.lines.of(cluster.Name)
+	in.Reconnected = r.reconnects.Last(in.Now)
 	return health.Decide(in), nil
 }
 

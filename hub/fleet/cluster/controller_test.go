@@ -26,13 +26,14 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/test/builder"
 	testcluster "fairlead.dev/test/cluster"
 )
 
 func TestMain(m *testing.M) { testcluster.Main(m) }
 
-// hub is the stage with its clock and its events, on a real API server.
+// hub is the stage with a clock and an event recorder, on a real API server.
 type hub struct {
 	client.Client
 	g     *WithT
@@ -41,10 +42,10 @@ type hub struct {
 	name  string
 
 	mu     sync.Mutex
-	events []kube.Event
+	events []eventsink.Event
 }
 
-// newHub returns a stage that handles one Cluster, which is named after the test.
+// newHub returns a stage that reconciles one Cluster, named after the test.
 func newHub(t *testing.T, name string) *hub {
 	t.Helper()
 	h := &hub{
@@ -56,9 +57,9 @@ func newHub(t *testing.T, name string) *hub {
 	return h
 }
 
-// restart forgets what the stage knew.
+// restart discards the stage's memory.
 func (h *hub) restart(c client.Client) {
-	r, err := New(c, c, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: h.clock, Events: func(e kube.Event) {
+	r, err := New(c, c, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: h.clock, Events: func(e eventsink.Event) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.events = append(h.events, e)
@@ -172,7 +173,8 @@ func TestANewClusterIsPreparedAndTaintedOnce(t *testing.T) {
 	h.g.Expect(h.events).To(HaveLen(2))
 }
 
-// TestAnExecutionNamespaceOfBeforeIsMarked holds that admission knows an execution namespace that a hub made which did not mark them.
+// TestAnExecutionNamespaceOfBeforeIsMarked checks that admission recognizes an execution namespace created by an
+// earlier hub, which did not label them.
 func TestAnExecutionNamespaceOfBeforeIsMarked(t *testing.T) {
 	t.Parallel()
 	h, ctx := newHub(t, "unmarked"), t.Context()
@@ -297,7 +299,8 @@ func TestALeaseThatTheCacheMissesIsNoSilence(t *testing.T) {
 	h.g.Expect(h.ready(ctx).Status).To(Equal(metav1.ConditionTrue))
 }
 
-// What an agent is told with --cluster-lease-duration it writes into its lease, with ten minutes more while its line is the sign of life.
+// An agent writes the duration given by --cluster-lease-duration into its lease, plus ten minutes while its line is the
+// sign of life.
 func TestAnAgentThatRenewsItsLeaseRarelyIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, seconds := range map[string]int32{"patient": 180, "patient-resting": 780} {
@@ -346,7 +349,7 @@ func TestAHubThatCannotReadGivesItsMembersAnotherChance(t *testing.T) {
 	h.g.Expect(h.ready(ctx).Status).To(Equal(metav1.ConditionUnknown))
 }
 
-func TestWhatOfANamespaceWakesTheStage(t *testing.T) {
+func TestCreationAndDeletionOfANamespaceWakeTheStage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	stays, goes := &corev1.Namespace{}, &corev1.Namespace{}
@@ -359,7 +362,7 @@ func TestWhatOfANamespaceWakesTheStage(t *testing.T) {
 	g.Expect(p.Update(event.UpdateEvent{ObjectOld: goes, ObjectNew: goes})).To(BeFalse())
 }
 
-// awaitGone reconciles until Cluster and namespace are gone.
+// awaitGone reconciles until the Cluster and its namespace are gone.
 func (h *hub) awaitGone(ctx context.Context) {
 	h.g.EventuallyWithOffset(1, func(g Gomega) {
 		_, err := h.try(ctx)
@@ -371,7 +374,7 @@ func (h *hub) awaitGone(ctx context.Context) {
 	h.g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 }
 
-// failing returns a client whose writes fail once there were as many as allowed.
+// failing returns a client whose writes fail after the allowed number.
 func failing(t *testing.T, allowed int) client.Client {
 	t.Helper()
 	stopped := errors.New("stopped")

@@ -10,7 +10,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/cluster/taint"
 )
 
@@ -38,37 +38,37 @@ const (
 	actionHearing   = "Hearing"
 )
 
-func normal(cluster *clusterv1alpha1.Cluster, reason, action, note string) kube.Event {
-	return kube.Event{
+func normal(cluster *clusterv1alpha1.Cluster, reason, action, note string) eventsink.Event {
+	return eventsink.Event{
 		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note, Detail: true,
 	}
 }
 
-func warning(cluster *clusterv1alpha1.Cluster, reason, action, note string) kube.Event {
-	return kube.Event{Regarding: cluster, Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: note}
+func warning(cluster *clusterv1alpha1.Cluster, reason, action, note string) eventsink.Event {
+	return eventsink.Event{Regarding: cluster, Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: note}
 }
 
-func namespaceMade(cluster *clusterv1alpha1.Cluster, namespace string) kube.Event {
+func namespaceMade(cluster *clusterv1alpha1.Cluster, namespace string) eventsink.Event {
 	return normal(cluster, reasonNamespaceMade, actionJoining,
 		fmt.Sprintf("Created execution space(%s) for cluster(%s).", namespace, cluster.Name))
 }
 
-func namespaceFailed(cluster *clusterv1alpha1.Cluster, err error) kube.Event {
+func namespaceFailed(cluster *clusterv1alpha1.Cluster, err error) eventsink.Event {
 	return warning(cluster, reasonNamespaceFailed, actionJoining,
 		fmt.Sprintf("The execution namespace of cluster %s could not be made, so nothing can be sent there: %v.", cluster.Name, err))
 }
 
-func taintSucceeded(cluster *clusterv1alpha1.Cluster, taints []corev1.Taint) kube.Event {
+func taintSucceeded(cluster *clusterv1alpha1.Cluster, taints []corev1.Taint) eventsink.Event {
 	return normal(cluster, reasonTaintSucceeded, actionTainting, "Taint cluster succeed: "+taint.Sentence(taints)+".")
 }
 
-func taintFailed(cluster *clusterv1alpha1.Cluster, err error) kube.Event {
+func taintFailed(cluster *clusterv1alpha1.Cluster, err error) eventsink.Event {
 	return warning(cluster, reasonTaintFailed, actionTainting,
 		fmt.Sprintf("The taints of cluster %s could not be written: %v.", cluster.Name, err))
 }
 
 // notReady is the event about a Cluster that became NotReady.
-func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) kube.Event {
+func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) eventsink.Event {
 	var note string
 	switch {
 	case ready.Reason == clusterv1alpha1.ReasonClusterStatusNeverUpdated:
@@ -86,14 +86,14 @@ func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) kube.Ev
 }
 
 // settling is the event about a Cluster whose heartbeats are back, but come and go.
-func settling(cluster *clusterv1alpha1.Cluster, silences int, until time.Time) kube.Event {
+func settling(cluster *clusterv1alpha1.Cluster, silences int, until time.Time) eventsink.Event {
 	return warning(cluster, reasonFlapping, actionTainting,
 		fmt.Sprintf("Cluster %s is back, but fell silent %d times of late: its taints stay until %s if it does not again. "+
 			"Look at the network between it and the hub.", cluster.Name, silences, until.UTC().Format(time.RFC3339)))
 }
 
 // lineUnstable is the event about a line that is lost again and again, whether the Cluster is Ready or not.
-func lineUnstable(cluster *clusterv1alpha1.Cluster, losses int) kube.Event {
+func lineUnstable(cluster *clusterv1alpha1.Cluster, losses int) eventsink.Event {
 	return warning(cluster, reasonLineUnstable, actionHearing,
 		fmt.Sprintf("The line of cluster %s to the hub was lost %d times within ten minutes, and with it whatever operators had open. "+
 			"Look for a proxy or firewall between them that ends connections after a while or when they are idle.", cluster.Name, losses))
@@ -104,28 +104,28 @@ func warningOf(cluster *clusterv1alpha1.Cluster, what string) string {
 	return string(cluster.UID) + " " + what
 }
 
-func capacityJumped(cluster *clusterv1alpha1.Cluster, message string) kube.Event {
+func capacityJumped(cluster *clusterv1alpha1.Cluster, message string) eventsink.Event {
 	return warning(cluster, reasonCapacityJumped, actionComparing, message)
 }
 
-func policyInvalid(policy *policyv1alpha1.ClusterTaintPolicy, err error) kube.Event {
-	return kube.Event{
+func policyInvalid(policy *policyv1alpha1.ClusterTaintPolicy, err error) eventsink.Event {
+	return eventsink.Event{
 		Regarding: policy, Type: corev1.EventTypeWarning, Reason: reasonPolicyInvalid, Action: actionTainting,
 		Note: fmt.Sprintf("ClusterTaintPolicy %s taints nothing: correct spec.targetClusters: %v.", policy.Name, err),
 	}
 }
 
-func namespaceRemoved(cluster *clusterv1alpha1.Cluster) kube.Event {
+func namespaceRemoved(cluster *clusterv1alpha1.Cluster) eventsink.Event {
 	return normal(cluster, reasonNamespaceRemoved, actionRemoving,
 		fmt.Sprintf("Removed execution space for cluster(%s).", cluster.Name))
 }
 
-func removalFailed(cluster *clusterv1alpha1.Cluster, err error) kube.Event {
+func removalFailed(cluster *clusterv1alpha1.Cluster, err error) eventsink.Event {
 	return warning(cluster, reasonRemovalFailed, actionRemoving,
 		fmt.Sprintf("The execution namespace of cluster %s could not be deleted: %v.", cluster.Name, err))
 }
 
-func removalWaits(cluster *clusterv1alpha1.Cluster, what string) kube.Event {
+func removalWaits(cluster *clusterv1alpha1.Cluster, what string) eventsink.Event {
 	return warning(cluster, reasonRemovalWaits, actionRemoving, what)
 }
 

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +18,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
 )
@@ -31,17 +31,10 @@ func (r *Reconciler) leaseRenewal(ctx context.Context, reader client.Reader, clu
 	if client.IgnoreNotFound(err) != nil {
 		return time.Time{}, 0, fmt.Errorf("reading the lease of cluster %q: %w", cluster, err)
 	}
-	if lease.Spec.RenewTime == nil { // or there is no lease
+	if lease.Spec.RenewTime == nil { // also if there is no lease
 		return time.Time{}, 0, nil
 	}
-	patience = time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
-	if patience >= contract.RestingLease {
-		patience -= contract.RestingLease // so much longer it holds while the line is the sign of life
-	}
-	if patience <= contract.UsualLease {
-		patience = 0 // nobody asked for it
-	}
-	return lease.Spec.RenewTime.Time, patience, nil
+	return lease.Spec.RenewTime.Time, disruption.Patience(lease), nil
 }
 
 // policyVersions returns a text that changes with every change of a ClusterTaintPolicy.
@@ -91,15 +84,6 @@ func (r *Reconciler) targeting(ctx context.Context, cluster string) (example str
 	return example, count, nil
 }
 
-// works returns the Works in an execution namespace from the cache, which has them without their manifests.
-func (r *Reconciler) works(ctx context.Context, namespace string) ([]workv1alpha1.Work, error) {
-	var works workv1alpha1.WorkList
-	if err := r.hubClient.List(ctx, &works, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("listing works in %q: %w", namespace, err)
-	}
-	return works.Items, nil
-}
-
 // hasNoWorks reads live whether an execution namespace has no Works.
 func (r *Reconciler) hasNoWorks(ctx context.Context, namespace string) (bool, error) {
 	works := &metav1.PartialObjectMetadataList{}
@@ -115,7 +99,7 @@ func (r *Reconciler) liveNamespace(ctx context.Context, name string) (*corev1.Na
 	namespace := &corev1.Namespace{}
 	err := r.hubReader.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // nil means that it does not exist
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the execution namespace %q: %w", name, err)

@@ -21,10 +21,11 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/test/builder"
 )
 
-// heartbeats is the stage with one Cluster that is well.
+// heartbeats is the stage with one healthy Cluster.
 type heartbeats struct {
 	*Reconciler
 
@@ -52,12 +53,12 @@ func newHeartbeats(tb testing.TB) *heartbeats {
 			return c.Create(ctx, obj, opts...)
 		},
 	}).Build()
-	h.Reconciler, err = New(h.hub, h.hub, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: h.clock, Events: func(kube.Event) {}})
+	h.Reconciler, err = New(h.hub, h.hub, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: h.clock, Events: func(eventsink.Event) {}})
 	g.Expect(err).NotTo(HaveOccurred())
 	return h
 }
 
-// beat is what a renewed lease brings about. It returns how often the stage wrote.
+// beat reconciles after a lease renewal, and returns how often the stage wrote.
 func (h *heartbeats) beat(tb testing.TB) int {
 	tb.Helper()
 	g := NewWithT(tb)
@@ -90,7 +91,7 @@ func TestAHeartbeatThatChangesNothingCostsNothing(t *testing.T) {
 	g.Expect(h.states.recordedLately(read(), versions, h.clock.Now())).To(BeTrue())
 	g.Expect(h.beat(t)).To(BeZero())
 
-	// What is news is seen with the next, though it only says that the agent lives.
+	// Anything new is noticed at the next heartbeat, though that only says that the agent is alive.
 	taint := &policyv1alpha1.ClusterTaintPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all"}}
 	taint.Spec.AddOnConditions = []policyv1alpha1.MatchCondition{{ConditionType: clusterv1alpha1.ClusterReady, Operator: policyv1alpha1.MatchConditionIn, StatusValues: []metav1.ConditionStatus{metav1.ConditionTrue}}}
 	taint.Spec.Taints = []policyv1alpha1.ClusterTaint{{Key: "example.com/new", Effect: corev1.TaintEffectNoSchedule}}
@@ -117,7 +118,7 @@ func TestAHeartbeatThatChangesNothingCostsNothing(t *testing.T) {
 	g.Expect(h.states.recordedLately(read(), versions, h.clock.Now())).To(BeFalse(), "time passes, too")
 }
 
-// still answers as a cache does, which hands out what it has.
+// still reads as a cache does, without copying.
 type still struct {
 	client.Client
 
@@ -144,7 +145,7 @@ func (s still) Get(_ context.Context, _ client.ObjectKey, obj client.Object, opt
 
 func (still) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// BenchmarkHeartbeat is what a renewed lease costs of a Cluster with as many APIs as a usual one.
+// BenchmarkHeartbeat measures a lease renewal of a Cluster with a usual number of APIs.
 func BenchmarkHeartbeat(b *testing.B) {
 	h := newHeartbeats(b)
 	for range 3 {

@@ -17,7 +17,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// ensureNamespace creates the execution namespace, labelled with its cluster, and returns the delay after which to check again; 0 if the watch tells.
+// ensureNamespace creates the execution namespace, labelled with its cluster. It returns the delay after which to check
+// again; 0 if the watch on namespaces triggers the next reconcile.
 func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (time.Duration, error) {
 	namespace := &corev1.Namespace{}
 	err := r.hubClient.Get(ctx, client.ObjectKey{Name: r.namespace(cluster)}, namespace)
@@ -53,19 +54,20 @@ func (r *Reconciler) markNamespace(ctx context.Context, cluster *clusterv1alpha1
 	before := namespace.DeepCopy()
 	metav1.SetMetaDataLabel(&namespace.ObjectMeta, contract.ExecutionNamespaceOfLabel, cluster.Name)
 	err := r.hubClient.Patch(ctx, namespace, client.MergeFrom(before), client.FieldOwner(contract.FieldManagerCluster))
-	if client.IgnoreNotFound(err) != nil { // if it is gone, the watch wakes us
+	if client.IgnoreNotFound(err) != nil { // if it is gone, the watch triggers a reconcile
 		return fmt.Errorf("marking the execution namespace of %q: %w", cluster.Name, err)
 	}
 	return nil
 }
 
-// releaseDeletedNamespace lets an execution namespace go that somebody deleted, though the Cluster
-// stays; then it is made anew. With it went the rights of the agent, so nobody but us
-// can take the finalizers from its Works; the objects in the member stay.
+// releaseDeletedNamespace lets an execution namespace terminate that somebody deleted although its Cluster stays;
+// afterwards it is created again. The agent lost its rights with the namespace, so only the hub can remove the
+// finalizers of the Works; the objects in the member stay.
 //
-// The Works are read before it is read live: as long as it is still the one that goes, they are not those of the next one.
+// The Works are listed before the namespace is read live: if the live read still returns the terminating namespace, the
+// Works cannot belong to its successor.
 func (r *Reconciler) releaseDeletedNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster, saw *corev1.Namespace) (time.Duration, error) {
-	works, err := r.works(ctx, saw.Name)
+	works, err := kube.WorksIn(ctx, r.hubClient, saw.Name)
 	if err != nil {
 		return 0, err
 	}

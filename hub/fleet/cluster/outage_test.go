@@ -22,10 +22,11 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/test/builder"
 )
 
-// region is the stage with clusters that fall silent at the same time, on an API whose writes take their time.
+// region is the stage with clusters that fall silent at the same time, on an API whose writes are slow.
 type region struct {
 	*Reconciler
 
@@ -47,14 +48,14 @@ func newRegion(t *testing.T, clusters int, write time.Duration) *region {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: c.Name}}
 		objs = append(objs, c, lease)
 	}
-	took := time.Duration(0) // the first writes, of finalizers and namespaces, are not what is looked at
+	took := time.Duration(0) // the first writes, of finalizers and namespaces, do not count
 	r.hub = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).WithStatusSubresource(&clusterv1alpha1.Cluster{}).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			r.pass(t, took)
 			return c.Patch(ctx, obj, patch, opts...)
 		},
 	}).Build()
-	r.Reconciler, err = New(r.hub, r.hub, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: r.clock, Events: func(kube.Event) {}})
+	r.Reconciler, err = New(r.hub, r.hub, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: r.clock, Events: func(eventsink.Event) {}})
 	g.Expect(err).NotTo(HaveOccurred())
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	t.Cleanup(queue.ShutDown)
@@ -66,7 +67,7 @@ func newRegion(t *testing.T, clusters int, write time.Duration) *region {
 	return r
 }
 
-// pass lets time pass while the hub runs.
+// pass advances the clock while the hub is running.
 func (r *region) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	for d > 0 {
@@ -77,7 +78,7 @@ func (r *region) pass(t *testing.T, d time.Duration) {
 	}
 }
 
-// look is what the end of a wait brings about.
+// look reconciles a cluster that is due.
 func (r *region) look(t *testing.T, name string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -89,7 +90,7 @@ func (r *region) look(t *testing.T, name string) {
 	}
 }
 
-// next is the cluster that is to be looked at next, as long as there is one.
+// next returns the cluster that is due next, if any.
 func (r *region) next() (name string, at time.Time) {
 	for n, due := range r.due {
 		if name == "" || due.Before(at) || due.Equal(at) && n < name {
@@ -99,8 +100,9 @@ func (r *region) next() (name string, at time.Time) {
 	return name, at
 }
 
-// TestALostRegionIsUnknownAfterOneGracePeriod holds that a look which comes late, because hundreds are due at once and
-// each of them writes, is believed no less: each that was not began a grace period anew, and most were late again then.
+// TestALostRegionIsUnknownAfterOneGracePeriod checks that a late reconcile, caused by hundreds of clusters being due at
+// once with a write each, is trusted like any other. Each that was not used to start another grace period, after which
+// most were late again.
 func TestALostRegionIsUnknownAfterOneGracePeriod(t *testing.T) {
 	t.Parallel()
 	const clusters, write = 40, 1250 * time.Millisecond
@@ -121,8 +123,8 @@ func TestALostRegionIsUnknownAfterOneGracePeriod(t *testing.T) {
 	}
 }
 
-// TestAHubThatWasStoppedGivesItsMembersAnotherChance has the process stop while the members are well: none of them is given
-// up before it had time to be heard again, whichever is looked at first.
+// TestAHubThatWasStoppedGivesItsMembersAnotherChance suspends the process while the members are healthy: none of them
+// is given up before it had time to be heard again, whichever is reconciled first.
 func TestAHubThatWasStoppedGivesItsMembersAnotherChance(t *testing.T) {
 	t.Parallel()
 	for name, wake := range map[string]func(r *region){
@@ -153,8 +155,8 @@ func TestAHubThatWasStoppedGivesItsMembersAnotherChance(t *testing.T) {
 	}
 }
 
-// TestAnAPIThatDidNotAnswerGivesMembersAnotherChance has one write wait for most of the grace period: what could not be
-// written by us could not be renewed by agents.
+// TestAnAPIThatDidNotAnswerGivesMembersAnotherChance has one write block for most of the grace period: while the hub
+// could not write, agents could not renew their leases either.
 func TestAnAPIThatDidNotAnswerGivesMembersAnotherChance(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,7 +43,6 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return 0, nil
 	}
 	name := r.namespace(cluster)
-	// The Works are read before the Cluster is confirmed, so that none of them belongs to a later join.
 	namespace, err := r.liveNamespace(ctx, name)
 	if err != nil {
 		return 0, err
@@ -63,16 +63,17 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return r.waitFor(cluster, waitTargeted, stillTargeted(cluster.Name, example, count)), nil
 	}
 
-	// From here on objects are deleted by the name of the Cluster, under which its member may have joined again.
+	// From here on objects are deleted by the name of the Cluster, under which its member may have joined again. The Works are read before
+	// the Cluster is confirmed, so that none of them belongs to a later join.
+	works, err := kube.WorksIn(ctx, r.hubClient, name)
+	if err != nil {
+		return 0, err
+	}
 	if err := kube.ConfirmCluster(ctx, r.hubReader, cluster); err != nil {
 		return 0, err
 	}
 
 	// 2. The Works are deleted. Their objects stay in the member.
-	works, err := r.works(ctx, name)
-	if err != nil {
-		return 0, err
-	}
 	left, err := r.drain(ctx, cluster, works)
 	if err != nil {
 		return 0, err
@@ -95,16 +96,21 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 
 	// 4. The Cluster loses its finalizer.
+	return 0, r.dropFinalizer(ctx, cluster)
+}
+
+// dropFinalizer takes the finalizer off a Cluster, which ends it.
+func (r *Reconciler) dropFinalizer(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	edit, err := kube.Begin(cluster)
 	if err != nil {
-		return 0, fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
 	}
 	controllerutil.RemoveFinalizer(cluster, contract.ClusterFinalizer)
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster); client.IgnoreNotFound(err) != nil {
-		return 0, fmt.Errorf("releasing cluster %q: %w", cluster.Name, err)
+		return fmt.Errorf("releasing cluster %q: %w", cluster.Name, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Releasing the cluster")
-	return 0, nil
+	return nil
 }
 
 // deleteNamespace deletes an execution namespace. An admission policy guards these namespaces, so it is first marked as one to delete.
@@ -122,20 +128,25 @@ func (r *Reconciler) deleteNamespace(ctx context.Context, namespace *corev1.Name
 
 // drain deletes the Works of an execution namespace and returns how many are left. No agent has the right to remove the finalizers of these
 // Works any more, so drain removes them, and the objects stay in the member. Works of a Cluster that stays are released without an intent
-// to delete.
-func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster, works []workv1alpha1.Work) (int, error) {
-	for i := range works {
+// to delete. One that is too large to be deleted is released all the same, which makes it smaller, and the next look deletes it.
+func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster, works []*workv1alpha1.Work) (int, error) {
+	var tooLarge []error
+	for _, work := range works {
 		if !cluster.DeletionTimestamp.IsZero() {
-			if err := kube.DeleteWork(ctx, r.hubClient, &works[i], contract.DeletionClusterLeft, contract.FieldManagerCluster); err != nil {
+			err := kube.DeleteWork(ctx, r.hubClient, work, contract.DeletionClusterLeft, contract.FieldManagerCluster)
+			switch {
+			case kube.IsTooLarge(err):
+				tooLarge = append(tooLarge, err)
+			case err != nil:
 				return len(works), err
 			}
 		}
-		if err := r.release(ctx, &works[i]); err != nil {
+		if err := r.release(ctx, work); err != nil {
 			return len(works), err
 		}
 	}
 	if len(works) > 0 {
-		return len(works), nil
+		return len(works), errors.Join(tooLarge...)
 	}
 	empty, err := r.hasNoWorks(ctx, r.namespace(cluster))
 	if err != nil || empty {
@@ -144,19 +155,21 @@ func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	return 1, nil // the cache will show it
 }
 
-// release removes the agent's finalizer from a Work, which nobody else can do any more.
-func (r *Reconciler) release(ctx context.Context, work *workv1alpha1.Work) error {
-	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
+// release removes the agent's finalizer from a Work of the cache, which nobody else can do any more.
+func (r *Reconciler) release(ctx context.Context, cached *workv1alpha1.Work) error {
+	if !controllerutil.ContainsFinalizer(cached, contract.ExecutionFinalizer) {
 		return nil
 	}
+	work := cached.DeepCopy()
 	edit, err := kube.Begin(work)
 	if err != nil {
 		return fmt.Errorf("editing work %q: %w", work.Name, err)
 	}
+	edit.Untracked() // managedFields that the agent filled may leave no room for another entry
 	controllerutil.RemoveFinalizer(work, contract.ExecutionFinalizer)
 	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster)
 	if client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err) {
-		return nil // gone, or the next look will see it as it is now
+		return nil // it is gone, or the next reconcile sees the newer version
 	}
 	return fmt.Errorf("releasing work %q: %w", work.Name, err)
 }

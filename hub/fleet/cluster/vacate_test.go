@@ -15,10 +15,12 @@ import (
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/test/builder"
 )
 
-// TestOnlyWorksOfTheNamespaceThatGoesAreReleased has a cache that shows an execution namespace which goes, when there is another one.
+// TestOnlyWorksOfTheNamespaceThatGoesAreReleased has a cache that shows a terminating execution namespace, which may be
+// gone or recreated by now.
 func TestOnlyWorksOfTheNamespaceThatGoesAreReleased(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -49,7 +51,7 @@ func TestOnlyWorksOfTheNamespaceThatGoesAreReleased(t *testing.T) {
 				live.WithObjects(is)
 			}
 			r, err := New(cached, live.Build(), Deps{
-				ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: clocktesting.NewFakeClock(time.Now()), Events: func(kube.Event) {},
+				ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: clocktesting.NewFakeClock(time.Now()), Events: func(eventsink.Event) {},
 			})
 			g.Expect(err).NotTo(HaveOccurred())
 			_, err = r.ensureNamespace(ctx, cluster)

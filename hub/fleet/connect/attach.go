@@ -24,30 +24,31 @@ import (
 	"fairlead.dev/hub/fleet/connect/lines"
 )
 
-// Lifetime and supervision of lines.
+// The lifetime and supervision of lines.
 const (
-	// maxAge is the age at which an agent should replace its line, and ageGrace how long it may take to do so.
+	// maxAge is the age at which an agent should replace its line, and ageGrace is how long it may take.
 	maxAge   = 24 * time.Hour
 	ageGrace = 10 * time.Minute
-	// replacedMost bounds how long a replaced line may go on with its open streams.
+	// replacedMost is how long a replaced line may stay for its open streams.
 	replacedMost = 8 * time.Hour
-	// selfEvery is how often an agent is asked whether it is well, since a ping proves that the process is there and no more.
-	// selfMisses in a row end the line.
+	// selfEvery is how often an agent is asked whether it is healthy, since a ping only proves that the process exists.
+	// After selfMisses failures in a row, the line is ended.
 	selfEvery   = time.Minute
 	selfTimeout = 10 * time.Second
 	selfMisses  = 2
 	// rightsEvery is how often the agent's right to have a line is checked, in multiples of selfEvery.
 	rightsEvery = 5
-	// slowestPing bounds how long the answer to a ping may take.
+	// slowestPing is the upper bound of a ping timeout.
 	slowestPing = 15 * time.Second
-	// rushAge is the maxAge of a line that was opened in a rush, whose pings get more time than they need later.
+	// rushAge is the maxAge of a line opened in a rush: its ping timeout is longer than needed later, so it is replaced
+	// sooner.
 	rushAge = time.Hour
-	// handshakeTimeout bounds writing the answer that opens a line.
+	// handshakeTimeout bounds the write of the response that opens a line.
 	handshakeTimeout = 10 * time.Second
 	// maxTold bounds the length, in bytes, of a header from an agent.
 	maxTold = 200
-	// linesKept is how many lines a cluster may have: the newest, and the one before until it ends. linesLeaving is that with those that
-	// say goodbye, which have streams of before.
+	// linesKept is how many lines a cluster may have: the newest, and the previous one until it ends. linesLeaving also
+	// counts those that have said goodbye and stay for their open streams.
 	linesKept    = 2
 	linesLeaving = 8
 )
@@ -59,17 +60,9 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		s.Log.V(1).Info("Refusing a line", "Cluster", name, "user", who.name, "reason", why.message)
 		s.refuse(w, r, why)
 	}
-	if r.Method != http.MethodPost || !strings.EqualFold(headers.Upgrade(r.Header), contract.LineProtocol) {
-		refuse(metav1.StatusReasonBadRequest, 0, "a line is opened by a POST that upgrades to %s", contract.LineProtocol)
-		return
-	}
-	cluster, err := s.cluster(r.Context(), name)
-	if client.IgnoreNotFound(err) != nil {
-		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "reading the cluster %s: %v", name, err)
-		return
-	}
-	if no := admit.Open(name, admit.Agent{User: who.name, Groups: who.groups}, admissionFacts(cluster)); no != nil {
-		refuse(no.Reason, 0, "%s", no.Message)
+	cluster, no := s.admitted(r, name, who)
+	if no != nil {
+		refuse(no.reason, no.retry, "%s", no.message)
 		return
 	}
 	arrived, ok := s.arrivals.Acquire(name, s.Clock.Now())
@@ -95,7 +88,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		return
 	}
 	done, ok := s.beginOpening()
-	if !ok { // it drains since a moment ago
+	if !ok { // it started to drain a moment ago
 		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub takes no line at the moment")
 		return
 	}
@@ -108,33 +101,51 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	}
 	arrived()
 	for _, old := range surplusLines(s.Lines.Lines(name)) {
-		_ = old.Client.Close() // then it is done
+		_ = old.Client.Close() // an error only means that the line has ended
 	}
 	if later := s.Presence(); later != terms.presence {
-		s.tellPresence(r.Context(), opened, later) // it changed after the agent was told, and before the line was there to be told through
+		s.tellPresence(r.Context(), opened, later) // the presence changed after the agent was answered, and before the line was registered
 	}
 	s.metrics.opened.Inc()
 	s.Log.Info("An agent has opened its line", "Cluster", name)
 	until := admit.End(admit.Lifetime{
 		Opened: s.Clock.Now(), MaxAge: terms.maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
 	})
-	// The request ends here, which frees what the server holds for it: buffers, headers and a stack. The line stays.
+	// The request ends here, so that the server frees its buffers, headers and stack. The line goes on.
 	ctx := context.WithoutCancel(r.Context())
 	s.keepers.Go(func() { s.superviseLine(ctx, opened, who, until) })
 }
 
+// admitted returns the Cluster of an agent that may open its line, or why it may not.
+func (s *Server) admitted(r *http.Request, name string, who caller) (*clusterv1alpha1.Cluster, *refusal) {
+	if r.Method != http.MethodPost || !strings.EqualFold(headers.Upgrade(r.Header), contract.LineProtocol) {
+		return nil, &refusal{reason: metav1.StatusReasonBadRequest, message: "a line is opened by a POST that upgrades to " + contract.LineProtocol}
+	}
+	cluster, err := s.cluster(r.Context(), name)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, &refusal{
+			reason: metav1.StatusReasonServiceUnavailable, retry: retryAfter(5 * time.Second), message: fmt.Sprintf("reading the cluster %s: %v", name, err),
+		}
+	}
+	if no := admit.Open(name, admit.Agent{User: who.name, Groups: who.groups}, admissionFacts(cluster)); no != nil {
+		return nil, &refusal{reason: no.Reason, message: no.Message}
+	}
+	return cluster, nil
+}
+
 // terms are the terms of a line.
 type terms struct {
-	// presence is by what the agent shows that it is there.
+	// presence is what the agent must use as its heartbeat.
 	presence string
-	// ping is after how long without a word it is asked, and pingTimeout how long the answer may take.
+	// ping is the idle time after which the agent is pinged, and pingTimeout how long it may take to respond.
 	ping, pingTimeout time.Duration
-	// maxAge is after how long it is to open a new line.
+	// maxAge is the age at which the agent should replace the line.
 	maxAge time.Duration
 }
 
-// terms returns the terms of a line that is opened now. When agents return by the thousand, the hub and the API answer late for a while,
-// also to pings on lines that are open again. Giving these lines up would make the agents reopen them, and keep everybody busy.
+// terms returns the terms of a line that is opened now. When thousands of agents return at once, the hub and its API
+// respond late for a while, also to pings on lines that are already open again. If these lines timed out, their agents
+// would reopen them, and prolong the rush.
 func (s *Server) terms(asked http.Header) terms {
 	ping := pingOf(asked.Get(contract.LinePingHeader))
 	out := terms{presence: s.Presence(), ping: ping, pingTimeout: pingTimeoutOf(ping), maxAge: maxAge}
@@ -144,7 +155,7 @@ func (s *Server) terms(asked http.Header) terms {
 	return out
 }
 
-// openLine makes a line of the connection of a request that was admitted.
+// openLine turns the connection of an admitted request into a line.
 func (s *Server) openLine(w http.ResponseWriter, r *http.Request, name, session string, terms terms) (*lines.Line, error) {
 	conn, err := s.upgrade(w, terms)
 	if err != nil {
@@ -159,7 +170,8 @@ func (s *Server) openLine(w http.ResponseWriter, r *http.Request, name, session 
 	}, s.Clock.Now()), nil
 }
 
-// surplusLines returns the lines of a cluster, of which the last is the newest, beyond the number that a correct agent needs.
+// surplusLines returns the lines of a cluster beyond the number that a correct agent needs. The last of all is the
+// newest.
 func surplusLines(all []*lines.Line) []*lines.Line {
 	var out []*lines.Line
 	kept := 0
@@ -173,13 +185,13 @@ func surplusLines(all []*lines.Line) []*lines.Line {
 	return out
 }
 
-// admissionFacts returns the part of a Cluster by which agents are let in.
+// admissionFacts returns what the admission of an agent depends on.
 func admissionFacts(cluster *clusterv1alpha1.Cluster) admit.Cluster {
 	return admit.Cluster{Found: cluster.UID != "", Deleting: !cluster.DeletionTimestamp.IsZero(), Annotations: cluster.Annotations}
 }
 
-// pingOf is the idle time after which an agent is pinged: as it asked for, but not less than usual, and not more than the interval of the
-// health check.
+// pingOf returns the idle time after which an agent is pinged: what it asked for, but not less than the default, and
+// not more than the interval of the health check.
 func pingOf(said string) time.Duration {
 	wanted, err := time.ParseDuration(said)
 	if err != nil {
@@ -188,8 +200,8 @@ func pingOf(said string) time.Duration {
 	return max(min(wanted, selfEvery), line.DefaultPing)
 }
 
-// pingTimeoutOf is how long the answer to a ping may take: an agent that asks for rare pings has a slow network, where the answer queues
-// behind other data.
+// pingTimeoutOf returns how long the response to a ping may take. An agent that asks for rare pings has a slow network,
+// on which the response queues behind other data.
 func pingTimeoutOf(ping time.Duration) time.Duration {
 	return min(max(ping/2, line.DefaultPingTimeout), slowestPing)
 }
@@ -200,7 +212,7 @@ func displayText(value string) string {
 	return strings.ToValidUTF8(value[:min(len(value), maxTold)], "")
 }
 
-// upgrade answers that the line is open, with its terms, and returns the connection.
+// upgrade responds that the line is open, with its terms, and returns the connection.
 func (s *Server) upgrade(w http.ResponseWriter, terms terms) (net.Conn, error) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -223,10 +235,10 @@ func (s *Server) upgrade(w http.ResponseWriter, terms terms) (net.Conn, error) {
 	return line.Buffered(conn, buffered.Reader), nil
 }
 
-// errUnhealthy says that an agent answered that it is not healthy.
+// errUnhealthy says that an agent reported that it is unhealthy.
 var errUnhealthy = errors.New("the agent says")
 
-// askAgent sends an agent one of the hub's own requests, and returns an error unless the answer is a success.
+// askAgent sends one of the hub's own requests to an agent, and returns an error unless it succeeds.
 func askAgent(ctx context.Context, through http.RoundTripper, method, path, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://line"+path, strings.NewReader(body))
 	if err != nil {
@@ -236,7 +248,7 @@ func askAgent(ctx context.Context, through http.RoundTripper, method, path, body
 	if err != nil {
 		return fmt.Errorf("asking the agent: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // what is read is all that is needed
+	defer func() { _ = resp.Body.Close() }()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxTold))
 	if resp.StatusCode >= http.StatusBadRequest {
 		return fmt.Errorf("%w: %s (%d)", errUnhealthy, displayText(string(said)), resp.StatusCode)

@@ -23,7 +23,7 @@ func TestAnAgentMayBeAskedMoreRarely(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentSaysSteersNoTerminal(t *testing.T) {
+func TestAnswersOfAgentsSteerNoTerminal(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"read in shop":                      "read in shop",

@@ -18,28 +18,29 @@ import (
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/registration/approve"
 )
 
-// Deps are what the stage is given.
+// Deps are the dependencies of the stage.
 type Deps struct {
-	// ExecutionNamespacePrefix is followed by the name of the cluster.
+	// ExecutionNamespacePrefix is the prefix of the names of execution namespaces, before the name of the cluster.
 	ExecutionNamespacePrefix string
-	// Events takes what becomes of requests.
-	Events kube.EventSink
+	// Events takes the events about requests, tokens and Clusters.
+	Events eventsink.Sink
 	// Clock is the hub's clock, by which tokens expire.
 	Clock clock.PassiveClock
-	// ManualApproval has an operator accept every join, whatever its token says.
+	// ManualApproval requires that an operator accepts every join, whatever its token says.
 	ManualApproval bool
-	// Workers is how many Clusters are given rights at once; 0 means a default.
-	// Requests are handled one by one, so that two of the same member see each other.
+	// Workers is the number of Clusters whose rights are reconciled in parallel; 0 is the default. Requests are handled
+	// one at a time, so that two of the same member see each other.
 	Workers int
 }
 
 const defaultWorkers = 2
 
-// Register adds the stage to a manager: one controller for requests, one for rights, one
-// for the sessions of agents, and one for members that leave.
+// Register adds the stage to a manager: controllers for requests, for rights, for the sessions of agents, and for
+// members that leave.
 func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	r, err := New(mgr.GetClient(), mgr.GetAPIReader(), deps)
 	if err != nil {
@@ -58,17 +59,17 @@ func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	return errors.Join(r.register(mgr), r.rights.register(mgr, workers), newSessions(mgr.GetClient(), deps).register(mgr), leaving.register(mgr))
 }
 
-// Reconciler decides about certificate signing requests of agents.
+// Reconciler decides about the certificate signing requests of agents.
 type Reconciler struct {
 	hubClient client.Client
 	hubReader client.Reader // live
-	events    kube.EventSink
+	events    eventsink.Sink
 	clock     clock.PassiveClock
 	manual    bool
 	rights    *Rights
 }
 
-// New returns a Reconciler of requests, which has one of rights.
+// New returns a Reconciler of requests, with one of rights.
 func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconciler, error) {
 	if deps.ExecutionNamespacePrefix == "" || deps.Events == nil || deps.Clock == nil {
 		return nil, errors.New("making the registration stage: prefix of execution namespaces, events and clock are needed")
@@ -85,7 +86,7 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 	}, nil
 }
 
-// Reconcile decides about one request, and does what an approval needs before it.
+// Reconcile decides about one request. Before an approval it creates what the agent needs.
 func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (ctrl.Result, error) {
 	request, ours := approve.Read(csr.Spec)
 	switch {
@@ -110,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.Certific
 	if decision.Join {
 		admitted, err := r.admit(ctx, csr, found)
 		if apierrors.IsAlreadyExists(err) {
-			return ctrl.Result{RequeueAfter: soon}, nil // somebody else was first: look again
+			return ctrl.Result{RequeueAfter: soon}, nil // somebody else created it first
 		}
 		if err != nil || !admitted {
 			return ctrl.Result{RequeueAfter: wait}, err
@@ -129,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.Certific
 	return ctrl.Result{}, r.conclude(ctx, csr, found, decision)
 }
 
-// issued does what is left to do when the certificate is there.
+// issued does what remains once the certificate is issued.
 func (r *Reconciler) issued(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request approve.Request) (ctrl.Result, error) {
 	if err := r.recordIssued(ctx, csr, request); err != nil {
 		return ctrl.Result{}, err
@@ -139,16 +140,15 @@ func (r *Reconciler) issued(ctx context.Context, csr *certificatesv1.Certificate
 }
 
 const (
-	// soon is when to look again at something that changed under us.
+	// soon is the delay before another look at an object that changed concurrently.
 	soon = 10 * time.Millisecond
-	// wait bounds how long a join waits when the event that should wake it is missed.
+	// wait bounds the delay of a join if the event that should trigger a reconcile is missed.
 	wait = time.Second
-	// acceptancePoll is how often to look at a join that nobody has accepted yet: its token may
-	// have been withdrawn.
+	// acceptancePoll is how often a join that waits for an operator is checked: its token may have been withdrawn.
 	acceptancePoll = 10 * time.Second
 )
 
-// hold tells, once, that an operator is to accept a join.
+// hold records and reports, once, that a join waits for an operator.
 func (r *Reconciler) hold(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approve.Decision) error {
 	edit, err := kube.Begin(csr)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *Reconciler) hold(ctx context.Context, csr *certificatesv1.CertificateSi
 	return nil
 }
 
-// conclude writes what was decided on the request.
+// conclude writes the decision to the request.
 func (r *Reconciler) conclude(
 	ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found, decision approve.Decision,
 ) error {
@@ -195,7 +195,7 @@ func (r *Reconciler) conclude(
 	return nil
 }
 
-// pending says whether a request is not decided yet.
+// pending says whether a request is undecided.
 func pending(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Conditions) == 0 && len(csr.Status.Certificate) == 0
 }

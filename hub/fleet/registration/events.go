@@ -9,16 +9,16 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/registration/approve"
 )
 
 // actionDeciding is the action of events on requests.
 const actionDeciding = "Deciding"
 
-// concluded tells what became of a request.
-func concluded(csr *certificatesv1.CertificateSigningRequest, decision approve.Decision) kube.Event {
-	out := kube.Event{
+// concluded is the event about the outcome of a request.
+func concluded(csr *certificatesv1.CertificateSigningRequest, decision approve.Decision) eventsink.Event {
+	out := eventsink.Event{
 		Regarding: csr, Type: corev1.EventTypeNormal, Reason: decision.Reason, Action: actionDeciding, Note: decision.Message, Detail: true,
 	}
 	switch decision.Verdict {
@@ -33,25 +33,25 @@ func concluded(csr *certificatesv1.CertificateSigningRequest, decision approve.D
 	return out
 }
 
-// flooded tells that a token was closed.
-func flooded(secret *corev1.Secret, id, why string) kube.Event {
-	return kube.Event{
+// flooded is the event about a token that was closed because of too many requests.
+func flooded(secret *corev1.Secret, id, why string) eventsink.Event {
+	return eventsink.Event{
 		Regarding: secret, Type: corev1.EventTypeWarning, Reason: "TokenFloods", Action: actionDeciding,
 		Note: fmt.Sprintf("Token %s opens nothing any more, since there are of it %s. "+
 			"Make another with `hub token create`, and look who has this one.", id, why),
 	}
 }
 
-// joined tells on a Cluster how its member came.
-func joined(cluster *clusterv1alpha1.Cluster, decision approve.Decision) kube.Event {
-	return kube.Event{
+// joined is the event on a Cluster about how its member joined.
+func joined(cluster *clusterv1alpha1.Cluster, decision approve.Decision) eventsink.Event {
+	return eventsink.Event{
 		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: decision.Reason, Action: actionDeciding, Note: decision.Message,
 	}
 }
 
-// severalAgents tells that a member was cloned, and that it is over.
-func severalAgents(cluster *clusterv1alpha1.Cluster, condition metav1.Condition) kube.Event {
-	out := kube.Event{
+// severalAgents is the event that several agents act for one Cluster, or no longer do.
+func severalAgents(cluster *clusterv1alpha1.Cluster, condition metav1.Condition) eventsink.Event {
+	out := eventsink.Event{
 		Regarding: cluster, Type: corev1.EventTypeWarning, Reason: condition.Reason, Action: "Listening", Note: condition.Message,
 	}
 	if condition.Status != metav1.ConditionTrue {
@@ -60,9 +60,9 @@ func severalAgents(cluster *clusterv1alpha1.Cluster, condition metav1.Condition)
 	return out
 }
 
-// rightsWithheld tells that an agent does not get a right that it is missing, and that it is over.
-func rightsWithheld(cluster *clusterv1alpha1.Cluster, condition metav1.Condition) kube.Event {
-	out := kube.Event{
+// rightsWithheld is the event that an agent is denied a missing right, or no longer is.
+func rightsWithheld(cluster *clusterv1alpha1.Cluster, condition metav1.Condition) eventsink.Event {
+	out := eventsink.Event{
 		Regarding: cluster, Type: corev1.EventTypeWarning, Reason: condition.Reason, Action: "Granting", Note: condition.Message,
 	}
 	if condition.Status != metav1.ConditionTrue {

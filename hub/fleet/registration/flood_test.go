@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 func TestTheRequestsOfATokenAreBounded(t *testing.T) {
@@ -28,11 +29,11 @@ func TestTheRequestsOfATokenAreBounded(t *testing.T) {
 	tests := map[string]struct {
 		requests int
 		uses     int
-		every    time.Duration // from one to the next
+		every    time.Duration // time between two of them
 		decided  bool
 		left     int
 		closed   bool
-		why      string // said of that
+		why      string // the reason reported for that
 	}{
 		"a member that tries for hours":         {requests: limit + 30, uses: 1, every: 10 * time.Second, decided: true, left: limit},
 		"as many as there may be":               {requests: limit, uses: 1, decided: true, left: limit},
@@ -56,7 +57,7 @@ func TestTheRequestsOfATokenAreBounded(t *testing.T) {
 			secret.UID = "token"
 			hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secret).WithIndex(&certificatesv1.CertificateSigningRequest{}, requestsByUser, userOf).Build()
 			var told []string
-			r, err := New(hub, hub, Deps{ExecutionNamespacePrefix: "karmada-es-", Clock: clock, Events: func(e kube.Event) { told = append(told, e.Reason) }})
+			r, err := New(hub, hub, Deps{ExecutionNamespacePrefix: "karmada-es-", Clock: clock, Events: func(e eventsink.Event) { told = append(told, e.Reason) }})
 			g.Expect(err).NotTo(HaveOccurred())
 			other := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "of-somebody-else", UID: "other"}}
 			g.Expect(hub.Create(t.Context(), other)).To(Succeed())

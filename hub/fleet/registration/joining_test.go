@@ -31,7 +31,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// tokenOf makes a token that is not the usual one.
+// tokenOf creates a token that differs from the usual one.
 func (h *hub) tokenOf(ctx context.Context, cluster string, change func(*bootstrap.Token)) bootstrap.Token {
 	token, err := bootstrap.New(rand.Reader, cluster, h.clock.Now().Add(time.Hour))
 	h.g.Expect(err).NotTo(HaveOccurred())
@@ -69,7 +69,7 @@ func TestTheCertificateOfAnAgentIsRecorded(t *testing.T) {
 	h.g.Expect(h.cluster(ctx, "recorded").ResourceVersion).To(Equal(cluster.ResourceVersion), "once is enough")
 }
 
-func TestWhoAsksWithAnEarlierCertificateHasACopyUnlessItIsForTheLastKey(t *testing.T) {
+func TestAnEarlierCertificateIsACopyUnlessItsKeyIsTheLast(t *testing.T) {
 	t.Parallel()
 	for name, copied := range map[string]bool{"killed": false, "copied": true} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAnOperatorAcceptsAJoin(t *testing.T) {
 	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
 	h.g.Expect(csr.Annotations[contract.PendingAnnotation]).To(ContainSubstring("hub clusters approve manual"))
 
-	// Who asks may say what it likes; only the token counts.
+	// The requester may claim anything; only the token counts.
 	csr.Annotations[contract.AcceptedAnnotation] = "mallory"
 	h.g.Expect(h.Update(ctx, csr)).To(Succeed())
 	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
@@ -186,11 +186,11 @@ func TestAClusterThatIsForgottenIsLockedOutAtOnce(t *testing.T) {
 	cluster.Finalizers = []string{contract.ClusterFinalizer} // as the cluster stage does
 	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
 
-	// A stage of the hub writes there after somebody has looked.
+	// Another stage updates the Cluster after it was read.
 	fresh := cluster.DeepCopy()
 	fresh.Labels = map[string]string{"written": "meanwhile"}
 	h.g.Expect(h.Update(ctx, fresh)).To(Succeed())
-	for range 2 { // it may have been stopped
+	for range 2 { // the first run may have been interrupted
 		h.g.Expect(Forget(ctx, h.Client, h.Client, cluster, "ann", h.clock.Now())).To(Succeed())
 	}
 	cluster = h.cluster(ctx, "gone")
@@ -279,7 +279,7 @@ func TestAClusterThatIsDeletedIsForgotten(t *testing.T) {
 func TestAClusterThatIsHalfForgottenWorksOrIsForgotten(t *testing.T) {
 	t.Parallel()
 	const (
-		writes  = 8 // the record and who may read it, the mark, three rights, the Cluster
+		writes  = 8 // the record and its RBAC, the mark, three rights, the Cluster
 		marking = 3 // the write that decides
 	)
 	for stop := range writes {
@@ -305,7 +305,7 @@ func TestAClusterThatIsHalfForgottenWorksOrIsForgotten(t *testing.T) {
 				_, err := leaving.Reconcile(ctx, h.cluster(ctx, name))
 				h.g.Expect(err).NotTo(HaveOccurred())
 				h.g.Expect(h.cluster(ctx, name).DeletionTimestamp).To(BeNil())
-				// Who may ask is up to RBAC, and not to be waited for here.
+				// system:masters, so that the test need not wait for RBAC.
 				renewal := h.askAs(ctx, h.as(contract.AgentUser(name), contract.AgentGroup, contract.JoinGroup(join), "system:masters"), name, member, join)
 				h.g.Expect(h.try(ctx, r, renewal)).To(Succeed())
 				verdict, reason := h.verdict(ctx, renewal)
@@ -351,7 +351,7 @@ func TestATokenThatIsUsedUpFetchesTheCertificateAndIsClosed(t *testing.T) {
 	h.g.Expect(kept.Uses).To(HaveLen(1), "who joined with it can still be read")
 }
 
-func TestWhoeverJoinedWhileTheHubWasAwayHasTheTimeToFetchTheCertificate(t *testing.T) {
+func TestAJoinDuringAnOutageLeavesTimeToFetchTheCertificate(t *testing.T) {
 	t.Parallel()
 	h, ctx := newHub(t), t.Context()
 	h.namespace(ctx, "waited")

@@ -18,20 +18,21 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// leaveReconciler forgets the members that ask for it, and those whose Cluster somebody deleted: that
-// means the same. It also ends what somebody began who was stopped. What they have stays where it is: the hub does
-// not delete in a member because of a word that a thief of its certificate could say too.
+// leaveReconciler forgets members that ask for it, and those whose Cluster was deleted, which means the same. It also
+// completes a removal that was interrupted. Their objects stay in the member: the request could come from somebody who
+// stole the agent's certificate.
 type leaveReconciler struct {
 	hubClient client.Client
 	hubReader client.Reader // live
-	events    kube.EventSink
+	events    eventsink.Sink
 	clock     clock.PassiveClock
 }
 
-// register adds the controller.
+// register adds the controller to a manager.
 func (l *leaveReconciler) register(mgr manager.Manager) error {
 	err := kube.NewController(mgr, "leaving", 1).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool {
@@ -45,8 +46,8 @@ func (l *leaveReconciler) register(mgr manager.Manager) error {
 	return nil
 }
 
-// leaves says whether the member of a Cluster asks to be forgotten, or somebody deleted the Cluster or began to forget it,
-// and that is not done yet.
+// leaves says whether the removal of a Cluster is due and not complete: its member asks to be forgotten, or somebody
+// deleted the Cluster or started to forget it.
 func leaves(cluster *clusterv1alpha1.Cluster) bool {
 	switch retired := record.IsRetired(cluster.Annotations); {
 	case !cluster.DeletionTimestamp.IsZero():
@@ -57,14 +58,14 @@ func leaves(cluster *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterLeaveRequested)
 }
 
-// BeingRemoved says whether a Cluster goes, or is about to: it was deleted or forgotten, or its member asked the hub to forget it. The hub does that
-// to the end, whoever else does what about it.
+// BeingRemoved says whether a Cluster is being removed, or is about to be: it was deleted or forgotten, or its member
+// asked to be forgotten. The hub completes such a removal in any case.
 func BeingRemoved(cluster *clusterv1alpha1.Cluster) bool {
 	return !cluster.DeletionTimestamp.IsZero() || leaves(cluster)
 }
 
-// Reconcile forgets one Cluster whose member asks for it. It goes by the Cluster as it is: the cache may show one that is gone, after which the
-// member joined again by its name.
+// Reconcile forgets one Cluster that leaves. It reads the Cluster live: the cache may return one that is gone, whose
+// member has since joined again under the same name.
 func (l *leaveReconciler) Reconcile(ctx context.Context, cached *clusterv1alpha1.Cluster) (ctrl.Result, error) {
 	if !leaves(cached) {
 		return ctrl.Result{}, nil
@@ -89,27 +90,28 @@ func (l *leaveReconciler) Reconcile(ctx context.Context, cached *clusterv1alpha1
 		return ctrl.Result{}, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, whose member leaves", "Cluster", cluster.Name)
-	l.events(kube.Event{
+	l.events(eventsink.Event{
 		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: clusterv1alpha1.ReasonAgentLeaves, Action: "Leaving",
 		Note: fmt.Sprintf("The member of cluster %s left; the name is kept for it until `hub forget %s --release`.", cluster.Name, cluster.Name),
 	})
 	return ctrl.Result{}, nil
 }
 
-// deleted forgets a Cluster that somebody deleted without a word to the hub.
+// deleted forgets a Cluster that was deleted without `hub forget`.
 func (l *leaveReconciler) deleted(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if err := Forget(ctx, l.hubClient, l.hubReader, cluster, "whoever deleted the Cluster", l.clock.Now()); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, which was deleted", "Cluster", cluster.Name)
-	l.events(kube.Event{
+	l.events(eventsink.Event{
 		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: "ClusterForgotten", Action: "Forgetting",
 		Note: fmt.Sprintf("Cluster %s was deleted, so its agent is locked out; the name is kept for its member until `hub forget %s --release`.", cluster.Name, cluster.Name),
 	})
 	return nil
 }
 
-// finish deletes a Cluster that is forgotten but for that. Its name is kept already, and its agent has no rights: see Rights.
+// finish deletes a Cluster that is forgotten in all other respects: its name is reserved, and its agent has no rights
+// (see Rights).
 func (l *leaveReconciler) finish(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if err := l.hubClient.Delete(ctx, cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting cluster %q, which is forgotten: %w", cluster.Name, err)

@@ -22,12 +22,13 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/registration/grant"
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// TestAnAgentInTheWayOfItsEndIsLockedOutFirst forgets a cluster whose agent keeps the hub from writing on it for as long as it has any right:
-// it fills its status, or writes it so often that all others find it changed.
+// TestAnAgentInTheWayOfItsEndIsLockedOutFirst forgets a cluster whose agent, as long as it has any rights, keeps the
+// hub from writing to the Cluster: it fills its status, or writes so often that everybody else gets conflicts.
 func TestAnAgentInTheWayOfItsEndIsLockedOutFirst(t *testing.T) {
 	t.Parallel()
 	const room = 10_000
@@ -78,7 +79,7 @@ func TestAnAgentInTheWayOfItsEndIsLockedOutFirst(t *testing.T) {
 					return c.Patch(ctx, obj, patch, opts...)
 				},
 			}).Build()
-			r := &Rights{hubClient: hub, hubReader: hub, prefix: contract.DefaultExecutionNamespacePrefix, events: func(kube.Event) {}, clock: clock.RealClock{}}
+			r := &Rights{hubClient: hub, hubReader: hub, prefix: contract.DefaultExecutionNamespacePrefix, events: func(eventsink.Event) {}, clock: clock.RealClock{}}
 			g.Expect(hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}})).To(Succeed())
 			_, err = r.Reconcile(t.Context(), cluster.DeepCopy())
 			g.Expect(err).NotTo(HaveOccurred())
@@ -93,7 +94,7 @@ func TestAnAgentInTheWayOfItsEndIsLockedOutFirst(t *testing.T) {
 			g.Expect(record.IsRetired(read.Annotations)).To(BeTrue())
 			g.Expect(read.DeletionTimestamp).NotTo(BeNil())
 
-			// The stage has yet to hear of the mark, and finds rights missing.
+			// The stage has not seen the mark yet, and finds rights missing.
 			_, err = r.Reconcile(t.Context(), before)
 			g.Expect(err).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsConflict)), "to tell of it, it has to have heard")
 			g.Expect(hasRights(t.Context(), hub)).To(BeFalse(), "while the name is kept nothing is given")

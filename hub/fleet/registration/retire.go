@@ -20,13 +20,13 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// Forget retires a Cluster: its name is kept for its member, its agent loses its rights at
-// once, and the Cluster is deleted without waiting for the agent. It may be called again
-// if it was stopped half-way. The Cluster is one that was read live, as the reader reads.
+// Forget retires a Cluster: its name is reserved for its member, its agent loses its rights at once, and the Cluster is
+// deleted without waiting for the agent. Forget may be repeated after an interruption. The Cluster must have been read
+// live.
 func Forget(
 	ctx context.Context, hubClient client.Client, hubReader client.Reader, cluster *clusterv1alpha1.Cluster, by string, now time.Time,
 ) error {
-	// 1. The name is kept first: from here on nobody joins as this cluster but its member.
+	// 1. Reserve the name: from here on only its own member can join under it.
 	retirement := grant.Retired(cluster, now.UTC().Format(time.RFC3339), by)
 	for _, obj := range []client.Object{retirement.Record, retirement.Role, retirement.Binding} {
 		err := hubClient.Create(ctx, obj, client.FieldOwner(contract.FieldManagerRegistration))
@@ -34,7 +34,7 @@ func Forget(
 			return fmt.Errorf("keeping the name of cluster %q: %w", cluster.Name, err)
 		}
 	}
-	// 2. From here on nobody gives the rights again, or waits for the agent.
+	// 2. Mark the Cluster: from here on nobody restores the rights, or waits for the agent.
 	value, err := record.Write(record.Retired{At: metav1.NewTime(now).Rfc3339Copy().UTC(), By: by})
 	if err != nil {
 		return err
@@ -48,25 +48,25 @@ func Forget(
 	if err != nil {
 		return err
 	}
-	// 3. The agent is locked out.
+	// 3. Lock the agent out.
 	if err := revoke(ctx, hubClient, hubReader, cluster, namespace); err != nil {
 		return err
 	}
-	// 4. The rest is the hub's.
+	// 4. Delete the Cluster; the cluster stage does the rest.
 	if err := hubClient.Delete(ctx, cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting cluster %q: %w", cluster.Name, err)
 	}
 	return nil
 }
 
-// markRetired writes on a cluster that it is retired. The stages of the hub write there as well, and whoever forgets a
-// cluster is not to be told to try again because of them.
+// markRetired marks a Cluster as retired. Stages of the hub write to it as well, so conflicts are retried rather than
+// returned to the operator.
 func markRetired(ctx context.Context, hubClient client.Client, hubReader client.Reader, cluster *clusterv1alpha1.Cluster, value string) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if record.IsRetired(cluster.Annotations) {
 			return nil
 		}
-		marked := cluster.DeepCopy() // what could not be written is not on the Cluster
+		marked := cluster.DeepCopy() // a failed write must not leave the mark on the Cluster
 		edit, err := kube.Begin(marked)
 		if err != nil {
 			return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
@@ -91,24 +91,24 @@ func markRetired(ctx context.Context, hubClient client.Client, hubReader client.
 	})
 }
 
-// markLockedOut marks a cluster whose agent is in the way: its status leaves no room for the mark, or is written so often that nobody else's
-// write holds. The agent is locked out first, so that it fills nothing of what is cleared. While the name is kept nobody gives the rights
-// again (see Rights.Ensure), and whoever is stopped here forgets the cluster once more.
+// markLockedOut marks a Cluster whose agent prevents it: its status leaves no room for the mark, or is written so often
+// that every other write conflicts. The agent is locked out first, so that it cannot refill what is cleared. While the
+// name is reserved nobody restores the rights (see Rights.Ensure); after an interruption, forget the cluster again.
 func markLockedOut(
 	ctx context.Context, hubClient client.Client, hubReader client.Reader, cluster *clusterv1alpha1.Cluster, namespace, value string,
 ) error {
 	if err := revoke(ctx, hubClient, hubReader, cluster, namespace); err != nil {
 		return err
 	}
-	return kube.WriteOrClearStatus(ctx, hubClient, cluster, contract.FieldManagerRegistration, func() error {
+	return kube.WriteOrMakeRoom(ctx, hubClient, cluster, contract.FieldManagerRegistration, func() error {
 		return markRetired(ctx, hubClient, hubReader, cluster, value)
 	})
 }
 
-// Release gives up a name that was kept.
+// Release ends the reservation of a name.
 func Release(ctx context.Context, hubClient client.Client, cluster string) error {
 	retirement := grant.RetiredOf(cluster)
-	// The record goes last: as long as it is there this can be done again.
+	// The record goes last: while it exists, Release can be repeated.
 	for _, obj := range []client.Object{retirement.Binding, retirement.Role, retirement.Record} {
 		if err := hubClient.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("releasing the name %q: %w", cluster, err)
@@ -117,21 +117,22 @@ func Release(ctx context.Context, hubClient client.Client, cluster string) error
 	return nil
 }
 
-// errAnother says that the Cluster to be retired is gone, and that another member has joined by its name since.
+// errAnother says that the Cluster to retire is gone, and another member has since joined under its name.
 var errAnother = errors.New("another one has joined by this name meanwhile")
 
-// revoke takes the rights of an agent away. Its roles give nobody anything without the
-// bindings, and go with the Cluster.
+// revoke deletes the bindings of an agent's rights. The roles grant nothing without them, and are garbage-collected
+// with the Cluster.
 //
-// The rights are found by the name of the Cluster, so they may be those of a later join. They are read first, then the Cluster: as long as it is
-// not another one they are not of a later join, and they are deleted as they were read.
+// Rights are named after the Cluster, so they may belong to a later join. They are read first, and the Cluster after
+// them: if it is still the same Cluster, the rights are not those of a later join. They are deleted only in the version
+// that was read.
 func revoke(ctx context.Context, hubClient client.Client, hubReader client.Reader, cluster *clusterv1alpha1.Cluster, namespace string) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		var given []client.Object
 		for _, obj := range bindingsOf(grant.To(cluster, namespace)) {
 			err := hubReader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 			if client.IgnoreNotFound(err) != nil {
-				return err //nolint:wrapcheck // said below
+				return err //nolint:wrapcheck // wrapped below
 			}
 			if err == nil {
 				given = append(given, obj)
@@ -139,7 +140,7 @@ func revoke(ctx context.Context, hubClient client.Client, hubReader client.Reade
 		}
 		is, err := kube.ClusterNow(ctx, hubReader, cluster.Name)
 		if err != nil {
-			return err //nolint:wrapcheck // said below
+			return err //nolint:wrapcheck // wrapped below
 		}
 		if is != nil && is.UID != cluster.UID {
 			return errAnother
@@ -148,7 +149,7 @@ func revoke(ctx context.Context, hubClient client.Client, hubReader client.Reade
 			uid, version := obj.GetUID(), obj.GetResourceVersion()
 			err := hubClient.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version})
 			if client.IgnoreNotFound(err) != nil {
-				return err //nolint:wrapcheck // said below
+				return err //nolint:wrapcheck // wrapped below
 			}
 		}
 		return nil
@@ -159,8 +160,7 @@ func revoke(ctx context.Context, hubClient client.Client, hubReader client.Reade
 	return nil
 }
 
-// revoked takes the rights of the agent of a retired Cluster away again, should there be
-// any: somebody may have given them back.
+// revoked removes the rights of a retired Cluster's agent again, in case somebody restored them.
 func (r *Rights) revoked(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	namespace := contract.ExecutionNamespace(r.prefix, cluster.Name)
 	rights := grant.To(cluster, namespace)

@@ -13,24 +13,23 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/registration/grant"
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// Rights gives the agents of Clusters what they may do.
+// Rights reconciles the rights of the agents of Clusters.
 type Rights struct {
 	hubClient client.Client
 	hubReader client.Reader // live
 	prefix    string
-	events    kube.EventSink
+	events    eventsink.Sink
 	clock     clock.PassiveClock
 }
 
-// Reconcile keeps the rights of the agent of one Cluster as they should be. While the
-// execution namespace is missing the watch on it wakes us. A Cluster that is being
-// deleted keeps the rights that there are: its agent still has to clean up. One that was
-// forgotten has none.
+// Reconcile ensures the rights of one Cluster's agent. While the execution namespace is missing, it waits for the watch
+// on namespaces. A Cluster that is being deleted keeps the existing rights, since its agent still has to clean up; one
+// that was forgotten has none.
 func (r *Rights) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster) (ctrl.Result, error) {
 	if record.IsRetired(cluster.Annotations) {
 		return ctrl.Result{}, r.revoked(ctx, cluster)
@@ -45,17 +44,17 @@ func (r *Rights) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	return r.tell(ctx, cluster, out)
 }
 
-// EnsureResult says whether an agent has its rights now.
+// EnsureResult is the result of Rights.Ensure.
 type EnsureResult struct {
-	// All says whether the agent has every right.
+	// All says that the agent has all its rights.
 	All bool
-	// Kept is the record that keeps the name of the Cluster, for which missing rights are withheld; nil if they are not.
+	// Kept is the record that reserves the Cluster's name, if missing rights are withheld because of it; else nil.
 	Kept *corev1.ConfigMap
 }
 
-// Ensure writes what is missing or different, and reports whether all of it is there:
-// without the execution namespace the right to the Works in it cannot be. Reader says
-// how the namespace is read. Nothing is written for a Cluster that is not as it was seen.
+// Ensure creates or corrects the rights, and reports whether they are complete: without the execution namespace there
+// is no right to the Works in it. The namespace is read through reader. Nothing is written if the Cluster has changed
+// since it was read.
 func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, reader client.Reader) (EnsureResult, error) {
 	namespace := &corev1.Namespace{}
 	name := contract.ExecutionNamespace(r.prefix, cluster.Name)
@@ -63,7 +62,7 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return EnsureResult{}, fmt.Errorf("reading the execution namespace of %q: %w", cluster.Name, err)
-	case namespace.UID == "", !namespace.DeletionTimestamp.IsZero(): // there is none yet, or still an old one
+	case namespace.UID == "", !namespace.DeletionTimestamp.IsZero(): // not created yet, or the old one still terminates
 		return EnsureResult{}, nil
 	}
 	rights := grant.To(cluster, name)
@@ -86,8 +85,9 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 	return EnsureResult{All: true}, nil
 }
 
-// keptInstead returns what keeps the name of the Cluster if rights are missing, as far as the cache knows: then they are not to be given, since
-// somebody forgets it just now and has yet to mark it, or was stopped before that. It returns nil if rights are to be given.
+// keptInstead returns the record that reserves the Cluster's name if rights are missing, as far as the cache knows.
+// They must not be restored then: somebody is forgetting the Cluster and has yet to mark it, or was interrupted before
+// that. It returns nil if the rights may be created.
 func (r *Rights) keptInstead(ctx context.Context, cluster *clusterv1alpha1.Cluster, rights grant.Rights) (*corev1.ConfigMap, error) {
 	for _, obj := range bindingsOf(rights) {
 		live, ok := obj.DeepCopyObject().(client.Object)
@@ -99,7 +99,7 @@ func (r *Rights) keptInstead(ctx context.Context, cluster *clusterv1alpha1.Clust
 			kept := grant.RetiredOf(cluster.Name).Record
 			err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(kept), kept)
 			if apierrors.IsNotFound(err) {
-				return nil, nil //nolint:nilnil // that it is not kept is an answer
+				return nil, nil //nolint:nilnil // nil means that it is not reserved
 			}
 			if err != nil {
 				return nil, fmt.Errorf("looking whether the name %q is kept: %w", cluster.Name, err)
@@ -110,10 +110,10 @@ func (r *Rights) keptInstead(ctx context.Context, cluster *clusterv1alpha1.Clust
 			return nil, fmt.Errorf("looking for rights of the agent of cluster %q: %w", cluster.Name, err)
 		}
 	}
-	return nil, nil //nolint:nilnil // nothing is missing
+	return nil, nil //nolint:nilnil // nil means that nothing is missing
 }
 
-// bindingsOf are what gives an agent anything: without them its roles are nobody's.
+// bindingsOf returns the bindings of an agent's rights, without which its roles grant nothing.
 func bindingsOf(r grant.Rights) []client.Object {
 	return []client.Object{r.ClusterBinding, r.WorksBinding, r.LeaseBinding}
 }

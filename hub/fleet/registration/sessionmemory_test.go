@@ -37,7 +37,7 @@ func TestSeveralAgentsAreNoticed(t *testing.T) {
 	}
 }
 
-func TestWhatIsRememberedIsBounded(t *testing.T) {
+func TestSessionMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	m := sessionMemory{}
 	for i := range 100 {

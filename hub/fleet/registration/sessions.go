@@ -21,13 +21,14 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
-// sessions looks whether several agents renew one lease. What it knows is in memory: a hub
-// that was started again hears soon enough.
+// sessions detects several agents that renew one lease. Its memory is not stored: after a restart, the hub soon hears
+// all sessions again.
 type sessions struct {
 	hubClient client.Client
-	events    kube.EventSink
+	events    eventsink.Sink
 	clock     clock.PassiveClock
 
 	mu    sync.Mutex
@@ -38,7 +39,7 @@ func newSessions(hubClient client.Client, deps Deps) *sessions {
 	return &sessions{hubClient: hubClient, events: deps.Events, clock: deps.Clock, heard: map[string]sessionMemory{}}
 }
 
-// register adds the controller. It is woken when another session renews a lease.
+// register adds the controller to a manager. It is triggered when another session renews a lease.
 func (s *sessions) register(mgr manager.Manager) error {
 	err := kube.NewController(mgr, "sessions", 1).
 		For(&coordinationv1.Lease{}, builder.WithPredicates(predicate.Funcs{
@@ -62,8 +63,8 @@ func sessionOf(lease client.Object) string {
 	return lease.GetAnnotations()[contract.SessionAnnotation]
 }
 
-// hear remembers a session. It is done for every change that is seen, before changes of
-// one lease are merged, and reports whether there is something to tell.
+// hear records a session, and says whether there is something to report. It runs in the predicate, for every change,
+// since the queue merges changes of one lease.
 func (s *sessions) hear(lease client.Object) bool {
 	heard := sessionOf(lease)
 	if heard == "" {
@@ -83,7 +84,7 @@ func (s *sessions) forget(cluster string) {
 	delete(s.heard, cluster)
 }
 
-// Reconcile writes on the Cluster of a lease whether several agents renew it.
+// Reconcile sets the condition SeveralAgents on the Cluster of a lease.
 func (s *sessions) Reconcile(ctx context.Context, lease *coordinationv1.Lease) (ctrl.Result, error) {
 	if lease.Namespace != contract.ClusterNamespace {
 		return ctrl.Result{}, nil
@@ -125,7 +126,7 @@ func (s *sessions) Reconcile(ctx context.Context, lease *coordinationv1.Lease) (
 	return ctrl.Result{}, nil
 }
 
-// severalCondition is what is told of a member.
+// severalCondition returns the condition SeveralAgents.
 func severalCondition(cluster *clusterv1alpha1.Cluster, several bool) metav1.Condition {
 	if several {
 		return metav1.Condition{

@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/hub/fleet/registration/grant"
 )
 
-// TestWhoWasStoppedWhileForgettingIsToldWhatToRun has somebody begin to forget a cluster and be stopped before it is marked.
-func TestWhoWasStoppedWhileForgettingIsToldWhatToRun(t *testing.T) {
+// TestAnInterruptedForgetSaysWhatToRun has somebody begin to forget a cluster and be stopped before it is marked.
+func TestAnInterruptedForgetSaysWhatToRun(t *testing.T) {
 	t.Parallel()
 	h, ctx := newHub(t), t.Context()
 	h.namespace(ctx, "begun")

@@ -16,18 +16,19 @@ import (
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 // Deps are the dependencies of the stage.
 type Deps struct {
-	// Events gets what people are told.
-	Events kube.EventSink
+	// Events takes the events about Clusters.
+	Events eventsink.Sink
 }
 
-// Reconciler does the work of the stage.
+// Reconciler keeps the remedy actions of Clusters.
 type Reconciler struct {
 	hubClient client.Client
-	events    kube.EventSink
+	events    eventsink.Sink
 }
 
 // Register adds the stage to a manager.
@@ -46,7 +47,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// Reconcile says on one Cluster what is to be done about it.
+// Reconcile sets the remedy actions of one Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	c := &clusterv1alpha1.Cluster{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, c, client.UnsafeDisableDeepCopy); err != nil {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 // Reason and action of the events of the stage.
@@ -16,9 +16,9 @@ const (
 	action           = "Remedy"
 )
 
-// prescribed tells what is to be done about a cluster from now on.
-func prescribed(c *clusterv1alpha1.Cluster, p prescription) kube.Event {
-	e := kube.Event{
+// prescribed is the event that lists a Cluster's new remedy actions.
+func prescribed(c *clusterv1alpha1.Cluster, p prescription) eventsink.Event {
+	e := eventsink.Event{
 		Regarding: c, Type: corev1.EventTypeNormal, Reason: reasonPrescribed, Action: action,
 		Note: "No Remedy asks for anything about this cluster any more.",
 	}

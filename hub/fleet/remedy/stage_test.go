@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/remedy"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
@@ -22,13 +22,13 @@ const dns = "ServiceDomainNameResolutionReady"
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-func TestWhatRemediesAskForIsOnTheCluster(t *testing.T) {
+func TestRemedyActionsAreOnTheCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	hub := c.Client(t)
-	events := make(chan kube.Event, 100)
-	start(t, c, func(e kube.Event) { events <- e })
+	events := make(chan eventsink.Event, 100)
+	start(t, c, func(e eventsink.Event) { events <- e })
 
 	edge := builder.MakeCluster("edge-1").Obj()
 	g.Expect(hub.Create(t.Context(), edge)).To(Succeed())
@@ -81,7 +81,7 @@ func TestWhatRemediesAskForIsOnTheCluster(t *testing.T) {
 	becomes("TrafficControl")
 }
 
-func start(t *testing.T, hub *cluster.Cluster, events kube.EventSink) {
+func start(t *testing.T, hub *cluster.Cluster, events eventsink.Sink) {
 	t.Helper()
 	g := NewWithT(t)
 	mgr := stagetest.Manager(t, hub.Config)

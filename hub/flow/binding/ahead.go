@@ -3,6 +3,8 @@ package binding
 import (
 	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -12,11 +14,15 @@ import (
 
 // sendAhead writes the Works whose content a rollout changes before all others are looked at, and returns those that it
 // wrote: a canary does not wait until a thousand Works are rendered of which none changes. What it does not write, for
-// whatever reason, is left to the look at all of them that follows, which reports it.
-func (r *reconciler) sendAhead(ctx context.Context, id string, s *scope) ([]*workv1alpha1.Work, error) {
+// whatever reason, is left to the look at all of them that follows, which reports it. A wave of few clusters needs no slot, however many
+// clusters the binding has.
+func (r *reconciler) sendAhead(ctx context.Context, req reconcile.Request, id string, s *scope) ([]*workv1alpha1.Work, error) {
 	due := r.due(s)
 	if len(due) == 0 || len(due) == len(s.targets) {
 		return nil, nil
+	}
+	if err := r.takeSlot(req, len(due)); err != nil {
+		return nil, err
 	}
 	desired, err := r.render(ctx, s, due)
 	if err != nil {

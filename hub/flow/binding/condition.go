@@ -13,6 +13,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
 	"fairlead.dev/common/prose"
 )
 
@@ -56,8 +57,14 @@ func rendered(failed []failure, notes []string) *metav1.Condition {
 	if slices.ContainsFunc(failed, func(f failure) bool { return f.override }) {
 		out.Reason = workv1alpha2.ReasonOverrideFailed
 	}
-	if slices.ContainsFunc(failed, func(f failure) bool { return errors.Is(f.err, errOverQuota) }) {
+	if slices.ContainsFunc(failed, func(f failure) bool { return errors.Is(f.err, errOverQuota) || errors.Is(f.err, errUnadmitted) }) {
 		out.Reason = workv1alpha2.ReasonQuotaExceeded
+	}
+	if slices.ContainsFunc(failed, func(f failure) bool { return errors.Is(f.err, edits.ErrNotSeen) }) {
+		out.Reason = workv1alpha2.ReasonEditNotSeen
+	}
+	if slices.ContainsFunc(failed, func(f failure) bool { return errors.Is(f.err, errNamespaceTerminating) }) {
+		out.Reason = workv1alpha2.ReasonNamespaceTerminating
 	}
 	if more := len(notes) - maxNamed; more > 0 {
 		out.Message += fmt.Sprintf(" So it is for %d more clusters.", more)

@@ -29,6 +29,9 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/fairqueue"
 	"fairlead.dev/hub/flow/binding/fanout"
 	"fairlead.dev/hub/flow/binding/storage"
 )
@@ -43,8 +46,10 @@ type Deps struct {
 	ExecutionNamespacePrefix string
 	// Interpreter sets the replicas of a template.
 	Interpreter interpreter.Interpreter
+	// Seen says which edits the detector has seen; nil if none waits for it.
+	Seen *edits.Seen
 	// Events receives what there is to tell people.
-	Events kube.EventSink
+	Events eventsink.Sink
 	// Clock tells how long a write is remembered.
 	Clock clock.Clock
 	// Program tells the program that renders from others, which may render otherwise. If it is empty, every
@@ -67,6 +72,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 	}
 	writing := semaphore.NewWeighted(maxWriting)
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		requests, options := fairqueue.New(fairqueue.SlotsOf(deps.Workers)), kube.ControllerOptions(deps.Workers)
+		options.NewQueue = requests.Start
 		r := &reconciler{
 			hubClient:    mgr.GetClient(),
 			hubReader:    mgr.GetAPIReader(),
@@ -74,6 +81,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			prefix:       deps.ExecutionNamespacePrefix,
 			program:      deps.Program,
 			interpreter:  deps.Interpreter,
+			seen:         deps.Seen.Waiter(),
 			events:       deps.Events,
 			clock:        deps.Clock,
 			contents:     newContents(mgr.GetAPIReader()),
@@ -81,8 +89,10 @@ func Register(mgr manager.Manager, deps Deps) error {
 			stored:       deps.Stored,
 			writing:      writing,
 			paced:        kube.NewPaced(deps.Clock, markEvery),
+			slot:         requests.TakeSlot,
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
+			WithOptions(options).
 			For(kind.New(), builder.WithPredicates(bindingChanged())).
 			Watches(kind.New(), r.onGone()).
 			Watches(&workv1alpha1.Work{}, r.onWork()).
@@ -93,9 +103,10 @@ func Register(mgr manager.Manager, deps Deps) error {
 			Watches(&fairleadv1alpha1.ClusterStagedRollout{}, r.onRollout(), builder.WithPredicates(rolloutChanged())).
 			Watches(&workv1alpha2.ResourceBinding{}, r.onStaged(), builder.WithPredicates(stagedChanged())).
 			Watches(&workv1alpha2.ClusterResourceBinding{}, r.onStaged(), builder.WithPredicates(stagedChanged()))
-		b = b.WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged)).WatchesRawSource(r.paced.Source())
+		b = b.WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged)).WatchesRawSource(r.paced.Source()).WatchesRawSource(r.seen.Source())
 		if r.namespaced() {
-			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged()))
+			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged())).
+				Watches(&policyv1alpha1.FederatedResourceQuota{}, r.onQuota(), builder.WithPredicates(quotaChanged()))
 		}
 		if err := b.Complete(kube.QuietConflicts(r)); err != nil {
 			return fmt.Errorf("making the controller of %ss: %w", kind.Kind, err)
@@ -112,7 +123,8 @@ type reconciler struct {
 	prefix       string
 	program      string
 	interpreter  interpreter.Interpreter
-	events       kube.EventSink
+	seen         *edits.Waiter
+	events       eventsink.Sink
 	clock        clock.PassiveClock
 	contents     *contents
 	expectations *expectations
@@ -120,10 +132,13 @@ type reconciler struct {
 	warned       kube.WarnOnce[types.NamespacedName]
 	marks        marks
 	strays       strays
+	bounded      bounded
 	// writing is the room for the manifests that are written at a time, of bindings of all kinds.
 	writing *semaphore.Weighted
 	// paced gives bindings their turn to have outdated marks of their Works written.
 	paced *kube.Paced
+	// slot lets a worker go on with a large binding, or says that it is to wait.
+	slot func(reconcile.Request) error
 }
 
 // namespaced says whether the bindings are those of namespaced templates.
@@ -136,13 +151,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.warned.Forget(req.NamespacedName)
+			if err := r.takeSlot(req, len(r.strays.of(req.NamespacedName))); err != nil {
+				return reconcile.Result{}, err
+			}
 			again, err := r.cleanUpStrays(ctx, req.NamespacedName)
 			return reconcile.Result{RequeueAfter: again}, err
 		}
 		return reconcile.Result{}, err
 	}
 	if !binding.GetDeletionTimestamp().IsZero() {
-		return reconcile.Result{}, r.cleanUp(ctx, binding)
+		return reconcile.Result{}, r.cleanUp(ctx, req, binding)
 	}
 	id := bindings.IDOf(binding)
 	if id == "" {
@@ -152,19 +170,27 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering what %q is rendered from: %w", binding.GetName(), err)
 	}
-	ahead, err := r.sendAhead(ctx, id, s)
+	ahead, err := r.sendAhead(ctx, req, id, s)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("sending what %q rolls out: %w", binding.GetName(), err)
+	}
+	if err := r.takeSlot(req, r.unsettled(s, req)); err != nil {
+		r.reportAhead(ctx, s, ahead)
+		return reconcile.Result{}, err
 	}
 	desired, err := r.render(ctx, s, s.targets)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("rendering %q: %w", binding.GetName(), err)
 	}
 	desired.failures = append(desired.failures, s.refused...)
+	look := r.tellUnseen(s, &desired)
 	plan := fanout.Decide(fanout.Input{
 		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect, Reasons: s.reasons,
 		Preserve: r.preserves(binding),
 	})
+	if err := r.keepUnreplaced(ctx, s, &plan); err != nil {
+		return reconcile.Result{}, err
+	}
 	plan.Moves = r.leaving(s) >= len(plan.Create)
 	if err := r.confirm(ctx, binding, plan); err != nil {
 		return reconcile.Result{}, err
@@ -175,15 +201,25 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	done := r.execute(ctx, id, plan, desired.manifests)
 	done.written = append(ahead, done.written...)
 	failed, notes := r.report(ctx, s, desired, plan, done)
+	if s.terminating { // no event: the API takes none there any more
+		failed, notes = append(failed, failure{err: errNamespaceTerminating}), append([]string{s.terminatingNote()}, notes...)
+	}
 	r.rememberMarks(s, desired, plan)
 	r.refreshMarks(ctx, req, s, isTurn)
 	again, err := r.cleanUpStrays(ctx, req.NamespacedName)
-	return reconcile.Result{RequeueAfter: again}, errors.Join(desired.err(), done.err(), err, r.keepCondition(ctx, binding, failed, notes))
+	if again == 0 || look > 0 && look < again {
+		again = look
+	}
+	err = errors.Join(desired.err(), done.err(), err)
+	if look == 0 { // else nothing is known of what is rendered, and what was said of it stays said
+		err = errors.Join(err, r.keepCondition(ctx, binding, failed, notes))
+	}
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
 // cleanUp deletes the Works of a binding that is being deleted, then lets it go. It
 // does not wait for the agents: the Works stay until they have done their part.
-func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
+func (r *reconciler) cleanUp(ctx context.Context, req reconcile.Request, binding kube.Binding) error {
 	if !controllerutil.ContainsFinalizer(binding, bindings.Finalizer(binding.GetNamespace())) {
 		return nil
 	}
@@ -196,7 +232,13 @@ func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
 		plan := fanout.Decide(fanout.Input{
 			ID: id, Live: latestWorks(binding, unseen, works), Reasons: fanout.Reasons{Removed: true}, Preserve: r.preserves(binding),
 		})
-		if err := r.confirm(ctx, binding, plan); err != nil {
+		if err := r.takeSlot(req, len(plan.Delete)); err != nil {
+			return err
+		}
+		if err := r.preserveAsPolicySays(ctx, binding, plan); err != nil {
+			return err
+		}
+		if err := r.confirm(ctx, binding, plan); err != nil { // after what was read of other bindings
 			return err
 		}
 		done := r.execute(ctx, id, plan, nil)

@@ -66,6 +66,7 @@ func TestStage(t *testing.T) {
 		"override policies are followed":                   overridePolicies,
 		"one cluster that cannot be served harms no other": oneClusterThatCannotBeServed,
 		"the name of a Work is taken":                      theNameOfAWorkIsTaken,
+		"a part of a quota is no binding's":                aPartOfAQuota,
 		"cluster-scoped templates are rendered too":        clusterScopedTemplates,
 		"what is missing deletes nothing":                  whatIsMissingDeletesNothing,
 		"other namespaces' objects stay where they are":    otherNamespacesObjects,
@@ -75,9 +76,12 @@ func TestStage(t *testing.T) {
 		"a binding that somebody made by hand is rendered": aBindingMadeByHand,
 		"a Work says why it is deleted":                    aWorkSaysWhyItIsDeleted,
 		"what is to stay in the members stays":             whatIsToStayStays,
+		"so does what its policy says is to stay by now":   whatItsPolicyPreservesByNowStays,
+		"and what a workload needs that has such a policy": whatAWorkloadNeedsStaysAsItsPolicySaysByNow,
 		"what is to stay in some of them stays there":      whatIsToStaySomewhereStaysThere,
 		"what others delete comes again":                   whatOthersDeleteComesAgain,
 		"an execution namespace that went comes again":     anExecutionNamespaceThatWent,
+		"a quota that bounds nothing more is gone by":      aQuotaThatBoundsNothingMore,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -290,6 +294,30 @@ func theNameOfAWorkIsTaken(t *testing.T, s *stage) {
 	g.Eventually(func() []string { return w.told("settings") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
 		ContainSubstring("Warning SyncWorkFailed"), ContainSubstring("ClusterResourceBinding another-thing"))))
 	g.Expect(bindings.IDOf(w.work(t, "a", template))).To(Equal("another"), "it is not touched")
+}
+
+func aPartOfAQuota(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a")
+	template := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"namespace": w.namespace, "name": "all"},
+	}}
+	part := builder.MakeWork(w.member("a"), w.workKey("a", template).Name).Label(contract.FederatedResourceQuotaNamespaceLabel, w.namespace).
+		Label(contract.FederatedResourceQuotaNameLabel, "all").Obj()
+	g.Expect(w.hub.Create(t.Context(), part)).To(Succeed())
+
+	b := w.create(t, template, "a")
+	g.Eventually(func(g Gomega) {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		g.Expect(b.Status.Conditions).To(ContainElement(And(HaveField("Type", workv1alpha2.BindingRendered),
+			HaveField("Message", ContainSubstring("FederatedResourceQuota "+w.namespace+"/all")))))
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	g.Expect(w.work(t, "a", template)).To(BeComparableTo(part), "it is not touched")
+
+	g.Expect(w.hub.Delete(t.Context(), part)).To(Succeed())
+	w.release(t, part)
+	g.Eventually(func() []string { return w.works(t, "all-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}), "the name is free")
+	g.Expect(bindings.IDOf(w.work(t, "a", template))).To(Equal(bindings.IDOf(b)))
 }
 
 func clusterScopedTemplates(t *testing.T, s *stage) {

@@ -18,6 +18,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/stagetest"
 )
@@ -34,7 +35,7 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 
 	// Failover took the application from a, and has forgotten about the task.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
-		g.Expect(workv1alpha2.SetEvictions(b, []workv1alpha2.Eviction{{
+		g.Expect(evictions.Set(b, []workv1alpha2.Eviction{{
 			From: w.member("a"), At: metav1.NewTime(time.Now().Add(time.Second).Truncate(time.Second)), Reason: workv1alpha2.EvictionTaintUntolerated,
 		}})).To(Succeed())
 		b.Spec.Clusters = b.Spec.Clusters[1:]
@@ -94,6 +95,92 @@ func whatIsToStayStays(t *testing.T, s *stage) {
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(stays("a"), stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	g.Eventually(stays("b"), stagetest.Timeout, stagetest.Poll).Should(Succeed())
+}
+
+// whatItsPolicyPreservesByNowStays: the policy was edited and the template deleted before the detector had looked at the template once more.
+func whatItsPolicyPreservesByNowStays(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a")
+	for name, tc := range map[string]struct {
+		id       string
+		preserve bool
+		want     bool
+	}{
+		"kept":    {id: "policy-1", preserve: true, want: true},
+		"another": {id: "policy-0", preserve: true},
+		"lost":    {id: "policy-1"},
+	} {
+		policy := builder.MakePolicy(w.namespace, name).Select("v1", "ConfigMap", name).Clusters(w.member("a")).Obj()
+		policy.Labels, policy.Spec.PreserveResourcesOnDeletion = map[string]string{contract.PropagationPolicyPermanentIDLabel: "policy-1"}, &tc.preserve
+		g.Expect(w.hub.Create(t.Context(), policy)).To(Succeed())
+		template := builder.MakeConfigMap(w.namespace, name, "color", "blue").Obj()
+		b := w.create(t, template, "a")
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+			b.Labels[contract.PropagationPolicyPermanentIDLabel] = tc.id
+			b.Annotations = map[string]string{
+				contract.PropagationPolicyNamespaceAnnotation: w.namespace, contract.PropagationPolicyNameAnnotation: name,
+			}
+		})
+		g.Eventually(func() []string { return w.works(t, name+"-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
+		g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+		g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
+		g.Expect(w.work(t, "a", template).Spec.PreserveResourcesOnDeletion).To(HaveValue(Equal(tc.want)), name)
+	}
+}
+
+// whatAWorkloadNeedsStaysAsItsPolicySaysByNow: the policy was edited, and what the workload needs was deleted before anybody had noted the edit on
+// its binding.
+func whatAWorkloadNeedsStaysAsItsPolicySaysByNow(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	bank := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-bank"}}
+	g.Expect(w.hub.Create(t.Context(), bank)).To(Succeed())
+	foreign := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: bank.Name, Name: "web-deployment"}}
+	foreign.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: bank.Name, Name: "web"}
+	foreign.Spec.PreserveResourcesOnDeletion = new(true)
+	g.Expect(w.hub.Create(t.Context(), foreign)).To(Succeed())
+	for name, tc := range map[string]struct {
+		id       string
+		preserve bool
+		selected bool
+		want     bool
+	}{
+		"kept":     {id: "policy-1", preserve: true, want: true},
+		"another":  {id: "policy-0", preserve: true},
+		"lost":     {id: "policy-1"},
+		"selected": {id: "policy-1", preserve: true, selected: true},
+	} {
+		policy := builder.MakePolicy(w.namespace, name).Select("v1", "ConfigMap", name).Clusters(w.member("a")).Obj()
+		policy.Labels, policy.Spec.PreserveResourcesOnDeletion = map[string]string{contract.PropagationPolicyPermanentIDLabel: "policy-1"}, &tc.preserve
+		g.Expect(w.hub.Create(t.Context(), policy)).To(Succeed())
+		workload := w.create(t, builder.MakeConfigMap(w.namespace, name, "color", "blue").Obj())
+		change(t, w, workload, func(b *workv1alpha2.ResourceBinding) {
+			b.Labels[contract.PropagationPolicyPermanentIDLabel] = tc.id
+			b.Annotations = map[string]string{
+				contract.PropagationPolicyNamespaceAnnotation: w.namespace, contract.PropagationPolicyNameAnnotation: name,
+			}
+		})
+		other := w.create(t, builder.MakeConfigMap(w.namespace, "beside-"+name, "color", "blue").Obj())
+		template := builder.MakeConfigMap(w.namespace, "of-"+name, "color", "red").Obj()
+		needed := w.create(t, template)
+		change(t, w, needed, func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{
+				{Namespace: w.namespace, Name: other.Name, Clusters: w.shares("a", "b"), Preserve: new(false)},
+				{Namespace: w.namespace, Name: workload.Name, Clusters: w.shares("a"), Preserve: new(false)},
+				{Namespace: foreign.Namespace, Name: foreign.Name, Clusters: w.shares("b"), Preserve: new(false)},
+				{Namespace: w.namespace, Name: "no/name", Clusters: w.shares("b"), Preserve: new(false)},
+			}
+			if tc.selected {
+				b.Spec.Placement = &policyv1alpha1.Placement{}
+			}
+		})
+		g.Eventually(func() []string { return w.works(t, "of-"+name+"-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
+		g.Expect(w.hub.Delete(t.Context(), needed)).To(Succeed())
+		for member, want := range map[string]bool{"a": tc.want, "b": false} {
+			g.Eventually(func() string { return w.intent(t, member, template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
+			g.Expect(w.work(t, member, template).Spec.PreserveResourcesOnDeletion).To(HaveValue(Equal(want)), "%s in %s", name, member)
+		}
+	}
 }
 
 func whatIsToStaySomewhereStaysThere(t *testing.T, s *stage) {

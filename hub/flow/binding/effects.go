@@ -15,8 +15,9 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/common/override"
+	"fairlead.dev/common/prose"
 )
 
 // overrideNote is a sentence about an override policy, and the reason of the event that says it.
@@ -118,7 +119,7 @@ func (r *reconciler) warnWithoutEffect(s *scope, written []*workv1alpha1.Work) {
 	for i, why := range whys {
 		notes[i] = changesNothing(clusters[why], why)
 	}
-	r.events(kube.Event{
+	r.events(eventsink.Event{
 		Regarding: bindings.TemplateRef(s.binding), Type: corev1.EventTypeWarning, Reason: reasonWithoutEffect, Action: actionOverride, Note: strings.Join(notes, " "),
 	})
 }
@@ -128,9 +129,5 @@ func changesNothing(clusters []string, why string) string {
 	if len(clusters) == 1 {
 		return fmt.Sprintf("An override changes nothing for cluster %q: %s.", clusters[0], why)
 	}
-	named := strings.Join(clusters[:min(len(clusters), maxNamed)], ", ")
-	if more := len(clusters) - maxNamed; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("An override changes nothing for clusters %s: %s.", named, why)
+	return fmt.Sprintf("An override changes nothing for clusters %s: %s.", prose.Names(clusters, maxNamed), why)
 }

@@ -13,8 +13,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/flow/binding/fanout"
 	"fairlead.dev/hub/flow/binding/storage"
 )
@@ -42,15 +45,7 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	if len(done.waiting)+len(plan.Held)+done.skipped > 0 {
 		log.V(1).Info("Waiting with some Works of a binding", "terminating", len(done.waiting), "held", len(plan.Held), "skipped", done.skipped)
 	}
-	template := bindings.TemplateRef(s.binding)
-	for _, w := range done.written {
-		for _, note := range overrideNotes(r.prefix, s, w) {
-			r.events(kube.Event{
-				Regarding: template, Type: corev1.EventTypeNormal, Reason: note.reason, Action: actionOverride, Note: note.text, Detail: true,
-			})
-		}
-	}
-	r.warnWithoutEffect(s, done.written)
+	r.reportOverrides(s, done.written)
 
 	failed = slices.Concat(made.failures, done.failures)
 	failed = slices.DeleteFunc(failed, func(f failure) bool { return apierrors.IsConflict(f.err) })
@@ -64,17 +59,46 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	}
 	key := client.ObjectKeyFromObject(s.binding)
 	if len(notes) == 0 {
-		r.warned.Resolved(key, reasonSyncFailed)
+		if !s.waits() {
+			r.warned.Resolved(key, reasonSyncFailed)
+		}
 	} else if r.warned.IsNew(key, reasonSyncFailed, strings.Join(notes, "\n")) {
 		log.Info("Not every cluster has its Work", "reason", strings.Join(notes, " "))
 		r.warn(s.binding, failed, notes)
 	}
 	if len(failed) == 0 && len(done.written) > 0 {
-		r.tell(s.binding, kube.Event{
-			Type: corev1.EventTypeNormal, Reason: reasonSynced, Action: actionSync, Note: r.syncedNote(s.binding), Detail: true,
-		})
+		r.reportSynced(s)
 	}
 	return failed, notes
+}
+
+// reportAhead tells people what was written before the others, which wait for a slot. Of these nothing is known yet.
+func (r *reconciler) reportAhead(ctx context.Context, s *scope, written []*workv1alpha1.Work) {
+	if len(written) == 0 {
+		return
+	}
+	ctrl.LoggerFrom(ctx).Info("Wrote some Works of a binding, the others wait", "written", len(written))
+	r.reportOverrides(s, written)
+	r.reportSynced(s)
+}
+
+// reportOverrides tells people which override policies were applied to what was written, and which changed nothing.
+func (r *reconciler) reportOverrides(s *scope, written []*workv1alpha1.Work) {
+	for _, w := range written {
+		for _, note := range overrideNotes(r.prefix, s, w) {
+			r.events(eventsink.Event{
+				Regarding: bindings.TemplateRef(s.binding), Type: corev1.EventTypeNormal, Reason: note.reason, Action: actionOverride, Note: note.text,
+				Detail: true,
+			})
+		}
+	}
+	r.warnWithoutEffect(s, written)
+}
+
+func (r *reconciler) reportSynced(s *scope) {
+	r.tell(s.binding, eventsink.Event{
+		Type: corev1.EventTypeNormal, Reason: reasonSynced, Action: actionSync, Note: r.syncedNote(s.binding), Detail: true,
+	})
 }
 
 // warn tells what is wrong: of each cluster whose override policies cannot be applied,
@@ -86,10 +110,10 @@ func (r *reconciler) warn(b kube.Binding, failed []failure, notes []string) {
 			others = append(others, notes[i])
 			continue
 		}
-		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonOverrideFailed, Action: actionOverride, Note: notes[i]})
+		r.tell(b, eventsink.Event{Type: corev1.EventTypeWarning, Reason: reasonOverrideFailed, Action: actionOverride, Note: notes[i]})
 	}
 	if len(others) > 0 {
-		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: strings.Join(others, " ")})
+		r.tell(b, eventsink.Event{Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: strings.Join(others, " ")})
 	}
 }
 
@@ -97,6 +121,9 @@ func (r *reconciler) warn(b kube.Binding, failed []failure, notes []string) {
 func (f failure) note() string {
 	if f.override {
 		return fmt.Sprintf("The override policies cannot be applied for cluster %q, which keeps what it has: %v.", f.cluster, f.err)
+	}
+	if errors.Is(f.err, edits.ErrNotSeen) {
+		return fmt.Sprintf("What was edited is in no cluster yet: %v.", f.err)
 	}
 	if errors.Is(f.err, errTaken) || errors.Is(f.err, errNotAllowed) || namespaceMissing(f.err) {
 		return fmt.Sprintf("Cluster %q does not get the object: %v.", f.cluster, f.err)
@@ -123,12 +150,12 @@ func (r *reconciler) reportCleanUp(ctx context.Context, b kube.Binding, err erro
 	ctrl.LoggerFrom(ctx).V(1).Info("Keeping a deleted binding until its Works are deleted")
 	note := fmt.Sprintf("Works could not be deleted; it is tried again: %v.", err)
 	if r.warned.IsNew(client.ObjectKeyFromObject(b), reasonCleanUpFailed, note) {
-		r.events(kube.Event{Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonCleanUpFailed, Action: actionCleanUp, Note: note})
+		r.events(eventsink.Event{Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonCleanUpFailed, Action: actionCleanUp, Note: note})
 	}
 }
 
 // tell emits an event on the template and on the binding.
-func (r *reconciler) tell(b kube.Binding, e kube.Event) {
+func (r *reconciler) tell(b kube.Binding, e eventsink.Event) {
 	e.Regarding = bindings.TemplateRef(b)
 	r.events(e)
 	e.Regarding = b

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +21,9 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
 	"fairlead.dev/common/override"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/common/revision"
@@ -33,9 +36,15 @@ type scope struct {
 	binding kube.Binding
 	targets []workv1alpha2.TargetCluster
 	// template is nil if there are no targets, or if it is gone, another one, or not in
-	// the namespace of the binding: then nothing is rendered, and what there is stays
-	// until the binding is deleted. It is nil as well if all targets are unchanged.
+	// the namespace of the binding, or if that is being deleted: then nothing is rendered, and what
+	// there is stays until the binding is deleted. It is nil as well if all targets are unchanged.
 	template *unstructured.Unstructured
+	// terminating says that the namespace of the binding is being deleted: no Work gets another content, and none is made.
+	terminating bool
+	// unseen is the edit that waits for the detector for the longest time.
+	unseen edits.Unseen
+	// unstaged are the bindings of workloads that need the object and have no rollout.
+	unstaged []kube.Binding
 	// unchanged are the namespaces of targets whose Works are known to be what would be rendered. They stay as they are.
 	unchanged sets.Set[string]
 	// outdated are Works that are what is rendered and do not say of what.
@@ -43,14 +52,16 @@ type scope struct {
 	// clusters are the Clusters of the targets that exist and stay.
 	clusters map[string]*clusterv1alpha1.Cluster
 	// refused are clusters that were targets, and that the namespace may not use.
-	refused  []failure
+	refused []failure
+	// policies are those that may be about the template.
 	policies override.Policies
 	// rollouts say which content the clusters get; none if all get the template as it is.
 	rollouts []*followed
 	// materials are what the Works are made of; nil if the template is.
 	materials *materials
-	// quotas bound what the Works may request together.
-	quotas []quota.Quota
+	// quotas bound what the Works may request together. boundBefore is what they bounded before if that is more.
+	quotas      []quota.Quota
+	boundBefore sets.Set[corev1.ResourceName]
 	// works are those that there are, live the same by namespace.
 	works   []*workv1alpha1.Work
 	live    map[string]*workv1alpha1.Work
@@ -110,15 +121,22 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	if err := r.readRollouts(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := r.readPolicies(ctx, s); err != nil {
+	if s.policies, err = kube.OverridePolicies(ctx, r.hubClient, &spec.Resource); err != nil {
 		return nil, err
 	}
 	if err := r.findUnchanged(s); err != nil || len(s.unchanged) == len(s.targets) {
 		return s, err
 	}
+	if err := r.readTerminating(ctx, s); s.terminating || err != nil {
+		return s, err
+	}
+	if r.awaitDetector(s, ""); s.waits() && len(s.rollouts) == 0 {
+		return s, nil // before it has looked at all there is no need to
+	}
 	if s.template, err = r.readTemplate(ctx, &spec.Resource); err == nil && s.template != nil {
+		r.awaitDetector(s, bindings.Fingerprint(s.template))
 		s.materials = r.materials(ctx, s)
-		if r.madeOf(s) != s.fingerprint() {
+		if !s.waits() && r.madeOf(s) != s.fingerprint() {
 			s.unchanged, s.outdated = sets.Set[string]{}, nil // the detector has yet to see this one, and all clusters get it together
 		}
 	}
@@ -127,13 +145,13 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 
 // readWorks reads the Works of a binding, with all that was written to them.
 func (r *reconciler) readWorks(ctx context.Context, id string, s *scope) error {
-	unseen := r.expectations.pending(id)
+	written := r.expectations.pending(id)
 	cached, err := kube.WorksOf(ctx, r.hubClient, s.binding)
 	if err != nil {
 		return err
 	}
-	s.works = latestWorks(s.binding, unseen, r.executing(cached))
-	s.live, s.suspect = byNamespace(s.works), unseen.suspect
+	s.works = latestWorks(s.binding, written, r.executing(cached))
+	s.live, s.suspect = byNamespace(s.works), written.suspect
 	for _, f := range s.rollouts {
 		if f.name == "" {
 			f.works = s.live
@@ -181,7 +199,7 @@ func (r *reconciler) reasons(ctx context.Context, s *scope) (fanout.Reasons, err
 	if !going {
 		return out, nil
 	}
-	out.Evict(workv1alpha2.EvictionsOf(s.binding), namespace)
+	out.Evict(evictions.Of(s.binding), namespace)
 	return out, r.followEvictions(ctx, s.binding, &out)
 }
 
@@ -202,7 +220,7 @@ func (r *reconciler) followEvictions(ctx context.Context, b kube.Binding, to *fa
 			return fmt.Errorf("reading %s %q: %w", kind.Kind, needs.Name, err)
 		}
 		if err == nil {
-			to.Evict(workv1alpha2.EvictionsOf(other), func(cluster string) string { return contract.ExecutionNamespace(r.prefix, cluster) })
+			to.Evict(evictions.Of(other), func(cluster string) string { return contract.ExecutionNamespace(r.prefix, cluster) })
 		}
 	}
 	return nil
@@ -223,8 +241,8 @@ func (s *scope) ref() revision.Ref       { return revision.Part{Object: s.templa
 // latestWorks returns the Works of a binding as they are by what the cache shows and what was written
 // since. What was written is known by the permanent id, which a binding that somebody copied
 // shares with the first: neither must delete the Works of the other.
-func latestWorks(b kube.Binding, unseen pending, cached []*workv1alpha1.Work) []*workv1alpha1.Work {
-	return slices.DeleteFunc(unseen.latest(cached), func(w *workv1alpha1.Work) bool { return !bindings.IsOwn(b, w) })
+func latestWorks(b kube.Binding, written pending, cached []*workv1alpha1.Work) []*workv1alpha1.Work {
+	return slices.DeleteFunc(written.latest(cached), func(w *workv1alpha1.Work) bool { return !bindings.IsOwn(b, w) })
 }
 
 // executing drops Works that are not in an execution namespace: if the prefix of these
@@ -274,22 +292,5 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 			s.clusters[target.Name] = cluster
 		}
 	}
-	return nil
-}
-
-func (r *reconciler) readPolicies(ctx context.Context, s *scope) error {
-	var ofCluster policyv1alpha1.ClusterOverridePolicyList
-	if err := r.hubClient.List(ctx, &ofCluster, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing cluster override policies: %w", err)
-	}
-	s.policies.Cluster = ofCluster.Items
-	if !r.namespaced() {
-		return nil
-	}
-	var ofNamespace policyv1alpha1.OverridePolicyList
-	if err := r.hubClient.List(ctx, &ofNamespace, client.InNamespace(s.binding.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing override policies: %w", err)
-	}
-	s.policies.Namespaced = ofNamespace.Items
 	return nil
 }

@@ -42,6 +42,10 @@ type departed struct {
 	resource  workv1alpha2.ObjectReference
 	requirers []types.NamespacedName
 	byMany    bool
+	// preserves says in which clusters its object stays, unless its policy, by name and permanent id, has it stay in all by now.
+	preserves func(cluster string) bool
+	policy    types.NamespacedName
+	policyID  string
 }
 
 func (g *gone) add(b kube.Binding) {
@@ -49,12 +53,16 @@ func (g *gone) add(b kube.Binding) {
 	if id == "" {
 		return
 	}
+	policy, policyID := bindings.PolicyOn(b)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.last == nil {
 		g.last = lru.New(maxGone)
 	}
-	g.last.Add(id, &departed{resource: spec.Resource, requirers: requirers, byMany: len(requirers) < len(spec.RequiredBy)})
+	g.last.Add(id, &departed{
+		resource: spec.Resource, requirers: requirers, byMany: len(requirers) < len(spec.RequiredBy),
+		preserves: bindings.Preserving(spec), policy: policy, policyID: policyID,
+	})
 }
 
 // find returns what is known of the binding of a permanent id that went; nil if none was seen to go.

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/semaphore"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -28,6 +29,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/flow/binding/fanout"
 	"fairlead.dev/hub/flow/binding/render"
 	"fairlead.dev/hub/flow/binding/storage"
@@ -47,7 +49,7 @@ func sizedHub(tb testing.TB, create func(*workv1alpha1.Work), of ...sized) *reco
 	scheme, err := kube.NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
 	var targets []workv1alpha2.TargetCluster
-	var objects []client.Object
+	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
 	for i := range slices.MaxFunc(of, func(a, b sized) int { return a.clusters - b.clusters }).clusters {
 		name := fmt.Sprintf("m%04d", i)
 		targets = append(targets, workv1alpha2.TargetCluster{Name: name})
@@ -71,9 +73,10 @@ func sizedHub(tb testing.TB, create func(*workv1alpha1.Work), of ...sized) *reco
 		},
 	}).Build()
 	return &reconciler{
-		hubClient: hub, hubReader: hub, kind: kube.ResourceBindings(), prefix: "karmada-es-", interpreter: native.New(), events: func(kube.Event) {},
+		hubClient: hub, hubReader: hub, kind: kube.ResourceBindings(), prefix: "karmada-es-", interpreter: native.New(), events: func(eventsink.Event) {},
 		clock: clock.RealClock{}, contents: newContents(hub), expectations: newExpectations(clock.RealClock{}),
 		paced: kube.NewPaced(clock.RealClock{}, markEvery), writing: semaphore.NewWeighted(maxWriting),
+		slot: func(reconcile.Request) error { return nil },
 	}
 }
 

@@ -4,19 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/common/quota"
 )
+
+// errUnadmitted says that a Work would request more than the scheduler has compared with the quotas, and that the scheduler will not come to that.
+var errUnadmitted = errors.New("it requests more than was admitted so far")
 
 // errOverQuota says that a Work would request more than the binding says, which is what the scheduler compares with
 // the quotas of the namespace: an override raises it. The cluster keeps what it has.
@@ -32,7 +43,103 @@ func (r *reconciler) readQuotas(ctx context.Context, s *scope) error {
 		return fmt.Errorf("listing the quotas of %q: %w", s.binding.GetNamespace(), err)
 	}
 	s.quotas = quota.For(list.Items, nil)
+	s.boundBefore = r.bounded.see(s.binding.GetNamespace(), boundBy(s.quotas))
 	return nil
+}
+
+// boundBy returns the resources that quotas bound.
+func boundBy(quotas []quota.Quota) sets.Set[corev1.ResourceName] {
+	out := sets.Set[corev1.ResourceName]{}
+	for i := range quotas {
+		for name := range quotas[i].Overall {
+			out.Insert(name)
+		}
+	}
+	return out
+}
+
+// bounded are the resources that quotas bound in each namespace, as it was seen last that they did. The zero value is ready; it is safe for use
+// by many goroutines.
+type bounded struct {
+	mu   sync.Mutex
+	last map[string]sets.Set[corev1.ResourceName]
+}
+
+// see remembers what is bounded in a namespace, and returns what was before if that is more, until it is settled: the bound was lifted, or goes
+// with its namespace.
+func (b *bounded) see(namespace string, now sets.Set[corev1.ResourceName]) sets.Set[corev1.ResourceName] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was := b.last[namespace].Union(now)
+	b.put(namespace, was)
+	if now.IsSuperset(was) {
+		return nil
+	}
+	return was
+}
+
+// settle forgets what was bounded before in a namespace that stays, unless somebody has seen something else since.
+func (b *bounded) settle(namespace string, was, now sets.Set[corev1.ResourceName]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last[namespace].Equal(was) {
+		b.put(namespace, now)
+	}
+}
+
+// forget forgets a namespace that is known to be going.
+func (b *bounded) forget(namespace string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.last, namespace)
+}
+
+func (b *bounded) put(namespace string, now sets.Set[corev1.ResourceName]) {
+	if len(now) == 0 {
+		delete(b.last, namespace)
+		return
+	}
+	if b.last == nil {
+		b.last = map[string]sets.Set[corev1.ResourceName]{}
+	}
+	b.last[namespace] = now
+}
+
+// lacksQuota says whether a quota is gone that may have held a Work back, as this process saw, or as the binding says after a start.
+func (s *scope) lacksQuota() bool {
+	if s.boundBefore != nil || len(s.quotas) == 0 && s.binding.GetAnnotations()[contract.AdmittedRequestsAnnotation] != "" {
+		return true
+	}
+	said := meta.FindStatusCondition(s.binding.BindingStatus().Conditions, workv1alpha2.BindingRendered)
+	return said != nil && said.Reason == workv1alpha2.ReasonQuotaExceeded
+}
+
+// quotaChanged lets through which resources quotas bound. How much of them is allowed is compared by the scheduler, which says on bindings
+// what it admits.
+func quotaChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*policyv1alpha1.FederatedResourceQuota)
+			after, ok2 := e.ObjectNew.(*policyv1alpha1.FederatedResourceQuota)
+			return !ok || !ok2 || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				!sets.KeySet(before.Spec.Overall).Equal(sets.KeySet(after.Spec.Overall))
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// onQuota has the bindings of a namespace looked at again when its quotas bound something else.
+func (r *reconciler) onQuota() handler.EventHandler {
+	wake := func(ctx context.Context, changed client.Object, q queue) {
+		found, err := r.kind.List(ctx, r.hubClient, client.InNamespace(changed.GetNamespace()))
+		enqueueThose(ctx, q, found, err, func(kube.Binding) bool { return true })
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { wake(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { wake(ctx, e.ObjectNew, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { wake(ctx, e.Object, q) },
+	}
 }
 
 // withinQuotas says whether all that a Work requests is admitted for its cluster, and the error what is not. Without an error it waits
@@ -49,7 +156,8 @@ func (r *reconciler) withinQuotas(ctx context.Context, s *scope, target workv1al
 	spec, targets := s.binding.BindingSpec(), []workv1alpha2.TargetCluster{target}
 	asked := &workv1alpha2.ResourceBindingSpec{Components: spec.Components, ReplicaRequirements: spec.ReplicaRequirements}
 	admitted := quota.Admitted(asked, s.binding.GetAnnotations()[contract.AdmittedRequestsAnnotation])
-	if quota.Beyond(s.quotas, quota.Usage(admitted, nil, targets), requested) == "" {
+	unadmitted := quota.Beyond(s.quotas, quota.Usage(admitted, nil, targets), requested)
+	if unadmitted == "" {
 		return true, nil
 	}
 	if beyond := quota.Beyond(s.quotas, quota.Usage(asked, nil, targets), requested); beyond != "" {
@@ -58,6 +166,14 @@ func (r *reconciler) withinQuotas(ctx context.Context, s *scope, target workv1al
 			why = "Neither its revision nor overrides may request more than the template does now where there is a quota"
 		}
 		return false, fmt.Errorf("%w: %s. %s", errOverQuota, beyond, why)
+	}
+	switch name := spec.SchedulerName; {
+	case spec.Suspension != nil && ptr.Deref(spec.Suspension.Scheduling, false):
+		return false, fmt.Errorf("%w: %s. It keeps what it has until the scheduler has compared that with the quota, which it does once spec.suspension.scheduling "+
+			"of the binding is not set any more", errUnadmitted, unadmitted)
+	case name != "" && name != contract.DefaultSchedulerName:
+		return false, fmt.Errorf("%w: %s. It keeps what it has, since its policy names scheduler %q, which compares nothing with the quota: name %q again, or have "+
+			"an administrator take the annotation %s off the binding", errUnadmitted, unadmitted, name, contract.DefaultSchedulerName, contract.AdmittedRequestsAnnotation)
 	}
 	return false, nil
 }

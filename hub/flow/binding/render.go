@@ -68,6 +68,9 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 	if err != nil {
 		return out, err
 	}
+	if s.waits() {
+		digest = nil // not all Works are rendered from what was read
+	}
 	purging := render.Purging(s.binding.BindingSpec(), func(cluster string) bool {
 		return live[contract.ExecutionNamespace(r.prefix, cluster)] != nil
 	})
@@ -164,7 +167,7 @@ func (r *reconciler) renderFor(
 		}
 		return &failure{cluster: target.Name, err: err}
 	}
-	if err != nil || verdict == staging.Keep {
+	if err != nil || verdict == staging.Keep || verdict == staging.Live && s.waits() {
 		work, revised := r.inPlace(ctx, s, in, own)
 		return work, fails(cmp.Or(err, revised)), nil
 	}

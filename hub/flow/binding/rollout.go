@@ -59,6 +59,7 @@ func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 			s.rollouts = append(s.rollouts, &followed{name: key.String()})
 			continue
 		case !bindings.IsStaged(other):
+			s.unstaged = append(s.unstaged, other)
 			continue
 		}
 		f, err := r.follow(ctx, other, key.String())

@@ -20,6 +20,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/stagetest"
 )
@@ -86,7 +87,7 @@ func TestAHubThatDoesNotSeeThatAClusterLeavesTakesNothingFromIt(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, contract.RetiredAnnotation, "{}")
 	})
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
-		g.Expect(workv1alpha2.SetEvictions(b, []workv1alpha2.Eviction{{
+		g.Expect(evictions.Set(b, []workv1alpha2.Eviction{{
 			From: w.member("evicted"), At: metav1.NewTime(time.Now().Add(time.Second).Truncate(time.Second)), Reason: workv1alpha2.EvictionTaintUntolerated,
 		}})).To(Succeed())
 		b.Spec.Clusters = w.shares("stays")

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -23,6 +24,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding/fanout"
+	"fairlead.dev/test/builder"
 )
 
 func TestAnAPIThatDoesNotServeBindingsSaysOfNoneThatItIsGone(t *testing.T) {
@@ -58,6 +60,59 @@ func TestAnAPIThatDoesNotServeBindingsSaysOfNoneThatItIsGone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(deleted).To(Equal(1))
 	g.Expect(r.strays.works).To(BeEmpty())
+}
+
+// TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding has Works come to light late, which say of themselves that their objects go.
+func TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding(t *testing.T) {
+	t.Parallel()
+	ofPolicy := func(b *workv1alpha2.ResourceBinding) {
+		b.Labels[contract.PropagationPolicyPermanentIDLabel] = "policy-1"
+		b.Annotations = map[string]string{contract.PropagationPolicyNamespaceAnnotation: "shop", contract.PropagationPolicyNameAnnotation: "all"}
+	}
+	policy := func(id string, preserve bool) *policyv1alpha1.PropagationPolicy {
+		p := builder.MakePolicy("shop", "all").Obj()
+		p.Labels, p.Spec.PreserveResourcesOnDeletion = map[string]string{contract.PropagationPolicyPermanentIDLabel: id}, &preserve
+		return p
+	}
+	for name, tc := range map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		policy *policyv1alpha1.PropagationPolicy
+		want   bool
+	}{
+		"nothing preserves it":                  {},
+		"its binding preserved it":              {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) }, want: true},
+		"its binding preserved it there":        {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"a"} }, want: true},
+		"its binding preserved it elsewhere":    {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"b"} }},
+		"its policy preserves it by now":        {change: ofPolicy, policy: policy("policy-1", true), want: true},
+		"its policy does not":                   {change: ofPolicy, policy: policy("policy-1", false)},
+		"another policy of that name would":     {change: ofPolicy, policy: policy("policy-2", true)},
+		"its policy is gone, and said nothing":  {change: ofPolicy},
+		"a policy that was never its own would": {policy: policy("policy-1", true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			there := []client.Object{strayOf("1", time.Unix(1000, 0)), builder.MakeCluster("a").Obj()}
+			there[0].SetFinalizers([]string{contract.ExecutionFinalizer})
+			if tc.policy != nil {
+				there = append(there, tc.policy)
+			}
+			r := leftHub(t, nil, there...)
+			b := bindingOf("1")
+			if tc.change != nil {
+				tc.change(b)
+			}
+			r.strays.gone.add(b)
+			r.strays.add(boundTo, client.ObjectKeyFromObject(there[0]))
+			_, err := r.cleanUpStrays(t.Context(), boundTo)
+			g.Expect(err).NotTo(HaveOccurred())
+			w := &workv1alpha1.Work{}
+			g.Expect(r.hubClient.Get(t.Context(), client.ObjectKeyFromObject(there[0]), w)).To(Succeed())
+			g.Expect(w.DeletionTimestamp).NotTo(BeNil())
+			g.Expect(w.Annotations).To(HaveKeyWithValue(contract.DeletionIntentAnnotation, contract.DeletionRemoved))
+			g.Expect(ptr.Deref(w.Spec.PreserveResourcesOnDeletion, false)).To(Equal(tc.want))
+		})
+	}
 }
 
 // bindingOf is the binding of a permanent id that strayOf names.

@@ -148,7 +148,7 @@ func (r *reconciler) cleanUpStrays(ctx context.Context, key types.NamespacedName
 		}
 		fate, err := r.fateOf(ctx, live, was, w)
 		if err == nil && fate == strayGoes {
-			err = r.delete(ctx, bindings.IDOf(w), fanout.Deletion{Live: w, Intent: contract.DeletionRemoved})
+			err = r.deleteStray(ctx, was, w)
 			deleted++
 		}
 		switch {
@@ -244,8 +244,7 @@ func (r *reconciler) awaitsBinding(ctx context.Context, was *departed, w *workv1
 	case !template.DeletionTimestamp.IsZero():
 		return false, nil
 	}
-	labels := template.GetLabels()
-	if labels[contract.PropagationPolicyPermanentIDLabel]+labels[contract.ClusterPropagationPolicyPermanentIDLabel] != "" {
+	if bindings.HasPolicy(template) {
 		return true, nil
 	}
 	return r.isNeeded(ctx, was)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -60,37 +61,49 @@ func (r *reconciler) madeOf(s *scope) string {
 }
 
 // digest returns the hash of what the Works of a binding are rendered from, given what it is made of; nil if that is
-// not all: a rollout has the say, what may be requested, or replicas that leave elsewhere; or a webhook is asked.
+// not all: a rollout has the say, or replicas that leave elsewhere; or a webhook is asked.
 func (r *reconciler) digest(s *scope, madeOf string) (*render.Digest, error) {
 	spec := s.binding.BindingSpec()
 	kind := schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)
 	purges := slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool {
 		return t.PurgeMode.Canonical() == policyv1alpha1.PurgeDirectly
 	})
-	if r.program == "" || len(s.rollouts) > 0 || len(s.quotas) > 0 || purges || interpreter.AsksOthers(r.interpreter, kind, interpreter.ReviseReplica) {
+	asked := []interpreter.Operation{interpreter.ReviseReplica}
+	if len(s.quotas) > 0 {
+		asked = append(asked, interpreter.InterpretReplica, interpreter.InterpretComponent) // see requestedBy
+	}
+	if r.program == "" || len(s.rollouts) > 0 || purges ||
+		slices.ContainsFunc(asked, func(op interpreter.Operation) bool { return interpreter.AsksOthers(r.interpreter, kind, op) }) {
 		return nil, nil //nolint:nilnil // There is none.
 	}
 	out, err := render.Origin{
 		Program: r.program, Template: madeOf, Rules: interpreter.Version(r.interpreter, kind), Binding: s.binding, Overrides: s.overrides(),
+		Quota: s.quota(),
 	}.Digest()
 	return &out, err
 }
 
-// overrides names the override policies that may be about the template, in the order in which they are listed.
+// quota is what the quotas of the namespace say of what a Work may request, see withinQuotas; nil if there is none.
+func (s *scope) quota() *render.Quota {
+	if len(s.quotas) == 0 {
+		return nil
+	}
+	return &render.Quota{Resources: sets.List(boundBy(s.quotas)), Admitted: s.binding.GetAnnotations()[contract.AdmittedRequestsAnnotation]}
+}
+
+// overrides names the override policies that may be about the template, in a fixed order.
 func (s *scope) overrides() []string {
 	var out []string
 	name := func(kind, namespace, name string, uid any, generation int64) {
 		out = append(out, fmt.Sprintf("%s %s/%s %v %d", kind, namespace, name, uid, generation))
 	}
 	for i := range s.policies.Cluster {
-		if p := &s.policies.Cluster[i]; concerns(p, s.binding) {
-			name("ClusterOverridePolicy", "", p.Name, p.UID, p.Generation)
-		}
+		p := &s.policies.Cluster[i]
+		name("ClusterOverridePolicy", "", p.Name, p.UID, p.Generation)
 	}
 	for i := range s.policies.Namespaced {
-		if p := &s.policies.Namespaced[i]; concerns(p, s.binding) {
-			name("OverridePolicy", p.Namespace, p.Name, p.UID, p.Generation)
-		}
+		p := &s.policies.Namespaced[i]
+		name("OverridePolicy", p.Namespace, p.Name, p.UID, p.Generation)
 	}
 	slices.Sort(out)
 	return out

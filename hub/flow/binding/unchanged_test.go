@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,7 +67,7 @@ func (w *world) run(t *testing.T, program string) (stop func() (read, rendered m
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
-		Interpreter:              kinds, Events: w.events.Record, Clock: clock.RealClock{}, Program: program,
+		Interpreter:              kinds, Events: w.events.Record, Clock: clock.RealClock{}, Program: program, Seen: w.seen,
 	})).To(Succeed())
 	end := stagetest.Run(t, mgr)
 	return func() (read, rendered map[string]int) {
@@ -81,6 +82,38 @@ func (w *world) run(t *testing.T, program string) (stop func() (read, rendered m
 	}
 }
 
+// see has the binding of a template say what it is made of, as the detector does.
+func (w *world) see(t *testing.T, template *unstructured.Unstructured, b *workv1alpha2.ResourceBinding) {
+	t.Helper()
+	NewWithT(t).Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.TemplateFingerprintAnnotation, bindings.MadeOf(template, ""))
+		b.Spec.Resource.ResourceVersion = template.GetResourceVersion()
+	})
+}
+
+// started returns the templates that a stage of a program reads when it starts, and ends it. It has seen to all that was there when it has
+// rendered what comes last, for member b.
+func (w *world) started(t *testing.T, program string, until ...func()) map[string]int {
+	t.Helper()
+	g := NewWithT(t)
+	stop := w.run(t, program)
+	latest := builder.MakeDeployment(w.namespace, "last-"+rand.String(5)).Replicas(1).Obj()
+	w.create(t, latest, "b")
+	g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, latest.GetName())) }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"b"}))
+	g.Consistently(func() error { return nil }, stagetest.Quiet, stagetest.Poll).Should(Succeed())
+	for _, wait := range until {
+		wait()
+	}
+	read, _ := stop()
+	for name := range read {
+		if strings.HasPrefix(name, "last-") {
+			delete(read, name)
+		}
+	}
+	return read
+}
+
 // TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise has the stage start after each input of a rendering
 // changed while there was none.
 func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) {
@@ -91,15 +124,7 @@ func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) 
 	names := []string{"same", "edited", "scaled", "overridden", "suspended", "spoilt", "copied", "moved"}
 	templates, of := map[string]*unstructured.Unstructured{}, map[string]*workv1alpha2.ResourceBinding{}
 	stop := w.run(t, "v1")
-	// see has the binding of a template say what it is made of, as the detector does.
-	see := func(name string) {
-		template := templates[name]
-		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
-		change(t, w, of[name], func(b *workv1alpha2.ResourceBinding) {
-			metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.TemplateFingerprintAnnotation, bindings.MadeOf(template, ""))
-			b.Spec.Resource.ResourceVersion = template.GetResourceVersion()
-		})
-	}
+	see := func(name string) { w.see(t, templates[name], of[name]) }
 	for _, name := range names {
 		templates[name] = builder.MakeDeployment(w.namespace, name).Replicas(2).Obj()
 		of[name] = w.create(t, templates[name], "a")
@@ -113,27 +138,7 @@ func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) 
 	all()
 	stop()
 
-	// started returns the templates that a stage of a program reads when it starts. It has seen to all that was there
-	// when it has rendered what comes last.
-	last := 0
-	started := func(program string, until ...func()) map[string]int {
-		stop := w.run(t, program)
-		last++
-		latest := builder.MakeDeployment(w.namespace, "last-"+string(rune('a'+last))).Replicas(1).Obj()
-		w.create(t, latest, "b")
-		g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, latest.GetName())) }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"b"}))
-		g.Consistently(func() error { return nil }, stagetest.Quiet, stagetest.Poll).Should(Succeed())
-		for _, wait := range until {
-			wait()
-		}
-		read, _ := stop()
-		for name := range read {
-			if strings.HasPrefix(name, "last-") {
-				delete(read, name)
-			}
-		}
-		return read
-	}
+	started := func(program string, until ...func()) map[string]int { return w.started(t, program, until...) }
 	w.wrote()
 	g.Expect(started("v1")).To(BeEmpty(), "nothing changed")
 	g.Expect(w.wrote()).To(Equal([]string{http.MethodPost}), "but for what came last nothing is written")

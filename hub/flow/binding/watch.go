@@ -174,31 +174,38 @@ func (r *reconciler) onCluster() handler.EventHandler {
 	}
 }
 
-// namespaceChanged lets through that a namespace is there now, and that other clusters may be used in it than before.
+// namespaceChanged lets through that a namespace is there now, or another one of its name, or none, and that other clusters may be used in it than
+// before.
 func namespaceChanged() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return kube.AllowanceChanged(e.ObjectOld, e.ObjectNew) },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || kube.AllowanceChanged(e.ObjectOld, e.ObjectNew)
+		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
 // onNamespace has the bindings looked at again that are to be in a cluster whose execution
-// namespace is there now, or is there again; and those of a namespace in which other clusters may be used.
+// namespace is there now, or is there again; and those of a namespace in which other clusters may be used, or that is another one than that which
+// was being deleted.
 func (r *reconciler) onNamespace() handler.EventHandler {
+	within := func(ctx context.Context, namespace string, q queue) {
+		if r.namespaced() {
+			found, err := r.kind.List(ctx, r.hubClient, client.InNamespace(namespace))
+			enqueueThose(ctx, q, found, err, func(kube.Binding) bool { return true })
+		}
+	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if cluster, ok := contract.ClusterOf(r.prefix, e.Object.GetName()); ok {
 				r.enqueueNaming(ctx, q, cluster)
+			} else {
+				within(ctx, e.Object.GetName(), q)
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if r.namespaced() {
-				found, err := r.kind.List(ctx, r.hubClient, client.InNamespace(e.ObjectNew.GetName()))
-				enqueueThose(ctx, q, found, err, func(kube.Binding) bool { return true })
-			}
-		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { within(ctx, e.ObjectNew.GetName(), q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { r.bounded.forget(e.Object.GetName()) },
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
@@ -129,7 +130,7 @@ func namespaceMissing(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// errTaken is what is said of a Work whose name belongs to another binding.
+// errTaken is what is said of a Work whose name belongs to another binding, or to a part of a FederatedResourceQuota.
 var errTaken = errors.New("the name of the Work is taken")
 
 // create creates a Work; moves says that it takes the place of one in another cluster.
@@ -170,7 +171,10 @@ func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1
 		return fmt.Errorf("reading work %q in %q: %w", desired.Name, desired.Namespace, err)
 	}
 	owner := bindings.IDOf(live)
-	switch {
+	switch namespace, name, isPart := quota.PartOf(live); {
+	case isPart:
+		return fmt.Errorf("%w: %q in %q brings the part of that cluster of FederatedResourceQuota %s/%s, as a ResourceQuota of the same namespace and name; rename one of the two",
+			errTaken, desired.Name, desired.Namespace, namespace, name)
 	case !live.DeletionTimestamp.IsZero():
 		if err := r.takeBack(ctx, live, desired); err != nil {
 			return err

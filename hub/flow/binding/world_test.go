@@ -28,6 +28,7 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
 	"fairlead.dev/hub/flow/binding"
 	"fairlead.dev/hub/flow/binding/storage"
 	"fairlead.dev/hub/setup"
@@ -46,6 +47,8 @@ type stage struct {
 	end func()
 
 	events stagetest.Events
+	// seen is what the detector of the hub that runs has seen, for the test to say; nil if nobody waits for it.
+	seen *edits.Seen
 
 	mu     sync.Mutex
 	writes []write
@@ -53,6 +56,9 @@ type stage struct {
 	done []write
 	// stopped is a request before which the hub is stopped, again and again.
 	stopped []write
+	// held are what ends that no Work is created, by the prefix of the execution namespaces, and holding is how many requests wait for it.
+	held    map[string]chan struct{}
+	holding map[string]int
 }
 
 // write is a write to a Work, by the path of the request.
@@ -127,6 +133,7 @@ func (s *stage) note(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || !strings.Contains(r.URL.Path, "/"+contract.DefaultExecutionNamespacePrefix) {
 		return nil, nil
 	}
+	s.await(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writes = append(s.writes, write{method: r.Method, path: r.URL.Path})

@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/dependencies/attach"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 // What is detached goes in the members, and comes back as another object. The informers of a hub that has just begun to work
@@ -46,7 +47,7 @@ func (r *Reconciler) bindingNow(ctx context.Context, key types.NamespacedName) (
 
 // letsNothingFollow says whether nothing is to follow a binding: it is gone, is going, or wants it so.
 func letsNothingFollow(b kube.Binding) bool {
-	return b == nil || b.GetDeletionTimestamp() != nil || !b.BindingSpec().PropagateDeps || ofAnother(b)
+	return b == nil || b.GetDeletionTimestamp() != nil || !b.BindingSpec().PropagateDeps || plan.OfAnother(b)
 }
 
 // confirmReleased reads live whether nothing is to follow a binding, and returns that; nil if it is gone.
@@ -71,22 +72,23 @@ func (r *Reconciler) confirmSame(ctx context.Context, b kube.Binding) error {
 	return nil
 }
 
-// confirmUnneeded reads live whether a binding needs none of some others, which a finding does not have. The function same says
-// whether the binding is as the cache shows it.
-func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f finding, others []kube.Binding, same func() error) error {
+// confirmUnneeded reads live whether a workload needs none of some others, which were not found. The function same says
+// whether its binding is as the cache shows it.
+func (r *Reconciler) confirmUnneeded(ctx context.Context, in *gathered, others []kube.Binding, same func() error) error {
+	b := in.binding
 	if err := same(); err != nil {
 		return err
 	}
 	if r.rulesNow != nil {
-		rules, err := r.rulesNow(ctx, kindOf(b))
+		rules, err := r.rulesNow(ctx, plan.KindOf(b))
 		if err != nil {
 			return fmt.Errorf("reading by which rules %q needs nothing of what is to be detached: %w", b.GetName(), err)
 		}
-		if rules != f.rules {
+		if rules != in.read.rules {
 			return behind(b.GetName())
 		}
 	}
-	for _, ref := range slices.Concat(f.permitted.granted, f.permitted.stays) {
+	for _, ref := range slices.Concat(in.Permitted.Granted, in.Permitted.Stays, in.Permitted.Ending) {
 		needs, err := r.refersTo(ctx, ref, others)
 		if err != nil {
 			return err
@@ -95,7 +97,7 @@ func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f find
 			return behind(b.GetName())
 		}
 	}
-	for _, ref := range f.permitted.withheld {
+	for _, ref := range in.Permitted.Withheld {
 		needs, err := r.refersTo(ctx, ref, others)
 		if needs {
 			needs, err = r.grantedNow(ctx, b, ref)
@@ -110,13 +112,17 @@ func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f find
 	return nil
 }
 
+// mayMean says whether a reference can mean the object of a binding, by its kind and name, in whatever version.
+func mayMean(ref configv1alpha1.DependentObjectReference, b kube.Binding) bool {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	return plan.KindOf(b).GroupKind() == kind.GroupKind() && b.GetNamespace() == ref.Namespace &&
+		(ref.Name == "" || b.GetName() == contract.BindingName(kind.Kind, ref.Name))
+}
+
 // refersTo reads live whether a reference means the object of one of some bindings, which a policy may have in another version.
 func (r *Reconciler) refersTo(ctx context.Context, ref configv1alpha1.DependentObjectReference, others []kube.Binding) (bool, error) {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	possible := func(b kube.Binding) bool {
-		return kindOf(b).GroupKind() == kind.GroupKind() && b.GetNamespace() == ref.Namespace && (ref.Name == "" || b.GetName() == contract.BindingName(kind.Kind, ref.Name))
-	}
-	if r.exclusions.ExcludesKind(kind) || !slices.ContainsFunc(others, possible) {
+	if r.exclusions.ExcludesKind(kind) || !slices.ContainsFunc(others, func(b kube.Binding) bool { return mayMean(ref, b) }) {
 		return false, nil
 	}
 	namespaced, err := r.kinds.Ensure(ctx, kind)
@@ -128,10 +134,8 @@ func (r *Reconciler) refersTo(ctx context.Context, ref configv1alpha1.DependentO
 		return false, err
 	}
 	for _, meta := range *found {
-		o := object{kind: kind, meta: meta}
-		if !r.exclusions.Excludes(targetOf(o)) && slices.ContainsFunc(others, func(b kube.Binding) bool {
-			return kindOf(b).GroupKind() == kind.GroupKind() && client.ObjectKeyFromObject(b) == o.binding()
-		}) {
+		o := plan.Object{Kind: kind, Meta: meta}
+		if !r.exclusions.Excludes(targetOf(o)) && slices.ContainsFunc(others, func(b kube.Binding) bool { return o.IsOf(b) }) {
 			return true, nil
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,11 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/dependencies/attach"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 	workers = 4
 	// untilServed is when to ask again for a kind that the hub does not know.
 	untilServed = 10 * time.Second
-	// untilRoom is when to try again to attach what a binding has no room for. Each try sends that whole binding.
+	// untilRoom is when to try again to attach what a binding has no room for.
 	untilRoom = 10 * time.Minute
 )
 
@@ -40,9 +41,9 @@ type Deps struct {
 	// RulesNow returns the version of the Interpreter's rules for a kind by what the API has now; nil if its rules never change.
 	RulesNow func(ctx context.Context, kind schema.GroupVersionKind) (string, error)
 	// Informers are the informers of the manager's cache.
-	Informers *kube.MetadataInformers
+	Informers *watchset.MetadataInformers
 	// Events gets what people are told.
-	Events kube.EventSink
+	Events eventsink.Sink
 	// Clock says for how long to remember a write that the cache does not show.
 	Clock clock.PassiveClock
 	// AllNamespaces sends every namespace of the hub to every cluster; else a namespace goes
@@ -66,7 +67,7 @@ type Reconciler struct {
 	interpreter interpreter.Interpreter
 	rulesNow    func(context.Context, schema.GroupVersionKind) (string, error)
 	exclusions  selector.Exclusions
-	events      kube.EventSink
+	events      eventsink.Sink
 	program     string
 
 	wants  *attach.Wants
@@ -85,7 +86,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Interpreter == nil || deps.Informers == nil || deps.Events == nil || deps.Clock == nil {
 		return errors.New("registering the dependencies stage: it needs an interpreter, informers, an event sink and a clock")
 	}
-	served, err := kube.ServedBy(mgr, deps.Clock)
+	served, err := watchset.ServedBy(mgr, deps.Clock)
 	if err != nil {
 		return fmt.Errorf("registering the dependencies stage: %w", err)
 	}
@@ -95,7 +96,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		wants: &attach.Wants{}, read: newMemory(),
 		wrote: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock), deferred: deps.Deferred,
 	}
-	r.kinds = newKinds(kube.WatchSetDeps{
+	r.kinds = newKinds(watchset.Deps{
 		Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: served,
 		Clock: deps.Clock,
 	}, r.wants)
@@ -116,18 +117,21 @@ func Register(mgr manager.Manager, deps Deps) error {
 // Reconcile lets what the workload of one binding needs follow it.
 func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	b, err := r.binding(ctx, req)
-	if err != nil {
+	switch {
+	case err != nil:
 		return reconcile.Result{}, err
-	}
-	if b != nil && b.GetDeletionTimestamp() == nil && attach.Abandoned(b) {
+	case b != nil && b.GetDeletionTimestamp() == nil && attach.Abandoned(b):
 		return reconcile.Result{}, r.abandon(ctx, b)
-	}
-	if letsNothingFollow(b) {
+	case letsNothingFollow(b):
 		return reconcile.Result{}, r.release(ctx, req, b)
-	}
-	if len(b.BindingSpec().Clusters) == 0 && !marked(b) {
+	case len(b.BindingSpec().Clusters) == 0 && !marked(b):
 		return reconcile.Result{}, nil // nothing has been scheduled yet
 	}
+	return r.follow(ctx, req, b)
+}
+
+// follow attaches what the workload of a binding needs, and detaches what it does not need any more.
+func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding) (reconcile.Result, error) {
 	read, err := r.references(ctx, b)
 	if errors.Is(err, errGone) {
 		return reconcile.Result{}, nil // its binding goes next, and wakes us
@@ -137,84 +141,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	r.warned.Resolved(req, reasonGetDependenciesFailed)
-	attached, err := r.attached(ctx, req)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	by := r.answerersOf(b)
-	orphans := by.orphans(read.refs, attached)
-	named := slices.Concat(read.refs, orphans)
-	older := held(b, named, attached)
-	refs := slices.Concat(named, older)
-	if err := r.wants.Set(req, append(grantsWanted(b, refs), refs...)); err != nil {
-		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
-	}
-	permitted, err := r.permit(ctx, b, refs)
-	switch {
-	case err != nil:
-		return reconcile.Result{}, err
-	case permitted.syncing:
-		return reconcile.Result{RequeueAfter: permitted.again}, nil
-	}
-	r.tellOrphans(req, b, by, orphans)
-	refs = without(permitted.granted, older)
-	// What goes out in waves goes out with what it needs: that is noted once all of it is attached.
-	if bindings.IsStaged(b) && !marked(b) {
-		err = r.keep(ctx, b)
-	} else if !bindings.IsStaged(b) {
-		err = r.mark(ctx, b, refs, by.noted(orphans))
+	in, err := r.gather(ctx, req, b, read)
+	if later, ok := errors.AsType[syncing](err); ok {
+		return reconcile.Result{RequeueAfter: later.again}, r.noteEarly(ctx, in) // what is not listed yet is not gone
 	}
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, errors.Join(err, r.noteEarly(ctx, in))
 	}
-	found, err := r.find(ctx, permitted.granted)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	staying, err := r.staying(ctx, permitted, attached)
-	switch {
-	case err != nil:
-		return reconcile.Result{}, err
-	case found.syncing, staying.syncing:
-		return reconcile.Result{RequeueAfter: max(found.again, staying.again)}, nil // what is not listed yet is not gone
-	}
-	r.tellWithheld(req, b, permitted, staying.objects)
-	found.objects, found.unserved = append(found.objects, staying.objects...), append(found.unserved, staying.unserved...)
-	found.permitted, found.rules = permitted, read.rules
-	if read.unchanged && !found.isAttached(b, attached) {
+	p := plan.Decide(in.Input)
+	if p.Reread {
 		r.read.doubt(req)
-		return r.Reconcile(ctx, req)
+		return r.follow(ctx, req, b)
 	}
-	leftOut, err := r.follow(ctx, req, b, found, attached)
+	done, err := r.commit(ctx, in, p)
+	r.report(in, p, done, err)
 	if err != nil {
-		r.tellNotFollowing(req, b, err)
 		return reconcile.Result{}, err
 	}
-	if bindings.IsStaged(b) { // also if something is left out: that may be so for good, and is no reason to hold up what is not
-		if err := r.mark(ctx, b, refs, by.noted(orphans)); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	if err := r.tellLeftOut(ctx, req, b, leftOut); err != nil {
-		return reconcile.Result{}, err
-	}
-	if len(orphans) > 0 { // it is what there was that says these
-		r.dropOrigin(req)
+	if p.Complete {
+		r.rememberOrigin(b, read)
 	} else {
-		r.rememberOrigin(b, read, permitted)
+		r.dropOrigin(req)
 	}
 	switch {
-	case len(leftOut) > 0:
+	case len(done.leftOut) > 0:
 		return reconcile.Result{RequeueAfter: untilRoom}, nil
-	case len(found.unserved) > 0, permitted.unserved:
+	case p.Unserved:
 		return reconcile.Result{RequeueAfter: untilServed}, nil
 	}
 	return reconcile.Result{}, r.kinds.stopUnneeded(ctx)
 }
-
-// ofAnother says whether a binding names a template that is not in its own namespace. The hub makes none: whoever may write
-// bindings in one namespace would have what the workloads of others need sent anywhere.
-func ofAnother(b kube.Binding) bool { return b.BindingSpec().Resource.Namespace != b.GetNamespace() }
 
 // errGone means that the template of a binding is not there any more.
 var errGone = errors.New("the template is gone")

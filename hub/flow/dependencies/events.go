@@ -7,15 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
-	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 // Reasons and actions of events.
@@ -32,8 +31,20 @@ const (
 	actionSync            = "SyncScheduleResultToDependencies"
 )
 
-func gotDependencies(b kube.Binding, refs []configv1alpha1.DependentObjectReference) kube.Event {
-	return kube.Event{
+// report tells people what became of a plan, and what of a workload's needs does not follow it.
+func (r *Reconciler) report(in *gathered, p plan.Plan, done written, err error) {
+	r.tellOrphans(in.request, in.binding, in.Needs)
+	r.tellWithheld(in.request, in.binding, in.Permitted, p.Staying)
+	switch {
+	case done.failed != nil:
+		r.tellNotFollowing(in.request, in.binding, done.failed)
+	case err == nil:
+		r.tellLeftOut(in.request, in.binding, done)
+	}
+}
+
+func gotDependencies(b kube.Binding, refs []configv1alpha1.DependentObjectReference) eventsink.Event {
+	return eventsink.Event{
 		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeNormal, Reason: reasonGetDependenciesSucceed, Action: actionGetDependencies,
 		Note: fmt.Sprintf("Get dependencies(%d) succeed", len(refs)), Detail: true,
 	}
@@ -44,7 +55,7 @@ func (r *Reconciler) tellFailed(req request, b kube.Binding, err error) {
 	if !r.warned.IsNew(req, reasonGetDependenciesFailed, err.Error()) {
 		return
 	}
-	r.events(kube.Event{
+	r.events(eventsink.Event{
 		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonGetDependenciesFailed, Action: actionGetDependencies,
 		Note: fmt.Sprintf("What this object needs cannot be told, so nothing new follows it: %v", err),
 	})
@@ -55,54 +66,42 @@ func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
 	if apierrors.IsConflict(err) || errors.Is(err, context.Canceled) || !r.warned.IsNew(req, reasonSyncFailed, err.Error()) {
 		return
 	}
-	r.events(kube.Event{
+	r.events(eventsink.Event{
 		Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
 		Note: fmt.Sprintf("Not all that this object needs could be sent after it; it is tried again: %v.", err),
 	})
 }
 
-// tellLeftOut says what a workload needs and is not sent after it, since the binding of that has no room to name its clusters.
-func (r *Reconciler) tellLeftOut(ctx context.Context, req request, b kube.Binding, leftOut []object) error {
-	if len(leftOut) == 0 {
+// tellLeftOut says, once, what a workload needs and is not sent after it, since the binding of that has no room to name its clusters.
+func (r *Reconciler) tellLeftOut(req request, b kube.Binding, done written) {
+	if len(done.leftOut) == 0 {
 		r.warned.Resolved(req, reasonSyncFailed)
-		if meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingDependenciesLeftOut) == nil {
-			return nil
-		}
 	}
-	edit, err := kube.Begin(b)
-	if err != nil {
-		return err
+	if done.message != "" && r.warned.IsNew(req, reasonSyncFailed, done.message) {
+		r.events(eventsink.Event{Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: done.message})
 	}
-	message := setLeftOut(b, leftOut)
-	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies); err != nil {
-		return fmt.Errorf("writing on binding %q what is not sent after its workload: %w", b.GetName(), err)
-	}
-	if message != "" && r.warned.IsNew(req, reasonSyncFailed, message) {
-		r.events(kube.Event{Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: message})
-	}
-	return nil
 }
 
 // tellTaken says that the binding of a name is that of another object.
-func (r *Reconciler) tellTaken(independent, b kube.Binding, o object) {
+func (r *Reconciler) tellTaken(independent, b kube.Binding, o plan.Object) {
 	ref := b.BindingSpec().Resource
 	if !r.warned.IsNew(client.ObjectKeyFromObject(independent), reasonSyncFailed+" "+b.GetName(), string(ref.UID)) {
 		return
 	}
-	r.events(kube.Event{
+	r.events(eventsink.Event{
 		Regarding: independent, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
 		Note: fmt.Sprintf("%s %q does not follow yet: binding %q is that of %s %s %q with uid %s. If that object is gone, it will be "+
-			"removed shortly; else one of the two must be renamed.", o.kind.Kind, o.meta.Name, b.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID),
+			"removed shortly; else one of the two must be renamed.", o.Kind.Kind, o.Meta.Name, b.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID),
 	})
 }
 
-func followed(independent, b kube.Binding) kube.Event {
-	return kube.Event{
+func followed(independent, b kube.Binding) eventsink.Event {
+	return eventsink.Event{
 		Regarding: independent, Type: corev1.EventTypeNormal, Reason: reasonSyncSucceed, Action: actionSync,
 		Note: fmt.Sprintf("Sync schedule result to dependency %s %q succeed", b.BindingSpec().Resource.Kind, b.BindingSpec().Resource.Name), Detail: true,
 	}
 }
 
-func optionsDiffer(b kube.Binding, message string) kube.Event {
-	return kube.Event{Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonPolicyConflict, Action: actionSync, Note: message}
+func optionsDiffer(b kube.Binding, message string) eventsink.Event {
+	return eventsink.Event{Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonPolicyConflict, Action: actionSync, Note: message}
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,22 +17,18 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/dependencies/attach"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// follow detaches what is attached and not needed any more, and attaches what is. What cannot be known
+// apply detaches what is attached and not needed any more, and attaches what is. What cannot be known
 // stays as it is. It returns what is left out since its binding would be too large.
-func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f finding, attached []kube.Binding) (leftOut []object, err error) {
-	same := sync.OnceValue(func() error { return r.confirmSame(ctx, b) })
-	unneeded, err := r.detachable(ctx, b, f, f.unneeded(b, attached), same)
-	failures := []error{err}
-	for _, other := range unneeded {
-		failures = append(failures, r.detach(ctx, other, leaver{request: req, binding: b, has: attach.ClustersOf(b.BindingSpec())}))
-	}
-	for _, o := range f.objects {
-		if o.meta.DeletionTimestamp != nil {
-			continue // what is going is neither attached anew nor detached early
-		}
-		if err := r.attach(ctx, o, b, same); kube.IsTooLarge(err) {
+func (r *Reconciler) apply(ctx context.Context, in *gathered, p plan.Plan) (leftOut []plan.Object, err error) {
+	same := sync.OnceValue(func() error { return r.confirmSame(ctx, in.binding) })
+	unneeded := slices.DeleteFunc(slices.Clone(in.attached), func(b kube.Binding) bool { return !slices.Contains(p.Detach, client.ObjectKeyFromObject(b)) })
+	unneeded, err = r.detachable(ctx, in, unneeded, same)
+	failures := []error{err, r.detachAll(ctx, in, unneeded)}
+	for _, o := range p.Attach {
+		if err := r.attach(ctx, o, in.binding, same); kube.IsTooLarge(err) || errors.Is(err, errNoRoom) {
 			leftOut = append(leftOut, o)
 		} else {
 			failures = append(failures, err)
@@ -43,38 +37,15 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f 
 	return leftOut, errors.Join(failures...)
 }
 
-// unneeded returns those of what is attached to a binding that are not found any more.
-func (f finding) unneeded(b kube.Binding, attached []kube.Binding) []kube.Binding {
-	type key struct { // two groups may have a kind of the same name, and so objects whose bindings are named alike
-		kind    schema.GroupKind // in whatever version: a policy may have the object in another one
-		binding types.NamespacedName
-	}
-	needed := make(sets.Set[key], len(f.objects))
-	for _, o := range f.objects {
-		needed.Insert(key{o.kind.GroupKind(), o.binding()})
-	}
-	var out []kube.Binding
-	for _, other := range attached {
-		kind := kindOf(other).GroupKind()
-		if f.permitted.unserved && b.GetNamespace() != "" && other.GetNamespace() != "" && other.GetNamespace() != b.GetNamespace() {
-			continue // that the kind went took nobody's grant back
-		}
-		if !needed.Has(key{kind, client.ObjectKeyFromObject(other)}) && !slices.ContainsFunc(f.unserved, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind }) {
-			out = append(out, other)
-		}
-	}
-	return out
-}
-
 // detachable returns those of what a workload does not name any more that no cluster may need either. Nothing is read live
 // before the cache shows that there are any: as long as a rollout is under way it shows none. The function same says whether
 // the binding is as the cache shows it.
-func (r *Reconciler) detachable(ctx context.Context, b kube.Binding, f finding, unneeded []kube.Binding, same func() error) ([]kube.Binding, error) {
+func (r *Reconciler) detachable(ctx context.Context, in *gathered, unneeded []kube.Binding, same func() error) ([]kube.Binding, error) {
 	for _, rollouts := range []client.Reader{r.hubClient, r.liveReader} {
 		if len(unneeded) == 0 {
 			return nil, nil
 		}
-		inUse, all, err := r.inUse(ctx, rollouts, b)
+		inUse, all, err := r.inUse(ctx, rollouts, in.binding, unneeded)
 		if all || err != nil {
 			return nil, err
 		}
@@ -86,7 +57,7 @@ func (r *Reconciler) detachable(ctx context.Context, b kube.Binding, f finding, 
 	if len(unneeded) == 0 {
 		return nil, nil
 	}
-	if err := r.confirmUnneeded(ctx, b, f, unneeded, same); err != nil {
+	if err := r.confirmUnneeded(ctx, in, unneeded, same); err != nil {
 		return nil, err
 	}
 	return unneeded, nil
@@ -104,10 +75,18 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 			return err
 		}
 	}
+	if len(attached) > 0 && gone.binding != nil && gone.binding.GetDeletionTimestamp() != nil {
+		if gone.binding, err = r.asPolicySays(ctx, gone.binding); err != nil {
+			return err
+		}
+		if err := r.preserveGoing(ctx, attached, gone); err != nil {
+			return err
+		}
+	}
+	attached = slices.DeleteFunc(attached, func(other kube.Binding) bool { return other.GetDeletionTimestamp() != nil })
 	if gone.binding == nil {
 		gone.binding = b
 	}
-	attached = slices.DeleteFunc(attached, func(other kube.Binding) bool { return other.GetDeletionTimestamp() != nil })
 	if gone.binding == nil && len(attached) > 0 {
 		left, isNew := r.departed.isLeft(req)
 		if isNew {
@@ -139,10 +118,13 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 	return r.kinds.stopUnneeded(ctx)
 }
 
+// errNoRoom says that the binding of what a workload needs has no room to name its clusters.
+var errNoRoom = errors.New("the binding has no room for one more workload")
+
 // attach makes the binding of an object follow that of a workload. The function same says whether the latter is as the cache
 // shows it.
-func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Binding, same func() error) error {
-	key := o.binding()
+func (r *Reconciler) attach(ctx context.Context, o plan.Object, independent kube.Binding, same func() error) error {
+	key := o.Binding()
 	b, err := r.bindingAt(ctx, key)
 	if err != nil {
 		return err
@@ -156,7 +138,7 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 	if b.GetDeletionTimestamp() != nil {
 		return nil // its end wakes us
 	}
-	if owner := ownerOf(b); owner != "" && owner != o.meta.GetUID() {
+	if owner := ownerOf(b); owner != "" && owner != o.Meta.GetUID() {
 		r.tellTaken(independent, b, o)
 		return nil // the garbage collector removes what belongs to one that is gone, and wakes us
 	}
@@ -168,7 +150,8 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 	if err != nil {
 		return err
 	}
-	before := attach.Places(b, client.ObjectKeyFromObject(independent))
+	before, taken := attach.Places(b, client.ObjectKeyFromObject(independent)), attach.TakenOf(b)
+	isNew := !attach.Names(b, client.ObjectKeyFromObject(independent))
 	if o, err = r.asBound(ctx, b, o, referrers); err != nil {
 		return err
 	}
@@ -181,6 +164,9 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 	}
 	differ := setConflict(b, attach.Options(b, referrers))
 	attach.Pack(b, referrers)
+	if !attach.HasRoom(b, taken, independent.GetNamespace(), isNew) {
+		return errNoRoom
+	}
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
 	if err != nil {
 		return fmt.Errorf("attaching binding %q: %w", key, err)
@@ -198,11 +184,11 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 }
 
 // attachTo has a binding of an object say that a workload needs it.
-func (r *Reconciler) attachTo(ctx context.Context, b kube.Binding, o object, independent kube.Binding) {
+func (r *Reconciler) attachTo(ctx context.Context, b kube.Binding, o plan.Object, independent kube.Binding) {
 	said := bindings.OwnedIn(b)
-	attach.To(b, o.kind, o.meta, independent, newID())
+	attach.To(b, o.Kind, o.Meta, independent, newID())
 	if !attach.Selected(b) {
-		bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, o.kind, said))
+		bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, o.Kind, said))
 	}
 }
 
@@ -272,7 +258,7 @@ func (r *Reconciler) remove(ctx context.Context, b kube.Binding, from leaver) er
 	if err != nil {
 		return err
 	}
-	attach.PreserveAsLast(b, from.binding)
+	attach.PreserveAsLast(b, from.binding, from.has)
 	wrote, err := edit.CommitObject(ctx, r.hubClient, contract.FieldManagerDependencies)
 	switch {
 	case apierrors.IsNotFound(err):

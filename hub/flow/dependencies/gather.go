@@ -2,6 +2,7 @@ package dependencies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -22,18 +24,8 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
-
-// object is something that a workload needs.
-type object struct {
-	kind schema.GroupVersionKind
-	meta *metav1.PartialObjectMetadata
-}
-
-// binding is the name of the binding of the object.
-func (o object) binding() types.NamespacedName {
-	return types.NamespacedName{Namespace: o.meta.Namespace, Name: contract.BindingName(o.kind.Kind, o.meta.Name)}
-}
 
 // kindFor returns the kind of the binding of a name.
 func kindFor(key types.NamespacedName) kube.BindingKind {
@@ -41,12 +33,6 @@ func kindFor(key types.NamespacedName) kube.BindingKind {
 		return kube.ClusterResourceBindings()
 	}
 	return kube.ResourceBindings()
-}
-
-// kindOf is the kind of the object of a binding.
-func kindOf(b workv1alpha2.Binding) schema.GroupVersionKind {
-	ref := b.BindingSpec().Resource
-	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 }
 
 func ownerOf(b kube.Binding) types.UID {
@@ -57,6 +43,49 @@ func ownerOf(b kube.Binding) types.UID {
 }
 
 func newID() string { return string(uuid.NewUUID()) }
+
+// gathered is what was read of one workload.
+type gathered struct {
+	plan.Input
+
+	request  request
+	binding  kube.Binding
+	attached []kube.Binding
+	read     reading
+}
+
+// gather reads all that the decision about a workload depends on, of which the references are read already. The error is a syncing if
+// something is not known yet. With an error it returns the rest if all that is not known is which objects there are.
+func (r *Reconciler) gather(ctx context.Context, req request, b kube.Binding, read reading) (*gathered, error) {
+	in := &gathered{request: req, binding: b, read: read}
+	in.Binding, in.Marked, in.Recalled = b, marked(b), read.unchanged
+	var err error
+	if in.attached, err = r.attached(ctx, req); err != nil {
+		return nil, err
+	}
+	for _, other := range in.attached {
+		in.Attached = append(in.Attached, other)
+	}
+	in.Needs = plan.NeedsOf(b, read.refs, r.answerersOf(b), in.Attached)
+	// Before anything is looked for, so that nothing is missed that comes or goes meanwhile.
+	if err := r.wants.Set(req, append(plan.GrantsWanted(b, in.Needs.Refs), in.Needs.Refs...)); err != nil {
+		return nil, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
+	}
+	if in.Permitted, err = r.permit(ctx, b, in.Needs.Refs, in.attached); err != nil {
+		return nil, err
+	}
+	for _, look := range []struct {
+		refs []configv1alpha1.DependentObjectReference
+		into *plan.Finding
+	}{{in.Permitted.Granted, &in.Found}, {in.Permitted.Stays, &in.Stays}, {in.Permitted.Ending, &in.Ending}} {
+		found, failed := r.find(ctx, look.refs) // all are looked for, since watches of kinds begin by that
+		*look.into = found
+		if _, later := errors.AsType[syncing](err); err == nil || later && failed != nil {
+			err = failed // which may be worse
+		}
+	}
+	return in, err
+}
 
 // binding returns the binding of a name, to be changed at will unless the options say otherwise; nil if there is none.
 func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName, opts ...client.GetOption) (kube.Binding, error) {
@@ -137,7 +166,7 @@ func referrersOf(b kube.Binding) []workv1alpha2.Binding { return []workv1alpha2.
 // version of the template that the binding is about, and of the rules; after a start only if the binding does not say it.
 func (r *Reconciler) references(ctx context.Context, b kube.Binding) (reading, error) {
 	key, ref := client.ObjectKeyFromObject(b), b.BindingSpec().Resource
-	kind := kindOf(b)
+	kind := plan.KindOf(b)
 	rules := interpreter.Version(r.interpreter, kind)
 	if !r.interpreter.Has(kind, interpreter.InterpretDependency) {
 		return reading{rules: rules}, nil
@@ -172,24 +201,24 @@ func (r *Reconciler) references(ctx context.Context, b kube.Binding) (reading, e
 	return out, nil
 }
 
-// finding is what references mean.
-type finding struct {
-	objects []object
-	// syncing says that the first list of some kind is not here yet, and again when to look.
-	syncing bool
-	again   time.Duration
-	// unserved are kinds that the hub does not know, or not any more.
-	unserved []schema.GroupVersionKind
-	// permitted is what of the references was followed. If ReferenceGrants are such a kind, what of other namespaces is
-	// attached stays.
-	permitted permission
-	// rules is the version of the rules by which the references were read.
-	rules string
+// syncing is the error of whoever would know what is there of a kind whose first list is not here yet.
+type syncing struct {
+	kind schema.GroupVersionKind
+	// again is when to look.
+	again time.Duration
 }
 
-// find finds what references mean.
-func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentObjectReference) (finding, error) {
-	var out finding
+// Error implements error.
+func (s syncing) Error() string {
+	return fmt.Sprintf("the first list of kind %q is not here yet", s.kind)
+}
+
+// find finds what references mean. The error is a syncing if that is not known yet.
+func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentObjectReference) (plan.Finding, error) {
+	var (
+		out   plan.Finding
+		later error
+	)
 	seen := map[string]bool{}
 	for _, ref := range refs {
 		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
@@ -199,30 +228,31 @@ func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentOb
 		found, err := r.kinds.find(ctx, kind, ref)
 		switch {
 		case kube.IsUnserved(err):
-			out.unserved = append(out.unserved, kind)
+			out.Unserved = append(out.Unserved, kind)
 			continue
 		case err != nil:
-			return finding{}, err
+			return plan.Finding{}, err
 		case found == nil:
-			return finding{syncing: true, again: r.kinds.LookAgain(kind)}, nil
+			later = syncing{kind: kind, again: r.kinds.LookAgain(kind)} // the watches of all kinds begin meanwhile
+			continue
 		}
 		for _, meta := range *found {
-			o := object{kind: kind, meta: meta}
-			id := kind.GroupKind().String() + " " + o.binding().String()
+			o := plan.Object{Kind: kind, Meta: meta}
+			id := kind.GroupKind().String() + " " + o.Binding().String()
 			if seen[id] || r.exclusions.Excludes(targetOf(o)) {
 				continue
 			}
 			seen[id] = true
-			out.objects = append(out.objects, o)
+			out.Objects = append(out.Objects, o)
 		}
 	}
-	return out, nil
+	return out, later
 }
 
-func targetOf(o object) selector.Target {
+func targetOf(o plan.Object) selector.Target {
 	return selector.Target{
-		APIVersion: o.kind.GroupVersion().String(), Kind: o.kind.Kind,
-		Namespace: o.meta.Namespace, Name: o.meta.Name, Labels: o.meta.Labels,
+		APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind,
+		Namespace: o.Meta.Namespace, Name: o.Meta.Name, Labels: o.Meta.Labels,
 	}
 }
 

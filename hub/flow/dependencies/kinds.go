@@ -15,24 +15,25 @@ import (
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
 // kinds are the kinds that some workload needs objects of, watched as metadata only. It
 // is safe for use by many goroutines.
 type kinds struct {
-	*kube.WatchSet
+	*watchset.Set
 
 	wants *attach.Wants
 	// wake asks for bindings; it is set before the first worker runs.
 	wake func(...request)
 }
 
-func newKinds(deps kube.WatchSetDeps, wants *attach.Wants) *kinds {
+func newKinds(deps watchset.Deps, wants *attach.Wants) *kinds {
 	k := &kinds{wants: wants}
 	deps.Handler = k.events
 	deps.Unserved = func(kind schema.GroupVersionKind) { k.wake(wants.Of(kind.GroupKind())...) }
-	k.WatchSet = kube.NewWatchSet(deps)
+	k.Set = watchset.New(deps)
 	return k
 }
 

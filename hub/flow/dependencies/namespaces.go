@@ -1,6 +1,7 @@
 package dependencies
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +28,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/dependencies/attach"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 // namespaces lets a namespace follow what is in it: whatever goes to a cluster needs its
@@ -34,6 +37,8 @@ type namespaces struct {
 	*Reconciler
 
 	reader client.Reader
+	// targets are the clusters where anything of each namespace is to be.
+	targets targetCounts
 	// all sends every namespace to every cluster.
 	all bool
 }
@@ -55,12 +60,15 @@ func registerNamespaces(mgr manager.Manager, r *Reconciler, deps Deps) error {
 		source.TypedFunc[string](func(ctx context.Context, q namespaceQueue) error { return watchNamespaces(ctx, deps.Informers, q) }),
 		source.TypedKind(mgr.GetCache(), &workv1alpha2.ResourceBinding{}, handler.TypedFuncs[*workv1alpha2.ResourceBinding, string]{
 			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*workv1alpha2.ResourceBinding], q namespaceQueue) {
-				n.ask(ctx, nil, targetsOf(e.Object), e.Object.Namespace, q)
+				n.changed(ctx, nil, targetsOf(e.Object), e.Object.Namespace, q)
 			},
 			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*workv1alpha2.ResourceBinding], q namespaceQueue) {
-				if e.ObjectOld.Generation != e.ObjectNew.Generation {
-					n.ask(ctx, targetsOf(e.ObjectOld), targetsOf(e.ObjectNew), e.ObjectNew.Namespace, q)
+				if e.ObjectOld.Generation != e.ObjectNew.Generation || e.ObjectOld.UID != e.ObjectNew.UID {
+					n.changed(ctx, targetsOf(e.ObjectOld), targetsOf(e.ObjectNew), e.ObjectNew.Namespace, q)
 				}
+			},
+			DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha2.ResourceBinding], _ namespaceQueue) {
+				n.targets.change(e.Object.Namespace, targetsOf(e.Object), nil)
 			},
 		}),
 		source.TypedKind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, handler.TypedFuncs[*policyv1alpha1.FederatedResourceQuota, string]{
@@ -115,11 +123,7 @@ func (n *namespaces) Reconcile(ctx context.Context, name string) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	there, err := n.there(ctx)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	key := object{kind: namespaceKind(), meta: ns}.binding()
+	key := plan.Object{Kind: namespaceKind(), Meta: ns}.Binding()
 	b, err := n.bindingAt(ctx, key)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -128,19 +132,17 @@ func (n *namespaces) Reconcile(ctx context.Context, name string) (reconcile.Resu
 	case b == nil && len(clusters) == 0:
 		return reconcile.Result{}, nil
 	case b == nil:
-		return reconcile.Result{}, n.create(ctx, ns, clusters, there)
+		return reconcile.Result{}, n.create(ctx, ns, clusters)
 	case b.GetDeletionTimestamp() != nil, ownerOf(b) != "" && ownerOf(b) != ns.UID:
 		return reconcile.Result{}, nil // its end wakes us
 	}
-	return reconcile.Result{}, n.update(ctx, b, ns, clusters, there)
+	return reconcile.Result{}, n.update(ctx, b, ns, clusters)
 }
 
 // create makes the binding of a namespace.
-func (n *namespaces) create(
-	ctx context.Context, ns *metav1.PartialObjectMetadata, clusters map[string]struct{}, there func(cluster string) bool,
-) error {
+func (n *namespaces) create(ctx context.Context, ns *metav1.PartialObjectMetadata, clusters sets.Set[string]) error {
 	b := kube.ClusterResourceBindings().New()
-	attach.ToContents(b, namespaceKind(), ns, clusters, there, newID())
+	attach.ToContents(b, namespaceKind(), ns, clusters, func(string) bool { return false }, newID()) // it has followed to none
 	if err := n.hubClient.Create(ctx, b, client.FieldOwner(contract.FieldManagerDependencies)); err != nil {
 		if apierrors.IsAlreadyExists(err) { // the cache is behind
 			err = apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("clusterresourcebindings").GroupResource(), b.GetName(), err)
@@ -153,15 +155,21 @@ func (n *namespaces) create(
 }
 
 // update brings the binding of a namespace up to date.
-func (n *namespaces) update(
-	ctx context.Context, b kube.Binding, ns *metav1.PartialObjectMetadata, clusters map[string]struct{}, there func(cluster string) bool,
-) error {
+func (n *namespaces) update(ctx context.Context, b kube.Binding, ns *metav1.PartialObjectMetadata, clusters sets.Set[string]) error {
 	edit, err := kube.Begin(b)
 	if err != nil {
 		return err
 	}
 	before := attach.Places(b, types.NamespacedName{Namespace: ns.Name})
-	attach.ToContents(b, namespaceKind(), ns, clusters, there, newID())
+	look := kube.ClusterLookup(ctx, n.hubClient)
+	attach.ToContents(b, namespaceKind(), ns, clusters, func(name string) bool {
+		cluster, failed := look(name)
+		err = cmp.Or(err, failed)
+		return cluster != nil
+	}, newID())
+	if err != nil {
+		return err
+	}
 	if err := n.confirmGone(ctx, before.Difference(attach.Places(b, types.NamespacedName{Namespace: ns.Name}))); err != nil {
 		return err
 	}
@@ -180,59 +188,37 @@ func (n *namespaces) update(
 // default one, those of the hub are its own, and some are labelled so.
 func (n *namespaces) stays(ns *metav1.PartialObjectMetadata) bool {
 	return ns.Name == metav1.NamespaceDefault || strings.EqualFold(ns.Labels[contract.SkipAutoPropagationLabel], contract.LabelTrue) ||
-		n.exclusions.Excludes(targetOf(object{kind: namespaceKind(), meta: ns}))
+		n.exclusions.Excludes(targetOf(plan.Object{Kind: namespaceKind(), Meta: ns}))
 }
 
 // clusters returns where a namespace is to be: where anything of it is to be, objects, or a
 // part of its quota, which the quotas stage brings without a binding; or everywhere.
-func (n *namespaces) clusters(ctx context.Context, namespace string) (map[string]struct{}, error) {
+func (n *namespaces) clusters(ctx context.Context, namespace string) (sets.Set[string], error) {
 	if n.all {
 		return n.everywhere(ctx)
 	}
-	found, err := kube.ResourceBindings().List(ctx, n.hubClient, client.InNamespace(namespace))
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]struct{}{}
-	for _, b := range found {
-		for name := range targetsOf(b) {
-			out[name] = struct{}{}
-		}
-	}
+	out := n.targets.clusters(namespace)
 	return out, n.addQuotas(ctx, namespace, out)
 }
 
 // everywhere returns all clusters but those that are leaving.
-func (n *namespaces) everywhere(ctx context.Context) (map[string]struct{}, error) {
+func (n *namespaces) everywhere(ctx context.Context) (sets.Set[string], error) {
 	clusters, err := kube.Clusters(ctx, n.hubClient)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]struct{}, len(clusters))
+	out := make(sets.Set[string], len(clusters))
 	for _, c := range clusters {
 		if c.DeletionTimestamp == nil {
-			out[c.Name] = struct{}{}
+			out.Insert(c.Name)
 		}
 	}
 	return out, nil
 }
 
-// there says which clusters exist.
-func (n *namespaces) there(ctx context.Context) (func(cluster string) bool, error) {
-	clusters, err := kube.Clusters(ctx, n.hubClient)
-	if err != nil {
-		return nil, err
-	}
-	names := make(map[string]struct{}, len(clusters))
-	for _, c := range clusters {
-		names[c.Name] = struct{}{}
-	}
-	return func(cluster string) bool { _, ok := names[cluster]; return ok }, nil
-}
-
 // addQuotas adds the clusters that have a part of the quota of a namespace. One that does
 // not exist would be waited for in vain.
-func (n *namespaces) addQuotas(ctx context.Context, namespace string, to map[string]struct{}) error {
+func (n *namespaces) addQuotas(ctx context.Context, namespace string, to sets.Set[string]) error {
 	var list policyv1alpha1.FederatedResourceQuotaList
 	if err := n.hubClient.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the quotas of %q: %w", namespace, err)
@@ -242,7 +228,7 @@ func (n *namespaces) addQuotas(ctx context.Context, namespace string, to map[str
 			err := n.hubClient.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{}, client.UnsafeDisableDeepCopy)
 			switch {
 			case err == nil:
-				to[name] = struct{}{}
+				to.Insert(name)
 			case !apierrors.IsNotFound(err):
 				return fmt.Errorf("reading cluster %q: %w", name, err)
 			}

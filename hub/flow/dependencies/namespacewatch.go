@@ -18,11 +18,19 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
+// changed notes where a binding was, and is to be, and asks for its namespace.
+func (n *namespaces) changed(ctx context.Context, was, is sets.Set[string], namespace string, q namespaceQueue) {
+	n.targets.change(namespace, was, is)
+	n.ask(ctx, was, is, namespace, q)
+}
+
 // ask asks for the namespace of a binding that was, and is to be, in some clusters: at once if it is missing in one,
-// and a little later, together with others, if the binding left one. To see where a namespace is to be takes a look at
-// all that is in it, which is nothing to do for each of thousands that go where others of the namespace are.
+// and a little later, together with others, if the binding left one. Nothing is asked for each
+// of thousands that go where others of the namespace are.
 func (n *namespaces) ask(ctx context.Context, was, is sets.Set[string], namespace string, q namespaceQueue) {
 	if !is.IsSuperset(was) {
 		q.AddAfter(namespace, untilLeft)
@@ -60,7 +68,7 @@ func targetsOf(b kube.Binding) sets.Set[string] {
 
 // askForNamespace asks for the namespace of a binding that somebody changed or removed.
 func askForNamespace(b *workv1alpha2.ClusterResourceBinding, q namespaceQueue) {
-	if kindOf(b) == namespaceKind() {
+	if plan.KindOf(b) == namespaceKind() {
 		q.Add(b.Spec.Resource.Name)
 	}
 }
@@ -116,7 +124,7 @@ func (r *Reconciler) askForFollowers(ctx context.Context, cluster string, q name
 		return
 	}
 	for _, b := range found {
-		if kindOf(b) == namespaceKind() && bindings.IsTarget(b.BindingSpec(), cluster) {
+		if plan.KindOf(b) == namespaceKind() && bindings.IsTarget(b.BindingSpec(), cluster) {
 			q.Add(b.BindingSpec().Resource.Name)
 		}
 	}
@@ -124,7 +132,7 @@ func (r *Reconciler) askForFollowers(ctx context.Context, cluster string, q name
 
 // watchNamespaces asks for a namespace when its metadata changes, for as long as the hub
 // runs.
-func watchNamespaces(ctx context.Context, informers *kube.MetadataInformers, q namespaceQueue) error {
+func watchNamespaces(ctx context.Context, informers *watchset.MetadataInformers, q namespaceQueue) error {
 	informer, err := informers.Hold(ctx, namespaceKind())
 	if err != nil {
 		return err

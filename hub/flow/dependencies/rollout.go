@@ -20,13 +20,16 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 // inUse returns what clusters may still need of what a workload needed once, by the names of
 // the bindings; all says that it may be anything. Where changes are rolled out in waves, a cluster
 // may have a revision that needs what the template does not name any more: that goes when
-// every cluster has one that does without it. How far they are is read from rollouts.
-func (r *Reconciler) inUse(ctx context.Context, rollouts client.Reader, b kube.Binding) (needed map[types.NamespacedName]object, all bool, err error) {
+// every cluster has one that does without it. How far they are is read from rollouts; attached is what is about to be detached.
+func (r *Reconciler) inUse(
+	ctx context.Context, rollouts client.Reader, b kube.Binding, attached []kube.Binding,
+) (needed map[types.NamespacedName]plan.Object, all bool, err error) {
 	if !bindings.IsStaged(b) {
 		return nil, false, nil
 	}
@@ -49,24 +52,27 @@ func (r *Reconciler) inUse(ctx context.Context, rollouts client.Reader, b kube.B
 	case err != nil:
 		return nil, false, err
 	}
-	if !r.interpreter.Has(kindOf(b), interpreter.InterpretDependency) {
+	if !r.interpreter.Has(plan.KindOf(b), interpreter.InterpretDependency) {
 		return nil, false, nil // somebody took the rule out; see answerers
 	}
 	refs, err := r.interpreter.Dependencies(ctx, kept.Main.Template())
 	if err != nil {
 		return nil, false, fmt.Errorf("reading what revision %d of %q needs: %w", status.Stable, b.GetName(), err)
 	}
-	permitted, err := r.permit(ctx, b, refs)
-	if err != nil || permitted.syncing {
-		return nil, err == nil, err
+	permitted, err := r.permit(ctx, b, refs, attached)
+	var found plan.Finding
+	if err == nil {
+		found, err = r.find(ctx, slices.Concat(permitted.Granted, permitted.Stays, permitted.Ending))
 	}
-	found, err := r.find(ctx, slices.Concat(permitted.granted, permitted.stays))
-	if err != nil || found.syncing {
-		return nil, err == nil, err
+	if _, later := errors.AsType[syncing](err); later {
+		return nil, true, nil
 	}
-	needed = map[types.NamespacedName]object{}
-	for _, o := range found.objects {
-		needed[o.binding()] = o
+	if err != nil {
+		return nil, false, err
+	}
+	needed = map[types.NamespacedName]plan.Object{}
+	for _, o := range found.Objects {
+		needed[o.Binding()] = o
 	}
 	return needed, false, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,20 +73,26 @@ func (w *world) service(t *testing.T, name string) *workv1alpha2.ResourceBinding
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}
 	w.create(t, template)
-	b := &workv1alpha2.ResourceBinding{
+	b := w.bound("v1", "Service", template)
+	w.create(t, b)
+	return b
+}
+
+// bound is the binding of a template, with what it needs.
+func (w *world) bound(apiVersion, kind string, template client.Object) *workv1alpha2.ResourceBinding {
+	name := template.GetName()
+	return &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: contract.BindingName("Service", name),
+			Namespace: w.namespace, Name: contract.BindingName(kind, name),
 			Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-of-" + name},
 		},
 		Spec: workv1alpha2.ResourceBindingSpec{
 			Resource: workv1alpha2.ObjectReference{
-				APIVersion: "v1", Kind: "Service", Namespace: w.namespace, Name: name, UID: template.UID, ResourceVersion: template.ResourceVersion,
+				APIVersion: apiVersion, Kind: kind, Namespace: w.namespace, Name: name, UID: template.GetUID(), ResourceVersion: template.GetResourceVersion(),
 			},
 			PropagateDeps: true, Clusters: []workv1alpha2.TargetCluster{{Name: "edge-1"}},
 		},
 	}
-	w.create(t, b)
-	return b
 }
 
 // TestWhatIsNeededByRulesThatAreGoneStays deletes customizations by which workloads have what they need: nothing answers for one kind any
@@ -153,4 +160,44 @@ func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
 		}
 	})
 	g.Eventually(w.attached(t, w.namespace, "settings-configmap"), stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
+}
+
+// TestWhatIsNeededByRulesForAnotherVersionStays has the policy of a workload name it in a version for which the customization has no rules.
+func TestWhatIsNeededByRulesForAnotherVersionStays(t *testing.T) {
+	w := startRuled(t)
+	g := NewWithT(t)
+	v1 := w.customization("v1", "autoscaling/v1", "HorizontalPodAutoscaler", "limits")
+	w.create(t, v1, w.configMap("limits"))
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), v1) })
+	scaler := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"namespace": w.namespace, "name": "web"},
+		"spec": map[string]any{"maxReplicas": 3, "scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+	}}
+	w.create(t, scaler)
+	b := w.bound("autoscaling/v1", "HorizontalPodAutoscaler", scaler)
+	w.create(t, b)
+	follows := w.attached(t, w.namespace, "limits-configmap")
+	g.Eventually(follows, stagetest.Timeout, stagetest.Poll).Should(HaveKey(b.Name))
+
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.APIVersion = "autoscaling/v2" })
+	told := func() []string { return w.notes("DependencyRulesGone") }
+	g.Eventually(told, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
+		ContainSubstring("ConfigMap "+w.namespace+"/limits"),
+		ContainSubstring("since the object is sent as HorizontalPodAutoscaler of autoscaling/v2, and ResourceInterpreterCustomization/"+v1.Name+
+			", which said so, has rules for HorizontalPodAutoscaler of autoscaling/v1 alone"),
+		ContainSubstring("Make rules for HorizontalPodAutoscaler of autoscaling/v2 as well"),
+		Not(ContainSubstring("is gone")),
+	)))
+	g.Expect(follows()).To(HaveKey(b.Name))
+
+	// Somebody does what the event says.
+	w.create(t, w.customization("v2", "autoscaling/v2", "HorizontalPodAutoscaler", "limits"))
+	t.Cleanup(func() {
+		_ = w.hub.Delete(context.WithoutCancel(t.Context()), w.customization("v2", "autoscaling/v2", "HorizontalPodAutoscaler"))
+	})
+	g.Eventually(func() string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return b.Annotations[contract.DependenciesByAnnotation]
+	}, stagetest.Timeout, stagetest.Poll).Should(Equal("ResourceInterpreterCustomization/" + w.namespace + "-v2"))
+	g.Expect(follows()).To(HaveKey(b.Name))
 }

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -190,6 +191,33 @@ func TestWhatABindingHasNoRoomForHoldsNothingUp(t *testing.T) {
 	})
 	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("api-deployment", []string{"edge-2"}))
 	g.Eventually(leftOut, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
+}
+
+// TestABindingKeepsRoomForItsOwnEnd has workloads fill a binding with where they are as far as the API stores it, and one more.
+func TestABindingKeepsRoomForItsOwnEnd(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	config := w.configMap("shared")
+	w.create(t, config)
+	shared := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: contract.BindingName("ConfigMap", "shared")}}
+	shared.Finalizers = []string{contract.BindingFinalizer}
+	shared.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "shared", UID: config.UID}
+	for i := range 9 {
+		s := workv1alpha2.BindingSnapshot{Namespace: w.namespace, Name: fmt.Sprintf("full-%d-deployment", i)}
+		for n := range 600 {
+			s.Clusters = append(s.Clusters, workv1alpha2.TargetCluster{Name: fmt.Sprintf("of-%d-%0200d", i, n)})
+		}
+		shared.Spec.RequiredBy = append(shared.Spec.RequiredBy, s)
+	}
+	w.create(t, shared)
+	_, b := w.deployment(t, "more", "shared")
+	g.Eventually(func() *metav1.Condition {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingDependenciesLeftOut)
+	}, stagetest.Timeout, stagetest.Poll).Should(HaveField("Message", HavePrefix("ConfigMap "+w.namespace+"/shared: ")))
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(func() bool { return apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)) }, stagetest.Timeout, stagetest.Poll).Should(BeTrue())
+	g.Expect(w.hub.Delete(t.Context(), shared)).To(Succeed(), "it can be marked as being deleted")
 }
 
 // TestAListThatAnOlderHubLeftBehindGoes has the last workload go while one leads that knows nothing of shared lists.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +30,8 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/dependencies"
 	"fairlead.dev/test/builder"
@@ -91,7 +94,7 @@ func startWith(t *testing.T, instead func(manager.Manager) manager.Manager, chan
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	deps := dependencies.Deps{
 		Exclusions:  selector.NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("^kube-.*$")}, selector.SkippedKinds{}),
-		Interpreter: elsewhere{native.New(), w.other}, Informers: kube.NewMetadataInformers(mgr.GetCache()),
+		Interpreter: elsewhere{native.New(), w.other}, Informers: watchset.NewMetadataInformers(mgr.GetCache()),
 		Events: w.record, Clock: clock.RealClock{},
 	}
 	for _, c := range change {
@@ -103,7 +106,7 @@ func startWith(t *testing.T, instead func(manager.Manager) manager.Manager, chan
 }
 
 // record keeps an event, unless it is about what an earlier test left behind.
-func (w *world) record(e kube.Event) {
+func (w *world) record(e eventsink.Event) {
 	namespace := ""
 	switch about := e.Regarding.(type) {
 	case *corev1.ObjectReference:
@@ -383,6 +386,52 @@ func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
 	w.behind(t, "/nothing", func(*cache.Options) {})
 	g.Eventually(func() bool { return w.attachedBinding(t, "own-configmap").DeletionTimestamp != nil }, stagetest.Timeout, stagetest.Poll).Should(BeTrue())
 	g.Expect(spec("own-configmap")().PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
+}
+
+// TestWhatAWorkloadNeedsStaysIfItsPolicySaysSoByNow deletes workloads whose policy was edited before the detector had looked at them once
+// more, which it never does.
+func TestWhatAWorkloadNeedsStaysIfItsPolicySaysSoByNow(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	for name, tc := range map[string]struct {
+		id       string
+		preserve bool
+		want     bool
+	}{
+		"kept":    {id: "policy-1", preserve: true, want: true},
+		"another": {id: "policy-0", preserve: true},
+		"lost":    {id: "policy-1"},
+	} {
+		w.create(t, w.configMap(name+"-own"), w.configMap(name+"-shared"))
+		_, b := w.deployment(t, name, name+"-own", name+"-shared")
+		w.deployment(t, name+"-stays", name+"-shared")
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+			b.Labels[contract.PropagationPolicyPermanentIDLabel] = tc.id
+			b.Annotations = map[string]string{
+				contract.PropagationPolicyNamespaceAnnotation: w.namespace, contract.PropagationPolicyNameAnnotation: name,
+			}
+		})
+		own, shared := name+"-own-configmap", name+"-shared-configmap"
+		g.Eventually(w.attached(t, w.namespace, own), stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
+		g.Eventually(w.attached(t, w.namespace, shared), stagetest.Timeout, stagetest.Poll).Should(HaveLen(2))
+		change(t, w, w.attachedBinding(t, own), func(b *workv1alpha2.ResourceBinding) { b.Finalizers = append(b.Finalizers, "test.fairlead.dev/read") })
+
+		policy := builder.MakePolicy(w.namespace, name).Select("apps/v1", "Deployment", name).Clusters("edge-1").Obj()
+		policy.Labels, policy.Spec.PreserveResourcesOnDeletion = map[string]string{contract.PropagationPolicyPermanentIDLabel: "policy-1"}, &tc.preserve
+		w.create(t, policy)
+		g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+		g.Eventually(w.attached(t, w.namespace, own), stagetest.Timeout, stagetest.Poll).Should(BeNil())
+		g.Eventually(w.attached(t, w.namespace, shared), stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
+		goes := w.attachedBinding(t, own)
+		g.Expect(ptr.Deref(goes.Spec.PreserveResourcesOnDeletion, false)).To(Equal(tc.want), name)
+		g.Expect(ptr.Deref(goes.Spec.RequiredBy[0].Preserve, false)).To(Equal(tc.want), name)
+		if tc.want {
+			g.Expect(w.attachedBinding(t, shared).Spec.PreservedIn).To(Equal([]string{"edge-1"}))
+		} else {
+			g.Expect(w.attachedBinding(t, shared).Spec.PreservedIn).To(BeEmpty(), name)
+		}
+		change(t, w, goes, func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
+	}
 }
 
 func TestWhatAPolicySelectsIsNotDetachedFromIt(t *testing.T) {

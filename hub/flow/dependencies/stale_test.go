@@ -22,6 +22,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/dependencies"
 	"fairlead.dev/test/builder"
@@ -47,7 +49,7 @@ func (w *world) behind(t *testing.T, path string, shows func(*cache.Options)) *a
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(dependencies.Register(mgr, dependencies.Deps{
 		Exclusions: selector.NewExclusions("karmada-es-", nil, selector.SkippedKinds{}), Interpreter: native.New(),
-		Informers: kube.NewMetadataInformers(mgr.GetCache()), Events: func(kube.Event) {}, Clock: clock.RealClock{},
+		Informers: watchset.NewMetadataInformers(mgr.GetCache()), Events: func(eventsink.Event) {}, Clock: clock.RealClock{},
 	})).To(Succeed())
 	stagetest.Run(t, mgr)
 	return read

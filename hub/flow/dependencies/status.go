@@ -9,27 +9,25 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/prose"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 // setLeftOut has the binding of a workload say what it needs and is not sent after it, or that there is no such thing, and returns what
 // is to be told.
-func setLeftOut(b kube.Binding, leftOut []object) string {
+func setLeftOut(b kube.Binding, leftOut []plan.Object) string {
 	conditions := &b.BindingStatus().Conditions
 	if len(leftOut) == 0 {
 		meta.RemoveStatusCondition(conditions, workv1alpha2.BindingDependenciesLeftOut)
 		return ""
 	}
-	const named = 3
-	var names []string
-	for _, o := range leftOut[:min(named, len(leftOut))] {
-		names = append(names, fmt.Sprintf("%s %s", o.kind.Kind, strings.TrimPrefix(o.meta.Namespace+"/"+o.meta.Name, "/")))
+	names := make([]string, len(leftOut))
+	for i, o := range leftOut {
+		names[i] = fmt.Sprintf("%s %s", o.Kind.Kind, strings.TrimPrefix(o.Meta.Namespace+"/"+o.Meta.Name, "/"))
 	}
-	if more := len(leftOut) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	message := fmt.Sprintf("%s: this is needed by so many workloads in so many different clusters that its binding has no room to name those of this one. It "+
+	message := fmt.Sprintf("%s: this is needed by so many workloads, or in so many different clusters, that its binding has no room to name those of this one. It "+
 		"goes to no cluster that this workload is new in. Have a policy of its own send it to all clusters that need it, or have fewer workloads share it.",
-		strings.Join(names, ", "))
+		prose.Names(names, maxObjectsNamed))
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: workv1alpha2.BindingDependenciesLeftOut, Status: metav1.ConditionTrue, Reason: workv1alpha2.ReasonBindingTooLarge,
 		Message: message, ObservedGeneration: b.GetGeneration(),

@@ -2,7 +2,6 @@ package dependencies
 
 import (
 	"encoding/json"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,6 +13,7 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/dependencies/attach"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 // A binding says what its workload needs, and in status.dependenciesOf what that was read from. While all of it is as it was, as for most
@@ -38,18 +38,18 @@ func (r *Reconciler) unchanged(b kube.Binding) ([]configv1alpha1.DependentObject
 // dependenciesOf returns a hash of what a binding says that its workload needs, and of what that is read from; empty if a webhook is
 // asked, which may answer otherwise at any time, or if it is not known what there was read.
 func (r *Reconciler) dependenciesOf(b kube.Binding) string {
-	kind := kindOf(b)
+	kind := plan.KindOf(b)
 	if interpreter.AsksOthers(r.interpreter, kind, interpreter.InterpretDependency) {
 		return ""
 	}
 	return attach.Origin{Program: r.program, Rules: interpreter.Version(r.interpreter, kind), Binding: b}.Digest()
 }
 
-// rememberOrigin has the status stage write on a binding what all that it says was read from. Where something is withheld it does not say all.
+// rememberOrigin has the status stage write on a binding what all that it says was read from.
 // If the template was edited since the detector saw it, what was read is not what the fingerprint on the binding is of.
-func (r *Reconciler) rememberOrigin(b kube.Binding, read reading, permitted permission) {
+func (r *Reconciler) rememberOrigin(b kube.Binding, read reading) {
 	of, fingerprint := r.dependenciesOf(b), b.GetAnnotations()[contract.TemplateFingerprintAnnotation]
-	if r.deferred == nil || of == "" || of == b.BindingStatus().DependenciesOf || len(permitted.withheld)+len(permitted.stays) > 0 || read.madeOf != fingerprint {
+	if r.deferred == nil || of == "" || of == b.BindingStatus().DependenciesOf || read.madeOf != fingerprint {
 		r.dropOrigin(client.ObjectKeyFromObject(b))
 		return
 	}
@@ -69,14 +69,4 @@ func (r *Reconciler) dropOrigin(key types.NamespacedName) {
 	if r.deferred != nil {
 		r.deferred.Drop(key)
 	}
-}
-
-// isAttached says whether what is attached to a binding is what was found, so that there is nothing to attach or to detach.
-func (f finding) isAttached(b kube.Binding, attached []kube.Binding) bool {
-	missing := func(o object) bool {
-		return o.meta.DeletionTimestamp == nil && !slices.ContainsFunc(attached, func(other kube.Binding) bool {
-			return kindOf(other).GroupKind() == o.kind.GroupKind() && client.ObjectKeyFromObject(other) == o.binding()
-		})
-	}
-	return len(f.unneeded(b, attached)) == 0 && !slices.ContainsFunc(f.objects, missing)
 }

@@ -17,33 +17,34 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/dependencies/attach"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 // asBound returns an object in the version in which its binding has it, as long as the hub serves that and one of those that need it names
 // that: workloads that name it in different versions would each write their own, and never come to rest.
-func (r *Reconciler) asBound(ctx context.Context, b kube.Binding, o object, referrers []workv1alpha2.Binding) (object, error) {
+func (r *Reconciler) asBound(ctx context.Context, b kube.Binding, o plan.Object, referrers []workv1alpha2.Binding) (plan.Object, error) {
 	resource := b.BindingSpec().Resource
-	bound := kindOf(b)
-	if attach.Selected(b) || bound.GroupKind() != o.kind.GroupKind() || resource.UID != o.meta.UID {
+	bound := plan.KindOf(b)
+	if attach.Selected(b) || bound.GroupKind() != o.Kind.GroupKind() || resource.UID != o.Meta.UID {
 		return o, nil
 	}
-	if bound != o.kind && isNeededIn(referrers, bound, client.ObjectKeyFromObject(o.meta)) && r.kinds.IsServed(ctx, bound) {
-		o.kind = bound
+	if bound != o.Kind && isNeededIn(referrers, bound, client.ObjectKeyFromObject(o.Meta)) && r.kinds.IsServed(ctx, bound) {
+		o.Kind = bound
 	}
-	if !r.isWatchedInAnother(o.kind) || !contract.Older(o.meta.ResourceVersion, resource.ResourceVersion) {
+	if !r.isWatchedInAnother(o.Kind) || !contract.Older(o.Meta.ResourceVersion, resource.ResourceVersion) {
 		return o, nil
 	}
 	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(o.kind)
-	err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(o.meta), live)
+	live.SetGroupVersionKind(o.Kind)
+	err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(o.Meta), live)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return o, fmt.Errorf("reading %s %q, of which one watch is behind: %w", o.kind.Kind, o.meta.Name, err)
+		return o, fmt.Errorf("reading %s %q, of which one watch is behind: %w", o.Kind.Kind, o.Meta.Name, err)
 	}
-	if err != nil || live.UID != o.meta.UID { // what is gone wakes us when the watch has heard of it
-		live = o.meta.DeepCopy() // it is the cache's
+	if err != nil || live.UID != o.Meta.UID { // what is gone wakes us when the watch has heard of it
+		live = o.Meta.DeepCopy() // it is the cache's
 		live.ResourceVersion = resource.ResourceVersion
 	}
-	o.meta = live
+	o.Meta = live
 	return o, nil
 }
 

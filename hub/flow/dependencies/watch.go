@@ -21,6 +21,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/dependencies/attach"
+	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
 type requests = workqueue.TypedRateLimitingInterface[request]
@@ -55,7 +56,7 @@ func (r *Reconciler) reread(ctx context.Context, affects func(schema.GroupVersio
 			return // the cache is stopping
 		}
 		for _, b := range found {
-			if concerned(b) && affects(kindOf(b)) {
+			if concerned(b) && affects(plan.KindOf(b)) {
 				q.Add(client.ObjectKeyFromObject(b))
 			}
 		}
@@ -106,7 +107,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 			ask(q, bindings.Requirers(e.Object))
 			// Who came to need it while it was going waits for its end.
 			ref := e.Object.BindingSpec().Resource
-			ask(q, r.wants.At(kindOf(e.Object), ref.Namespace, ref.Name))
+			ask(q, r.wants.At(plan.KindOf(e.Object), ref.Namespace, ref.Name))
 		},
 	})
 }
@@ -120,7 +121,7 @@ func (r *Reconciler) affected(before, after kube.Binding) []request {
 	}
 	all := func() []request { return append(bindings.Requirers(before), bindings.Requirers(after)...) }
 	ref := after.BindingSpec().Resource
-	if !attach.Selected(after) && len(r.wants.At(kindOf(after), ref.Namespace, ref.Name)) == 0 {
+	if !attach.Selected(after) && len(r.wants.At(plan.KindOf(after), ref.Namespace, ref.Name)) == 0 {
 		return all() // who named it in this version does not any more, and another one takes its own
 	}
 	switch {

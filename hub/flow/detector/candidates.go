@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/match"
 )
 
@@ -38,6 +38,20 @@ func (r *Reconciler) policyOf(
 	}
 	winner, victim = match.Policy(holder, candidates, target, others...)
 	return winner, victim, nil
+}
+
+// keepFromOthers lets no other policy have a template that was propagated and is in a namespace that is being deleted: its policy may go before
+// it, and with the next one it would leave its clusters as that one says, objects that are to stay among them. The Namespace is read live, and
+// only if a template is about to change hands: the watch of policies may be ahead of that of Namespaces.
+func (r *Reconciler) keepFromOthers(ctx context.Context, in *gathered, others []string) error {
+	if in.binding == nil || in.request.Namespace == "" || in.Claim.Key() == claim.By(in.Winner).Key() {
+		return nil
+	}
+	ends, err := kube.NamespaceEnds(ctx, r.liveReader, in.request.Namespace)
+	if ends {
+		in.Winner, in.Victim = match.Policy(in.Holder, nil, targetOf(in.Template), others...)
+	}
+	return err
 }
 
 // listPolicies returns the policies of one kind, not to be changed.
@@ -81,24 +95,4 @@ func (r *Reconciler) candidates(ctx context.Context, target selector.Target, clu
 		candidates = append(candidates, found...)
 	}
 	return candidates, nil
-}
-
-// missingOverrides returns the override policies that a policy depends on and that do not
-// exist.
-func (r *Reconciler) missingOverrides(ctx context.Context, p policyv1alpha1.Policy) ([]string, error) {
-	var missing []string
-	for _, name := range p.PropagationSpec().DependentOverrides {
-		var override client.Object = &policyv1alpha1.OverridePolicy{}
-		if p.GetNamespace() == "" {
-			override = &policyv1alpha1.ClusterOverridePolicy{}
-		}
-		err := r.hubClient.Get(ctx, types.NamespacedName{Namespace: p.GetNamespace(), Name: name}, override)
-		switch {
-		case apierrors.IsNotFound(err):
-			missing = append(missing, name)
-		case err != nil:
-			return nil, fmt.Errorf("reading override policy %q: %w", name, err)
-		}
-	}
-	return missing, nil
 }

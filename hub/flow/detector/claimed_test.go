@@ -15,6 +15,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/test/filled"
 )
@@ -69,13 +70,13 @@ func TestTheIndexOfClaimsSaysWhatTheTemplatesSay(t *testing.T) {
 	}
 }
 
-// TestWhatAPolicyHasIsFoundAtOnce holds that the index is complete when a kind begins to be watched whose objects are in the
-// cache for long, as for another stage, and when that ends and begins again.
-func TestWhatAPolicyHasIsFoundAtOnce(t *testing.T) {
+// TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched holds that the index is complete when a kind begins to be watched whose
+// objects are in the cache for long, as for another stage, and when that ends and begins again.
+func TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 1, Bindings: 60, Policies: 7}
 	r, asked := full(t, size)
-	other := kube.NewWatchSet(kube.WatchSetDeps{
+	other := watchset.New(watchset.Deps{
 		Informers: r.kinds.Informers, Cache: r.kinds.Cache, Live: r.kinds.Live, Mapper: r.kinds.Mapper, Served: r.kinds.Served,
 		Clock: clock.RealClock{},
 		Handler: func(schema.GroupVersionKind) toolscache.ResourceEventHandler {
@@ -113,9 +114,9 @@ func TestWhatAPolicyHasIsFoundAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatAPolicyHasIsFoundWithoutALookAtAllTemplates holds that as much memory is taken as for the few templates of the policy:
+// TestClaimedTemplatesAreFoundWithoutALookAtAll holds that as much memory is taken as for the few templates of the policy:
 // the addresses of all alone take twice as much.
-func TestWhatAPolicyHasIsFoundWithoutALookAtAllTemplates(t *testing.T) {
+func TestClaimedTemplatesAreFoundWithoutALookAtAll(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 1, Bindings: 5000, Policies: 1000}
 	r, _ := full(t, size)

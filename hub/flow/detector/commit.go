@@ -2,6 +2,7 @@ package detector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -60,7 +61,13 @@ func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (don
 // the template.
 func (r *Reconciler) commitRelease(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
 	if p.BindingClaim != nil {
-		done.binding, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) { claim.Clear(b) })
+		done.binding, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) {
+			claim.Clear(b)
+			p.Restage(b)
+			if p.Preserve {
+				b.BindingSpec().PreserveResourcesOnDeletion = new(true)
+			}
+		})
 		if client.IgnoreNotFound(err) != nil {
 			return done, err
 		}
@@ -88,14 +95,19 @@ func (r *Reconciler) commitClaim(ctx context.Context, in *gathered, p plan.Plan)
 	return wrote && p.Claim != nil, wrote && edited, err
 }
 
+// errTooLarge is what is said of a binding that would leave no room for what the hub has to write on it. It stays as it is.
+var errTooLarge = errors.New("the binding would be too large")
+
 // commitBinding creates or changes the binding of a template. What the template asks for
 // may have come with the answer to the write of the claim.
 func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Plan) (created, wrote bool, err error) {
 	switch {
-	case p.BindingClaim != nil:
+	case p.BindingClaim != nil || p.Strategy != nil:
 		wrote, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) {
-			claim.Set(b, *p.BindingClaim)
-			p.Strategy.Set(b)
+			if p.BindingClaim != nil {
+				claim.Set(b, *p.BindingClaim)
+			}
+			p.Restage(b)
 		})
 		return false, wrote, err
 	case p.Binding == nil:
@@ -108,10 +120,13 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 	case p.Claim != nil:
 		p.Binding.Meta = in.Template
 	}
+	if why := p.Binding.TooLarge(); why != "" {
+		return false, false, fmt.Errorf("%w: %s", errTooLarge, why)
+	}
 	update := func(b kube.Binding) {
-		said := bindings.OwnedIn(b)
+		before := bindings.OwnedIn(b)
 		p.Binding.Update(b)
-		r.own(ctx, b, p.Binding.Kind, said)
+		r.own(ctx, b, p.Binding.Kind, before)
 		bindings.Identify(b, string(uuid.NewUUID()))
 	}
 	if in.binding != nil {
@@ -131,9 +146,9 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 	return true, true, nil
 }
 
-// own has a binding name its owner so that the garbage collector finds it, given what it said before.
-func (r *Reconciler) own(ctx context.Context, b kube.Binding, kind schema.GroupVersionKind, said string) {
-	bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, kind, said))
+// own has a binding name its owner so that the garbage collector finds it, given the apiVersion that it named before.
+func (r *Reconciler) own(ctx context.Context, b kube.Binding, kind schema.GroupVersionKind, before string) {
+	bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, kind, before))
 }
 
 // leaveToCollector has the garbage collector find out that the template of a binding is gone: it never does in a version that was served once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,9 @@ import (
 
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/plan"
 )
@@ -30,9 +34,11 @@ type Deps struct {
 	// Interpreter says how many replicas a template asks for.
 	Interpreter interpreter.Interpreter
 	// Informers are those of the manager's cache.
-	Informers *kube.MetadataInformers
+	Informers *watchset.MetadataInformers
+	// Seen is told what was seen of templates; nil for nobody.
+	Seen *edits.Seen
 	// Events gets what people are told.
-	Events kube.EventSink
+	Events eventsink.Sink
 	// Clock says for how long to remember a write that the cache does not show.
 	Clock clock.PassiveClock
 	// Workers is the number of concurrent reconciles; 0 is a sensible default.
@@ -63,7 +69,8 @@ type Reconciler struct {
 	hubClient   client.Client
 	liveReader  client.Reader
 	interpreter interpreter.Interpreter
-	events      kube.EventSink
+	events      eventsink.Sink
+	seen        *edits.Seen
 	exclusions  selector.Exclusions
 
 	queue    *queue
@@ -106,7 +113,7 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 	if deps.Interpreter == nil || deps.Informers == nil || deps.Events == nil || deps.Clock == nil {
 		return nil, errors.New("it needs an interpreter, informers, an event sink and a clock")
 	}
-	served, err := kube.ServedBy(mgr, deps.Clock)
+	served, err := watchset.ServedBy(mgr, deps.Clock)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +123,10 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 		liveReader:  mgr.GetAPIReader(),
 		interpreter: deps.Interpreter,
 		events:      deps.Events,
+		seen:        deps.Seen,
 		exclusions:  deps.Exclusions,
 		queue:       q,
-		kinds: newKinds(kube.WatchSetDeps{
+		kinds: newKinds(watchset.Deps{
 			Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: served,
 			Clock: deps.Clock,
 		}, q),
@@ -156,7 +164,14 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconc
 	}
 	var done written
 	if err == nil {
+		r.plans(in, p)
 		done, err = r.commit(ctx, in, p)
+	}
+	tooLarge := errors.Is(err, errTooLarge)
+	if err == nil {
+		r.sees(in, p)
+	} else if failed := r.restage(ctx, in, p, err); failed != nil {
+		tooLarge, err = false, errors.Join(err, failed)
 	}
 	if errors.Is(err, errGone) {
 		return reconcile.Result{}, nil
@@ -165,8 +180,20 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconc
 		r.askElsewhere(in)
 	}
 	r.report(ctx, in, p, done, err)
-	if p.Outcome == plan.NameTaken || p.Outcome == plan.NoPriority {
-		return reconcile.Result{RequeueAfter: askAgain}, err // nothing else may tell when that is mended
+	if tooLarge {
+		return reconcile.Result{RequeueAfter: repeatAfter}, nil // the next edit of the policy or the template wakes us
 	}
-	return reconcile.Result{}, err
+	return reconcile.Result{RequeueAfter: lookAgain(p.Outcome)}, err
+}
+
+// lookAgain is when to look at a template again though nothing changed; 0 if that needs not be.
+func lookAgain(o plan.Outcome) time.Duration {
+	switch o {
+	case plan.NameTaken, plan.NoPriority:
+		return askAgain // nothing else may tell when that is mended
+	case plan.Waiting:
+		return repeatAfter // its author is told again
+	default:
+		return 0
+	}
 }

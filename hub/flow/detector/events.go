@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
@@ -38,6 +40,7 @@ const (
 	reasonVersionNotServed     = "VersionNotServed"
 	reasonKindNotPropagated    = "KindNotPropagated"
 	reasonKindNotNamespaced    = "KindNotNamespaced"
+	reasonStaysOnHub           = "StaysOnHub"
 )
 
 // Actions of events.
@@ -83,7 +86,10 @@ func (r *Reconciler) report(ctx context.Context, in *gathered, p plan.Plan, done
 	r.reportFailure(in, done, err)
 }
 
-// reportFailure tells the author of a template, once for each reason, why the policy could
+// repeatAfter is how long after an event it is told again, if what it says still holds: events are kept for an hour.
+const repeatAfter = 55 * time.Minute
+
+// reportFailure tells the author of a template, once for each reason and again as long as that holds, why the policy could
 // not be applied.
 func (r *Reconciler) reportFailure(in *gathered, done written, err error) {
 	t, p := in.Template, in.Winner
@@ -91,7 +97,7 @@ func (r *Reconciler) reportFailure(in *gathered, done written, err error) {
 	case err == nil:
 		r.warned.Forget(in.request)
 	case apierrors.IsConflict(err), errors.Is(err, context.Canceled):
-	case r.warned.IsNew(in.request, reasonApplyPolicyFailed, err.Error()):
+	case r.warned.IsDue(in.request, reasonApplyPolicyFailed, err.Error(), in.Now, repeatAfter):
 		r.events(notApplied(t, p, err.Error()))
 		switch {
 		case errors.Is(err, errReplicas):
@@ -116,7 +122,7 @@ func (r *Reconciler) remark(in *gathered) {
 		return
 	}
 	for _, text := range remarks {
-		r.events(kube.Event{
+		r.events(eventsink.Event{
 			Regarding: reference(in.Template), Type: corev1.EventTypeWarning, Reason: reasonFieldWithoutEffect, Action: actionApplyPolicy, Note: text,
 		})
 	}
@@ -148,67 +154,67 @@ func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind sch
 }
 
 // tellAuthor emits an event about a policy unless it was emitted for this generation.
-func (r *Reconciler) tellAuthor(p policyv1alpha1.Policy, key string, e kube.Event) {
+func (r *Reconciler) tellAuthor(p policyv1alpha1.Policy, key string, e eventsink.Event) {
 	if r.warned.IsNew(policyRequest(p), key, fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())) {
 		r.events(e)
 	}
 }
 
-func applied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) kube.Event {
-	return kube.Event{
+func applied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonApplyPolicySucceed, Action: actionApplyPolicy,
 		Note:   "Apply " + nameOf(p) + " succeed",
 		Detail: true,
 	}
 }
 
-func notApplied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, why string) kube.Event {
-	return kube.Event{
+func notApplied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, why string) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonApplyPolicyFailed, Action: actionApplyPolicy,
 		Note: "Apply " + nameOf(p) + " failed: " + why,
 	}
 }
 
-func postponed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) kube.Event {
-	return kube.Event{
+func postponed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonWaitForEdit, Action: actionApplyPolicy,
 		Note: capitalized(nameOf(p)) + " is lazy: it takes effect with the next edit of this object.",
 	}
 }
 
-func preempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy) kube.Event {
-	return kube.Event{
+func preempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonPreemptPolicySucceed, Action: actionPreemptPolicy,
 		Note: capitalized(nameOf(p)) + " has preemption Always and took the template from " + nameOf(victim) + ".",
 	}
 }
 
-func notPreempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy, why string) kube.Event {
-	return kube.Event{
+func notPreempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy, why string) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonPreemptPolicyFailed, Action: actionPreemptPolicy,
 		Note: capitalized(nameOf(p)) + " could not take the template from " + nameOf(victim) + ": " + why,
 	}
 }
 
 // versionNotServed is about a template that is there in other versions than that in which its policy selects it.
-func versionNotServed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, apiVersion string, served []string) kube.Event {
-	return kube.Event{
+func versionNotServed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, apiVersion string, served []string) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonVersionNotServed, Action: actionApplyPolicy,
 		Note: fmt.Sprintf("The hub does not serve %s of %s any more, in which %s selects %s %q. It stays in its clusters as it is, and no edit of it gets there "+
 			"until you name %s in resourceSelectors of the policy, or serve the version again.", t.Kind, apiVersion, nameOf(p), t.Kind, t.Name, served[0]),
 	}
 }
 
-func gotReplicas(t *metav1.PartialObjectMetadata, replicas int32) kube.Event {
-	return kube.Event{
+func gotReplicas(t *metav1.PartialObjectMetadata, replicas int32) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonGetReplicasSucceed, Action: actionApplyPolicy,
 		Note:   fmt.Sprintf("Get replicas(%d) succeed", replicas),
 		Detail: true,
 	}
 }
 
-func gotComponents(t *metav1.PartialObjectMetadata, components int) kube.Event {
-	return kube.Event{
+func gotComponents(t *metav1.PartialObjectMetadata, components int) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonGetComponentsSucceed, Action: actionApplyPolicy,
 		Note:   fmt.Sprintf("Get components(%d) succeed", components),
 		Detail: true,
@@ -216,26 +222,26 @@ func gotComponents(t *metav1.PartialObjectMetadata, components int) kube.Event {
 }
 
 // notRead says of a template what notApplied says of its policy, for who waits for that.
-func notRead(t *metav1.PartialObjectMetadata, reason string, err error) kube.Event {
-	return kube.Event{
+func notRead(t *metav1.PartialObjectMetadata, reason string, err error) eventsink.Event {
+	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reason, Action: actionApplyPolicy,
 		Note:   capitalized(err.Error()) + ".",
 		Detail: true,
 	}
 }
 
-func fieldsNotSupported(p policyv1alpha1.Policy, fields string) kube.Event {
+func fieldsNotSupported(p policyv1alpha1.Policy, fields string) eventsink.Event {
 	return policyWarning(p, reasonFieldNotSupported,
 		fmt.Sprintf("This version of the hub does not act on: %s. The rest of the policy is applied.", fields))
 }
 
-func invalidSelector(p policyv1alpha1.Policy, err error) kube.Event {
+func invalidSelector(p policyv1alpha1.Policy, err error) eventsink.Event {
 	return policyWarning(p, reasonInvalidSelector,
 		fmt.Sprintf("Part of the policy selects nothing until it is mended: %v", err))
 }
 
-func policyWarning(p policyv1alpha1.Policy, reason, note string) kube.Event {
-	return kube.Event{Regarding: p, Type: corev1.EventTypeWarning, Reason: reason, Action: actionReadPolicy, Note: note}
+func policyWarning(p policyv1alpha1.Policy, reason, note string) eventsink.Event {
+	return eventsink.Event{Regarding: p, Type: corev1.EventTypeWarning, Reason: reason, Action: actionReadPolicy, Note: note}
 }
 
 // nameOf is how events call a policy.

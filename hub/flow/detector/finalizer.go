@@ -15,7 +15,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
@@ -26,7 +26,7 @@ const soonReleased = 100 * time.Millisecond
 // untilReleased returns the next: the longer the policy waits, the longer. Somebody may
 // forbid for good that its claim is taken off a template.
 func untilReleased(waited time.Duration) time.Duration {
-	return max(soonReleased, kube.LookAgain(waited))
+	return max(soonReleased, watchset.LookAgain(waited))
 }
 
 // adopt gives a policy its permanent id and its finalizer, and reports whether it

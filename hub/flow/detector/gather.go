@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -19,6 +20,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/plan"
@@ -48,12 +50,7 @@ func policyRequest(p metav1.Object) request {
 
 // templateOf names the template of a binding.
 func templateOf(b workv1alpha2.Binding) request {
-	ref := b.BindingSpec().Resource
-	return request{
-		Kind:      schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind),
-		Namespace: ref.Namespace,
-		Name:      ref.Name,
-	}
+	return requestOf(b.BindingSpec().Resource)
 }
 
 func targetOf(t *metav1.PartialObjectMetadata) selector.Target {
@@ -82,10 +79,11 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 	switch {
 	case err != nil:
 		return nil, reconcile.Result{}, err
-	case listing == kube.Unwatched:
+	case listing == watchset.Unwatched:
 		r.queue.now(request{Kind: req.Kind}) // its first list brings the template back
-		return nil, reconcile.Result{}, nil
-	case listing == kube.Syncing:
+		again, err := r.reconcileUnwatched(ctx, req)
+		return nil, again, err
+	case listing == watchset.Syncing:
 		return nil, reconcile.Result{RequeueAfter: r.kinds.LookAgain(req.Kind)}, nil
 	}
 	in := &gathered{request: req}
@@ -97,16 +95,16 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 	if err := r.gatherBinding(ctx, in); err != nil {
 		return nil, reconcile.Result{}, err
 	}
-	if err := r.gatherHolder(ctx, in); err != nil || in.Template == nil || in.Excluded {
+	if err := r.gatherHolder(ctx, in); err != nil || in.Template == nil {
 		return in, reconcile.Result{}, err
 	}
-	if err := r.gatherWinner(ctx, in); err != nil {
+	if err := r.gatherPolicies(ctx, in); err != nil {
 		if errors.Is(err, errGone) {
 			return nil, reconcile.Result{}, nil // its watch says so
 		}
 		return nil, reconcile.Result{}, err
 	}
-	if in.Winner == nil || in.OtherVersion != "" || t.DeletionTimestamp != nil || in.Winner.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
+	if in.Excluded || in.Winner == nil || in.OtherVersion != "" || t.DeletionTimestamp != nil || in.Winner.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
 		return in, reconcile.Result{}, nil
 	}
 	if in.whole, err = r.whole(ctx, t); in.whole == nil || err != nil {
@@ -120,7 +118,7 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 // must be about this very one.
 func (r *Reconciler) gatherBinding(ctx context.Context, in *gathered) error {
 	req := in.request
-	key := types.NamespacedName{Namespace: req.Namespace, Name: contract.BindingName(req.Kind.Kind, req.Name)}
+	key := bindingOf(req)
 	b := kube.BindingsIn(req.Namespace).New()
 	err := r.hubClient.Get(ctx, key, b)
 	if client.IgnoreNotFound(err) != nil {
@@ -149,6 +147,19 @@ func (r *Reconciler) gatherHolder(ctx context.Context, in *gathered) (err error)
 	return err
 }
 
+// gatherPolicies reads what policies and strategies say of a template. The error is errGone if its namespace is not there any more.
+func (r *Reconciler) gatherPolicies(ctx context.Context, in *gathered) error {
+	if !in.Excluded {
+		if err := r.gatherWinner(ctx, in); err != nil {
+			return err
+		}
+	}
+	if in.OtherVersion != "" || in.Winner == nil && in.binding == nil {
+		return nil
+	}
+	return r.gatherStrategies(ctx, in) // a binding goes by one even if no policy is applied
+}
+
 // gatherWinner finds the policy that the template is to have, and reads what that policy
 // and the rules of the kind depend on, unless the policy has the template in another version.
 func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error) {
@@ -158,16 +169,16 @@ func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error)
 	if in.Winner, in.Victim, err = r.policyOf(ctx, in.Template, in.Holder, others...); in.Winner == nil || err != nil {
 		return err
 	}
+	if err := r.keepFromOthers(ctx, in, others); in.Winner == nil || err != nil {
+		return err
+	}
 	if err := r.gatherVersion(ctx, in); err != nil || in.OtherVersion != "" {
 		return err
 	}
 	if in.Claim.Key() != claim.By(in.Winner).Key() {
-		if in.Missing, err = r.missingOverrides(ctx, in.Winner); err != nil {
+		if in.Missing, err = kube.MissingOverrides(ctx, r.hubClient, in.Winner); err != nil {
 			return err
 		}
-	}
-	if err := r.gatherStrategies(ctx, in); err != nil {
-		return err
 	}
 	in.Priority, in.MissingClass, err = r.priority(ctx, in.Winner)
 	return err
@@ -181,11 +192,26 @@ func (r *Reconciler) gatherDemand(ctx context.Context, in *gathered) (err error)
 			return err
 		}
 	}
-	if in.whole == nil {
+	switch {
+	case in.whole == nil:
 		return errGone
+	case !sameSelection(in.whole, in.Template):
+		// It is newer than what was decided by, and would go by the strategy that an older one had.
+		newer := meta.AsPartialObjectMetadata(in.whole)
+		newer.SetGroupVersionKind(in.request.Kind)
+		newer.ManagedFields = nil
+		r.kinds.written.Put(in.request, newer)
+		return kube.CacheBehind(schema.GroupResource{Group: in.request.Kind.Group, Resource: in.request.Kind.Kind}, in.request.Name)
 	}
 	in.Demand, err = r.demand(ctx, in.whole)
 	return err
+}
+
+// sameSelection says whether a template that is read live is, for all that decides on its policy and its strategy, as it was seen before.
+func sameSelection(live, saw metav1.Object) bool {
+	const strategy = contract.RolloutStrategyAnnotation
+	return maps.Equal(live.GetLabels(), saw.GetLabels()) && live.GetAnnotations()[strategy] == saw.GetAnnotations()[strategy] &&
+		live.GetDeletionTimestamp().IsZero() == saw.GetDeletionTimestamp().IsZero()
 }
 
 // demand returns what a workload asks for: its components, or its replicas if its kind has

@@ -16,6 +16,7 @@ import (
 
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
@@ -28,7 +29,7 @@ const (
 
 // kinds are the kinds whose templates are watched, as metadata only. It is safe for use by many goroutines.
 type kinds struct {
-	*kube.WatchSet
+	*watchset.Set
 
 	queue *queue
 	// written are templates as we wrote them, until the watch shows them.
@@ -45,7 +46,7 @@ type kinds struct {
 	lost sets.Set[schema.GroupVersionKind]
 }
 
-func newKinds(deps kube.WatchSetDeps, q *queue) *kinds {
+func newKinds(deps watchset.Deps, q *queue) *kinds {
 	k := &kinds{
 		queue: q, written: kube.NewWritten[request, *metav1.PartialObjectMetadata](deps.Clock), unserved: sets.Set[schema.GroupVersionKind]{},
 		lost: sets.Set[schema.GroupVersionKind]{},
@@ -55,7 +56,7 @@ func newKinds(deps kube.WatchSetDeps, q *queue) *kinds {
 		k.lose(kind)
 		q.last(request{Kind: kind})
 	}
-	k.WatchSet = kube.NewWatchSet(deps)
+	k.Set = watchset.New(deps)
 	return k
 }
 
@@ -118,7 +119,7 @@ func (k *kinds) recheck(
 			served = append(served, kind)
 		default: // what the API does not say now it says later
 			k.keep(kind)
-			again = max(askSoon, kube.LookAgain(waited))
+			again = max(askSoon, watchset.LookAgain(waited))
 		}
 	}
 	return served, again, nil
@@ -126,7 +127,7 @@ func (k *kinds) recheck(
 
 // read returns the metadata of a template as the watch of one version shows it, or as we wrote it, to be changed at will; nil if
 // there is none.
-func (k *kinds) read(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing kube.Listing, err error) {
+func (k *kinds) read(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing watchset.Listing, err error) {
 	listing, err = k.Read(req.Kind, func(from client.Reader, namespaced bool) error {
 		if !namespaced && req.Namespace != "" {
 			return nil

@@ -250,6 +250,9 @@ func (r *Reconciler) reportSpec(p policyv1alpha1.Policy) {
 	for _, text := range plan.PolicyRemarks(spec) {
 		r.tellAuthor(p, reasonFieldWithoutEffect+" "+text, policyWarning(p, reasonFieldWithoutEffect, text))
 	}
+	for _, text := range plan.StayRemarks(p, r.exclusions) {
+		r.tellAuthor(p, reasonStaysOnHub+" "+text, policyWarning(p, reasonStaysOnHub, text))
+	}
 	if err := selector.ValidateResource(spec.ResourceSelectors); err != nil {
 		r.tellAuthor(p, reasonInvalidSelector, invalidSelector(p, err))
 	}

@@ -123,8 +123,8 @@ func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
 	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "1m", "50ms").Should(HaveLen(2))
 }
 
-// TestWhatIsInVainIsSaidOnTemplateAndPolicy runs alone, like all that look at events: whichever stage writes a binding tells of it.
-func TestWhatIsInVainIsSaidOnTemplateAndPolicy(t *testing.T) {
+// TestRemarksAreToldOnTemplateAndPolicy runs alone, like all that look at events: whichever stage writes a binding tells of it.
+func TestRemarksAreToldOnTemplateAndPolicy(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	p := s.policy("web", named("apps/v1", "Deployment", "web"))

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/test/filled"
 )
@@ -60,9 +60,9 @@ func fullOf(tb testing.TB, objects ...client.Object) (*Reconciler, *counted) {
 		tb.Fatal(err)
 	}
 	asked, shown := &counted{}, &unheard{}
-	r := &Reconciler{hubClient: hub.Client, liveReader: hub.Client, queue: &queue{requests: asked}, clock: clock.RealClock{}, kinds: newKinds(kube.WatchSetDeps{
-		Informers: kube.NewMetadataInformers(hub.Cache), Cache: hub.Cache, Live: hub.Client, Mapper: hub.Mapper, Clock: clock.RealClock{},
-		Served: kube.NewServedKinds(func(context.Context) ([]*metav1.APIResourceList, error) {
+	r := &Reconciler{hubClient: hub.Client, liveReader: hub.Client, queue: &queue{requests: asked}, clock: clock.RealClock{}, kinds: newKinds(watchset.Deps{
+		Informers: watchset.NewMetadataInformers(hub.Cache), Cache: hub.Cache, Live: hub.Client, Mapper: hub.Mapper, Clock: clock.RealClock{},
+		Served: watchset.NewServedKinds(func(context.Context) ([]*metav1.APIResourceList, error) {
 			return []*metav1.APIResourceList{{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}, nil
 		}, clock.RealClock{}),
 	}, &queue{requests: shown})}

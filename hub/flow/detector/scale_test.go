@@ -19,6 +19,8 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/test/builder"
@@ -119,7 +121,7 @@ func TestPoliciesThatWereThereAskForNothing(t *testing.T) {
 	}
 	mgr := stagetest.Manager(t, api.Config)
 	g.Expect(addIndexes(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
-	r, err := newReconciler(mgr, Deps{Interpreter: native.New(), Informers: kube.NewMetadataInformers(mgr.GetCache()), Events: func(kube.Event) {}, Clock: clock.RealClock{}})
+	r, err := newReconciler(mgr, Deps{Interpreter: native.New(), Informers: watchset.NewMetadataInformers(mgr.GetCache()), Events: func(eventsink.Event) {}, Clock: clock.RealClock{}})
 	g.Expect(err).NotTo(HaveOccurred())
 	queue := &asked{namespace: s.namespace}
 	r.queue.requests = queue

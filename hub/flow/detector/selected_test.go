@@ -21,9 +21,9 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestWhatHasANameIsFoundInAllNamespaces plays templates that come and go, with a namespace and without, in any order: at every
+// TestTemplatesAreFoundByNameInAllNamespaces plays templates that come and go, with a namespace and without, in any order: at every
 // moment as many of a name are found as by a look at all.
-func TestWhatHasANameIsFoundInAllNamespaces(t *testing.T) {
+func TestTemplatesAreFoundByNameInAllNamespaces(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(5, 31))
@@ -58,9 +58,9 @@ type noted struct {
 func (n *noted) Add(req request)               { n.requests.Insert(req) }
 func (*noted) AddAfter(request, time.Duration) {}
 
-// TestWhatAPolicySelectsIsAskedFor holds that of the templates that there are those are asked for that a look at all of them finds,
-// whatever the policy selects by.
-func TestWhatAPolicySelectsIsAskedFor(t *testing.T) {
+// TestTemplatesThatAPolicySelectsAreAskedFor holds that of the templates that there are those are asked for that a look at all of them
+// finds, whatever the policy selects by.
+func TestTemplatesThatAPolicySelectsAreAskedFor(t *testing.T) {
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(11, 2))
 	size := filled.Fleet{Clusters: 1, Bindings: 60, Namespaces: 4}

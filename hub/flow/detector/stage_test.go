@@ -222,9 +222,13 @@ func TestReservedNamespacesStayOnTheHub(t *testing.T) {
 	}})
 	reserved := s.configMap(s.namespace)
 	reserved.Namespace = "kube-system"
-	s.create(t, reserved, s.configMap(s.namespace))
+	vain := s.policy(s.namespace, named("v1", "ConfigMap", s.namespace))
+	vain.Namespace = reserved.Namespace
+	s.create(t, reserved, s.configMap(s.namespace), vain)
 	s.eventually(t, s.namespace+"-configmap", claimedBy(s.namespace))
 	s.settle(t)
+	// What its author writes there is sent nowhere, and they are told.
+	g.Expect(s.writes.notes(reasonStaysOnHub)).To(ConsistOf(And(ContainSubstring("namespace kube-system"), ContainSubstring("--skipped-propagating-namespaces"))))
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(reserved), reserved)).To(Succeed())
 	g.Expect(claimed(reserved)).To(BeFalse())
 	g.Expect(s.writes.notes(reasonKindNotPropagated)).To(ConsistOf(ContainSubstring("Work of work.karmada.io/v1alpha1")))

@@ -27,10 +27,10 @@ func (r *Reconciler) gatherStrategies(ctx context.Context, in *gathered) (err er
 	if in.Strategies, err = r.strategies(ctx); err != nil {
 		return err
 	}
-	if in.Template.Namespace == "" || !slices.ContainsFunc(in.Strategies, byNamespace) {
+	if in.request.Namespace == "" || !slices.ContainsFunc(in.Strategies, byNamespace) {
 		return nil
 	}
-	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.liveReader, in.Template.Namespace)
+	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.liveReader, in.request.Namespace)
 	switch {
 	case err != nil:
 		return err
@@ -62,9 +62,12 @@ func forces(s *fairleadv1alpha1.RolloutStrategy) bool {
 }
 
 // strategySource asks for the policies that a RolloutStrategy is, or was, forced on, or may be by the namespaces of what they
-// select.
+// select, and for what no policy has any more.
 func strategySource(c cache.Cache, r *Reconciler) source.TypedSource[request] {
 	ask := func(ctx context.Context, q requests, strategies ...*fairleadv1alpha1.RolloutStrategy) {
+		if slices.ContainsFunc(strategies, forces) {
+			r.askForReleased(ctx)
+		}
 		for _, clusterWide := range []bool{false, true} {
 			policies, err := r.listPolicies(ctx, clusterWide)
 			if err != nil {
@@ -114,6 +117,7 @@ func namespaceSource(c cache.Cache, r *Reconciler) source.TypedSource[request] {
 			if !slices.ContainsFunc(strategies, concerns) {
 				return
 			}
+			r.askForReleased(ctx, client.InNamespace(e.ObjectNew.Name))
 			for _, kind := range r.kinds.Kinds() {
 				// An error would mean that the store has no such index, of which a reconcile tells.
 				_ = r.kinds.each(kind, e.ObjectNew.Name, func(t *metav1.PartialObjectMetadata) { q.Add(requestFor(kind, t)) })

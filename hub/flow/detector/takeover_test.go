@@ -64,7 +64,7 @@ func TestAPolicyThatPreemptsTakesTheTemplate(t *testing.T) {
 
 // The claim is written and then the binding: what the first write did is told even if the
 // second one has to be tried again.
-func TestWhatTheClaimDidIsToldThoughTheBindingConflicts(t *testing.T) {
+func TestAClaimIsToldThoughTheBindingConflicts(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	old := s.policy("old", named("v1", "ConfigMap", "a"))

@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/match"
 )
@@ -139,7 +140,7 @@ func (r *Reconciler) tellUnserved(ctx context.Context, b workv1alpha2.Binding, p
 		if err != nil {
 			return err
 		}
-		if listing == kube.Listed && (found == nil || len(match.Versions(p, targetOf(found))) == 0) {
+		if listing == watchset.Listed && (found == nil || len(match.Versions(p, targetOf(found))) == 0) {
 			return nil // it is gone, or about to be released
 		}
 		if found != nil {

@@ -11,7 +11,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/test/cluster"
@@ -34,7 +35,7 @@ func TestTheVersionOfABindingDoesNotDependOnWhichIsWatchedFirst(t *testing.T) {
 		g.Expect(addIndexes(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 		r, err := newReconciler(mgr, Deps{
 			Exclusions:  selector.NewExclusions(contract.DefaultExecutionNamespacePrefix, nil, selector.SkippedKinds{}),
-			Interpreter: native.New(), Informers: kube.NewMetadataInformers(mgr.GetCache()), Events: func(kube.Event) {}, Clock: clock.RealClock{},
+			Interpreter: native.New(), Informers: watchset.NewMetadataInformers(mgr.GetCache()), Events: func(eventsink.Event) {}, Clock: clock.RealClock{},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 		queue := &asked{namespace: s.namespace}

@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/detector/match"
 	"fairlead.dev/hub/flow/detector/plan"
 )
@@ -24,7 +25,7 @@ func (k *kinds) otherVersions(kind schema.GroupVersionKind) []string {
 
 // template returns the metadata of a template, to be changed at will; nil if there is none. The watch of another version may have
 // shown a newer state of the same object.
-func (k *kinds) template(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing kube.Listing, err error) {
+func (k *kinds) template(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing watchset.Listing, err error) {
 	if t, listing, err = k.read(ctx, req); t == nil || err != nil {
 		return t, listing, err
 	}

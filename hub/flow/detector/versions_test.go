@@ -23,7 +23,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/test/builder"
 )
@@ -54,7 +54,7 @@ func (s *stage) databases(t *testing.T) *databases {
 			g.Expect(apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "none"}, d.orders(version)))).To(BeTrue())
 			g.Expect(s.client.List(t.Context(), d.list(version), client.InNamespace(s.namespace))).To(Succeed())
 		}
-		g.Expect(kube.ServedThrough(told, clock.RealClock{}).Versions(t.Context(), kind)).To(HaveLen(2))
+		g.Expect(watchset.ServedThrough(told, clock.RealClock{}).Versions(t.Context(), kind)).To(HaveLen(2))
 	}, "1m", "50ms").Should(Succeed())
 	return d
 }

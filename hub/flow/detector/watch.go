@@ -21,6 +21,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/detector/claim"
@@ -35,6 +36,7 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 	return []source.TypedSource[request]{
 		source.TypedFunc[request](func(ctx context.Context, q requests) error {
 			r.queue.requests = q
+			r.answerAsked()
 			if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 				return err
 			}
@@ -123,8 +125,11 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 	return source.TypedKind(c, binding, handler.TypedFuncs[B, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[B], q requests) {
 			r.bindings.Seen(client.ObjectKeyFromObject(e.Object), e.Object)
-			if claimed(e.Object) {
+			switch {
+			case claimed(e.Object):
 				q.Add(request{Kind: templateOf(e.Object).Kind})
+			case released(e.Object): // a strategy may have been forced on it meanwhile
+				r.queue.last(templateOf(e.Object))
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
@@ -135,12 +140,13 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 				q.Add(request{Kind: before.Kind})
 				r.warned.Resolved(before, reasonVersionNotServed)
 			}
-			if drifted(e.ObjectOld, e.ObjectNew) {
+			if drifted(e.ObjectOld, e.ObjectNew) || released(e.ObjectNew) && bindings.OnlyFollows(e.ObjectOld) != bindings.OnlyFollows(e.ObjectNew) {
 				q.Add(template)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[B], q requests) {
 			r.bindings.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
+			r.seen.Forget(client.ObjectKeyFromObject(e.Object))
 			template := templateOf(e.Object)
 			q.Add(template)
 			q.Add(request{Kind: template.Kind})

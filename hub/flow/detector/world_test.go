@@ -35,7 +35,9 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/test/cluster"
@@ -50,6 +52,8 @@ type stage struct {
 	client    client.Client
 	namespace string
 	writes    *recorder
+	// seen is what the hub that was started last has seen.
+	seen *edits.Seen
 	// stop ends the hub that start has started; it ends with the test too.
 	stop func()
 }
@@ -103,7 +107,7 @@ func (r *recorder) read(holds func(path string) bool) int {
 	return len(slices.DeleteFunc(slices.Clone(r.reads), func(path string) bool { return !holds(path) }))
 }
 
-func (r *recorder) emit(e kube.Event) {
+func (r *recorder) emit(e eventsink.Event) {
 	switch about := e.Regarding.(type) {
 	case *corev1.ObjectReference:
 		if about.Namespace != r.namespace && about.Name != r.namespace {
@@ -180,7 +184,7 @@ func start(t *testing.T) *stage {
 // run starts a manager, with a cache that may be changed, and returns what stops it.
 func (s *stage) run(t *testing.T, g *WithT, to *rest.Config, change ...func(*cache.Options)) (stop func()) {
 	t.Helper()
-	watches := &kube.WatchErrors{}
+	watches := &watchset.WatchErrors{}
 	mgr := stagetest.Manager(t, stagetest.Intercept(to, s.writes.note), func(o *manager.Options) {
 		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 		o.Cache.DefaultWatchErrorHandler = watches.Handle
@@ -188,12 +192,14 @@ func (s *stage) run(t *testing.T, g *WithT, to *rest.Config, change ...func(*cac
 			c(&o.Cache)
 		}
 	})
-	informers := kube.NewMetadataInformers(mgr.GetCache())
+	informers := watchset.NewMetadataInformers(mgr.GetCache())
+	s.seen = edits.NewSeen(clock.RealClock{})
 	watches.OnRemoved(func(ctx context.Context) { go func() { _ = informers.DropUnserved(ctx, mgr.GetAPIReader()) }() })
 	g.Expect(Register(mgr, Deps{
 		Exclusions:  selector.NewExclusions(contract.DefaultExecutionNamespacePrefix, []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{}),
 		Interpreter: failingReplicas{native.New()},
 		Informers:   informers,
+		Seen:        s.seen,
 		Events:      s.writes.emit,
 		Clock:       clock.RealClock{},
 	})).To(Succeed())

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,22 +25,22 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// looking is a stage that looks at rollouts of a hub, and at nothing else.
+// looking returns a reconciler that only gathers rollouts.
 func looking(hub client.Client) *reconciler {
 	return &reconciler{
 		hubClient: hub, kind: kube.ResourceBindings(), clock: clock.RealClock{}, silence: disruption.DefaultSilence,
-		verdicts: disruption.NewVerdicts(func(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) { return kube.Clusters(ctx, hub) }),
+		reconnects: &disruption.Reconnects{},
+		verdicts:   disruption.NewVerdicts(func(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) { return kube.Clusters(ctx, hub) }),
 	}
 }
 
-// look reads the clusters of a rollout that has one.
+// look reads the clusters of a rollout that has one cluster.
 func look(ctx context.Context, r *reconciler, size filled.Fleet) (*scope, error) {
 	s := &scope{binding: size.Binding(0), memory: &memory{}, in: admit.Input{Now: r.clock.Now()}}
 	return s, r.readClusters(ctx, s)
 }
 
-// TestALookAtARolloutReadsNoOtherClusters holds that all clusters are listed once for all looks while nothing changes, and that a look sees
-// what changed.
+// TestALookAtARolloutReadsNoOtherClusters checks that all clusters are listed only once while nothing changes, and that changes are seen.
 func TestALookAtARolloutReadsNoOtherClusters(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
@@ -100,8 +101,39 @@ func TestALookAtARolloutReadsNoOtherClusters(t *testing.T) {
 	g.Expect(s.in.Clusters[0].Gone).To(BeTrue())
 }
 
-// BenchmarkClustersOfARollout is what one look takes at the clusters of a rollout that has one, which it does after each report: as long
-// in a large fleet as in a small one.
+// TestASoakWaitsForMembersThatComeBackToAHubThatStarted checks that a wave which soaked before the hub started is not judged before the
+// cluster stage knows which clusters are silent.
+func TestASoakWaitsForMembersThatComeBackToAHubThatStarted(t *testing.T) {
+	t.Parallel()
+	g, ctx := NewWithT(t), t.Context()
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	size := filled.Fleet{Clusters: 1, Bindings: 1}
+	lost := size.Cluster(0)
+	clk := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	began := clk.Now()
+	lost.Status.Conditions[0].Status, lost.Status.Conditions[0].Reason = metav1.ConditionUnknown, clusterv1alpha1.ReasonAgentDisconnected
+	lost.Status.Conditions[0].LastTransitionTime = metav1.NewTime(began.Add(-time.Second))
+	r := looking(fake.NewClientBuilder().WithScheme(scheme).WithObjects(lost).Build())
+	r.clock = clk
+	s, err := look(ctx, r, size)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.in.Heard).To(Equal(began.Add(time.Minute + disruption.Wait)))
+	clk.SetTime(began.Add(70 * time.Second))
+	s, err = look(ctx, r, size)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.in.Clusters[0].Early).To(BeFalse())
+
+	r.reconnects.Note(clk.Now())
+	s, err = look(ctx, r, size)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.in.Heard).To(Equal(began.Add(100*time.Second + disruption.Wait)))
+	g.Expect(s.in.Clusters[0].Early).To(BeTrue())
+	g.Expect(s.again).To(Equal(30 * time.Second))
+}
+
+// BenchmarkClustersOfARollout measures reading the clusters of a rollout with one cluster, as after each report: it must not depend on the
+// size of the fleet.
 func BenchmarkClustersOfARollout(b *testing.B) {
 	for _, size := range []filled.Fleet{{Clusters: 1250, Bindings: 1}, {Clusters: 5000, Bindings: 1}} {
 		var objects []client.Object

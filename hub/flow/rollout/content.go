@@ -13,51 +13,61 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
 	"fairlead.dev/common/override"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/common/selector"
 )
 
-// live is the content of an application as it was read last.
+// live is the content of an application as it was last read.
 type live struct {
-	// key tells what it was made of: while that is the same, nothing is read again.
+	// key identifies the inputs of the content: while it is the same, nothing is read again.
 	key string
-	// there is false if a template is gone, or another one.
+	// there is false if the template was deleted or replaced.
 	there   bool
 	content revision.Content
 	hash    string
 	// generation is the generation of the template.
 	generation int64
-	// at is when it was read.
+	// at is when the content was read.
 	at time.Time
-	// version is the version of the template, and since from when on further edits are waited for.
+	// version is the resource version of the template, and since is when it changed, from which on further edits are awaited.
 	version string
 	since   time.Time
+	// unseen is the edit that the detector has not seen; while there is one, there is no content.
+	unseen edits.Unseen
 }
 
-// comparison is whether a live content is that of a kept revision.
+// unseenAgain is when a rollout whose live content the detector has not seen is reconciled again: the detector may have skipped that
+// version for a later one, which triggers no event.
+const unseenAgain = time.Minute
+
+// comparison says whether a live content equals that of a stored revision.
 type comparison struct {
 	key  string
 	same bool
 }
 
-// readLive returns the content of an application as it is now. What the detector has not seen to have
-// changed is not read again.
+// readLive updates m.live with the current content of an application. It reads nothing unless the detector saw a change.
 func (r *reconciler) readLive(ctx context.Context, m *memory, b kube.Binding) error {
 	if b.BindingSpec().PropagateDeps && b.GetAnnotations()[contract.DependenciesAnnotation] == "" {
-		m.live = live{} // What it needs is not known yet, and goes out with it.
+		m.live = live{} // Its dependencies are not known yet, and are part of the revision.
 		return nil
 	}
 	parts, err := r.parts(ctx, b)
 	if err != nil {
 		return err
+	}
+	if waits := r.awaitDetector(b, parts, nil); !waits.IsZero() {
+		m.live = live{at: m.live.at, version: m.live.version, unseen: waits}
+		return nil
 	}
 	epoch := r.epoch.Load()
 	key := r.keyOf(parts, epoch)
@@ -69,20 +79,24 @@ func (r *reconciler) readLive(ctx context.Context, m *memory, b kube.Binding) er
 	if m.live.version != "" && m.live.version != next.version {
 		next.since = seenAt(b, m.live.at, next.at)
 	}
-	sources := make([]revision.Source, 0, len(parts))
+	sources, read := make([]revision.Source, 0, len(parts)), make([]kube.Binding, 0, len(parts))
 	for _, part := range parts {
 		source, err := r.source(ctx, part)
 		if err != nil {
 			return err
 		}
 		if source.Template == nil {
-			if part != b { // what is needed went; the stage that attached it will tell
+			if part != b { // the dependency was deleted; the dependencies stage will detach it
 				continue
 			}
 			m.live = next
 			return nil
 		}
-		sources = append(sources, source)
+		sources, read = append(sources, source), append(read, part)
+	}
+	if waits := r.awaitDetector(b, read, sources); !waits.IsZero() {
+		m.live = live{at: m.live.at, version: m.live.version, unseen: waits}
+		return nil
 	}
 	if next.content, err = revision.Make(sources[0], sources[1:]...); err != nil {
 		return fmt.Errorf("putting the revision of %q together: %w", b.GetName(), err)
@@ -95,8 +109,25 @@ func (r *reconciler) readLive(ctx context.Context, m *memory, b kube.Binding) er
 	return nil
 }
 
-// seenAt is when the detector saw the change of a template that was not there at a time before. That may have been
-// some while ago: the binding of an application in many clusters is large. What is said of any other time is not believed.
+// awaitDetector registers a binding to wait until the detector has seen the templates of its parts (in the versions that were read, if read
+// is not nil), and returns the edit that has been awaited longest. An edit may come with another strategy, and a revision keeps the
+// strategy that it is made with.
+func (r *reconciler) awaitDetector(b kube.Binding, parts []kube.Binding, read []revision.Source) edits.Unseen {
+	var waits edits.Unseen
+	for i, part := range parts {
+		fingerprint := ""
+		if read != nil {
+			fingerprint = bindings.Fingerprint(read[i].Template)
+		}
+		if since, must := r.seen.Await(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, part, fingerprint); must {
+			waits = waits.OrLonger(edits.Unseen{Template: part.BindingSpec().Resource, Since: since})
+		}
+	}
+	return waits
+}
+
+// seenAt returns when the detector saw the change of a template, which may be a while ago, since the binding of an application in many
+// clusters takes long to write. It returns now if the annotation is not between before and now.
 func seenAt(b kube.Binding, before, now time.Time) time.Time {
 	seen, err := time.Parse(time.RFC3339Nano, b.GetAnnotations()[contract.TemplateSeenAnnotation])
 	if err != nil || seen.Before(before) || seen.After(now) {
@@ -105,8 +136,8 @@ func seenAt(b kube.Binding, before, now time.Time) time.Time {
 	return seen
 }
 
-// parts returns the bindings whose templates make up a revision: the binding itself, then those of
-// what it needs that have no rollout of their own and that it leads (see revision.Leads), sorted.
+// parts returns the bindings whose templates make up a revision: the binding itself, then, sorted, those of its dependencies that have no
+// rollout of their own and that it leads (see revision.Leads).
 func (r *reconciler) parts(ctx context.Context, b kube.Binding) ([]kube.Binding, error) {
 	out := []kube.Binding{b}
 	if !b.BindingSpec().PropagateDeps {
@@ -118,7 +149,7 @@ func (r *reconciler) parts(ctx context.Context, b kube.Binding) ([]kube.Binding,
 			return nil, err
 		}
 		for _, other := range found {
-			// What an older revision needs stays attached, and is no part of what is made now.
+			// Dependencies of older revisions stay attached, but are not part of the new one.
 			if revision.Leads(b.GetNamespace(), other.GetNamespace()) && bindings.Needs(b, &other.BindingSpec().Resource) && !bindings.IsStaged(other) &&
 				other.GetDeletionTimestamp().IsZero() {
 				out = append(out, other)
@@ -131,7 +162,7 @@ func (r *reconciler) parts(ctx context.Context, b kube.Binding) ([]kube.Binding,
 	return out, nil
 }
 
-// keyOf tells what a content is made of.
+// keyOf identifies the inputs of a content.
 func (r *reconciler) keyOf(parts []kube.Binding, epoch int64) string {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "%d", epoch)
@@ -143,12 +174,12 @@ func (r *reconciler) keyOf(parts []kube.Binding, epoch int64) string {
 	return out.String()
 }
 
-// source reads what one part is made of. It has no template if that is gone, is another one, or is
-// not in the namespace of its binding.
+// source reads the template and override rules of one part. It returns none if the template was deleted or replaced, or is not in the
+// namespace of its binding.
 func (r *reconciler) source(ctx context.Context, b kube.Binding) (revision.Source, error) {
 	ref := &b.BindingSpec().Resource
 	if ref.Namespace != b.GetNamespace() {
-		// Whoever may write bindings in one namespace may not read the Secrets of others.
+		// The right to write bindings in one namespace must not become a right to read Secrets in others.
 		return revision.Source{}, nil
 	}
 	template := &unstructured.Unstructured{}
@@ -160,7 +191,7 @@ func (r *reconciler) source(ctx context.Context, b kube.Binding) (revision.Sourc
 	case err != nil:
 		return revision.Source{}, fmt.Errorf("reading the template %s %q: %w", ref.Kind, ref.Name, err)
 	}
-	policies, err := r.readPolicies(ctx, ref.Namespace)
+	policies, err := kube.OverridePolicies(ctx, r.hubClient, ref)
 	if err != nil {
 		return revision.Source{}, err
 	}
@@ -170,25 +201,7 @@ func (r *reconciler) source(ctx context.Context, b kube.Binding) (revision.Sourc
 	}, nil
 }
 
-func (r *reconciler) readPolicies(ctx context.Context, namespace string) (override.Policies, error) {
-	var ofCluster policyv1alpha1.ClusterOverridePolicyList
-	if err := r.hubClient.List(ctx, &ofCluster, client.UnsafeDisableDeepCopy); err != nil {
-		return override.Policies{}, fmt.Errorf("listing cluster override policies: %w", err)
-	}
-	out := override.Policies{Cluster: ofCluster.Items}
-	if namespace == "" {
-		return out, nil
-	}
-	var ofNamespace policyv1alpha1.OverridePolicyList
-	if err := r.hubClient.List(ctx, &ofNamespace, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return override.Policies{}, fmt.Errorf("listing override policies: %w", err)
-	}
-	out.Namespaced = ofNamespace.Items
-	return out, nil
-}
-
-// revise returns what sets the replicas of the template of a binding; nil if the hub does not set
-// them.
+// revise returns the function that sets the replicas of a binding's template; nil if the hub does not set them.
 func (r *reconciler) revise(ctx context.Context, b kube.Binding, kind schema.GroupVersionKind) revision.Revise {
 	if !bindings.IsWorkload(b.BindingSpec()) || !r.interpreter.Has(kind, interpreter.ReviseReplica) {
 		return nil
@@ -198,8 +211,8 @@ func (r *reconciler) revise(ctx context.Context, b kube.Binding, kind schema.Gro
 	}
 }
 
-// isSame says whether the live content is that of a revision that was kept, with the rules of now.
-// If the kept one cannot be read, it is not.
+// isSame returns whether the live content equals that of a stored revision by the current rules. If the stored one cannot be read, it does
+// not.
 func (r *reconciler) isSame(ctx context.Context, s *scope, id revision.ID) (bool, error) {
 	m := s.memory
 	if m.live.hash == id.Hash {
@@ -227,7 +240,7 @@ func (r *reconciler) isSame(ctx context.Context, s *scope, id revision.ID) (bool
 	return same, nil
 }
 
-// reviseOf returns what sets the replicas of each part.
+// reviseOf returns the functions that set the replicas of the parts.
 func (r *reconciler) reviseOf(ctx context.Context, parts []kube.Binding) func(revision.Ref) revision.Revise {
 	return func(wanted revision.Ref) revision.Revise {
 		for _, part := range parts {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -30,35 +31,41 @@ import (
 	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/common/revision"
 )
 
-// defaultWorkers is how many rollouts are decided at a time.
+// defaultWorkers is the default of Deps.Workers.
 const defaultWorkers = 4
 
-// Renderer knows what the Works of a binding would be. It is safe for use by many goroutines.
+// Renderer compares Works with what a revision renders. It is safe for concurrent use.
 type Renderer interface {
-	// IsRendered says whether a Work that has no revision yet is what the content of one renders.
+	// IsRendered returns whether a Work that has no revision yet equals what content renders.
 	IsRendered(ctx context.Context, b kube.Binding, work *workv1alpha1.Work, content revision.Content) (bool, error)
 }
 
 // Deps is what the stage needs.
 type Deps struct {
-	// ExecutionNamespacePrefix is followed by the name of a cluster.
+	// ExecutionNamespacePrefix is the prefix of execution namespaces, followed by the name of a cluster.
 	ExecutionNamespacePrefix string
-	// Interpreter leaves the replicas out of templates.
+	// Interpreter sets the replicas of templates.
 	Interpreter interpreter.Interpreter
-	// Renderer tells what was there before the strategy.
+	// Renderer recognizes the revision of Works from before the strategy.
 	Renderer Renderer
-	// Events receives what there is to tell people.
-	Events kube.EventSink
+	// Seen says which edits the detector has seen; nil if rollouts need not wait for it.
+	Seen *edits.Seen
+	// Events receives the stage's events.
+	Events eventsink.Sink
 	// Clock is the hub's time.
 	Clock clock.WithTicker
-	// Registry gets the metrics.
+	// Registry registers the metrics.
 	Registry prometheus.Registerer
-	// Silence is after how much of it the hub gives up members that have nothing but their lease; 0 is the default.
+	// Silence is after how long a silence the hub gives up members that have only their lease; 0 means disruption.DefaultSilence.
 	Silence time.Duration
-	// Workers is how many rollouts are decided at a time; 0 is a sensible number.
+	// Reconnects says whether members are still reconnecting after a start of the hub; nil if that is unknown.
+	Reconnects *disruption.Reconnects
+	// Workers is the number of concurrent reconciles; 0 means defaultWorkers.
 	Workers int
 }
 
@@ -79,6 +86,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	verdicts := disruption.NewVerdicts(func(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
 		return kube.Clusters(ctx, mgr.GetClient())
 	})
+	reconnects := cmp.Or(deps.Reconnects, &disruption.Reconnects{})
 	rules := newRuleSecrets(mgr.GetClient(), mgr.GetAPIReader())
 	if err := rules.register(mgr); err != nil {
 		return err
@@ -87,8 +95,9 @@ func Register(mgr manager.Manager, deps Deps) error {
 		namespaced := kind.Kind == kube.ResourceBindings().Kind
 		r := &reconciler{
 			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, rollouts: kube.ClusterStagedRollouts(),
-			prefix: deps.ExecutionNamespacePrefix, interpreter: deps.Interpreter, renderer: deps.Renderer, events: deps.Events, clock: deps.Clock,
+			prefix: deps.ExecutionNamespacePrefix, interpreter: deps.Interpreter, renderer: deps.Renderer, seen: deps.Seen.Waiter(), events: deps.Events, clock: deps.Clock,
 			silence: cmp.Or(deps.Silence, disruption.DefaultSilence), metrics: m, slots: places, verdicts: verdicts, rules: rules, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), states: newRolloutStates(),
+			reconnects: reconnects,
 		}
 		if namespaced {
 			r.rollouts = kube.StagedRollouts()
@@ -104,9 +113,10 @@ func Register(mgr manager.Manager, deps Deps) error {
 			Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride()).
 			WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged)).
 			WatchesRawSource(source.Func(r.tick)).
+			WatchesRawSource(r.seen.Source()).
 			WatchesRawSource(r.slots.freed(r.kind))
 		if namespaced {
-			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
+			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride()).Watches(&corev1.Namespace{}, r.onNamespace())
 		}
 		if err := b.Complete(kube.QuietConflicts(r)); err != nil {
 			return fmt.Errorf("making the rollout controller of %ss: %w", kind.Kind, err)
@@ -124,29 +134,30 @@ type reconciler struct {
 	prefix      string
 	interpreter interpreter.Interpreter
 	renderer    Renderer
-	events      kube.EventSink
+	seen        *edits.Waiter
+	events      eventsink.Sink
 	clock       clock.WithTicker
 	silence     time.Duration
 	watch       disruption.Watch
+	reconnects  *disruption.Reconnects
 	verdicts    *disruption.Verdicts
 	metrics     *metrics
 	slots       *slots
 	rules       *ruleSecrets
-	// written are the rollouts as this process wrote them, until the cache shows it.
+	// written holds rollouts as this process wrote them, until the cache shows them.
 	written *kube.Written[types.NamespacedName, kube.Rollout]
 	states  *rolloutStates
-	// epoch counts what may change the content of any application: override policies and the rules
-	// of kinds.
+	// epoch counts changes that may affect the content of any application: of override policies and of the rules of kinds.
 	epoch atomic.Int64
 }
 
-// Reconcile takes the rollout of one binding further.
+// Reconcile advances the rollout of one binding.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	key := req.NamespacedName
 	b := r.kind.New()
 	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(key) // its rollout goes with it
+			r.forget(key) // its rollout is garbage-collected
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -156,6 +167,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	case !bindings.IsStaged(b):
 		return reconcile.Result{}, r.end(ctx, b)
+	}
+	if terminating, err := r.isTerminating(ctx, b); terminating || err != nil {
+		if terminating {
+			r.forget(key)
+		}
+		return reconcile.Result{}, err
 	}
 	s, err := r.gather(ctx, b)
 	if err != nil {
@@ -177,7 +194,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.left(s.in.Now, sooner(sooner(d.RetryAfter, done.again), s.again))}, err
 }
 
-// left is what is left to wait of a time that was decided on some time ago; 0 is not to.
+// left returns what remains of a wait that was decided on at a time; 0 means not to wait.
 func (r *reconciler) left(decided time.Time, wait time.Duration) time.Duration {
 	if wait == 0 {
 		return 0
@@ -185,7 +202,7 @@ func (r *reconciler) left(decided time.Time, wait time.Duration) time.Duration {
 	return max(time.Nanosecond, wait-r.clock.Since(decided))
 }
 
-// sooner returns the shorter of two times to wait, of which 0 is not to.
+// sooner returns the shorter of two waits, where 0 means none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -193,8 +210,8 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// end ends the rollout of a binding that has no strategy any more: everything goes out at once, and
-// when there is a strategy again, it begins with what is there then.
+// end deletes the rollout of a binding without a strategy: changes then reach all clusters at once. If the binding gets a strategy again, a
+// new rollout begins with the state of that time.
 func (r *reconciler) end(ctx context.Context, b kube.Binding) error {
 	key := client.ObjectKeyFromObject(b)
 	r.forget(key)
@@ -215,8 +232,8 @@ func (r *reconciler) end(ctx context.Context, b kube.Binding) error {
 	return r.setCondition(ctx, b, nil)
 }
 
-// confirmUnstaged reads live whether a binding has no strategy, as the cache shows it, which of a hub that has just begun to work may be
-// older than what the hub before it did. With a rollout its history goes, what people approved and what they went back to.
+// confirmUnstaged confirms by a live read that a binding has no strategy. The cache of a new leader may be older than the last writes of
+// the leader before it, and deleting a rollout loses its history, with people's approvals and rollbacks.
 func (r *reconciler) confirmUnstaged(ctx context.Context, b kube.Binding) error {
 	live := r.kind.New()
 	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(b), live)
@@ -229,7 +246,7 @@ func (r *reconciler) confirmUnstaged(ctx context.Context, b kube.Binding) error 
 	return nil
 }
 
-// forget drops what is known of a binding that has no rollout.
+// forget drops the state of a binding that has no rollout.
 func (r *reconciler) forget(key types.NamespacedName) {
 	r.states.forget(key)
 	r.slots.forget(r.rollouts.Kind, key)

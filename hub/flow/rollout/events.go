@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/flow/rollout/admit"
 )
 
@@ -21,7 +22,7 @@ const (
 	reasonUnordered = "OrderLabelAbsent"
 )
 
-// report tells people what was decided and written.
+// report logs a written decision and emits its events.
 func (r *reconciler) report(ctx context.Context, s *scope, d *admit.Decision) {
 	log := ctrl.LoggerFrom(ctx)
 	events := d.Events
@@ -38,9 +39,9 @@ func (r *reconciler) report(ctx context.Context, s *scope, d *admit.Decision) {
 	}
 }
 
-// told tells one thing on a rollout and on the template. The revision tells one event from those of
-// the next one, which may have the same words.
-func told(rollout kube.Rollout, b kube.Binding, e admit.Event) []kube.Event {
+// told returns an event on the rollout and on the template. Related contains the number of the revision, so that equal events of two
+// revisions are not merged.
+func told(rollout kube.Rollout, b kube.Binding, e admit.Event) []eventsink.Event {
 	kind := corev1.EventTypeNormal
 	if e.Warning {
 		kind = corev1.EventTypeWarning
@@ -49,7 +50,7 @@ func told(rollout kube.Rollout, b kube.Binding, e admit.Event) []kube.Event {
 		APIVersion: "fairlead.dev/v1alpha1", Kind: kindName(rollout), Namespace: rollout.GetNamespace(), Name: rollout.GetName(), UID: rollout.GetUID(),
 		ResourceVersion: fmt.Sprint(rollout.RolloutStatus().Revision),
 	}
-	return []kube.Event{
+	return []eventsink.Event{
 		{Regarding: rollout, Related: bindings.TemplateRef(b), Type: kind, Reason: e.Reason, Action: actionRollOut, Note: e.Message},
 		{Regarding: bindings.TemplateRef(b), Related: related, Type: kind, Reason: e.Reason, Action: actionRollOut, Note: e.Message},
 	}

@@ -27,31 +27,31 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// scope is what decides on one rollout.
+// scope is the state of one reconcile.
 type scope struct {
 	binding kube.Binding
-	// rollout is a copy; its status is what was last written.
+	// rollout is a copy; its status is the one last written.
 	rollout kube.Rollout
-	// strategy is the strategy that the binding names now; nil if there is none of that name.
+	// strategy is the strategy that the binding names now; nil if it does not exist.
 	strategy *fairleadv1alpha1.RolloutStrategy
-	// targets are the Clusters of the targets; of one that is no more only the name is set.
+	// targets are the Clusters of the targets; of a deleted one only the name is set.
 	targets []*clusterv1alpha1.Cluster
 	// works are the Works of the binding, by cluster.
 	works map[string]*workv1alpha1.Work
-	// parts are what it needs by the revisions by which clusters are judged.
+	// parts are the dependencies in the revisions by which clusters are judged.
 	parts []part
 	in    admit.Input
-	// made says that a revision was made just now.
+	// made says that this reconcile made a revision.
 	made bool
-	// again is when the silence of a cluster is believed, if it is not yet; 0 is that there is none such.
+	// again is when to reconcile again, because the silence of a cluster is believed only then, or an edit is unseen; 0 if never.
 	again  time.Duration
 	memory *memory
 }
 
-// key names the rollout and its binding.
+// key is the name of both the rollout and its binding.
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.binding) }
 
-// gather reads all that is known of a rollout, and makes it if there is none yet.
+// gather reads everything about a rollout, and creates it if it does not exist.
 func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error) {
 	s := &scope{binding: b, memory: r.states.of(client.ObjectKeyFromObject(b))}
 	var err error
@@ -67,6 +67,12 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error)
 	}
 	if err := r.readLive(ctx, s.memory, b); err != nil {
 		return nil, err
+	}
+	if edit := s.memory.live.unseen; !edit.IsZero() {
+		s.again = sooner(s.again, unseenAgain)
+		if edit.TellIn(s.in.Now) == 0 {
+			s.in.Unseen = fmt.Sprintf("What was edited is in no revision yet: %v.", edit.Err())
+		}
 	}
 	if err := r.readFrozen(ctx, s); err != nil {
 		return nil, err
@@ -86,7 +92,7 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error)
 	return s, r.adopt(ctx, s, nil)
 }
 
-// ensure returns the rollout of a binding, as it was last written.
+// ensure returns the rollout of a binding as it was last written, and creates it if it does not exist.
 func (r *reconciler) ensure(ctx context.Context, b kube.Binding) (kube.Rollout, error) {
 	key := client.ObjectKeyFromObject(b)
 	cached := r.rollouts.New()
@@ -116,7 +122,7 @@ func (r *reconciler) ensure(ctx context.Context, b kube.Binding) (kube.Rollout, 
 	return rollout, nil
 }
 
-// conflict has a rollout looked at again in a moment.
+// conflict returns a conflict error, so that the rollout is reconciled again soon.
 func (r *reconciler) conflict(name, why string) error {
 	return apierrors.NewConflict(fairleadv1alpha1.GroupVersion.WithResource(r.rollouts.Resource).GroupResource(), name, errors.New(why))
 }
@@ -154,13 +160,14 @@ func (r *reconciler) worksOf(ctx context.Context, b kube.Binding) (map[string]*w
 	return out, nil
 }
 
-// readClusters puts together what is known of each cluster that has to do with the rollout.
+// readClusters collects the state of each cluster that is a target, has a Work, or is in the status.
 func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 	s.in.Began = r.watch.Began(s.in.Now)
-	if began := s.memory.began; began.After(s.in.Began) && !began.After(s.in.Now) { // no clock was ahead that was put back since
+	if began := s.memory.began; began.After(s.in.Began) && !began.After(s.in.Now) { // unless the clock was ahead then
 		s.in.Began = began
 	}
-	s.in.Heard = s.in.Began.Add(disruption.StartGrace(r.silence) + disruption.Wait) // the stage that tells who is silent takes its time, too
+	heardBy := r.reconnects.HeardBy(s.in.Began, s.in.Now, r.silence)
+	s.in.Heard = disruption.KnownFrom(s.in.Began, heardBy, r.silence, 0)
 	names := map[string]bool{}
 	for _, target := range bindings.Targets(s.binding.BindingSpec()) {
 		names[target.Name] = true
@@ -175,7 +182,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 	}
 	for _, group := range s.in.Status.Clusters {
 		for _, name := range group.Names {
-			left(name) // What it was sent may be what cut it off, though its Work is about to go.
+			left(name) // The revision that it was sent may be why it is silent, even if its Work is being deleted.
 		}
 	}
 	byName, err := kube.ClustersNamed(ctx, r.hubClient, maps.Keys(names))
@@ -193,7 +200,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		if gone {
 			cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}
-		early := disruption.ActFrom(cluster, r.silence, s.in.Began).Sub(s.in.Now)
+		early := disruption.ActFrom(cluster, r.silence, s.in.Began, heardBy).Sub(s.in.Now)
 		if early > 0 {
 			s.again = sooner(s.again, early)
 		}
@@ -209,7 +216,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// heardSince says since when a cluster is heard from; zero if nothing is said of that.
+// heardSince returns since when a cluster is heard from; zero if it is silent or that is unknown.
 func (r *reconciler) heardSince(c *clusterv1alpha1.Cluster) time.Time {
 	if !disruption.SilentSince(c).IsZero() {
 		return time.Time{}
@@ -217,7 +224,7 @@ func (r *reconciler) heardSince(c *clusterv1alpha1.Cluster) time.Time {
 	return r.watch.HeardSince(c)
 }
 
-// compare says whether the live content is an edit. Without a strategy no revision is made of it.
+// compare sets in.Live, which says whether the live content is an edit. It does not without a strategy, so that no revision is made.
 func (r *reconciler) compare(ctx context.Context, s *scope) error {
 	m := s.memory
 	if s.strategy == nil || !m.live.there {

@@ -21,11 +21,10 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// readKept reads a revision; nil if it is gone, or is not what the status says: then it moves
-// nothing.
+// readKept reads a stored revision; nil if it is missing or does not match the status. Callers then change nothing.
 func (r *reconciler) readKept(ctx context.Context, rollout kube.Rollout, id revision.ID) (*revision.Kept, error) {
 	if id.Zero() {
-		return nil, nil //nolint:nilnil // No revision is an answer.
+		return nil, nil //nolint:nilnil // nil means that there is no revision
 	}
 	kept, err := kube.ReadRevision(ctx, r.hubReader, rollout, id)
 	if errors.Is(err, revision.ErrUnreadable) {
@@ -35,7 +34,7 @@ func (r *reconciler) readKept(ctx context.Context, rollout kube.Rollout, id revi
 	return kept, err
 }
 
-// keep writes the content of a revision that no status names yet, so that nobody has read it.
+// keep stores the content of a revision that no status names yet. It may replace an existing one, which nobody can have read.
 func (r *reconciler) keep(ctx context.Context, rollout kube.Rollout, number int64, kept *revision.Kept) error {
 	secrets, err := revision.SecretsOf(rollout, number, kept)
 	if err != nil {
@@ -54,12 +53,12 @@ func (r *reconciler) keep(ctx context.Context, rollout kube.Rollout, number int6
 	return nil
 }
 
-// write makes the Secrets of a revision. Whatever becomes of that, those of rules are known that there may be.
+// write creates the Secrets of a revision. It records those of rules even if creating them fails, since they may exist nevertheless.
 func (r *reconciler) write(ctx context.Context, secrets []*corev1.Secret) error {
 	for _, secret := range secrets {
 		r.rules.remember(secret)
 		err := r.hubClient.Create(ctx, secret.DeepCopy(), client.FieldOwner(contract.FieldManagerRollout))
-		r.rules.remember(secret) // if the rollout went meanwhile, it was forgotten again
+		r.rules.remember(secret) // again, because it was dropped if the rollout was deleted meanwhile
 		if err != nil {
 			return fmt.Errorf("making secret %q in %q: %w", secret.Name, secret.Namespace, err)
 		}
@@ -67,8 +66,8 @@ func (r *reconciler) write(ctx context.Context, secrets []*corev1.Secret) error 
 	return nil
 }
 
-// clear removes what a hub left behind that ended between the Secret and the status. It asks the
-// server first whether the status names it by now.
+// clear deletes what a hub left behind that stopped between writing the Secrets and the status. It first confirms by a live read that the
+// status does not name the revision.
 func (r *reconciler) clear(ctx context.Context, rollout kube.Rollout, number int64) error {
 	now := r.rollouts.New()
 	if err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(rollout), now); err != nil {
@@ -81,7 +80,7 @@ func (r *reconciler) clear(ctx context.Context, rollout kube.Rollout, number int
 	return r.drop(ctx, rollout, number)
 }
 
-// drop deletes the content of a revision.
+// drop deletes the Secrets of a revision.
 func (r *reconciler) drop(ctx context.Context, rollout kube.Rollout, number int64) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, number)}}
 	if err := r.hubClient.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
@@ -90,7 +89,7 @@ func (r *reconciler) drop(ctx context.Context, rollout kube.Rollout, number int6
 	return r.rules.drop(ctx, rollout, number)
 }
 
-// dropKept deletes the content of revisions that the status does not name any more.
+// dropKept deletes the Secrets of revisions that the status does not name any more.
 func (r *reconciler) dropKept(ctx context.Context, s *scope) error {
 	for len(s.memory.forget) > 0 {
 		if err := r.drop(ctx, s.rollout, s.memory.forget[0]); err != nil {
@@ -101,7 +100,7 @@ func (r *reconciler) dropKept(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// cut makes a revision: its content is kept, and no status names it yet.
+// cut makes a revision and stores its content. No status names it yet.
 func (r *reconciler) cut(ctx context.Context, s *scope, c admit.Cut) (admit.Made, *admit.Frozen, revision.Content, error) {
 	made := admit.Made{Cut: c, At: r.clock.Now()}
 	kept := &revision.Kept{}
@@ -109,15 +108,15 @@ func (r *reconciler) cut(ctx context.Context, s *scope, c admit.Cut) (admit.Made
 		kept.Content, kept.MadeAt = s.memory.live.content, metav1.NewTime(s.memory.live.at).Rfc3339Copy()
 		made.TemplateGeneration = s.memory.live.generation
 	} else {
-		of, err := kube.ReadRevision(ctx, r.hubReader, s.rollout, revision.Of(s.in.Status.Revisions, c.ContentOf))
+		older, err := kube.ReadRevision(ctx, r.hubReader, s.rollout, revision.Of(s.in.Status.Revisions, c.ContentOf))
 		if err != nil {
 			return made, nil, revision.Content{}, err
 		}
-		kept.Content, kept.MadeAt = of.Content, of.MadeAt
-		kept.Strategy, kept.StrategySpec = of.Strategy, of.StrategySpec
-		made.TemplateGeneration = of.Main.Origin.Generation
+		kept.Content, kept.MadeAt = older.Content, older.MadeAt
+		kept.Strategy, kept.StrategySpec = older.Strategy, older.StrategySpec
+		made.TemplateGeneration = older.Main.Origin.Generation
 	}
-	switch { // Without any of these it goes back by the strategy of the revision that it goes back to.
+	switch { // If neither is known, a rollback uses the strategy of the revision that it returns to.
 	case s.strategy != nil:
 		kept.Strategy, kept.StrategySpec = s.strategy.Name, *s.strategy.Spec.DeepCopy()
 	case s.in.Frozen != nil:
@@ -150,7 +149,7 @@ func (r *reconciler) readFrozen(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// remember keeps what was frozen with a revision, which is asked for every time.
+// remember caches what was frozen with a revision, which every reconcile needs.
 func (s *scope) remember(frozen *admit.Frozen, of revision.ID) {
 	s.memory.frozen, s.memory.frozenOf = frozen, of
 }

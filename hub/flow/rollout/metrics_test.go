@@ -18,7 +18,7 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-func TestWhatPrometheusSeesOfRollouts(t *testing.T) {
+func TestRolloutMetrics(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	at := func(after time.Duration) *metav1.Time { return new(metav1.NewTime(noon.Add(after))) }

@@ -27,8 +27,8 @@ func runningWithConfig(t *testing.T) *world {
 	return w
 }
 
-// TestACanaryIsWellOnceItHasWhatItNeeds edits a ConfigMap only: in the Work of the workload nothing changes but its revision, and
-// what was reported on it still holds.
+// TestACanaryIsWellOnceItHasWhatItNeeds edits only a ConfigMap: in the workload's Work nothing but the revision changes, so that its former
+// report still holds.
 func TestACanaryIsWellOnceItHasWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -56,8 +56,8 @@ func TestACanaryThatRefusesWhatItNeedsStopsTheRest(t *testing.T) {
 	g.Expect(w.have(g)).To(Equal([]int64{2, 1, 1}))
 }
 
-// TestACanaryDoesNotWaitForWhatAnotherRolloutHoldsUp has another workload need the same, whose rollout has not begun: the binding stage
-// leaves what both need as it is until that says something.
+// TestACanaryDoesNotWaitForWhatAnotherRolloutHoldsUp has another workload, whose rollout has not begun, share a dependency: the binding
+// stage leaves the dependency unchanged until that rollout defines its revision.
 func TestACanaryDoesNotWaitForWhatAnotherRolloutHoldsUp(t *testing.T) {
 	t.Parallel()
 	w := runningWithConfig(t)
@@ -70,7 +70,7 @@ func TestACanaryDoesNotWaitForWhatAnotherRolloutHoldsUp(t *testing.T) {
 	w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)
 }
 
-// TestACanaryDoesNotWaitForAClaimThatNobodyMounts needs a claim whose volume is bound on first use.
+// TestACanaryDoesNotWaitForAClaimThatNobodyMounts depends on a PersistentVolumeClaim whose volume is bound on first use.
 func TestACanaryDoesNotWaitForAClaimThatNobodyMounts(t *testing.T) {
 	t.Parallel()
 	w := runningWithConfig(t)
@@ -111,7 +111,7 @@ func TestWhetherAnotherRolloutSaysWhatAPartIsToBe(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidOfAPart(t *testing.T) {
+func TestAPartIsJudgedByItsOwnWork(t *testing.T) {
 	t.Parallel()
 	const web = "shop/web-deployment"
 	r1, r2 := revision.ID{Number: 1, Hash: "a"}, revision.ID{Number: 2, Hash: "b"}

@@ -48,7 +48,7 @@ func TestAClaimThatNobodyMountsSaysNothingOfThoseThatNeedIt(t *testing.T) {
 	}
 }
 
-func TestWhatAReportSays(t *testing.T) {
+func TestReportOfAWork(t *testing.T) {
 	t.Parallel()
 	const no = "Failed to apply all manifests (0/1): Deployment \"web\": the member refuses it: "
 	report := func(generation, observed int64, applied metav1.ConditionStatus, message string, health ...workv1alpha1.ResourceHealth) *workv1alpha1.Work {

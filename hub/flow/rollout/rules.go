@@ -28,23 +28,22 @@ import (
 )
 
 const (
-	// ruleSecretsPerPage is how many Secrets of rules a page of their list has.
+	// ruleSecretsPerPage is the page size when listing Secrets of rules.
 	ruleSecretsPerPage = 500
-	// sweepAgain is when a rollout that is gone is looked at once more: a Secret of it may have been on its way.
+	// sweepAgain is when a deleted rollout is swept once more: a Secret of it may have been in flight.
 	sweepAgain = time.Minute
 )
 
-// ruleSecrets knows the Secrets in contract.ClusterNamespace that have the rules of ClusterOverridePolicies in
-// revisions of rollouts that are in other namespaces, and deletes what is left over of them: no owner reference
-// does. It reads once which there are, live; after that they are those that this process makes and deletes, so
-// that a rollout without such rules costs no request. It is safe for use by many goroutines.
+// ruleSecrets tracks the Secrets in contract.ClusterNamespace that store rules of ClusterOverridePolicies for revisions of rollouts in
+// other namespaces, and deletes leftover ones, since owner references do not work across namespaces. It lists them live once, and then
+// tracks those that this process creates and deletes, so that a rollout without such rules costs no request. It is safe for concurrent use.
 type ruleSecrets struct {
 	hubClient client.Client
 	hubReader client.Reader
 
 	mu     sync.Mutex
 	loaded bool
-	// all has by rollout what each Secret, by its name, says of itself.
+	// all has the labels of each Secret, by rollout and the Secret's name.
 	all map[types.NamespacedName]map[string]revision.RulesOf
 }
 
@@ -52,15 +51,15 @@ func newRuleSecrets(c client.Client, live client.Reader) *ruleSecrets {
 	return &ruleSecrets{hubClient: c, hubReader: live, all: map[types.NamespacedName]map[string]revision.RulesOf{}}
 }
 
-// register has the manager look for what is left over: everywhere when the hub begins to work, and of a rollout
-// when that is gone.
+// register adds the controller that deletes leftovers: of all rollouts when the hub becomes the leader, and of a rollout when it is
+// deleted.
 func (s *ruleSecrets) register(mgr manager.Manager) error {
 	gone := handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
 		if s.mayHave(req.NamespacedName) {
 			q.Add(req)
 		} else {
-			q.AddAfter(req, sweepAgain) // one may be on its way, and to look costs no request
+			q.AddAfter(req, sweepAgain) // one may be in flight, and a sweep without Secrets costs no request
 		}
 	}}
 	err := kube.NewController(mgr, "rollout-rules", 1).
@@ -76,7 +75,7 @@ func (s *ruleSecrets) register(mgr manager.Manager) error {
 	return nil
 }
 
-// Reconcile deletes what is left over of the rollouts of a name; of all if it is empty.
+// Reconcile deletes the leftovers of the rollouts of a name; of all rollouts if it is empty.
 func (s *ruleSecrets) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if err := s.load(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -96,10 +95,9 @@ func (s *ruleSecrets) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	return reconcile.Result{RequeueAfter: sweepAgain}, nil
 }
 
-// sweep deletes the Secrets of rollouts of a name that are gone, and of the one that there is those of revisions
-// that its status does not name any more; it says whether there were any. Which Secrets there are is looked up
-// before the rollout is read: what is made meanwhile is of a rollout that is there, and of a number above that of
-// its status.
+// sweep deletes the Secrets of deleted rollouts of a name, and, for the existing one, those of revisions that its status does not name any
+// more; it returns whether it deleted any. It takes the Secrets before it reads the rollout: those created meanwhile belong to an existing
+// rollout, and to a revision above that of its status.
 func (s *ruleSecrets) sweep(ctx context.Context, key types.NamespacedName) (bool, error) {
 	secrets := s.of(key)
 	if len(secrets) == 0 {
@@ -107,20 +105,20 @@ func (s *ruleSecrets) sweep(ctx context.Context, key types.NamespacedName) (bool
 	}
 	rollout := kube.StagedRollouts().New()
 	err := s.hubReader.Get(ctx, key, rollout)
-	// An API server that does not serve StagedRollouts at the moment says that this one is not found, too.
+	// An API server that does not serve StagedRollouts at the moment also answers NotFound.
 	if client.IgnoreNotFound(err) != nil || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return false, fmt.Errorf("reading StagedRollout %q: %w", key, err)
 	}
 	there, deleted := err == nil, false
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		of := secrets[name]
-		if there && of.UID == rollout.GetUID() {
+		found := secrets[name]
+		if there && found.UID == rollout.GetUID() {
 			status := rollout.RolloutStatus()
-			if of.Revision > status.Revision || !revision.Of(status.Revisions, of.Revision).Zero() {
+			if found.Revision > status.Revision || !revision.Of(status.Revisions, found.Revision).Zero() {
 				continue
 			}
 			// A status that somebody restored may not name what is still in clusters: the rules go after everything else.
-			switch kept, err := s.isKept(ctx, rollout, of.Revision); {
+			switch kept, err := s.isKept(ctx, rollout, found.Revision); {
 			case err != nil:
 				return deleted, err
 			case kept:
@@ -131,12 +129,12 @@ func (s *ruleSecrets) sweep(ctx context.Context, key types.NamespacedName) (bool
 			return deleted, err
 		}
 		deleted = true
-		ctrl.LoggerFrom(ctx).Info("Deleted rules that were left over", "Secret", name, "StagedRollout", key.String(), "revision", of.Revision)
+		ctrl.LoggerFrom(ctx).Info("Deleted rules that were left over", "Secret", name, "StagedRollout", key.String(), "revision", found.Revision)
 	}
 	return deleted, nil
 }
 
-// isKept says whether there is the Secret that has everything but the rules of a revision.
+// isKept returns whether the Secret with everything but the rules of a revision exists.
 func (s *ruleSecrets) isKept(ctx context.Context, rollout metav1.Object, number int64) (bool, error) {
 	key := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, number)}
 	err := s.hubReader.Get(ctx, key, kube.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")))
@@ -146,7 +144,7 @@ func (s *ruleSecrets) isKept(ctx context.Context, rollout metav1.Object, number 
 	return err == nil, nil
 }
 
-// load reads which Secrets there are, unless that is known.
+// load lists the Secrets, unless it has done so before.
 func (s *ruleSecrets) load(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,14 +168,14 @@ func (s *ruleSecrets) load(ctx context.Context) error {
 	return nil
 }
 
-// remember has a Secret known that is made, if it is one of rules.
+// remember records a Secret that is created, if it is one of rules.
 func (s *ruleSecrets) remember(secret *corev1.Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.add(secret)
 }
 
-// add passes over what says nothing of a rollout: that is not of the hub.
+// add records a Secret. It ignores one that does not name a rollout, which is not the hub's.
 func (s *ruleSecrets) add(secret metav1.Object) {
 	of, ok := revision.RulesOfSecret(secret)
 	if !ok {
@@ -189,10 +187,10 @@ func (s *ruleSecrets) add(secret metav1.Object) {
 	s.all[of.Rollout][secret.GetName()] = of
 }
 
-// drop deletes the Secret of a revision, if it has one.
+// drop deletes the Secret with the rules of a revision, if it has one.
 func (s *ruleSecrets) drop(ctx context.Context, rollout kube.Rollout, number int64) error {
 	if rollout.GetNamespace() == "" {
-		return nil // its rules are where everything else is
+		return nil // its rules are in the revision's own Secret
 	}
 	if err := s.load(ctx); err != nil {
 		return err
@@ -225,14 +223,14 @@ func (s *ruleSecrets) of(key types.NamespacedName) map[string]revision.RulesOf {
 	return maps.Clone(s.all[key])
 }
 
-// mayHave says whether there may be Secrets of rollouts of a name.
+// mayHave returns whether there may be Secrets of rollouts of a name.
 func (s *ruleSecrets) mayHave(key types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.loaded || len(s.all[key]) > 0
 }
 
-// rollouts returns the names of all rollouts of which there are Secrets.
+// rollouts returns the names of all rollouts that have Secrets.
 func (s *ruleSecrets) rollouts() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,12 +25,12 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// ruleWorld is an API server with Secrets of rules, and counts what it is asked.
+// ruleWorld is an API server with Secrets of rules, which counts requests.
 type ruleWorld struct {
 	client.Client
 	g              *WithT
 	lists, deletes int
-	// refuses the deletions of Secrets, and unserved the reads of StagedRollouts.
+	// refuses is the error for deletions of Secrets, and unserved that for reads of StagedRollouts.
 	refuses, unserved error
 }
 
@@ -61,7 +61,7 @@ func newRuleWorld(t *testing.T, objects ...client.Object) *ruleWorld {
 	return w
 }
 
-// names are those of the Secrets that there are.
+// names returns the names of the existing Secrets.
 func (w *ruleWorld) names(t *testing.T) []string {
 	t.Helper()
 	var list corev1.SecretList
@@ -83,7 +83,7 @@ func stagedRollout(name string, uid types.UID, newest int64, named ...int64) *fa
 	return r
 }
 
-// rulesOf is a Secret of rules of a rollout.
+// rulesOf returns a Secret with rules of a rollout.
 func rulesOf(rollout metav1.Object, number int64) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: contract.ClusterNamespace, Name: revision.RulesName(rollout, number), Labels: map[string]string{contract.RolloutUIDLabel: string(rollout.GetUID())},
@@ -93,7 +93,7 @@ func rulesOf(rollout metav1.Object, number int64) *corev1.Secret {
 	}}
 }
 
-func TestWhatIsLeftOverOfRulesIsDeletedWhenTheHubBegins(t *testing.T) {
+func TestLeftoverRuleSecretsAreDeletedAtTheStart(t *testing.T) {
 	t.Parallel()
 	there, before, gone := stagedRollout("web", "u-2", 5, 3, 5), stagedRollout("web", "u-1", 0), stagedRollout("db", "u-3", 0)
 	unknown := rulesOf(gone, 9)
@@ -108,7 +108,7 @@ func TestWhatIsLeftOverOfRulesIsDeletedWhenTheHubBegins(t *testing.T) {
 	w.g.Expect(w.lists).To(Equal(1))
 	w.g.Expect(w.deletes).To(Equal(4))
 
-	// What is known is not read again, and nothing is asked of what has no rules.
+	// The list is not read again, and a rollout without rules costs no request.
 	w.g.Expect(s.drop(t.Context(), there, 4)).To(Succeed())
 	w.g.Expect(s.drop(t.Context(), stagedRollout("other", "u-9", 1), 1)).To(Succeed())
 	w.g.Expect(s.mayHave(types.NamespacedName{Namespace: "shop", Name: "other"})).To(BeFalse())
@@ -117,7 +117,7 @@ func TestWhatIsLeftOverOfRulesIsDeletedWhenTheHubBegins(t *testing.T) {
 	w.g.Expect(w.names(t)).NotTo(ContainElement("rollout-rules-u-2-r3"))
 }
 
-// TestRulesStayWhileStagedRolloutsAreNotServed has an API server say that it finds no StagedRollout since it serves none.
+// TestRulesStayWhileStagedRolloutsAreNotServed has an API server answer NotFound because it does not serve StagedRollouts.
 func TestRulesStayWhileStagedRolloutsAreNotServed(t *testing.T) {
 	t.Parallel()
 	rollout := stagedRollout("web", "u-1", 1, 1)
@@ -130,7 +130,7 @@ func TestRulesStayWhileStagedRolloutsAreNotServed(t *testing.T) {
 	w.g.Expect(w.names(t)).To(HaveLen(1))
 }
 
-// TestRulesStayWithTheRestOfTheirRevision is about a status that was restored and does not name what is still in clusters.
+// TestRulesStayWithTheRestOfTheirRevision has a restored status that does not name a revision which clusters still have.
 func TestRulesStayWithTheRestOfTheirRevision(t *testing.T) {
 	t.Parallel()
 	rollout := stagedRollout("web", "u-1", 6, 3, 6)

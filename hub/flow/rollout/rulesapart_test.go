@@ -27,7 +27,7 @@ import (
 // password is what a ClusterOverridePolicy puts into the template in one cluster.
 const password = "hunter2"
 
-// withPassword makes a world whose template a ClusterOverridePolicy is about.
+// withPassword makes a world with a ClusterOverridePolicy for its template.
 func withPassword(t *testing.T, strategy fairleadv1alpha1.RolloutStrategySpec) (*world, *policyv1alpha1.ClusterOverridePolicy) {
 	t.Helper()
 	g := NewWithT(t)
@@ -51,7 +51,7 @@ func (w *world) kept(g Gomega, number int64) *revision.Kept {
 	return kept
 }
 
-// readable is all that the Secrets of the namespace say.
+// readable returns the contents of all Secrets in the namespace.
 func (w *world) readable(g Gomega) string {
 	var list corev1.SecretList
 	g.Expect(w.client.List(w.t.Context(), &list, client.InNamespace(w.namespace))).To(Succeed())
@@ -68,7 +68,7 @@ func (w *world) readable(g Gomega) string {
 	return out.String()
 }
 
-// ruleSecrets are the names of the Secrets of rules of its rollouts.
+// ruleSecrets returns the names of the Secrets with rules of its rollouts.
 func (w *world) ruleSecrets(g Gomega) []string {
 	var list corev1.SecretList
 	g.Expect(w.client.List(w.t.Context(), &list, client.InNamespace(contract.ClusterNamespace), client.HasLabels{contract.RolloutUIDLabel})).To(Succeed())
@@ -81,7 +81,7 @@ func (w *world) ruleSecrets(g Gomega) []string {
 	return out
 }
 
-func TestWhatClusterPoliciesSayIsNotInTheNamespace(t *testing.T) {
+func TestRulesOfClusterPoliciesAreKeptOutsideTheNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	strategy := canaryThenRest()
@@ -92,12 +92,12 @@ func TestWhatClusterPoliciesSayIsNotInTheNamespace(t *testing.T) {
 	g.Expect(w.readable(g)).To(And(ContainSubstring(`"kind":"Deployment"`), Not(ContainSubstring(password))))
 	g.Expect(w.ruleSecrets(g)).To(ConsistOf(revision.RulesName(r, 1)))
 
-	// Its rules go with a revision that is not kept any more.
+	// The rules of a revision are deleted with it.
 	w.edit("nginx:2")
 	w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)
 	eventually(t, func(g Gomega) { g.Expect(w.ruleSecrets(g)).To(ConsistOf(revision.RulesName(r, 2))) })
 
-	// Without a rule there is nothing to keep elsewhere.
+	// Without such rules no Secret is stored elsewhere.
 	g.Expect(w.client.Delete(t.Context(), policy)).To(Succeed())
 	w.awaitPhase(3, fairleadv1alpha1.RolloutCompleted)
 	eventually(t, func(g Gomega) { g.Expect(w.ruleSecrets(g)).To(BeEmpty()) })
@@ -116,7 +116,7 @@ func TestRulesOfARolloutThatEndsAreDeleted(t *testing.T) {
 	})
 }
 
-// TestRulesOfARolloutThatEndedWithoutAHubAreDeleted has the next hub find them, and what a hub left that died in the middle.
+// TestRulesOfARolloutThatEndedWithoutAHubAreDeleted has the next hub find these rules, and those that a killed hub left behind.
 func TestRulesOfARolloutThatEndedWithoutAHubAreDeleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -142,8 +142,8 @@ func TestRulesOfARolloutThatEndedWithoutAHubAreDeleted(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(w.ruleSecrets(g)).To(BeEmpty()) })
 }
 
-// TestWhatAHubOfBeforeKeptIsRead has a revision with such rules be in one Secret.
-func TestWhatAHubOfBeforeKeptIsRead(t *testing.T) {
+// TestARevisionOfAnOlderHubIsRead has a revision with such rules be in one Secret.
+func TestARevisionOfAnOlderHubIsRead(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w, _ := withPassword(t, canaryThenRest())
@@ -163,7 +163,7 @@ func TestWhatAHubOfBeforeKeptIsRead(t *testing.T) {
 	w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)
 	g.Expect(w.readable(g)).To(ContainSubstring(password))
 
-	// What goes back to it is kept in the form of now.
+	// A rollback to it is stored in the current form.
 	w.tell(func(s *fairleadv1alpha1.StagedRolloutSpec) {
 		s.Target = &fairleadv1alpha1.RolloutTarget{Revision: 1, Over: 2}
 	})

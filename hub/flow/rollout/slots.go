@@ -18,15 +18,14 @@ import (
 	"fairlead.dev/hub/flow/rollout/catchup"
 )
 
-// slots are the places for clusters that catch up, over all rollouts of a strategy. They follow
-// what is written, and one decision at a time takes some of them. It is safe for use by many
-// goroutines.
+// slots allots the slots for clusters that catch up, which all rollouts of a strategy share. They follow the written statuses, and one
+// decision at a time takes some. It is safe for concurrent use.
 type slots struct {
 	mu     sync.Mutex
 	loaded bool
-	// rollouts are the rollouts that have places or wait for some: each decision looks at all of them, and most rollouts do neither.
+	// rollouts are only the rollouts that have slots or wait for some, since each decision iterates over all of them.
 	rollouts map[slotKey]slotsOf
-	// wake has the rollouts of a kind looked at whose clusters wait for a place.
+	// wake enqueues a rollout whose clusters wait for a slot, by kind.
 	wake map[string]func(types.NamespacedName)
 }
 
@@ -35,7 +34,7 @@ type slotKey struct {
 	name types.NamespacedName
 }
 
-// slotsOf are those of one rollout.
+// slotsOf are the slots of one rollout, and its clusters that wait for one.
 type slotsOf struct {
 	strategy string
 	busy     sets.Set[string]
@@ -46,7 +45,7 @@ func newSlots() *slots {
 	return &slots{rollouts: map[slotKey]slotsOf{}, wake: map[string]func(types.NamespacedName){}}
 }
 
-// load reads the places that are taken, once: those that the hub before this one gave.
+// load reads once which slots are taken, as allotted by an earlier hub.
 func (p *slots) load(list func() (map[slotKey]slotsOf, error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,40 +56,39 @@ func (p *slots) load(list func() (map[slotKey]slotsOf, error)) error {
 	if err != nil {
 		return err
 	}
-	for key, of := range found {
-		p.put(key, of)
+	for key, taken := range found {
+		p.put(key, taken)
 	}
 	p.loaded = true
 	return nil
 }
 
 // put takes over which places a rollout has and waits for.
-func (p *slots) put(key slotKey, of slotsOf) {
-	if of.busy.Len()+len(of.queue) == 0 {
+func (p *slots) put(key slotKey, taken slotsOf) {
+	if taken.busy.Len()+len(taken.queue) == 0 {
 		delete(p.rollouts, key)
 		return
 	}
-	p.rollouts[key] = of
+	p.rollouts[key] = taken
 }
 
-// decide has a decision made with the places that its rollout may have, and takes them: until
-// settle is called they are as the decision wants them.
+// decide calls f with the slots that a rollout may use, and takes those that f returns. They are provisional until settle is called.
 func (p *slots) decide(key slotKey, now slotsOf, most int, f func(sets.Set[string]) slotsOf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.put(key, now)
 	in := catchup.Input{Max: most, Busy: sets.Set[string]{}}
-	for _, of := range p.rollouts {
-		if of.strategy == now.strategy {
-			maps.Copy(in.Busy, of.busy)
-			in.Queue = append(in.Queue, of.queue...)
+	for _, taken := range p.rollouts {
+		if taken.strategy == now.strategy {
+			maps.Copy(in.Busy, taken.busy)
+			in.Queue = append(in.Queue, taken.queue...)
 		}
 	}
 	p.put(key, f(catchup.Slots(in)))
 }
 
-// settle says what was written in the end. If places became free, or the queue is another one, those
-// who wait are looked at again.
+// settle sets the slots of a rollout as they were written. If slots became free, the queue shrank or the strategy changed, it enqueues the
+// rollouts that wait.
 func (p *slots) settle(key slotKey, before, after slotsOf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +99,7 @@ func (p *slots) settle(key slotKey, before, after slotsOf) {
 	p.wakeOthers(key, before.strategy)
 }
 
-// forget drops a rollout that is no more.
+// forget drops a deleted rollout.
 func (p *slots) forget(kind string, name types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,14 +113,14 @@ func (p *slots) forget(kind string, name types.NamespacedName) {
 }
 
 func (p *slots) wakeOthers(but slotKey, strategy string) {
-	for key, of := range p.rollouts {
-		if key != but && of.strategy == strategy && len(of.queue) > 0 && p.wake[key.kind] != nil {
+	for key, taken := range p.rollouts {
+		if key != but && taken.strategy == strategy && len(taken.queue) > 0 && p.wake[key.kind] != nil {
 			p.wake[key.kind](key.name)
 		}
 	}
 }
 
-// freed is a source that asks for the rollouts of a kind when places for them became free.
+// freed returns a source that enqueues waiting rollouts of a kind when slots became free.
 func (p *slots) freed(kind kube.BindingKind) source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		p.mu.Lock()
@@ -132,7 +130,7 @@ func (p *slots) freed(kind kube.BindingKind) source.Source {
 	})
 }
 
-// rolloutsOf is the kind of the rollouts of a kind of binding.
+// rolloutsOf returns the kind of rollouts for a kind of bindings.
 func rolloutsOf(kind kube.BindingKind) kube.RolloutKind {
 	if kind.Kind == kube.ResourceBindings().Kind {
 		return kube.StagedRollouts()
@@ -140,7 +138,7 @@ func rolloutsOf(kind kube.BindingKind) kube.RolloutKind {
 	return kube.ClusterStagedRollouts()
 }
 
-// takenBy reads from a status which places a rollout has and waits for.
+// takenBy reads from a status which slots a rollout has and waits for.
 func takenBy(status *fairleadv1alpha1.StagedRolloutStatus, since func(cluster string) catchup.Waiting) slotsOf {
 	out := slotsOf{strategy: status.Strategy, busy: sets.Set[string]{}}
 	for i := range status.Clusters {

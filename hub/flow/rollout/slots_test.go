@@ -25,7 +25,7 @@ func ofShop(name string) slotKey {
 	return slotKey{kind: fairleadv1alpha1.KindStagedRollout, name: types.NamespacedName{Namespace: "shop", Name: name}}
 }
 
-// waits are clusters that wait, the first for the longest.
+// waits returns waiting clusters, the first of which waits for the longest.
 func waits(names ...string) slotsOf {
 	out := slotsOf{strategy: "night", busy: sets.Set[string]{}}
 	for i, name := range names {
@@ -34,8 +34,7 @@ func waits(names ...string) slotsOf {
 	return out
 }
 
-// ask has a rollout decide that takes every place that it may have; it returns these, and what it
-// has then.
+// ask lets a rollout take every slot that it may have, and returns these, and its slots afterwards.
 func ask(p *slots, key slotKey, now slotsOf, most int) (mine []string, after slotsOf) {
 	p.decide(key, now, most, func(may sets.Set[string]) slotsOf {
 		after = slotsOf{strategy: now.strategy, busy: now.busy.Clone()}
@@ -82,7 +81,7 @@ func TestPlacesAreSharedByAllRolloutsOfAStrategy(t *testing.T) {
 	g.Expect(mine).To(Equal([]string{"a", "c"}))
 }
 
-func TestWhatCouldNotBeWrittenTakesNoPlace(t *testing.T) {
+func TestAFailedWriteTakesNoSlot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := newSlots()
@@ -126,8 +125,8 @@ func TestWhichPlacesAStatusTakes(t *testing.T) {
 	g.Expect(of.queue).To(Equal([]catchup.Waiting{{Cluster: "b", Since: noon}}))
 }
 
-// TestPlacesAreThoseOfAllRollouts plays rollouts that want places, get some, give them back and end, in any order: what each may
-// have, and who is woken, is what a look at all of them says, though few are kept.
+// TestPlacesAreThoseOfAllRollouts lets rollouts request slots, get some, return them and end, in random order: the slots that each may
+// have, and the rollouts that are woken, must equal those computed from all rollouts, although only few are stored.
 func TestPlacesAreThoseOfAllRollouts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -204,8 +203,8 @@ func TestPlacesAreThoseOfAllRollouts(t *testing.T) {
 	g.Expect(granted).To(BeNumerically(">", 1000))
 }
 
-// BenchmarkPlaces is what it costs to ask for a place where as many other applications go by the same strategy, of which one in a
-// thousand has a cluster that catches up.
+// BenchmarkPlaces measures requesting a slot when many other applications use the same strategy, of which one in a thousand has a cluster
+// that catches up.
 func BenchmarkPlaces(b *testing.B) {
 	for _, n := range []int{1000, 50000} {
 		p := newSlots()
@@ -226,7 +225,7 @@ func BenchmarkPlaces(b *testing.B) {
 	}
 }
 
-// BenchmarkPlacesOfAStatus is what it costs to read which places a rollout to so many clusters has, of which every other one waits.
+// BenchmarkPlacesOfAStatus measures reading the slots of a rollout to many clusters, of which every other one waits.
 func BenchmarkPlacesOfAStatus(b *testing.B) {
 	for _, n := range []int{500, 5000} {
 		s := &scope{}
@@ -249,9 +248,9 @@ func BenchmarkPlacesOfAStatus(b *testing.B) {
 	}
 }
 
-// TestWhoReturnedFirstIsServedFirst holds that since when a cluster that waits is heard from is what was read of that cluster, and
+// TestClustersQueueByWhenTheyReturned holds that since when a cluster that waits is heard from is what was read of that cluster, and
 // of one that nothing was read of, now.
-func TestWhoReturnedFirstIsServedFirst(t *testing.T) {
+func TestClustersQueueByWhenTheyReturned(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := &scope{in: admit.Input{Now: noon.Add(time.Hour)}}

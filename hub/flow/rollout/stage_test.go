@@ -80,7 +80,7 @@ func TestAnEditGoesToTheCanaryAndThenToTheRest(t *testing.T) {
 
 // Who waits for a rollout to have caught up is not told so before each target was given what is stable, those too that were
 // chosen later.
-func TestWhoWasGivenNothingYetHasNotCaughtUp(t *testing.T) {
+func TestATargetThatWasGivenNothingHasNotCaughtUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w := start(t, 2, canaryThenRest())
@@ -132,7 +132,7 @@ func TestACanaryThatFailsStopsTheRest(t *testing.T) {
 	g.Expect(w.have(g)).To(Equal([]int64{2, 1, 1}))
 	eventually(t, func(g Gomega) { g.Expect(w.events.Notes("Halted")).NotTo(BeEmpty(), "%v", w.events.All()) })
 
-	// The hub that comes after this one finds it as it is.
+	// The next hub finds the same state.
 	w.stopHub()
 	before := len(w.events.All())
 	w.startHub()
@@ -169,7 +169,7 @@ func TestSilentClustersAreSetAsideAndCatchUpOneAfterTheOther(t *testing.T) {
 	g.Expect(revision.Names(r.Status.Clusters, fairleadv1alpha1.ClusterSetAside)).To(ConsistOf(w.clusters[3:]))
 	g.Consistently(func(g Gomega) { g.Expect(w.have(g)[3:]).To(Equal([]int64{1, 1})) }, "500ms", "50ms").Should(Succeed())
 
-	// The second waits for the first, and nothing else happens that could have it looked at.
+	// The second waits for the first, and no other event could enqueue it.
 	w.heard(w.clusters[3], true)
 	w.heard(w.clusters[4], true)
 	waits := func(g Gomega) { g.Expect(w.have(g)[3:]).To(ConsistOf(BeEquivalentTo(2), BeEquivalentTo(1))) }
@@ -204,7 +204,7 @@ func TestWithoutItsStrategyNothingGoesOut(t *testing.T) {
 	w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)
 }
 
-// TestOneCanGoBackWithoutTheStrategy aborts and undoes while there is no RolloutStrategy of the name.
+// TestOneCanGoBackWithoutTheStrategy aborts and undoes while the RolloutStrategy does not exist.
 func TestOneCanGoBackWithoutTheStrategy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -244,7 +244,7 @@ func TestARolloutEndsWithItsStrategysAnnotation(t *testing.T) {
 	})
 }
 
-// TestANumberIsNeverUsedTwice deletes a rollout, with which its status and its revisions go.
+// TestANumberIsNeverUsedTwice deletes a rollout, and with it its status and its revisions.
 func TestANumberIsNeverUsedTwice(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -274,7 +274,7 @@ func TestAHubThatDiedBeforeTheStatus(t *testing.T) {
 	w.secret(g, 2)
 }
 
-func TestWhatSomebodyPutIntoARevisionMovesNothing(t *testing.T) {
+func TestAForgedRevisionMovesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w := running(t, 3, canaryThenRest())

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// keepCondition has the binding say that a revision is on its way. It tells no numbers that change
-// with each cluster: the status of the rollout does.
+// keepCondition sets the condition RollingOut of the binding. Its message has no numbers that change with each cluster; these are in the
+// status of the rollout.
 func (r *reconciler) keepCondition(ctx context.Context, s *scope, status *fairleadv1alpha1.StagedRolloutStatus) error {
 	want := rollingOut(s.rollout, status)
 	if want != nil && s.in.Frozen != nil {
@@ -27,7 +27,7 @@ func (r *reconciler) keepCondition(ctx context.Context, s *scope, status *fairle
 	return r.setCondition(ctx, s.binding, want)
 }
 
-// setCondition writes the condition of a binding, or removes it, if it is not there as it is to be.
+// setCondition sets the condition of a binding, or removes it if want is nil. It writes nothing if that changes nothing.
 func (r *reconciler) setCondition(ctx context.Context, shared kube.Binding, want *metav1.Condition) error {
 	before := meta.FindStatusCondition(shared.BindingStatus().Conditions, workv1alpha2.BindingRollingOut)
 	if before == nil && want == nil || before != nil && want != nil && before.Reason == want.Reason && before.Message == want.Message {
@@ -53,7 +53,7 @@ func (r *reconciler) setCondition(ctx context.Context, shared kube.Binding, want
 	return nil
 }
 
-// unordered says of waves which are ordered by a label that no target has; empty if there is none.
+// unordered returns sentences about waves that are ordered by a label that no target has; empty if there are none.
 func unordered(strategy *fairleadv1alpha1.RolloutStrategySpec, targets []*clusterv1alpha1.Cluster) string {
 	var out strings.Builder
 	for i := range strategy.Waves {
@@ -69,12 +69,11 @@ func unordered(strategy *fairleadv1alpha1.RolloutStrategySpec, targets []*cluste
 	return out.String()
 }
 
-// rollingOut is the condition of the binding of a rollout; nil if the newest revision has passed every
-// wave.
+// rollingOut returns the condition RollingOut; nil if the newest revision has passed every wave.
 func rollingOut(rollout kube.Rollout, status *fairleadv1alpha1.StagedRolloutStatus) *metav1.Condition {
 	out := &metav1.Condition{Type: workv1alpha2.BindingRollingOut, Status: metav1.ConditionTrue}
-	said := meta.FindStatusCondition(status.Conditions, fairleadv1alpha1.RolloutConditionProgressing)
-	if held := heldUp(said); held != nil {
+	progressing := meta.FindStatusCondition(status.Conditions, fairleadv1alpha1.RolloutConditionProgressing)
+	if held := heldUp(progressing); held != nil {
 		out.Reason, out.Message = held.Reason, held.Message
 		return out
 	}
@@ -98,13 +97,13 @@ func rollingOut(rollout kube.Rollout, status *fairleadv1alpha1.StagedRolloutStat
 }
 
 // heldUp returns the condition if it names what somebody has to mend before anything is sent.
-func heldUp(said *metav1.Condition) *metav1.Condition {
-	if said == nil {
+func heldUp(progressing *metav1.Condition) *metav1.Condition {
+	if progressing == nil {
 		return nil
 	}
-	switch said.Reason {
-	case fairleadv1alpha1.ReasonRolloutStrategyAbsent, fairleadv1alpha1.ReasonRolloutRevisionAbsent, fairleadv1alpha1.ReasonRolloutTooLarge:
-		return said
+	switch progressing.Reason {
+	case fairleadv1alpha1.ReasonRolloutStrategyAbsent, fairleadv1alpha1.ReasonRolloutRevisionAbsent, fairleadv1alpha1.ReasonRolloutTooLarge, workv1alpha2.ReasonEditNotSeen:
+		return progressing
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestAWaveThatCannotBeOrderedSaysSo(t *testing.T) {
 	g.Expect(unordered(strategy, nil)).To(BeEmpty(), "before it is placed")
 }
 
-func TestWhatABindingSaysOfItsRollout(t *testing.T) {
+func TestConditionRollingOut(t *testing.T) {
 	t.Parallel()
 	rollout := &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 	waves := []fairleadv1alpha1.WaveStatus{{Name: "canary"}, {Name: "rest"}}

@@ -24,12 +24,12 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// batchDelay lets the reports of several clusters become one look.
+// batchDelay batches the reports of several clusters into one reconcile.
 const batchDelay = 20 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// bindingChanged lets through the bindings that have a strategy, or had one.
+// bindingChanged passes relevant changes of bindings that have or had a strategy.
 func bindingChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return bindings.IsStaged(e.Object) },
@@ -46,7 +46,7 @@ func bindingChanged() predicate.Predicate {
 	}
 }
 
-// onDependent asks for the bindings that need one that changed.
+// onDependent enqueues the bindings that depend on a changed one.
 func (r *reconciler) onDependent() handler.EventHandler {
 	ask := func(ctx context.Context, obj client.Object, q queue) {
 		if b, ok := obj.(kube.Binding); ok {
@@ -69,7 +69,7 @@ func (r *reconciler) onDependent() handler.EventHandler {
 	}
 }
 
-// askForRequirers asks for the bindings that need one, if they have a strategy.
+// askForRequirers enqueues the bindings with a strategy that depend on a binding.
 func (r *reconciler) askForRequirers(ctx context.Context, needed kube.Binding, q queue, after time.Duration) {
 	for _, by := range bindings.Requirers(needed) {
 		b := kube.BindingsIn(by.Namespace).New()
@@ -79,14 +79,14 @@ func (r *reconciler) askForRequirers(ctx context.Context, needed kube.Binding, q
 	}
 }
 
-// ask asks for a binding, if it is of the kind.
+// ask enqueues a binding, if it is of this reconciler's kind.
 func (r *reconciler) ask(q queue, key client.ObjectKey, after time.Duration) {
 	if kube.BindingsIn(key.Namespace).Kind == r.kind.Kind {
 		q.AddAfter(reconcile.Request{NamespacedName: key}, after)
 	}
 }
 
-// onRollout asks for the binding of a rollout that somebody else made, changed or deleted.
+// onRollout enqueues the binding of a rollout that was created, deleted, or changed by others.
 func (r *reconciler) onRollout() handler.EventHandler {
 	ask := func(obj client.Object, q queue) {
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)})
@@ -110,21 +110,20 @@ func (r *reconciler) onRollout() handler.EventHandler {
 	}
 }
 
-// byOthers says whether a status is not what this process wrote last. One that somebody restored is
-// looked at.
+// byOthers returns whether a status differs from the one that this process last wrote, as after a restore.
 func (r *reconciler) byOthers(rollout kube.Rollout) bool {
 	status, known := r.states.lastWritten(client.ObjectKeyFromObject(rollout))
 	return !known || !apiequality.Semantic.DeepEqual(status, rollout.RolloutStatus())
 }
 
-// onStrategy asks for the bindings that name a strategy that came, changed or went.
+// onStrategy enqueues the bindings of a strategy that was created, changed or deleted.
 func (r *reconciler) onStrategy() handler.EventHandler {
 	return onEdit(func(ctx context.Context, strategy client.Object, q queue) {
 		r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.StrategyOf(b) == strategy.GetName() })
 	})
 }
 
-// onEdit asks when an object came, went, or somebody changed its spec.
+// onEdit calls ask when an object is created or deleted, or its spec changes.
 func onEdit(ask func(context.Context, client.Object, queue)) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -141,7 +140,8 @@ func onEdit(ask func(context.Context, client.Object, queue)) handler.EventHandle
 	}
 }
 
-// onWork asks for the binding of a Work that came, went, or was reported on.
+// onWork enqueues the binding of a Work that was created, changed or deleted, or whose report changed. For the Work of a dependency, it
+// enqueues the bindings that depend on it.
 func (r *reconciler) onWork() handler.EventHandler {
 	ask := func(ctx context.Context, obj client.Object, q queue) {
 		key, ok := bindings.KeyOf(obj)
@@ -150,7 +150,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 		}
 		b := kube.BindingsIn(key.Namespace).New()
 		if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil {
-			return // it goes, or the cache is stopping
+			return // the binding was deleted, or the cache is stopping
 		}
 		if bindings.IsStaged(b) {
 			r.ask(q, key, batchDelay)
@@ -176,8 +176,8 @@ func (r *reconciler) onWork() handler.EventHandler {
 	}
 }
 
-// onCluster asks for the bindings that name a cluster, when it falls silent, is heard from
-// again or goes, and when the hub changes its mind about its silence.
+// onCluster enqueues the bindings that name a cluster when it falls silent, is heard from again or is deleted, and when the condition
+// EvictionSuspended changes, which says whether the hub believes its silence.
 func (r *reconciler) onCluster() handler.EventHandler {
 	ask := func(ctx context.Context, name string, q queue) {
 		found, err := r.kind.Naming(ctx, r.hubClient, name)
@@ -218,21 +218,10 @@ func (r *reconciler) onCluster() handler.EventHandler {
 	}
 }
 
-// tick has the stage see when its process was stopped, until the context ends. It implements source.Func, and queues nothing.
+// tick lets the stage detect that its process was suspended, until the context ends. It implements source.Func, and enqueues nothing.
 func (r *reconciler) tick(ctx context.Context, _ queue) error {
 	r.watch.Tick(r.clock.Now())
-	ticker := r.clock.NewTicker(disruption.TickInterval)
-	go func() {
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C():
-				r.watch.Tick(r.clock.Now())
-			}
-		}
-	}()
+	r.watch.KeepTicking(ctx, r.clock)
 	return nil
 }
 
@@ -243,8 +232,7 @@ func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
 			meta.IsStatusConditionTrue(after.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
 }
 
-// onOverride asks for all bindings with a strategy when an override policy changes: which it is about,
-// or was, shows in their content.
+// onOverride enqueues all bindings with a strategy when an override policy changes: whether it affects one shows only in the content.
 func (r *reconciler) onOverride() handler.EventHandler {
 	return onEdit(func(ctx context.Context, policy client.Object, q queue) {
 		r.epoch.Add(1)
@@ -254,12 +242,12 @@ func (r *reconciler) onOverride() handler.EventHandler {
 	})
 }
 
-// rulesChanged has the bindings looked at again whose templates mean something else now.
+// rulesChanged enqueues the bindings of the kinds whose interpreter rules changed.
 func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q queue) {
 	r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.IsStaged(b) && affects(kindOf(&b.BindingSpec().Resource)) })
 }
 
-// enqueue has bindings looked at again, behind those that somebody changed.
+// enqueue enqueues the bindings that which selects, behind those that changed themselves.
 func (r *reconciler) enqueue(ctx context.Context, q queue, which func(kube.Binding) bool) {
 	found, err := r.kind.List(ctx, r.hubClient)
 	if err != nil {

@@ -2,15 +2,8 @@ package rollout
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net/http"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
@@ -32,13 +24,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
@@ -52,7 +44,7 @@ func eventually(t *testing.T, check func(g Gomega)) {
 	NewWithT(t).Eventually(check).WithTimeout(stagetest.Timeout).WithPolling(stagetest.Poll).Should(Succeed())
 }
 
-// world is a hub with this stage, one application, and what the binding stage and the agents do.
+// world is a hub with this stage, one application, and a simulation of the binding stage and the agents.
 type world struct {
 	t         *testing.T
 	client    client.Client
@@ -60,86 +52,22 @@ type world struct {
 	strategy  string
 	clusters  []string
 	template  *unstructured.Unstructured
-	// config is what the template needs; nil if it needs nothing. Then a revision changes nothing in the Works of the template itself.
+	// config is the template's dependency; nil if it has none. With it, a revision changes nothing in the Works of the template itself.
 	config  *corev1.ConfigMap
 	events  *stagetest.Events
 	writes  *counter
 	stopHub func()
 	cfg     *rest.Config
+	// seen is what the detector of the next hub to start has seen; nil if rollouts need not wait for it.
+	seen *edits.Seen
 
 	mu sync.Mutex
 	// fares says how a revision fares in a cluster, or what it needs does there; healthy if it says nothing.
 	fares map[string]string
 	// offline are the clusters whose agents do nothing.
 	offline map[string]bool
-	// withheld says that no Work is made, and unconcerned that revisions change nothing in those that there are.
+	// withheld says that no Work is created, and unconcerned that revisions change nothing in existing ones.
 	withheld, unconcerned bool
-}
-
-// counter counts the requests of a hub.
-type counter struct {
-	// namespaces are that of its application and those of its clusters.
-	namespaces []string
-	statuses   atomic.Int64
-
-	mu    sync.Mutex
-	asked []string
-	// refuses is the rollout whose status is refused without a reason, and refused how often it was.
-	refuses string
-	refused int
-}
-
-// refuse has the status of a rollout be refused from now on, as when it is larger than what the database takes.
-func (c *counter) refuse(rollout string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refuses = rollout
-}
-
-// refusals is how often it was.
-func (c *counter) refusals() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.refused
-}
-
-// answer is what is answered to the write of a status that is refused; nil if it is not.
-func (c *counter) answer(req *http.Request) *http.Response {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.refuses == "" || !strings.HasSuffix(req.URL.Path, "/stagedrollouts/"+c.refuses+"/status") {
-		return nil
-	}
-	c.refused++
-	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"etcdserver: request is too large","code":500}`
-	return &http.Response{
-		Status: "500 Internal Server Error", StatusCode: http.StatusInternalServerError, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: req,
-	}
-}
-
-// requests are those about its application that are no informer's, by method and path.
-func (c *counter) requests() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.asked)
-}
-
-// note counts a request. An informer that lost its watch lists anew, at any time.
-func (c *counter) note(req *http.Request) (*http.Response, error) {
-	_, about, _ := strings.Cut(req.URL.Path, "/namespaces/")
-	namespace, about, _ := strings.Cut(about, "/")
-	isInformers := req.Method == http.MethodGet && (about == "resourcebindings" || about == "stagedrollouts")
-	if slices.Contains(c.namespaces, namespace) && !isInformers {
-		c.mu.Lock()
-		c.asked = append(c.asked, req.Method+" "+about)
-		c.mu.Unlock()
-	}
-	if req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "stagedrollouts/") && strings.HasSuffix(req.URL.Path, "/status") {
-		c.statuses.Add(1)
-		return c.answer(req), nil
-	}
-	return nil, nil
 }
 
 // isRendered says of every Work from before that it is what a revision renders.
@@ -212,7 +140,7 @@ func (w *world) startHub(change ...func(*cache.Options)) {
 	}
 	g.Expect(Register(mgr, Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Interpreter: native.New(), Renderer: isRendered(true),
-		Events: w.events.Record, Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(),
+		Seen: w.seen, Events: w.events.Record, Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(),
 	})).To(Succeed())
 	w.stopHub = stagetest.Run(w.t, mgr)
 	g.Expect(mgr.GetCache().WaitForCacheSync(w.t.Context())).To(BeTrue())
@@ -412,167 +340,3 @@ func (w *world) work(g Gomega, name string) *workv1alpha1.Work {
 }
 
 func (w *world) workName() string { return contract.WorkName("Deployment", w.namespace, "web") }
-
-// set says how revision 2 fares in the first cluster: healthy, unhealthy, refused or silent.
-func (w *world) set(how string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fares[w.clusters[0]+" 2"] = how
-}
-
-// goes takes a cluster offline, or brings it back.
-func (w *world) goes(index int, online bool) {
-	w.reports(index, online)
-	w.heard(w.clusters[index], online)
-}
-
-// reports says whether a cluster reports on its Works, heard from or not.
-func (w *world) reports(index int, does bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.offline[w.clusters[index]] = !does
-}
-
-// withhold has no Work made from now on, or made again.
-func (w *world) withhold(is bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.withheld = is
-}
-
-// make makes a Work.
-func (w *world) make(ctx context.Context, work *workv1alpha1.Work) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.withheld {
-		return errWithheld
-	}
-	return w.client.Create(ctx, work)
-}
-
-// errWithheld says that no Work is made.
-var errWithheld = errors.New("no Work is made")
-
-// heard has a Cluster say whether it is heard from.
-func (w *world) heard(name string, online bool) {
-	w.t.Helper()
-	eventually(w.t, func(g Gomega) {
-		c := &clusterv1alpha1.Cluster{}
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, c)).To(Succeed())
-		status, reason := metav1.ConditionTrue, clusterv1alpha1.ReasonClusterReady
-		if !online {
-			status, reason = metav1.ConditionUnknown, "ClusterStatusUnknown"
-		}
-		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: status, Reason: reason, LastTransitionTime: metav1.Now()}}
-		g.Expect(w.client.Status().Update(w.t.Context(), c)).To(Succeed())
-	})
-}
-
-// deliver writes the Works that the rollout wants, and reports on them, until the test ends.
-func (w *world) deliver() {
-	ticker := time.NewTicker(30 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-w.t.Context().Done():
-			return
-		case <-ticker.C:
-			for _, name := range w.clusters {
-				_ = w.deliverTo(w.t.Context(), name) // the next round tries again
-			}
-		}
-	}
-}
-
-func (w *world) deliverTo(ctx context.Context, name string) error {
-	r := &fairleadv1alpha1.StagedRollout{}
-	if err := w.client.Get(ctx, w.key(), r); err != nil {
-		return err
-	}
-	err := w.deliverWork(ctx, name, r, w.key(), w.workName())
-	if w.config != nil {
-		key := types.NamespacedName{Namespace: w.namespace, Name: "config-configmap"}
-		err = errors.Join(err, w.deliverWork(ctx, name, r, key, contract.WorkName("ConfigMap", w.namespace, "config")))
-	}
-	return err
-}
-
-// deliverWork writes the Work of a binding, that of the application or of what it needs, and reports on it.
-func (w *world) deliverWork(ctx context.Context, name string, r *fairleadv1alpha1.StagedRollout, key types.NamespacedName, workName string) error {
-	b := &workv1alpha2.ResourceBinding{}
-	if err := w.client.Get(ctx, key, b); err != nil {
-		return err
-	}
-	fares, content := "", "the same"
-	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
-		Namespace: executionNamespace(name), Name: workName, Labels: maps.Clone(b.Labels),
-		Annotations: map[string]string{contract.ResourceBindingNamespaceAnnotation: b.Namespace, contract.ResourceBindingNameAnnotation: b.Name},
-	}}
-	if key != w.key() {
-		fares = "config "
-		work.Annotations[contract.RevisionOfAnnotation] = w.key().String()
-	}
-	err := w.client.Get(ctx, client.ObjectKeyFromObject(work), work)
-	if client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	have := revision.Parse(work.Annotations[contract.RevisionAnnotation])
-	if want := revision.NewPlan(&r.Status).Wanted(name, have); want.Hash != have.Hash {
-		if w.config == nil || key != w.key() {
-			content = want.String()
-		}
-		w.mu.Lock()
-		withheld, unconcerned := w.fares[fmt.Sprintf("%s%s %d", fares, name, want.Number)] == "withheld", w.unconcerned && err == nil
-		w.mu.Unlock()
-		if withheld {
-			return errWithheld
-		}
-		work.Annotations[contract.RevisionAnnotation] = want.String()
-		since := time.Now()
-		if unconcerned {
-			since = since.Add(-time.Hour)
-		}
-		work.Annotations[contract.RevisionSinceAnnotation] = since.UTC().Format(time.RFC3339)
-		work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{}}
-		work.Spec.Workload.Manifests[0].Raw = []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"revision":%q}}`, content))
-		have = want
-		if err != nil {
-			if err := w.make(ctx, work); err != nil {
-				return err
-			}
-		} else if err := w.client.Update(ctx, work); err != nil {
-			return err
-		}
-	} else if err != nil {
-		return nil //nolint:nilerr // There is no Work, and is to be none.
-	}
-	w.mu.Lock()
-	how, off := w.fares[fmt.Sprintf("%s%s %d", fares, name, have.Number)], w.offline[name]
-	w.mu.Unlock()
-	if off {
-		return nil
-	}
-	health, applied, message := workv1alpha1.Healthy, metav1.ConditionTrue, "Manifest has been successfully applied"
-	manifest := workv1alpha1.ManifestStatus{Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Name: "web"}}
-	switch how {
-	case "unhealthy":
-		health = workv1alpha1.Unhealthy
-	case "unmounted":
-		health, manifest.Identifier.Kind = workv1alpha1.Unhealthy, "PersistentVolumeClaim"
-		manifest.Status = &runtime.RawExtension{Raw: []byte(`{"phase":"Pending"}`)}
-	case "refused":
-		applied, message = metav1.ConditionFalse, `Failed to apply all manifests (0/1): Deployment "web": the member refuses it: Deployment.apps "web" is invalid: spec: no`
-	}
-	before := work.DeepCopy()
-	if work.Status.ObservedGeneration == work.Generation && len(work.Status.Conditions) == 1 && work.Status.Conditions[0].Message == message &&
-		work.Status.ManifestStatuses[0].Health == health {
-		return nil
-	}
-	work.Status.ObservedGeneration = work.Generation
-	work.Status.Conditions = []metav1.Condition{{
-		Type: workv1alpha1.WorkApplied, Status: applied, Reason: "Applied", Message: message, ObservedGeneration: work.Generation, LastTransitionTime: metav1.Now(),
-	}}
-	manifest.Health = health
-	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{manifest}
-	return w.client.Status().Patch(ctx, work, client.MergeFrom(before))
-}

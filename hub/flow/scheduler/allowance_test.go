@@ -14,10 +14,11 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/test/stagetest"
 )
 
-// mayUse has the namespace of a world say which clusters it may use; nil is all.
+// mayUse sets which clusters the namespace of a world allows; nil means all.
 func (w *world) mayUse(t *testing.T, text *string) {
 	t.Helper()
 	change(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, func(ns *corev1.Namespace) {
@@ -34,7 +35,7 @@ func TestANamespaceHasOnlyTheClustersThatItMayUse(t *testing.T) {
 	for _, name := range []string{"pier-1", "pier-2"} {
 		c := w.join(t, name, "pier")
 		t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), c) }) // other tests count clusters
-		// Only a copy in a cluster that is heard from is taken back.
+		// Only a copy in a Ready cluster is taken back.
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue, Reason: "ClusterReady"})
 		g.Expect(w.hub.Status().Update(t.Context(), c)).To(Succeed())
 	}
@@ -90,7 +91,7 @@ func TestANamespaceHasOnlyTheClustersThatItMayUse(t *testing.T) {
 		task := b.Spec.GracefulEvictionTasks[0]
 		g.Expect([]string{task.FromCluster, task.Producer, task.Reason}).To(Equal([]string{"pier-2", workv1alpha2.ProducerNamespaceClusters, workv1alpha2.EvictionNotAllowed}))
 		g.Expect(task.PurgeMode).To(Equal(policyv1alpha1.PurgeGracefully), "whatever the policy of a tenant says")
-		g.Expect(workv1alpha2.EvictionsOf(b)).To(HaveLen(1))
+		g.Expect(evictions.Of(b)).To(HaveLen(1))
 		name := b.Spec.Resource.Name
 		g.Eventually(func() []string { return w.told(name) }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(ContainSubstring("Leaving cluster pier-2. Cluster pier-2 may not be used any more")))
 	}

@@ -31,8 +31,7 @@ func (w *world) reports(t *testing.T, c *clusterv1alpha1.Cluster, cpus string) {
 	})
 }
 
-// byRoom returns a binding of a Deployment of two replicas, with one CPU each, that go
-// where there is room.
+// byRoom returns a binding of a Deployment with two replicas of one CPU each, which are divided by capacity.
 func (w *world) byRoom(name, site string) *workv1alpha2.ResourceBinding {
 	b := w.binding(name, site)
 	b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{
@@ -45,7 +44,7 @@ func (w *world) byRoom(name, site string) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-func TestWhatIsReservedOutlivesARestartAndNotItsOwner(t *testing.T) {
+func TestAReservationOutlivesARestartAndNotItsOwner(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	c := w.join(t, "small-1", "small")
@@ -61,13 +60,13 @@ func TestWhatIsReservedOutlivesARestartAndNotItsOwner(t *testing.T) {
 	g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("Unschedulable"))
 	g.Eventually(func() []string { return w.told("second") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1), "it is told after it is written")
 
-	// How much is lacking is no news.
+	// A different shortage causes no event.
 	w.reports(t, c, "3500m")
 	w.reports(t, c, "2500m")
 	w.reports(t, c, "2900m")
 	g.Consistently(func() []string { return w.told("second") }, stagetest.Quiet, stagetest.Poll).Should(HaveLen(1))
 
-	// No pod of the first was ever reported, so no report tells that it is gone.
+	// No pod of the first was ever reported, so no report shows its deletion.
 	g.Expect(w.hub.Delete(t.Context(), first)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("small-1 Success"))
 }
@@ -81,8 +80,8 @@ func (w *world) ofComponents(name, site string) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// TestWhatIsReservedOutlivesAKillBeforeTheStatusIsWritten places something whose status waits for others, and then another.
-func TestWhatIsReservedOutlivesAKillBeforeTheStatusIsWritten(t *testing.T) {
+// TestAReservationOutlivesAKillBeforeTheStatusIsWritten places something whose status waits for others, and then another.
+func TestAReservationOutlivesAKillBeforeTheStatusIsWritten(t *testing.T) {
 	g, w := NewWithT(t), deferring(t, time.Hour)
 	c := w.join(t, "killed-1", "killed")
 	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
@@ -155,12 +154,12 @@ func (w *world) burst(t *testing.T, site string, build func(name, site string) *
 	g.Eventually(settled(4, 2, 4), stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	g.Consistently(settled(4, 2, 4), stagetest.Quiet, stagetest.Poll).Should(Succeed())
 
-	// A node that joins one of them is room for who waits.
+	// A node that joins one of them has capacity for the waiting bindings.
 	w.reports(t, one, "8")
 	g.Eventually(settled(6, 0, 8), stagetest.Timeout, stagetest.Poll).Should(Succeed())
 }
 
-// TestAWishThatCannotBeDoneWasLookedAt asks for a decision from scratch that has no room.
+// TestAWishThatCannotBeDoneWasLookedAt requests a decision from scratch for which there is no capacity.
 func TestAWishThatCannotBeDoneWasLookedAt(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)

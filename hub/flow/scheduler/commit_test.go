@@ -24,13 +24,14 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/flow/scheduler/reserve"
 	"fairlead.dev/test/builder"
 )
 
-// TestWhatAFailedWriteLeavesBehind holds that the reservations are those of the targets
+// TestAFailedWriteReservesWhatWasWritten holds that the reservations are those of the targets
 // that were written, whatever became of the rest, and that people are told of these.
-func TestWhatAFailedWriteLeavesBehind(t *testing.T) {
+func TestAFailedWriteReservesWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "resourcebindings"}, "web", nil)
 	tests := map[string]struct {
@@ -61,7 +62,7 @@ func TestWhatAFailedWriteLeavesBehind(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
 			var told []string
 			r := &reconciler{
-				hubReader: fake.NewClientBuilder().WithScheme(scheme).Build(), kind: kube.ResourceBindings(), events: func(e kube.Event) { told = append(told, e.Reason) }, clock: clock,
+				hubReader: fake.NewClientBuilder().WithScheme(scheme).Build(), kind: kube.ResourceBindings(), events: func(e eventsink.Event) { told = append(told, e.Reason) }, clock: clock,
 				snapshot: &snapshot{}, ledger: reserve.New(), assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
 				hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{
 					Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -90,8 +91,8 @@ func TestWhatAFailedWriteLeavesBehind(t *testing.T) {
 	}
 }
 
-// TestTheNextBetterPlaceHasToLastAsLong holds that it is forgotten since when there was a
-// better place once the binding has it, and not before.
+// TestTheNextBetterPlaceHasToLastAsLong checks that failbackSince is reset when the binding has moved to the preferred cluster, and not
+// before.
 func TestTheNextBetterPlaceHasToLastAsLong(t *testing.T) {
 	t.Parallel()
 	for name, failed := range map[string]error{
@@ -122,7 +123,7 @@ func TestTheNextBetterPlaceHasToLastAsLong(t *testing.T) {
 			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}
 			key := client.ObjectKeyFromObject(b)
 			r := &reconciler{
-				hubReader: fake.NewClientBuilder().WithScheme(scheme).Build(), kind: kube.ResourceBindings(), events: func(kube.Event) {}, clock: clock, settle: time.Minute, snapshot: &snapshot{}, ledger: reserve.New(),
+				hubReader: fake.NewClientBuilder().WithScheme(scheme).Build(), kind: kube.ResourceBindings(), events: func(eventsink.Event) {}, clock: clock, settle: time.Minute, snapshot: &snapshot{}, ledger: reserve.New(),
 				assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
 				failbackSince: map[types.NamespacedName]time.Time{key: clock.Now().Add(-time.Minute)},
 				hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{

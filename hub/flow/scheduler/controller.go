@@ -27,40 +27,36 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/flow/scheduler/reserve"
 )
 
-// defaultWorkers is how many bindings are placed at a time. A decision takes
-// microseconds; the workers wait for the API server.
+// defaultWorkers is the default of Deps.Workers. A decision takes microseconds; workers spend their time waiting for the API server.
 const defaultWorkers = 8
 
-// retryAfter is how long a binding waits for room, or for room where it would rather be,
-// before it is looked at without any news: reservations that no report ever confirmed have
-// ended by then.
+// retryAfter is when a binding that waits for capacity, or for capacity in a preferred cluster, is reconciled without any event:
+// reservations that no report confirmed have expired by then.
 const retryAfter = reserve.Lifetime
 
-// DefaultSettle is for how long there must have been a better place for an application: room
-// comes and goes while others are rolled out.
+// DefaultSettle is the default of Deps.Settle. Free capacity comes and goes while other applications are rolled out.
 const DefaultSettle = time.Minute
 
 // Deps is what the scheduler needs.
 type Deps struct {
-	// Events receives what there is to tell people.
-	Events kube.EventSink
-	// Clock tells when a decision was made.
+	// Events receives the scheduler's events.
+	Events eventsink.Sink
+	// Clock is the time of decisions.
 	Clock clock.PassiveClock
-	// Settle is for how long there must have been a better place for an application before it
-	// goes there; 0 is a sensible time.
+	// Settle is for how long a preferred cluster must have been available before an application moves there; 0 means DefaultSettle.
 	Settle time.Duration
-	// Deferred takes what nobody waits for in the status of bindings; if it is nil, all is
-	// written at once.
+	// Deferred takes status that is not urgent, for another stage to write; if it is nil, all status is written at once.
 	Deferred *kube.DeferredStatus
-	// DeferFor is how long that may wait for somebody else's write; 0 is a sensible time.
+	// DeferFor is the longest that deferred status waits for another stage's write; 0 means defaultDeferFor.
 	DeferFor time.Duration
-	// Workers is how many bindings are placed at a time; 0 is a sensible number.
+	// Workers is the number of concurrent reconciles; 0 means defaultWorkers.
 	Workers int
 }
 
@@ -76,8 +72,8 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 	out := &Scheduler{}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		name := "scheduler-" + strings.ToLower(kind.Kind)
-		// Each kind has a snapshot of its own, which is as new as what wakes its
-		// bindings. Only namespaced templates have replicas to reserve anything for.
+		// Each kind has its own snapshot, which is as new as the events that enqueue its bindings. Only namespaced templates have replicas
+		// and thus reservations.
 		r := &reconciler{
 			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, events: deps.Events, clock: deps.Clock,
 			snapshot: &snapshot{}, ledger: reserve.New(), settle: deps.Settle, deferred: deps.Deferred, deferFor: cmp.Or(deps.DeferFor, defaultDeferFor),
@@ -89,7 +85,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 			Watches(&workv1alpha2.ClusterResourceBinding{}, r.definitions())
 		if kind.Kind == kube.ResourceBindings().Kind {
 			out.namespaced = r
-			// Quotas and allowances are of namespaces.
+			// Only namespaces have quotas and restrict clusters.
 			c = c.Watches(&policyv1alpha1.FederatedResourceQuota{}, r.quotas()).Watches(&corev1.Namespace{}, r.namespaces())
 		} else {
 			out.wide = r
@@ -106,7 +102,7 @@ type reconciler struct {
 	hubClient client.Client
 	hubReader client.Reader // live
 	kind      kube.BindingKind
-	events    kube.EventSink
+	events    eventsink.Sink
 	clock     clock.PassiveClock
 
 	snapshot *snapshot
@@ -114,32 +110,31 @@ type reconciler struct {
 	settle   time.Duration
 	deferred *kube.DeferredStatus
 	deferFor time.Duration
-	// changes of clusters are looked at together.
+	// changes batches changes of clusters.
 	changes changes
-	// fresh are the clusters that other stages ask about.
+	// fresh caches the clusters for questions of other stages.
 	fresh fresh
-	// asking guards asked, which is what answers to other stages have in common.
+	// asking guards asked, the memo for questions of other stages.
 	asking sync.Mutex
 	asked  decide.Memo
-	// deciding lets one decision after the other see what those before it assigned.
+	// deciding serializes decisions, so that each sees what those before it assigned. It guards all fields below.
 	deciding sync.Mutex
-	// The lock deciding guards what follows, by binding.
 
-	// memo is what decisions have in common.
+	// memo caches what decisions have in common.
 	memo decide.Memo
-	// assumed is what decisions gave that the cache does not show yet.
+	// assumed holds decisions that the cache does not show yet, by binding.
 	assumed map[types.NamespacedName]placement
-	// accounts have what the bindings of namespaces with quotas use.
+	// accounts holds the usage of the bindings of each namespace with quotas.
 	accounts map[string]*quota.Account
-	// waiting is why the last decision did not place a binding.
+	// waiting holds the reason for which the last decision did not place a binding.
 	waiting map[types.NamespacedName]string
-	// notPreferred are those that it placed where others would be preferred.
+	// notPreferred are the bindings that the last decision placed although they prefer other clusters.
 	notPreferred sets.Set[types.NamespacedName]
-	// failbackSince is since when there is a better place for one.
+	// failbackSince is since when a binding could move to a preferred cluster.
 	failbackSince map[types.NamespacedName]time.Time
 }
 
-// Reconcile places one binding, or looks which ones changes of clusters concern.
+// Reconcile places one binding, or enqueues the bindings that changes of clusters affect.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if req == lookAtChanges() {
 		return reconcile.Result{}, r.wakeConcerned(ctx)
@@ -175,10 +170,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	wrote, later, err := r.commit(ctx, edit, binding, was, change)
 	if err != nil {
-		if binding.GetGeneration() == generation { // else the targets were written, and only the status was not
+		if binding.GetGeneration() == generation { // otherwise the targets were written, and only the status was not
 			r.undo(ctx, binding, before, decision)
 		} else if change.targets {
-			r.report(ctx, binding, decision, change, wrote) // the next try finds the targets there
+			r.report(ctx, binding, decision, change, wrote) // the retry finds the targets already written
 		}
 		return reconcile.Result{}, fmt.Errorf("recording the clusters of %q: %w", binding.GetName(), err)
 	}
@@ -189,8 +184,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: soonest(recheck(decision, wait), later)}, nil
 }
 
-// recheck returns after how long a binding is looked at without any news, if a better place
-// will have settled after wait; 0 is never.
+// recheck returns when a binding is reconciled without any event, given how long a preferred cluster still has to settle; 0 means never.
 func recheck(d decide.Decision, wait time.Duration) time.Duration {
 	if d.Outcome == decide.Unschedulable || d.NotPreferred && wait == 0 {
 		return retryAfter
@@ -198,7 +192,7 @@ func recheck(d decide.Decision, wait time.Duration) time.Duration {
 	return wait
 }
 
-// report tells people what changed, after it was written.
+// report logs what changed, and emits the events, after the write.
 func (r *reconciler) report(ctx context.Context, binding kube.Binding, d decide.Decision, c change, wrote bool) {
 	log := ctrl.LoggerFrom(ctx)
 	switch {

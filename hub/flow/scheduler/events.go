@@ -11,6 +11,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
@@ -22,12 +23,11 @@ const (
 	action          = "ScheduleBinding"
 )
 
-// eventsOf returns what there is to tell about a decision, on the template and on the
-// binding: nothing if it changed nothing. That a new template got clusters is what everybody
-// expects, and a detail.
-func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.Event {
+// eventsOf returns the events of a decision on the template and on the binding; none if it changed nothing. That a new template got
+// clusters is expected, and thus a detail.
+func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []eventsink.Event {
 	template := bindings.TemplateRef(b)
-	var out []kube.Event
+	var out []eventsink.Event
 	for _, l := range d.Leave {
 		out = append(out, departed(template, b, l)...)
 	}
@@ -45,7 +45,7 @@ func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.E
 				out = append(out, warnings(b, fmt.Sprintf("Group %q of clusterAffinities does not do: %s", a.Affinity, a.Message))...)
 			}
 		}
-		e := kube.Event{
+		e := eventsink.Event{
 			Regarding: template, Related: b, Type: corev1.EventTypeNormal, Reason: reasonSucceeded, Action: action,
 			Note: successNote(kind, d.Targets), Detail: c.first,
 		}
@@ -56,28 +56,27 @@ func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.E
 	return out
 }
 
-// departed tells that a cluster is left for another one, on the template and on the binding.
-func departed(template *corev1.ObjectReference, b kube.Binding, l decide.Departure) []kube.Event {
-	e := kube.Event{
+// departed returns the events, on the template and on the binding, for leaving a cluster.
+func departed(template *corev1.ObjectReference, b kube.Binding, l decide.Departure) []eventsink.Event {
+	e := eventsink.Event{
 		Regarding: template, Type: corev1.EventTypeNormal, Reason: reasonLeaving, Action: action,
 		Note:    fmt.Sprintf("Leaving cluster %s. %s", l.Cluster, l.Why),
 		Related: &corev1.ObjectReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: l.Cluster},
 	}
 	detail := e
 	detail.Regarding = b
-	return []kube.Event{e, detail}
+	return []eventsink.Event{e, detail}
 }
 
-// warnings say on the template and on the binding that it is not placed, and why.
-func warnings(b kube.Binding, note string) []kube.Event {
-	of := func(regarding, related runtime.Object) kube.Event {
-		return kube.Event{Regarding: regarding, Related: related, Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: action, Note: note}
+// warnings returns the events, on the template and on the binding, for a binding that is not placed.
+func warnings(b kube.Binding, note string) []eventsink.Event {
+	of := func(regarding, related runtime.Object) eventsink.Event {
+		return eventsink.Event{Regarding: regarding, Related: related, Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: action, Note: note}
 	}
-	return []kube.Event{of(bindings.TemplateRef(b), b), of(b, nil)}
+	return []eventsink.Event{of(bindings.TemplateRef(b), b), of(b, nil)}
 }
 
-// successNote is the sentence that clients of this API wait for; it differs by a
-// colon between the kinds.
+// successNote returns the exact sentence that clients of this API wait for; it differs by a colon between the kinds.
 func successNote(kind string, targets []workv1alpha2.TargetCluster) string {
 	shares := make([]string, len(targets))
 	for i, t := range targets {

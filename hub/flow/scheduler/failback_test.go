@@ -13,10 +13,11 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/test/stagetest"
 )
 
-// roomFor has a cluster report so many pods that fit, of which some run.
+// roomFor makes a cluster report capacity for a number of pods, of which some run.
 func (w *world) roomFor(t *testing.T, name string, pods, run int64) {
 	t.Helper()
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -28,7 +29,7 @@ func (w *world) roomFor(t *testing.T, name string, pods, run int64) {
 	})
 }
 
-func TestWhatOverflowedComesBackGracefully(t *testing.T) {
+func TestOverflowComesBackGracefully(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.join(t, "home-1", "home")
@@ -72,7 +73,7 @@ func TestWhatOverflowedComesBackGracefully(t *testing.T) {
 	g.Expect(task.PurgeMode).To(Equal(policyv1alpha1.PurgeGracefully))
 	g.Expect(task.Producer).To(Equal(workv1alpha2.ProducerScheduler))
 	g.Expect(task.CreationTimestamp).NotTo(BeNil())
-	g.Expect(workv1alpha2.EvictionsOf(b)).To(HaveLen(1))
+	g.Expect(evictions.Of(b)).To(HaveLen(1))
 	g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(
 		"Normal EvictWorkloadFromCluster: Leaving cluster away-1. Preferred clusters have room for what overflowed."))
 }

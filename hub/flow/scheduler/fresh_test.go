@@ -63,7 +63,7 @@ func TestOthersAskAboutTheClustersOfTheCache(t *testing.T) {
 	g.Expect(client.ObjectKeyFromObject(known[0]).Name).To(Equal("edge-1"), "nobody changes what a reader has")
 }
 
-// caching is a client whose cache has the Clusters of a store.
+// caching is a client with a cache of the Clusters in a store.
 type caching struct {
 	client.Client
 
@@ -76,7 +76,7 @@ func (c *caching) GetInformer(context.Context, client.Object, ...cache.InformerG
 	return storing{store: listed{Indexer: c.store, lists: &c.lists}}, nil
 }
 
-// storing is an informer that has got all there is.
+// storing is an informer that has synced.
 type storing struct {
 	toolscache.SharedIndexInformer
 
@@ -98,9 +98,9 @@ func (l listed) List() []any {
 	return l.Indexer.List()
 }
 
-// TestWhoAsksBetweenTwoChangesGetsOneAnswer has a cache that is ahead of the snapshot after each kind of change: what is listed once holds
+// TestASnapshotHoldsUntilTheNextChange has a cache that is ahead of the snapshot after each kind of change: what is listed once holds
 // until the next one.
-func TestWhoAsksBetweenTwoChangesGetsOneAnswer(t *testing.T) {
+func TestASnapshotHoldsUntilTheNextChange(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
 	hub := &caching{store: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})}

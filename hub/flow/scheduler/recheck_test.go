@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-func TestWhatWaitsForRoomIsLookedAtWithoutNews(t *testing.T) {
+func TestABindingThatWaitsForRoomIsRechecked(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(recheck(decide.Decision{Outcome: decide.Scheduled}, 0)).To(BeZero(), "it is where it should be")

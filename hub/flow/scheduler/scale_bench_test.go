@@ -26,13 +26,14 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/flow/scheduler/reserve"
 	"fairlead.dev/test/filled"
 )
 
-// sizes are a quarter and the whole of what one hub is to carry.
+// sizes are a quarter and all of the fleet that one hub must support.
 func sizes() []filled.Fleet {
 	return []filled.Fleet{{Clusters: 1250, Bindings: 12500}, {Clusters: 5000, Bindings: 50000}}
 }
@@ -70,7 +71,7 @@ func filledWith(b *testing.B, objects []client.Object) *reconciler {
 	b.Helper()
 	hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, objects...)
 	r := &reconciler{
-		hubClient: hub.Client, hubReader: hub.Client, kind: kube.ResourceBindings(), events: func(kube.Event) {},
+		hubClient: hub.Client, hubReader: hub.Client, kind: kube.ResourceBindings(), events: func(eventsink.Event) {},
 		clock: clocktesting.NewFakePassiveClock(time.Now()), snapshot: &snapshot{}, ledger: reserve.New(), settle: DefaultSettle,
 		assumed: map[types.NamespacedName]placement{}, accounts: map[string]*quota.Account{}, waiting: map[types.NamespacedName]string{},
 		notPreferred: sets.Set[types.NamespacedName]{}, failbackSince: map[types.NamespacedName]time.Time{},
@@ -85,7 +86,7 @@ func filledWith(b *testing.B, objects []client.Object) *reconciler {
 	return r
 }
 
-// counted is a queue that takes what is asked for, and counts it.
+// counted is a queue that counts requests.
 type counted struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	n int
@@ -192,7 +193,7 @@ func BenchmarkDecisions(b *testing.B) {
 	}
 }
 
-// BenchmarkStays is what it costs to look at a binding that stays where it is, from its event to there being nothing to write.
+// BenchmarkStays measures reconciling a binding that stays where it is, from its event until there is nothing to write.
 func BenchmarkStays(b *testing.B) {
 	for _, size := range sizes() {
 		r := full(b, size)
@@ -215,7 +216,7 @@ func BenchmarkStays(b *testing.B) {
 	}
 }
 
-// BenchmarkOthersAsk is what it costs the failover stage to ask whether there is another place for a binding whose region is lost.
+// BenchmarkOthersAsk measures the failover stage's question whether a binding of a lost region could be placed elsewhere.
 func BenchmarkOthersAsk(b *testing.B) {
 	for _, size := range sizes() {
 		r := full(b, size)

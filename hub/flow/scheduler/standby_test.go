@@ -20,9 +20,9 @@ import (
 	"fairlead.dev/hub/flow/scheduler/reserve"
 )
 
-// TestWhatOthersAssignIsReserved tells a scheduler of a binding that has clusters by now: one that waits for its turn, and so hears
-// of the assignments of another, one that has just begun, and one that has assigned them itself.
-func TestWhatOthersAssignIsReserved(t *testing.T) {
+// TestAssignmentsOfOtherReplicasAreReserved tells a scheduler of a binding that has clusters by now: one that waits for its turn, and
+// so hears of the assignments of another, one that has just begun, and one that has assigned them itself.
+func TestAssignmentsOfOtherReplicasAreReserved(t *testing.T) {
 	t.Parallel()
 	on := func(replicas int32) []workv1alpha2.TargetCluster {
 		return []workv1alpha2.TargetCluster{{Name: "m", Replicas: replicas}}

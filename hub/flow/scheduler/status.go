@@ -14,33 +14,34 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// successMessage is what the condition says when clusters were found.
+// successMessage is the condition's message when clusters were found.
 const successMessage = "Binding has been scheduled successfully."
 
-// change is what a decision changed for people.
+// change says what a decision changed.
 type change struct {
-	// targets says that the clusters or their shares are others than before.
+	// targets says that the clusters or their replicas changed.
 	targets bool
-	// verdict says that the condition is: it became true or false, or is false for
-	// another reason.
+	// verdict says that the condition changed: it became true or false, or is false for another reason.
 	verdict bool
-	// first says that nothing was ever decided about the binding before.
+	// first says that the binding had no decision before.
 	first bool
-	// routine says that nobody waits for what the status says of it: a new binding got clusters,
-	// or one that changed keeps them.
+	// routine says that the status is not urgent: a new binding got clusters, or a changed one keeps them.
 	routine bool
 }
 
-// record sets on a binding what a decision says, and returns what that changed.
+// record sets a decision on a binding, and returns what that changed.
 func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) {
 	spec, status := b.BindingSpec(), b.BindingStatus()
-	// What the status says is about the binding as it will be: whoever changes the
-	// targets changes the generation, by one.
+	// The status names the generation after the write: a change of the targets increments it by one.
 	generation := b.GetGeneration()
+	if before := b.GetAnnotations()[contract.AppliedPlacementAnnotation]; before != "" {
+		setAnnotation(b, contract.AppliedPlacementAnnotation, decide.Shortened(before)) // earlier versions wrote the whole placement
+	}
 	unsaid := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled) == nil
 	c := change{first: unsaid && len(spec.Clusters) == 0}
 	placed := false
@@ -63,7 +64,7 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 		status.SchedulerObservedGeneration = generation
 		status.SchedulerObservedAffinityName = affinityName(spec, d)
 		if unsaid && !c.first {
-			c.verdict = false // it was decided before, and is told
+			c.verdict = false // the binding had clusters, so only the condition is missing, which is no news
 		}
 		c.routine = unsaid || !c.targets && !c.verdict && d.Trigger != decide.TriggerRequested
 		if c.targets || c.verdict || placed || d.Trigger == decide.TriggerRequested || status.LastScheduledTime == nil {
@@ -71,15 +72,15 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 		}
 	} else if asked := spec.RescheduleTriggeredAt; d.Pending != "" && status.LastScheduledTime.Before(asked) {
 		if at := later(now, asked); wish || !at.Before(asked) {
-			status.LastScheduledTime = at // it was looked at
+			status.LastScheduledTime = at // the request was considered
 		}
 	}
 	setAnswered(b, d)
 	return c, nil
 }
 
-// setAnswered notes a wish for a decision from scratch that is done, if the time of the last decision does not say so because the wish
-// is later. The note stays until there is another wish: it may be written before that time is.
+// setAnswered records that a request for a decision from scratch is done, if lastScheduledTime does not show it because the request is
+// later. The annotation stays until the next request, since it may be written before lastScheduledTime is.
 func setAnswered(b kube.Binding, d decide.Decision) {
 	if d.Answered != b.GetAnnotations()[contract.RescheduleAnsweredAnnotation] &&
 		!b.BindingStatus().LastScheduledTime.Before(b.BindingSpec().RescheduleTriggeredAt) {
@@ -88,36 +89,36 @@ func setAnswered(b kube.Binding, d decide.Decision) {
 	setAnnotation(b, contract.RescheduleAnsweredAnnotation, d.Answered)
 }
 
-// decided says that a decision is one about the targets, and does not leave them to what comes.
+// decided returns whether a decision sets the targets rather than leaving them as they are.
 func decided(d decide.Decision) bool {
 	return d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit
 }
 
-// moves says whether a decision changes where an application is, or how it leaves a cluster.
+// moves returns whether a decision changes the targets of an application or starts to evict it from a cluster.
 func moves(spec *workv1alpha2.ResourceBindingSpec, d decide.Decision) bool {
 	return len(d.Leave) > 0 || decided(d) && !sameTargets(spec.Clusters, d.Targets)
 }
 
-// leave puts down the tasks of clusters that are left in their own time, from where failover
-// goes on with them, takes back those of clusters that are chosen again, and remembers both.
+// leave adds eviction tasks for the clusters that are left gracefully, which failover then completes, removes those of clusters that are
+// chosen again, and records both in the history of evictions.
 func leave(b kube.Binding, d decide.Decision, now metav1.Time) error {
 	if len(d.Leave)+len(d.Return) == 0 {
 		return nil
 	}
 	spec := b.BindingSpec()
-	past, at := workv1alpha2.EvictionsOf(b), metav1.NewTime(now.Truncate(time.Second))
+	past, at := evictions.Of(b), metav1.NewTime(now.Truncate(time.Second))
 	left := func(cluster string) bool {
 		return slices.ContainsFunc(d.Leave, func(l decide.Departure) bool { return l.Cluster == cluster })
 	}
 	tasks := slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(t workv1alpha2.GracefulEvictionTask) bool {
-		return slices.Contains(d.Return, t.FromCluster) || left(t.FromCluster) // left for another reason from now on
+		return slices.Contains(d.Return, t.FromCluster) || left(t.FromCluster) // replaced by a task with the new reason
 	})
 	for i := range past {
 		if e := &past[i]; e.Ended == nil && slices.Contains(d.Return, e.From) {
 			e.Before, e.How, e.Ended = nil, workv1alpha2.EvictionReturned, at.DeepCopy()
 		}
 	}
-	before := workv1alpha2.TargetsBefore(spec.Clusters)
+	before := evictions.TargetsBefore(spec.Clusters)
 	for _, l := range d.Leave {
 		task := departure(spec, l, at)
 		tasks = append(tasks, task)
@@ -130,13 +131,13 @@ func leave(b kube.Binding, d decide.Decision, now metav1.Time) error {
 		})
 	}
 	spec.GracefulEvictionTasks = tasks
-	if err := workv1alpha2.SetEvictions(b, past); err != nil {
+	if err := evictions.Set(b, past); err != nil {
 		return fmt.Errorf("remembering which clusters %q leaves: %w", b.GetName(), err)
 	}
 	return nil
 }
 
-// departure is the task of a cluster that is left in its own time.
+// departure returns the eviction task of a cluster that is left gracefully.
 func departure(spec *workv1alpha2.ResourceBindingSpec, d decide.Departure, at metav1.Time) workv1alpha2.GracefulEvictionTask {
 	task := workv1alpha2.GracefulEvictionTask{
 		FromCluster: d.Cluster, Reason: workv1alpha2.EvictionPreferred, Producer: workv1alpha2.ProducerScheduler,
@@ -154,11 +155,10 @@ func departure(spec *workv1alpha2.ResourceBindingSpec, d decide.Departure, at me
 	return task
 }
 
-// skew is by how much the clock of whoever asks for a decision may be ahead of ours.
+// skew is by how much the clock of a client that requests a decision may be ahead of the hub's.
 const skew = time.Minute
 
-// later returns when something was decided: not before it was asked for, or else it would
-// be asked for still.
+// later returns the time of a decision, but not before it was requested within skew: otherwise the request would seem unanswered.
 func later(now metav1.Time, asked *metav1.Time) *metav1.Time {
 	if asked != nil && now.Before(asked) && asked.Sub(now.Time) < skew {
 		return asked.DeepCopy()
@@ -166,7 +166,7 @@ func later(now metav1.Time, asked *metav1.Time) *metav1.Time {
 	return &now
 }
 
-// affinityName returns the group in use, none once the placement has no groups.
+// affinityName returns the name of the affinity group in use; empty if the placement has no groups.
 func affinityName(spec *workv1alpha2.ResourceBindingSpec, d decide.Decision) string {
 	if spec.Placement == nil || len(spec.Placement.ClusterAffinities) == 0 {
 		return ""
@@ -188,7 +188,7 @@ func condition(d decide.Decision, generation int64, now metav1.Time) metav1.Cond
 	return c
 }
 
-// reasonOf is the reason of the condition.
+// reasonOf returns the reason of the condition.
 func reasonOf(d decide.Decision) string {
 	switch d.Outcome {
 	case decide.NoClusterFit:
@@ -204,14 +204,14 @@ func reasonOf(d decide.Decision) string {
 	}
 }
 
-// counts says whether the messages of a reason have numbers that change with every report
-// of a cluster, or with what others use.
+// counts returns whether the messages of a reason contain numbers that change with every report of a cluster, or with the usage of other
+// bindings.
 func counts(reason string) bool {
 	return reason == workv1alpha2.ReasonUnschedulable || reason == workv1alpha2.ReasonQuotaExceeded
 }
 
-// setScheduled sets the condition and says whether it tells something new. How much is
-// lacking is no news while nobody asks for another amount.
+// setScheduled sets the condition and returns whether it says something new. A different shortage is not new as long as the binding's
+// generation, and so what it requests, is the same.
 func setScheduled(conditions *[]metav1.Condition, c metav1.Condition) bool {
 	before := meta.FindStatusCondition(*conditions, c.Type)
 	news := before == nil || before.Status != c.Status || before.Reason != c.Reason ||
@@ -220,8 +220,7 @@ func setScheduled(conditions *[]metav1.Condition, c metav1.Condition) bool {
 	return news
 }
 
-// setAppliedPlacement records the placement that was used and says whether that is
-// new.
+// setAppliedPlacement records the placement of the decision and returns whether it changed.
 func setAppliedPlacement(b kube.Binding, placement string) bool {
 	annotations := b.GetAnnotations()
 	if annotations[contract.AppliedPlacementAnnotation] == placement {
@@ -235,7 +234,7 @@ func setAppliedPlacement(b kube.Binding, placement string) bool {
 	return true
 }
 
-// setAnnotation sets an annotation of a binding, or takes it off if there is nothing to say.
+// setAnnotation sets an annotation of a binding, or removes it if the value is empty.
 func setAnnotation(b kube.Binding, key, value string) {
 	if b.GetAnnotations()[key] == value {
 		return

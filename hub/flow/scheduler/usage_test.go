@@ -63,9 +63,9 @@ func using(name, amount string, replicas int32) *workv1alpha2.ResourceBinding {
 	}
 }
 
-// TestWhatANamespaceUsesIsThatOfItsBindings plays many events and decisions, in the order in which a scheduler meets
+// TestUsageOfANamespaceIsTheSumOfItsBindings plays many events and decisions, in the order in which a scheduler meets
 // them, and compares what it knows with what it would add up.
-func TestWhatANamespaceUsesIsThatOfItsBindings(t *testing.T) {
+func TestUsageOfANamespaceIsTheSumOfItsBindings(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(3, 4))

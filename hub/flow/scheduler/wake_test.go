@@ -31,8 +31,8 @@ type asked struct {
 func (a *asked) Add(r reconcile.Request)                   { a.names = append(a.names, r.Name) }
 func (a *asked) AddAfter(reconcile.Request, time.Duration) {}
 
-// TestWhatAClusterServesWakesApplicationsOfTheseKinds tells a scheduler of one thing that a cluster serves otherwise than before.
-func TestWhatAClusterServesWakesApplicationsOfTheseKinds(t *testing.T) {
+// TestAChangeOfAnAPIWakesApplicationsOfItsKinds tells a scheduler of one thing that a cluster serves otherwise than before.
+func TestAChangeOfAnAPIWakesApplicationsOfItsKinds(t *testing.T) {
 	t.Parallel()
 	binding := func(name, apiVersion, kind, waits string, clusters ...string) client.Object {
 		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{

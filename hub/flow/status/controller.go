@@ -24,43 +24,41 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
-// defaultWorkers is the number of workers if none is given: a reconcile waits for the
-// API server most of its time.
+// defaultWorkers is the default of Deps.Workers. A reconcile spends most of its time waiting for the API server.
 const defaultWorkers = 8
 
 // Deps is what the stage needs.
 type Deps struct {
-	// ExecutionNamespacePrefix begins the namespaces that hold Works; the default of
-	// the contract if empty.
+	// ExecutionNamespacePrefix is the prefix of execution namespaces; empty means contract.DefaultExecutionNamespacePrefix.
 	ExecutionNamespacePrefix string
-	// Interpreter adds up the statuses of a kind.
+	// Interpreter aggregates the statuses that clusters report of a kind.
 	Interpreter interpreter.Interpreter
-	// Events gets what people are told.
-	Events kube.EventSink
-	// Clock says when conditions change.
+	// Events receives the stage's events.
+	Events eventsink.Sink
+	// Clock is the time of conditions and delays.
 	Clock clock.Clock
-	// Registry gets the metrics; that of the process if nil.
+	// Registry registers the metrics; nil means that of the process.
 	Registry prometheus.Registerer
-	// Deferred have what other stages have to say, each its own, and nobody waits for: it is written together with what the
-	// clusters report.
+	// Deferred are fields of a binding's status that other stages own and that are not urgent. They are included in this stage's
+	// next patch of the binding.
 	Deferred []*kube.DeferredStatus
-	// Program tells the program that adds up from others, which may do so otherwise. If it is empty, every template is
+	// Program identifies the running build of the hub, since another may aggregate differently. If it is empty, every template is
 	// read after a start.
 	Program string
-	// Workers is the number of concurrent reconciles; 0 is a sensible default.
+	// Workers is the number of concurrent reconciles; 0 means defaultWorkers.
 	Workers int
 }
 
-// Reconciler does the work of the stage. A request without a namespace is about a
-// ClusterResourceBinding.
+// Reconciler reconciles bindings. A request without a namespace names a ClusterResourceBinding.
 type Reconciler struct {
 	hubClient   client.Client
 	liveReader  client.Reader
 	interpreter interpreter.Interpreter
-	events      kube.EventSink
+	events      eventsink.Sink
 	clock       clock.PassiveClock
 	prefix      string
 	program     string
@@ -72,7 +70,7 @@ type Reconciler struct {
 	renders  *renders
 	known    *remembered
 	outdated *outdated
-	// paced gives bindings their turn to have what is outdated written.
+	// paced rate-limits the writes of outdated.
 	paced    *kube.Paced
 	deferred []*kube.DeferredStatus
 }
@@ -118,7 +116,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// Reconcile brings the status of a binding and of its template up to date.
+// Reconcile updates the status of a binding and of its template.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	isTurn := r.paced.Take(req)
 	b, err := r.binding(ctx, req.NamespacedName)
@@ -126,28 +124,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if b == nil || b.GetDeletionTimestamp() != nil || bindings.IDOf(b) == "" {
-		r.pending.forget(req.NamespacedName)
-		r.partial.forget(req.NamespacedName)
-		r.awaited.drop(req.NamespacedName)
-		r.renders.forget(req.NamespacedName)
-		r.known.forget(req.NamespacedName)
-		r.outdated.forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	reports, err := r.reports(ctx, b)
+	in, known, unrendered, err := r.gather(ctx, req.NamespacedName, b)
 	if err != nil {
 		return reconcile.Result{}, err
-	}
-	silent, err := r.silent(ctx, reports)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	unrendered := r.renders.wait(req.NamespacedName, len(reports), r.clock.Now())
-	now := r.clock.Now()
-	known := r.known.of(req.NamespacedName, r.rulesOf(b), reports, now)
-	in := aggregate.Input{
-		Generation: b.GetGeneration(), Created: b.GetCreationTimestamp().Time, Spec: b.BindingSpec(), Status: b.BindingStatus(),
-		Reports: reports, Silent: silent, LeftOut: known.known(now), Unrendered: unrendered > 0, Now: now,
 	}
 	out := aggregate.Decide(in)
 	if out.Early {
@@ -157,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if out.Unshown != "" && out.Unshown != known.unshown && !r.isWritten(b, out.Unshown) {
-		out.Changed = true // what the binding has no room for may have changed: the template's status tells
+		out.Changed = true // a status that does not fit in the binding may have changed, which only the template's status shows
 	}
 	if !out.Changed && r.pending.has(req.NamespacedName) && r.isWritten(b, out.Unshown) {
 		r.pending.settle(req.NamespacedName)
@@ -165,19 +147,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !out.Changed && !r.pending.has(req.NamespacedName) {
 		r.awaited.drop(req.NamespacedName)
 		// A mark that could not be written when the rest was is still to be.
-		err := errors.Join(r.markWorks(ctx, b, reports, out.Items), r.writeMadeOf(ctx, req, b, out.Unshown, isTurn))
-		return reconcile.Result{RequeueAfter: known.wait(unrendered, now)}, err
+		err := errors.Join(r.markWorks(ctx, b, in.Reports, out.Items), r.writeMadeOf(ctx, req, b, out.Unshown, isTurn))
+		return reconcile.Result{RequeueAfter: known.wait(unrendered, in.Now)}, err
 	}
 
-	// The template first: should we stop in between, the binding is still to be
-	// written, and all of this is done again.
+	// Write the template first: if the hub stops in between, the binding is still outdated, and both are written again.
 	of, templateErr := r.updateTemplate(ctx, b, in, &out, known)
 	r.known.keep(req.NamespacedName, known)
 	if apierrors.IsConflict(templateErr) {
 		return reconcile.Result{}, templateErr
 	}
 	// A Work that cannot be marked, of which much is its agent's, keeps nothing of the other clusters from the binding.
-	marksErr := r.markWorks(ctx, b, reports, out.Items)
+	marksErr := r.markWorks(ctx, b, in.Reports, out.Items)
 	if err := r.updateBinding(ctx, req.NamespacedName, b, out, of); err != nil {
 		return reconcile.Result{}, errors.Join(err, marksErr)
 	}
@@ -186,10 +167,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if templateErr == nil {
 		r.awaited.end(req.NamespacedName, r.clock.Now())
 	}
-	return reconcile.Result{RequeueAfter: known.wait(unrendered, now)}, errors.Join(templateErr, marksErr)
+	return reconcile.Result{RequeueAfter: known.wait(unrendered, in.Now)}, errors.Join(templateErr, marksErr)
 }
 
-// updateBinding writes what was decided and what the template's status was made of, and tells of it.
+// forget lets go of all that is remembered of a binding.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.pending.forget(key)
+	r.partial.forget(key)
+	r.awaited.drop(key)
+	r.renders.forget(key)
+	r.known.forget(key)
+	r.outdated.forget(key)
+}
+
+// updateBinding writes the decision and templateStatusOf to the binding, and emits the events.
 func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName, b kube.Binding, out aggregate.Decision, of string) error {
 	if !out.Changed {
 		return nil
@@ -229,8 +220,7 @@ func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName
 	return nil
 }
 
-// settle remembers that a template is still to be written, or that it is not, and
-// tells why it could not be, once for each reason.
+// settle records whether the template still has to be written. If writing it failed, it emits an event, once for each reason.
 func (r *Reconciler) settle(key types.NamespacedName, b kube.Binding, err error) {
 	if err == nil {
 		r.pending.settle(key)

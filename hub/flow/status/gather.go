@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
-// binding returns a binding, to be changed at will; nil if there is none.
+// binding returns a binding, which the caller may modify; nil if it does not exist.
 func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
 	kind := kube.ResourceBindings()
 	if key.Namespace == "" {
@@ -37,6 +37,26 @@ func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName) (kub
 	return b, nil
 }
 
+// gather returns what the status of a binding is made of: what its Works report and whom not to believe, which known remembers. It says, too,
+// how long to wait for Works that are still to be rendered; 0 if for none.
+func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, b kube.Binding) (in aggregate.Input, known *memory, unrendered time.Duration, err error) {
+	reports, err := r.reports(ctx, b)
+	if err != nil {
+		return in, nil, 0, err
+	}
+	silent, err := r.silent(ctx, reports)
+	if err != nil {
+		return in, nil, 0, err
+	}
+	unrendered = r.renders.wait(key, len(reports), r.clock.Now())
+	now := r.clock.Now()
+	known = r.known.of(key, r.rulesOf(b), reports, now)
+	return aggregate.Input{
+		Generation: b.GetGeneration(), Created: b.GetCreationTimestamp().Time, Spec: b.BindingSpec(), Status: b.BindingStatus(),
+		Reports: reports, Silent: silent, LeftOut: known.known(now), Unrendered: unrendered > 0, Now: now,
+	}, known, unrendered, nil
+}
+
 // reports returns the Works of a binding, not to be changed.
 func (r *Reconciler) reports(ctx context.Context, b kube.Binding) ([]aggregate.Report, error) {
 	works, err := kube.WorksOf(ctx, r.hubClient, b)
@@ -52,7 +72,7 @@ func (r *Reconciler) reports(ctx context.Context, b kube.Binding) ([]aggregate.R
 	return out, nil
 }
 
-// silent says since when the clusters of these reports are silent, of those that are.
+// silent returns which clusters of the reports are silent, and since when.
 func (r *Reconciler) silent(ctx context.Context, reports []aggregate.Report) (map[string]time.Time, error) {
 	clusters, err := kube.ClustersNamed(ctx, r.hubClient, func(yield func(string) bool) {
 		for i := range reports {
@@ -65,7 +85,7 @@ func (r *Reconciler) silent(ctx context.Context, reports []aggregate.Report) (ma
 		return nil, err
 	}
 	out := map[string]time.Time{}
-	for name, c := range clusters { // of one that is no more the Works are about to go
+	for name, c := range clusters { // a deleted cluster is not among them; its Works are about to be deleted, too
 		if since := disruption.SilentSince(c); !since.IsZero() {
 			out[name] = since
 		}
@@ -73,8 +93,7 @@ func (r *Reconciler) silent(ctx context.Context, reports []aggregate.Report) (ma
 	return out, nil
 }
 
-// template reads a template from the API server; nil if it is not there any more, or
-// is another of the same name.
+// template reads a template from the API server; nil if it was deleted or replaced by another of the same name.
 func (r *Reconciler) template(ctx context.Context, ref workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kindOf(ref))

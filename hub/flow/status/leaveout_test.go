@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
-// TestWhoeverMakesTheSumUnacceptableIsLeftOut adds up numbers for which an API has room up to a limit.
-func TestWhoeverMakesTheSumUnacceptableIsLeftOut(t *testing.T) {
+// TestReportsThatMakeTheSumUnacceptableAreLeftOut adds up numbers for which an API has room up to a limit.
+func TestReportsThatMakeTheSumUnacceptableAreLeftOut(t *testing.T) {
 	t.Parallel()
 	const (
 		honest = `{"n":2}`
@@ -28,9 +28,9 @@ func TestWhoeverMakesTheSumUnacceptableIsLeftOut(t *testing.T) {
 	cases := map[string]struct {
 		reports []string
 		left    []int
-		// broken says that there is no status whatever is reported.
+		// broken says that aggregation fails whatever is reported.
 		broken bool
-		// unanswered is from which try on the API cannot be asked; 0 is never.
+		// unanswered is the first try that the API does not answer; 0 means that it answers all.
 		unanswered int
 	}{
 		"nobody":                               {reports: []string{honest, honest}},
@@ -75,7 +75,7 @@ func TestWhoeverMakesTheSumUnacceptableIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestOneOfThousandsIsFoundByFewTries has a liar among thousands: each try is a request with all that they report.
+// TestOneOfThousandsIsFoundByFewTries has one unacceptable report among thousands: each try is a request with all reports.
 func TestOneOfThousandsIsFoundByFewTries(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -88,8 +88,8 @@ func TestOneOfThousandsIsFoundByFewTries(t *testing.T) {
 	g.Expect(tries).To(BeNumerically("<", 60))
 }
 
-// TestWhatIsALittleTooMuchCostsFewTries has thousands whose absence each would do.
-func TestWhatIsALittleTooMuchCostsFewTries(t *testing.T) {
+// TestASumThatIsALittleTooLargeCostsFewTries has thousands whose absence each would do.
+func TestASumThatIsALittleTooLargeCostsFewTries(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	reports := slices.Repeat([]string{`{"n":2}`}, 5000)
@@ -101,7 +101,7 @@ func TestWhatIsALittleTooMuchCostsFewTries(t *testing.T) {
 	g.Expect(tries).To(BeNumerically("<", 60))
 }
 
-// TestWhereAnyTwoAreTooManyTheTriesAreBounded has thousands of whom two must be left out, whichever.
+// TestWhereAnyTwoAreTooManyTheTriesAreBounded has thousands of reports, of which any two must be left out.
 func TestWhereAnyTwoAreTooManyTheTriesAreBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -111,7 +111,7 @@ func TestWhereAnyTwoAreTooManyTheTriesAreBounded(t *testing.T) {
 	g.Expect(tries).To(BeNumerically("<", 250))
 }
 
-// searched searches among reports that do not fit together.
+// searched runs a search among reports that are unacceptable together.
 func searched(reports []string, try func([]workv1alpha2.AggregatedStatusItem) error) *search {
 	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	s := &search{out: decided(reports), known: &memory{left: map[string]aggregate.LeftOut{}}, try: try, clock: now, until: now.Now().Add(longestSearch)}
@@ -134,7 +134,7 @@ func decided(statuses []string) *aggregate.Decision {
 	return out
 }
 
-// fits says whether the sum of n is one that an API takes.
+// fits returns an error unless the API accepts the sum of n.
 func fits(items []workv1alpha2.AggregatedStatusItem) error {
 	sum := 0
 	for i := range items {

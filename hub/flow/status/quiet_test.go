@@ -22,7 +22,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// exceeding has no time for what a liar reports, and says so in other words each time.
+// exceeding runs out of time for the report of one cluster, with another message each time.
 type exceeding struct {
 	interpreter.Interpreter
 	asked atomic.Int32
@@ -40,8 +40,8 @@ func (i *exceeding) AggregateStatus(
 	return i.Interpreter.AggregateStatus(ctx, template, items)
 }
 
-// TestWhoIsLeftOutCostsNothingMore has the rules of a kind use too much for the status of one of two clusters.
-func TestWhoIsLeftOutCostsNothingMore(t *testing.T) {
+// TestALeftOutReportCostsNothingMore has the rules of a kind use too much for the status of one of two clusters.
+func TestALeftOutReportCostsNothingMore(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	rules := &exceeding{Interpreter: native.New()}
@@ -76,7 +76,7 @@ func TestWhoIsLeftOutCostsNothingMore(t *testing.T) {
 	g.Expect(rules.asked.Load()).To(Equal(asked), "that the Work says so is no news")
 	g.Expect(written()).To(Equal(before))
 
-	// Nobody is looked for when the other cluster reports.
+	// A report of the other cluster starts no search.
 	marks := works()
 	s.report(t, honest, b, "", strings.ReplaceAll(one, `Replicas":2`, `Replicas":1`))
 	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
@@ -86,7 +86,7 @@ func TestWhoIsLeftOutCostsNothingMore(t *testing.T) {
 	g.Expect(rules.asked.Load()).To(Equal(asked+1), "it is added up once")
 	g.Expect(works()).To(Equal(marks))
 
-	// Another lie is looked at, and it first.
+	// A different bad report is searched for, and tried first.
 	asked = rules.asked.Load()
 	s.report(t, liar, b, "", strings.Replace(lie, "lie", "lies", 1))
 	marked()

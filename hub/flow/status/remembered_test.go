@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
-// TestASearchGoesOnWhereTheOneBeforeEnded has one of thousands whose status takes a second for itself.
+// TestASearchGoesOnWhereTheOneBeforeEnded has one status among thousands that alone takes a second.
 func TestASearchGoesOnWhereTheOneBeforeEnded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -42,8 +42,8 @@ func TestASearchGoesOnWhereTheOneBeforeEnded(t *testing.T) {
 	g.Expect(looks).To(BeNumerically("<=", 5))
 }
 
-// TestWhoLiedBeforeIsTriedFirst has a liar of thousands tell another lie, or the truth, and others who did not lie.
-func TestWhoLiedBeforeIsTriedFirst(t *testing.T) {
+// TestALiarOfBeforeIsLeftOutFirst has a liar of thousands tell another lie, or the truth, and others who did not lie.
+func TestALiarOfBeforeIsLeftOutFirst(t *testing.T) {
 	t.Parallel()
 	const most = `{"n":2147483647}`
 	cases := map[string]struct {
@@ -87,8 +87,8 @@ func TestWhoLiedBeforeIsTriedFirst(t *testing.T) {
 	}
 }
 
-// TestWhatIsRememberedEnds holds that nothing is remembered for longer than it may hold.
-func TestWhatIsRememberedEnds(t *testing.T) {
+// TestLeftOutReportsAreForgottenInTime holds that nothing is remembered for longer than it may hold.
+func TestLeftOutReportsAreForgottenInTime(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	began := time.Unix(0, 0)

@@ -37,17 +37,17 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// stage is a hub with nothing but the status stage.
+// stage is a hub that runs only the status stage.
 type stage struct {
 	client    client.Client
 	namespace string
 	prefix    string
 	seen      *recorder
-	// interpreter adds up; the one of the native kinds if nil.
+	// interpreter aggregates; nil means that of the native kinds.
 	interpreter interpreter.Interpreter
 }
 
-// recorder keeps the writes that the stage sends and the events that it emits.
+// recorder records the stage's writes and events.
 type recorder struct {
 	events stagetest.Events
 
@@ -63,8 +63,7 @@ func (r *recorder) read(path string) int {
 	return len(slices.DeleteFunc(slices.Clone(r.reads), func(x string) bool { return x != path }))
 }
 
-// count counts the writes to paths with a suffix. Bindings of other tests are there
-// too, so it begins with the namespace.
+// count counts the writes to paths with a suffix. The suffix begins with the namespace, because other tests have bindings, too.
 func (r *recorder) count(suffix string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +76,7 @@ func (r *recorder) count(suffix string) int {
 	return n
 }
 
-// note notes a request.
+// note records a request.
 func (r *recorder) note(req *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,8 +88,7 @@ func (r *recorder) note(req *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// start runs the stage until the end of the test. Its execution namespaces have a
-// prefix of their own.
+// start runs the stage until the end of the test, with its own prefix of execution namespaces.
 func start(t *testing.T) *stage {
 	t.Helper()
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
@@ -101,7 +99,7 @@ func start(t *testing.T) *stage {
 	return s
 }
 
-// open makes the execution namespaces of clusters.
+// open creates the execution namespaces of clusters.
 func (s *stage) open(t *testing.T, clusters ...string) {
 	t.Helper()
 	for _, name := range clusters {
@@ -109,7 +107,7 @@ func (s *stage) open(t *testing.T, clusters ...string) {
 	}
 }
 
-// run starts the stage of a program, once more if it runs already.
+// run starts the stage with a program hash, even if it already runs.
 func (s *stage) run(t *testing.T, to *rest.Config, program string) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
@@ -218,7 +216,7 @@ func (s *stage) report(t *testing.T, w *workv1alpha1.Work, b kube.Binding, refus
 	NewWithT(t).Expect(s.client.Status().Update(t.Context(), w)).To(Succeed())
 }
 
-// eventually waits for a binding of which something holds.
+// eventually waits until a condition holds for the status of a binding.
 func (s *stage) eventually(t *testing.T, b kube.Binding, holds func(Gomega, *workv1alpha2.ResourceBindingStatus)) {
 	t.Helper()
 	NewWithT(t).Eventually(func(g Gomega) {
@@ -261,7 +259,7 @@ func TestReportsOfAllClustersAreOneWriteOfBindingAndTemplate(t *testing.T) {
 	g.Expect(ready).To(Equal(int64(6)))
 	g.Expect(template.GetGeneration()).To(Equal(int64(1)))
 
-	// The same report once more changes nothing.
+	// Repeating the report changes nothing.
 	patches, statuses := s.seen.count(s.namespace+"/resourcebindings/web-deployment/status"), s.seen.count(s.namespace+"/deployments/web/status")
 	g.Expect(patches).To(BeNumerically("<=", 3))
 	g.Expect(statuses).To(BeNumerically("<=", patches))
@@ -272,7 +270,7 @@ func TestReportsOfAllClustersAreOneWriteOfBindingAndTemplate(t *testing.T) {
 	g.Expect(s.seen.count(s.namespace + "/deployments/web/status")).To(Equal(statuses))
 }
 
-// settle waits until another binding has gone through, and so what came before.
+// settle waits until another binding is reconciled, and with it everything enqueued before.
 func (s *stage) settle(t *testing.T) {
 	t.Helper()
 	cm := &corev1.ConfigMap{
@@ -390,7 +388,7 @@ func TestATemplateThatTheFormerHubLeftBehindIsWritten(t *testing.T) {
 	s.report(t, s.work(t, b, "edge-1"), b, "", one)
 	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
 
-	// As if that hub could not write the template, and was killed.
+	// Simulate a hub that was killed before it wrote the template.
 	g.Expect(s.client.Status().Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
 		[]byte(`{"status":null}`)))).To(Succeed())
 	s.run(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config, "")
@@ -414,7 +412,7 @@ func TestATemplateInAnotherNamespaceIsLeftAlone(t *testing.T) {
 	g.Expect(s.seen.count(s.namespace + "/deployments/web/status")).To(BeZero())
 }
 
-func TestWhatASilentClusterSaidIsShownAsStale(t *testing.T) {
+func TestTheReportOfASilentClusterIsShownAsStale(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	template := s.deployment(t)

@@ -18,9 +18,9 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// TestWhatABindingHasNoRoomForIsAddedUp has three clusters report more than a binding can hold. The status of the template is that of
-// all of them, and follows also those that the binding does not show.
-func TestWhatABindingHasNoRoomForIsAddedUp(t *testing.T) {
+// TestReportsWithoutRoomInTheBindingAreAddedUp has three clusters report more than a binding can hold. The status of the template is
+// that of all of them, and follows also those that the binding does not show.
+func TestReportsWithoutRoomInTheBindingAreAddedUp(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{client: c.Client(t), namespace: c.Namespace(t), seen: &recorder{}}
@@ -63,7 +63,7 @@ func TestWhatABindingHasNoRoomForIsAddedUp(t *testing.T) {
 	s.report(t, unshown, b, "", large(strings.ReplaceAll(one, `Replicas":2`, `Replicas":1`)))
 	ready(5)
 
-	// What is known already is not written again.
+	// Nothing is written again without a change.
 	s.settle(t)
 	written := func() int {
 		return s.seen.count(s.namespace+"/resourcebindings/web-deployment/status") + s.seen.count(s.namespace+"/deployments/web/status")

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-func TestWhatOtherKindsMaySay(t *testing.T) {
+func TestOtherKindsAreValidated(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	const (
@@ -114,13 +114,13 @@ func manyRules(n int) []string {
 	return out
 }
 
-// cronRules is the spec of a CronFederatedHPA that scales a Deployment.
+// cronRules returns the spec of a CronFederatedHPA that scales a Deployment.
 func cronRules(rules ...string) string {
 	return "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}\nrules: [" + strings.Join(rules, ", ") + "]\n"
 }
 
-// TestAnAgentHasNobodyCalculateForMinutes has an agent report amounts that whoever reads the
-// Cluster would write out digit by digit.
+// TestAnAgentHasNobodyCalculateForMinutes has an agent report quantities that whoever reads the Cluster would expand
+// digit by digit.
 func TestAnAgentHasNobodyCalculateForMinutes(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
@@ -147,7 +147,7 @@ func TestTheNameOfAQuotaBecomesALabel(t *testing.T) {
 		Should(MatchError(ContainSubstring("metadata.name: must be no longer than 63 characters")))
 }
 
-func TestWhatABindingMaySay(t *testing.T) {
+func TestBindingsAreValidated(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	const resource = "resource: {apiVersion: v1, kind: ConfigMap, name: c}\n"
@@ -186,7 +186,7 @@ func TestWhatABindingMaySay(t *testing.T) {
 	}
 }
 
-func TestWhatAClusterMaySay(t *testing.T) {
+func TestClustersAreValidated(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	try := func(t *testing.T, name, spec string) error {

@@ -6,36 +6,23 @@ import (
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/test/stagetest"
 )
 
-// TestOnlyTheHubWritesRevisions has somebody with the role edit in a namespace, who may not approve waves, put a revision of their own,
-// with waves that nobody is to approve, where the hub had kept its own.
+// TestOnlyTheHubWritesRevisions has a user with the role edit in a namespace, who may not approve waves, replace a
+// revision kept by the hub with their own, whose waves need no approval.
 func TestOnlyTheHubWritesRevisions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hub := installedHub(t)
 	hubClient, ns := hub.Client(t), hub.Namespace(t)
-	g.Expect(hubClient.Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tenant"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "tenant-of-" + ns}},
-	})).To(Succeed())
-	cfg := rest.CopyConfig(hub.Config)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: "tenant-of-" + ns, Groups: []string{"system:authenticated"}}
-	s, err := kube.NewScheme()
-	g.Expect(err).NotTo(HaveOccurred())
-	tenant, err := client.New(cfg, client.Options{Scheme: s})
-	g.Expect(err).NotTo(HaveOccurred())
+	tenant := editorOf(t, hub, ns)
 	kept := func(name string, kind corev1.SecretType) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Type: kind, Data: map[string][]byte{revision.SecretKey: []byte("x")}}
 	}

@@ -20,13 +20,13 @@ import (
 
 const rolloutAPI = "fairlead.dev/v1alpha1"
 
-func TestWhatARolloutStrategyMaySay(t *testing.T) {
+func TestRolloutStrategiesAreValidated(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	awaitRolloutPolicies(t, a)
 	tests := map[string]struct {
 		spec string
-		want string // part of the refusal; none if it is taken
+		want string // part of the error; empty if the object is accepted
 	}{
 		"nothing": {spec: "{}\n"},
 		"everything": {spec: `
@@ -120,7 +120,7 @@ historyLimit: 0
 	})
 }
 
-// awaitRolloutPolicies returns when the API server goes by the policies about rollouts.
+// awaitRolloutPolicies waits until the API server enforces the policies on rollouts.
 func awaitRolloutPolicies(t *testing.T, a admission) {
 	t.Helper()
 	NewWithT(t).Eventually(func() error {
@@ -128,7 +128,7 @@ func awaitRolloutPolicies(t *testing.T, a admission) {
 	}, "1m", "50ms").ShouldNot(Succeed())
 }
 
-// rollout makes a StagedRollout as the hub leaves it: at revision 5, of which 4 and 2 are kept.
+// rollout creates a StagedRollout as the hub would: at revision 5, with 4 and 2 kept.
 func (a admission) rollout(t *testing.T) *fairleadv1alpha1.StagedRollout {
 	t.Helper()
 	g := NewWithT(t)
@@ -142,7 +142,7 @@ func (a admission) rollout(t *testing.T) *fairleadv1alpha1.StagedRollout {
 	return r
 }
 
-func TestWhatPeopleMayTellARollout(t *testing.T) {
+func TestEditsOfRolloutsByPeopleAreValidated(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	awaitRolloutPolicies(t, a)
@@ -155,7 +155,7 @@ func TestWhatPeopleMayTellARollout(t *testing.T) {
 	}
 	tests := map[string]struct {
 		spec spec
-		want string // part of the refusal; none if it is taken
+		want string // part of the error; empty if the object is accepted
 	}{
 		"it is paused":                            {spec: spec{Paused: true}},
 		"it goes back":                            {spec: spec{Target: target(2, 5)}},
@@ -182,7 +182,7 @@ func TestWhatPeopleMayTellARollout(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			// What is over stays where it is, and holds nothing up.
+			// A field about revisions that no longer exist may stay, and blocks no other update.
 			r.Status.Revision, r.Status.Revisions = 9, nil
 			g.Expect(a.client.Status().Update(t.Context(), r)).To(Succeed())
 			r.Spec.Paused = !r.Spec.Paused

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// admission is a hub's API as its users meet it.
+// admission is a hub's API as its users see it.
 type admission struct {
 	client    client.Client
 	namespace string
@@ -29,7 +29,7 @@ func startAdmission(t *testing.T) admission {
 	return admission{client: hub.Client(t), namespace: hub.Namespace(t)}
 }
 
-// selects is the least that a policy must say.
+// selects is the minimal spec of a policy.
 const selects = "resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]\n"
 
 func (a admission) create(t *testing.T, kind, spec string) error {
@@ -37,7 +37,7 @@ func (a admission) create(t *testing.T, kind, spec string) error {
 	return a.try(t, "policy.karmada.io/v1alpha1", kind, spec)
 }
 
-// try asks the API whether it would take an object.
+// try returns whether the API would accept an object.
 func (a admission) try(t *testing.T, apiVersion, kind, spec string) error {
 	t.Helper()
 	return a.client.Create(t.Context(), a.object(t, apiVersion, kind, spec), client.DryRunAll)
@@ -59,13 +59,13 @@ func (a admission) object(t *testing.T, apiVersion, kind, spec string) *unstruct
 	return u
 }
 
-func TestWhatAPropagationPolicyMaySay(t *testing.T) {
+func TestPropagationPoliciesAreValidated(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	const divided = "  replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated}\n"
 	tests := map[string]struct {
 		spec string
-		want string // part of the refusal; none if it is taken
+		want string // part of the error; empty if the object is accepted
 	}{
 		"the least": {spec: selects},
 		"everything that goes together": {spec: selects + `
@@ -131,8 +131,8 @@ suspension: {dispatchingOnClusters: {clusterNames: [a]}}
 	a.answers(t, tests, "PropagationPolicy", "ClusterPropagationPolicy")
 }
 
-// answers compares what the API says to a spec, of the namespaced kind and of the other, with what it should. A kind without a
-// namespace may speak of any.
+// answers checks how the API answers each spec, for the namespaced and the cluster-scoped kind. A cluster-scoped object
+// may refer to any namespace.
 func (a admission) answers(t *testing.T, tests map[string]struct{ spec, want string }, namespaced, clusterScoped string) {
 	t.Helper()
 	for name, tt := range tests {
@@ -153,7 +153,7 @@ func (a admission) answers(t *testing.T, tests map[string]struct{ spec, want str
 	}
 }
 
-func TestWhatOfAPolicyStaysAsItIs(t *testing.T) {
+func TestTheIDOfAPolicyIsImmutable(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	g := NewWithT(t)
@@ -181,7 +181,7 @@ func TestWhatOfAPolicyStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestWhatAnOverridePolicyMaySay(t *testing.T) {
+func TestOverridePoliciesAreValidated(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	rule := func(overriders string) string { return "overrideRules:\n- overriders: {" + overriders + "}\n" }
@@ -233,7 +233,8 @@ func TestWhatAnOverridePolicyMaySay(t *testing.T) {
 	a.answers(t, tests, "OverridePolicy", "ClusterOverridePolicy")
 }
 
-// TestOnlyOperatorsOverrideWhoMayDoWhat holds that a tenant of one namespace binds nobody.
+// TestOnlyOperatorsOverrideWhoMayDoWhat checks that a tenant's OverridePolicy cannot change RBAC objects; an operator's
+// ClusterOverridePolicy can.
 func TestOnlyOperatorsOverrideWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
@@ -245,7 +246,7 @@ func TestOnlyOperatorsOverrideWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-func TestWhatIsProtectedCannotBeDeleted(t *testing.T) {
+func TestProtectedObjectsCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	g := NewWithT(t)
@@ -265,7 +266,7 @@ func TestWhatIsProtectedCannotBeDeleted(t *testing.T) {
 	g.Expect(a.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Satisfy(apierrors.IsNotFound))
 }
 
-func TestWhatWebhookConfigurationsMaySay(t *testing.T) {
+func TestWebhookConfigurationsAreValidated(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	hook := func(name, clientConfig, rule, more string) string {

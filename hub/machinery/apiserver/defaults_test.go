@@ -22,12 +22,12 @@ func (a admission) stored(t *testing.T, g Gomega, kind, spec string) string {
 	return string(data)
 }
 
-// named puts the namespace of the test into a text.
+// named inserts the namespace of the test into a text.
 func (a admission) named(text string) string {
 	return strings.ReplaceAll(text, "NAMESPACE", a.namespace)
 }
 
-func TestWhatIsTakenForGrantedIsStored(t *testing.T) {
+func TestDefaultsAreStored(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	const graceful = `{"application":{"decisionConditions":{"tolerationSeconds":300},"gracePeriodSeconds":600,"purgeMode":"Gracefully"}}`
@@ -111,7 +111,7 @@ func TestADefaultIsFilledInWhereTheAuthorWritesOnly(t *testing.T) {
 	g.Expect(preference).To(Equal("Weighted"), "whoever takes it out gets it again")
 }
 
-func TestWhatAClusterIsTakenToBe(t *testing.T) {
+func TestDefaultsOfAClusterAreStored(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	g := NewWithT(t)

@@ -20,13 +20,14 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/filelock"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/issuer"
 	"fairlead.dev/test/process"
 )
 
-// embedded returns one that listens on a free port. Its directory has a short path, which
-// is what the sockets in it need.
+// embedded returns an embedded API that listens on a free port. The path of its directory is short, because it contains
+// unix sockets.
 func embedded(t *testing.T) Embedded {
 	t.Helper()
 	g := NewWithT(t)
@@ -41,8 +42,8 @@ func embedded(t *testing.T) Embedded {
 	}
 }
 
-// TestEmbeddedOverKillsAndRestarts leads one data directory through all that may end a hub: it is
-// killed, stopped, and loses its API. Starting one takes seconds, so each start serves several ends.
+// TestEmbeddedOverKillsAndRestarts takes one data directory through every way a hub can end: it is killed, stopped, and
+// loses its API. Starts take seconds, so each one serves several of them.
 func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -57,12 +58,12 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	}
 	killedHub(t, e, func() { keep("before-the-kill") })
 
-	// The next hub waits for the end of the orphan and goes on with its data. That the disk under the audit log is full
-	// stops nothing.
+	// The next hub waits for the orphaned API to end and continues with its data. A full disk under the audit log stops
+	// nothing.
 	full := filepath.Join(t.TempDir(), "audit.log")
 	g.Expect(os.Symlink("/dev/full", full)).To(Succeed())
 	e.Flags = []string{"--audit-log-path=" + full}
-	// From here on the hub is let in before everybody else.
+	// From here on the hub gets access before everybody else.
 	e.WaitForHub = true
 	hubAlone := func(p *Process) {
 		t.Helper()
@@ -91,9 +92,9 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 
 	first.Stop()
 	g.Expect(first.Done()).To(BeClosed())
-	// That it is ready it may not have said: we asked it ourselves, and stopped it at once.
+	// It may not have reported that it is ready: the test polled it itself, and stopped it at once.
 	g.Expect(lines.String()).To(ContainSubstring("starting etcd and kube-apiserver"))
-	free, err := flock(filepath.Join(e.DataDir, childLock))
+	free, err := filelock.Take(filepath.Join(e.DataDir, childLock))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(free.Close()).To(Succeed())
 	g.Eventually(func() string { return text(first.log.Name()) }).WithTimeout(time.Minute).Should(ContainSubstring("stopped"))
@@ -111,14 +112,14 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	g.Expect(second.Err()).To(MatchError(ContainSubstring("the embedded API stopped by itself")))
 }
 
-// text returns what is in a file; nothing if it is not there yet.
+// text returns the content of a file; empty if it does not exist yet.
 func text(path string) string {
 	data, _ := os.ReadFile(path)
 	return string(data)
 }
 
-// TestWhatTheEmbeddedAPIIsTold starts one with flags that have nothing to do with one another.
-func TestWhatTheEmbeddedAPIIsTold(t *testing.T) {
+// TestFlagsReachTheEmbeddedAPI starts one with flags that have nothing to do with one another.
+func TestFlagsReachTheEmbeddedAPI(t *testing.T) {
 	t.Parallel()
 	i, s := issuer.Start(t), newSIEM(t)
 	i.SetDown(true)

@@ -27,10 +27,10 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// marker is what no file of a database may hold.
+// marker is a text that no file of a database may contain.
 const marker = "nobody-may-read-this-in-a-file"
 
-// plainly is a configuration that encrypts nothing, as versions did that had none.
+// plainly is a configuration that encrypts nothing, like versions without encryption.
 const plainly = `apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
 resources:
@@ -39,7 +39,7 @@ resources:
   - identity: {}
 `
 
-// holding returns the files below a directory that hold a text, also in base64.
+// holding returns the files below a directory that contain a text, plain or base64-encoded.
 func holding(g Gomega, dir, text string) []string {
 	var out []string
 	encoded := base64.StdEncoding.EncodeToString([]byte(text))
@@ -56,7 +56,7 @@ func holding(g Gomega, dir, text string) []string {
 	return out
 }
 
-// secretStore is a data directory that a test fills with what is secret.
+// secretStore is a data directory that a test fills with secrets.
 type secretStore struct {
 	*WithT
 	Embedded
@@ -66,7 +66,7 @@ type secretStore struct {
 	c client.Client
 }
 
-// secrets is how many there are: more than one transaction writes.
+// secrets is the number of Secrets: too many for one transaction.
 const secrets = 120
 
 func (s *secretStore) start() {
@@ -118,7 +118,7 @@ func (s *secretStore) fill() {
 	}
 }
 
-// whole checks that nothing of it is lost, or the content of another.
+// whole checks that no object is lost, or has another one's content.
 func (s *secretStore) whole() {
 	s.t.Helper()
 	list := &corev1.SecretList{}
@@ -135,10 +135,11 @@ func (s *secretStore) whole() {
 	}
 }
 
-// killWhen starts the embedded API and kills it once something is there, or when it is up.
+// killWhen starts the embedded API and kills it once a file exists, or when it is ready.
 func (s *secretStore) killWhen(there string) {
 	s.t.Helper()
-	// The kernel ends the child when the thread that started it ends, as that of another test's embedded API does.
+	// The kernel kills the child when the thread that started it ends, and the embedded APIs of other tests end
+	// threads.
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	said := &bytes.Buffer{}
@@ -160,7 +161,7 @@ func (s *secretStore) killWhen(there string) {
 	_ = cmd.Wait()
 }
 
-// command has the program look at the keys, or change them.
+// command runs the executable's command that shows or changes the keys.
 func (s *secretStore) command(what string) string {
 	s.t.Helper()
 	out, err := exec.CommandContext(s.t.Context(), s.Binary, "encryption", what, "--data-dir", s.DataDir).CombinedOutput()
@@ -179,9 +180,9 @@ func (s *secretStore) key() string {
 	return file.Keys[0].Name
 }
 
-// TestWhatIsSecretIsEncryptedInTheDatabase takes a data directory from a version that encrypted nothing, over starts that are
+// TestSecretsAreEncryptedInTheDatabase takes a data directory from a version that encrypted nothing, over starts that are
 // killed, to a first key, to a second one, and back.
-func TestWhatIsSecretIsEncryptedInTheDatabase(t *testing.T) {
+func TestSecretsAreEncryptedInTheDatabase(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := &secretStore{WithT: g, Embedded: embedded(t), t: t}
@@ -189,7 +190,7 @@ func TestWhatIsSecretIsEncryptedInTheDatabase(t *testing.T) {
 	g.Expect(os.WriteFile(given, []byte(plainly), 0o600)).To(Succeed())
 	etcd, keys := filepath.Join(s.DataDir, "etcd"), filepath.Join(s.DataDir, "encryption", "keys.json")
 
-	// As a version left it that encrypted nothing.
+	// As left by a version that encrypted nothing.
 	s.Flags = []string{"--encryption-provider-config=" + given}
 	s.start()
 	s.fill()
@@ -198,7 +199,8 @@ func TestWhatIsSecretIsEncryptedInTheDatabase(t *testing.T) {
 	g.Expect(holding(g, etcd, marker)).NotTo(BeEmpty(), "or the test finds nothing where everything is plain")
 	s.Flags = nil
 
-	// Killed on the way: while it writes, while a copy is made, and while that takes the place of the database.
+	// Killed at each stage: while it rewrites objects, while it makes the copy, and while the copy replaces the
+	// database.
 	for _, there := range []string{"run/client.sock*", "run/rebuild.db", "etcd.rebuilt", "etcd.rebuilt/member", "etcd.replaced"} {
 		s.killWhen(there)
 	}
@@ -210,7 +212,7 @@ func TestWhatIsSecretIsEncryptedInTheDatabase(t *testing.T) {
 	first := s.key()
 	g.Expect(holding(g, etcd, first)).NotTo(BeEmpty(), "each value names its key")
 
-	// A new key, with a start that is killed in the middle.
+	// A new key, with a start that is killed halfway.
 	g.Expect(s.command("rotate")).To(ContainSubstring("Restart"))
 	s.killWhen("run/rebuild.db")
 	s.start()
@@ -220,14 +222,14 @@ func TestWhatIsSecretIsEncryptedInTheDatabase(t *testing.T) {
 	g.Expect(holding(g, etcd, first)).To(BeEmpty(), "nothing is left that the old key decrypts")
 	g.Expect(holding(g, s.DataDir, marker)).To(BeEmpty())
 
-	// Without its keys it does not start, says what is missing, and makes no others.
+	// Without its keys the API does not start, says what is missing, and creates no others.
 	g.Expect(os.Rename(keys, keys+".away")).To(Succeed())
 	_, err := s.Start(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("bring it back from a backup")))
 	g.Expect(keys).NotTo(BeAnExistingFile())
 	g.Expect(os.Rename(keys+".away", keys)).To(Succeed())
 
-	// The way back to a version that encrypts nothing.
+	// Back to a version that encrypts nothing.
 	s.Flags = []string{"--encryption-provider-config=" + given}
 	s.start()
 	s.whole()

@@ -19,20 +19,21 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/atomicfile"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/filelock"
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
 
-// exchangeLock is held by who changes the authorities.
+// exchangeLock is the lock file for changes of the authorities.
 const exchangeLock = "ca.lock"
 
-// Authorities are the files of the certificate authorities of an embedded API, which this
-// process alone may change until Close. The API reads them when it starts.
+// Authorities are the files of an embedded API's certificate authorities, which only this process may change until
+// Close. The API reads them at its start.
 type Authorities struct {
 	dir  string
 	lock *os.File
 }
 
-// OpenAuthorities opens those of a data directory.
+// OpenAuthorities opens the authorities in a data directory.
 func OpenAuthorities(dataDir string) (*Authorities, error) {
 	a := &Authorities{dir: filepath.Join(dataDir, "pki")}
 	info, err := os.Stat(a.certificates())
@@ -55,10 +56,10 @@ func OpenAuthorities(dataDir string) (*Authorities, error) {
 	return a, nil
 }
 
-// lockExchange has nobody else change the authorities in a directory.
+// lockExchange locks the authorities in a directory.
 func lockExchange(dir string) (*os.File, error) {
-	held, err := flock(filepath.Join(dir, exchangeLock))
-	if errors.Is(err, errHeld) {
+	held, err := filelock.Take(filepath.Join(dir, exchangeLock))
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, fmt.Errorf("another `hub ca` is at work in %s; wait for its end", filepath.Dir(dir))
 	}
 	if err != nil {
@@ -67,7 +68,7 @@ func lockExchange(dir string) (*os.File, error) {
 	return held, nil
 }
 
-// Close lets others change them.
+// Close releases the lock.
 func (a *Authorities) Close() error { return a.lock.Close() }
 
 func (a *Authorities) certificates() string { return filepath.Join(a.dir, "ca.crt") }
@@ -82,8 +83,8 @@ func (a *Authorities) Read() (authority.Bundle, error) {
 	return authority.Parse(data)
 }
 
-// Take makes a step. There are always the keys of all certificates, and the file with the
-// certificates is replaced as a whole: whoever is stopped on the way has made the step or not.
+// Take takes a step. The keys of all certificates are always present, and the file with the certificates is replaced
+// atomically, so an interrupted step was either taken or not.
 func (a *Authorities) Take(step authority.Step, before authority.Bundle, now time.Time) (authority.Bundle, error) {
 	switch step {
 	case authority.Begin:
@@ -124,8 +125,8 @@ func (a *Authorities) begin(before authority.Bundle, now time.Time) (authority.B
 	return after, replace(a.certificates(), after.Encode())
 }
 
-// DeleteUnusedKeys removes the keys of no authority: the key of one that went is worth as much as before
-// to whoever trusts it still.
+// DeleteUnusedKeys deletes keys without an authority: the key of a removed one remains dangerous to everybody who still
+// trusts it.
 func (a *Authorities) DeleteUnusedKeys(b authority.Bundle) error {
 	own, err := a.keyData()
 	if err != nil {
@@ -157,7 +158,7 @@ func (a *Authorities) keyData() ([]byte, error) {
 	return data, nil
 }
 
-// replace writes a file that only its owner may read, as a whole or not at all.
+// replace writes a file with mode 0600 atomically.
 func replace(path string, data []byte) error {
 	if err := atomicfile.Write(path, data); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -165,7 +166,7 @@ func replace(path string, data []byte) error {
 	return nil
 }
 
-// ServedAuthorities returns the authorities that the hub tells agents of.
+// ServedAuthorities returns the authorities that the hub publishes for agents.
 func ServedAuthorities(ctx context.Context, hubClient client.Reader) (authority.Bundle, error) {
 	info, err := GetClusterInfo(ctx, hubClient)
 	if err != nil {
@@ -174,8 +175,8 @@ func ServedAuthorities(ctx context.Context, hubClient client.Reader) (authority.
 	return authority.Parse(info.CA)
 }
 
-// AgentAuthorities returns which authorities the agents go by. Those of clusters that were forgotten are
-// left out: nobody waits for them.
+// AgentAuthorities returns the authorities that agents report, without those of forgotten clusters, which need not be
+// waited for.
 func AgentAuthorities(ctx context.Context, hubClient client.Reader) ([]authority.Agent, error) {
 	clusters := &clusterv1alpha1.ClusterList{}
 	if err := hubClient.List(ctx, clusters); err != nil {
@@ -205,7 +206,7 @@ func AgentAuthorities(ctx context.Context, hubClient client.Reader) ([]authority
 	return agents, nil
 }
 
-// Describe names an authority for people.
+// Describe returns the name and hash of an authority for people.
 func Describe(cert *x509.Certificate) string {
 	return fmt.Sprintf("%s (%s)", cert.Subject.CommonName, authority.Hash(cert))
 }

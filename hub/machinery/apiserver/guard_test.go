@@ -18,7 +18,7 @@ import (
 )
 
 // Not even an administrator deletes by a slip what all members depend on.
-func TestWhatTheHubDependsOnIsDeletedOnPurposeOnly(t *testing.T) {
+func TestGuardedObjectsAreDeletedOnPurposeOnly(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	g := NewWithT(t)
@@ -52,8 +52,8 @@ func TestWhatTheHubDependsOnIsDeletedOnPurposeOnly(t *testing.T) {
 	g.Expect(a.client.Delete(t.Context(), namespace)).To(Succeed())
 }
 
-// Where this API comes from nothing checks the conditions of a Cluster, and other programs write
-// them as they are used to.
+// Where this API comes from, nothing validates the conditions of a Cluster, and other programs write them in their own
+// ways.
 func TestConditionsOfAClusterAreTakenAsOthersWriteThem(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)

@@ -22,33 +22,35 @@ import (
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/manifests"
 )
 
-// Options say what else is installed beside the manifests.
+// Options are the options of an installation.
 type Options struct {
-	// ClusterInfo is published for agents that join. Nil publishes nothing.
+	// ClusterInfo is published for agents that join; nil publishes nothing.
 	ClusterInfo *ClusterInfo
-	// AdoptClusterInfo writes ClusterInfo over one that somebody else wrote. Without it
-	// theirs is left alone: a cluster of kubeadm has its own.
+	// AdoptClusterInfo overwrites a cluster-info of somebody else. Otherwise it is left alone: clusters made with
+	// kubeadm have their own.
 	AdoptClusterInfo bool
-	// Version is the version of the hub. What a newer one installed is left as it is, unless AllowDowngrade says otherwise; without a
-	// version nothing is compared.
+	// Exclusions are what is never propagated, which is published for all authenticated users; nil publishes nothing.
+	Exclusions *selector.Exclusions
+	// Version is the version of the hub. What a newer version installed is left alone unless AllowDowngrade is set;
+	// without a version nothing is compared.
 	Version        string
 	AllowDowngrade bool
 }
 
-// How long an API server that has just started and whose database is not full may take: minutes where thousands of agents come back at once.
+// installTimeout is for an API server that has just started, and whose database is not full: it may take minutes while
+// thousands of agents reconnect.
 const (
 	installTimeout  = 10 * time.Minute
 	installPoll     = 25 * time.Millisecond
 	installProgress = 30 * time.Second
 )
 
-// Install makes the API server that of a hub and returns when all its kinds are served
-// and its policies are in force.
-// It may be called on every start, by several hubs at once: what is as it should be is
-// not written.
+// Install installs what a hub needs into an API server, and returns when all its kinds are served and its policies are
+// in force. It may be called at every start, by several hubs at once: what is up to date is not written.
 func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 	i, err := newInstaller(cfg)
 	if err != nil {
@@ -69,11 +71,12 @@ func newInstaller(cfg *rest.Config) (*installer, error) {
 	return &installer{hubClient: hubClient, mutates: true, timeout: installTimeout, every: installProgress}, nil
 }
 
-// install does what Install does. An installation that takes too long is given up, unless the database was full: it begins again for as
-// long as people take to make room, who use the API of this hub for it.
+// install implements Install. It gives up after the timeout, unless the database was full: then it starts over for as
+// long as people need to free space, for which they use the API of this hub.
 func (i *installer) install(ctx context.Context, cfg *rest.Config, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	i.exclusions = o.Exclusions
 	go i.progress(ctx)
 	for {
 		trying, end := context.WithTimeout(ctx, i.timeout)
@@ -87,7 +90,7 @@ func (i *installer) install(ctx context.Context, cfg *rest.Config, o Options) er
 	}
 }
 
-// try installs once.
+// try attempts the installation once.
 func (i *installer) try(ctx context.Context, cfg *rest.Config, o Options) error {
 	install := i.all
 	if o.Version != "" {
@@ -96,13 +99,16 @@ func (i *installer) try(ctx context.Context, cfg *rest.Config, o Options) error 
 		}
 	}
 	err := install(ctx)
+	if err == nil && o.Exclusions != nil {
+		err = i.publishExclusions(ctx, *o.Exclusions)
+	}
 	if err == nil && o.ClusterInfo != nil {
 		err = i.retry(ctx, func(ctx context.Context) error { return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo) })
 	}
 	return err
 }
 
-// all installs everything but what agents are told.
+// all installs everything except the ClusterInfo.
 func (i *installer) all(ctx context.Context) error {
 	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.flow, i.policies, i.retire, i.awaitPolicies} {
 		if err := phase(ctx); err != nil {
@@ -112,22 +118,24 @@ func (i *installer) all(ctx context.Context) error {
 	return nil
 }
 
-// installer holds what the phases of an installation share.
+// installer has the state that the phases of an installation share.
 type installer struct {
 	hubClient client.Client
-	// mutates says whether the API server has mutating admission policies.
+	// mutates says whether the API server serves mutating admission policies.
 	mutates bool
-	// last is the kind and the name of the object that was begun last.
+	// exclusions are those of Options.
+	exclusions *selector.Exclusions
+	// last is the kind and name of the object that was last started.
 	last atomic.Pointer[string]
-	// timeout is how long a try may take, and every how often it is told how far it is.
+	// timeout bounds an attempt, and every is the interval of progress reports.
 	timeout, every time.Duration
-	// failed is why the last request was refused.
+	// failed has the error of the last request.
 	failed failure
 }
 
-// progress says every now and then how far an installation is that takes long.
+// progress logs the progress of an installation at intervals.
 func (i *installer) progress(ctx context.Context) {
-	_ = wait.PollUntilContextCancel(ctx, i.every, false, func(ctx context.Context) (bool, error) { // it ends with the installation
+	_ = wait.PollUntilContextCancel(ctx, i.every, false, func(ctx context.Context) (bool, error) { // ends with the installation
 		at := "its turn among the hubs of this API"
 		if last := i.last.Load(); last != nil {
 			at = *last
@@ -161,14 +169,14 @@ func (i *installer) rbac(ctx context.Context) error {
 	return i.applyAll(ctx, objects)
 }
 
-// flow gives agents a share of the API server of their own. An API server that serves no such kinds, or only
-// older versions of them, shares among all.
+// flow gives agents their own share of the API server's capacity. An API server that does not serve these kinds, or
+// only older versions, has one share for all.
 func (i *installer) flow(ctx context.Context) error {
 	objects, err := manifests.Flow()
 	if err != nil {
 		return err
 	}
-	slices.Reverse(objects) // a level is there before what names it
+	slices.Reverse(objects) // priority levels before the flow schemas that refer to them
 	for _, obj := range objects {
 		err := i.apply(ctx, obj)
 		if meta.IsNoMatchError(err) {
@@ -191,13 +199,13 @@ func (i *installer) applyAll(ctx context.Context, objects []*unstructured.Unstru
 	return nil
 }
 
-// apply applies one object, again and again while the API server is only just coming up:
-// its own namespaces, for one, appear a moment after it is ready.
+// apply applies one object. It retries while the API server is still starting: its own namespaces, for example, appear
+// a moment after it is ready.
 func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	kind, name := obj.GetKind(), obj.GetName()
 	i.last.Store(new(kind + " " + name))
 	err := i.retry(ctx, func(ctx context.Context) error {
-		desired := obj.DeepCopy() // the client writes the answer into what it is given
+		desired := obj.DeepCopy() // the client overwrites its argument with the response
 		return i.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 			client.FieldOwner(contract.FieldManagerInstall), client.ForceOwnership)
 	})
@@ -208,7 +216,7 @@ func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) e
 	return nil
 }
 
-// retry tries until it succeeds, as the function retry does, and keeps why the last try failed.
+// retry retries like the function retry, and records the last error.
 func (i *installer) retry(ctx context.Context, try func(context.Context) error) error {
 	return retry(ctx, func(ctx context.Context) error {
 		err := try(ctx)
@@ -217,7 +225,7 @@ func (i *installer) retry(ctx context.Context, try func(context.Context) error) 
 	})
 }
 
-// retry tries again and again until it succeeds, or fails in a way that waiting does not mend.
+// retry retries until it succeeds, or until the error is permanent.
 func retry(ctx context.Context, try func(context.Context) error) error {
 	last := error(nil)
 	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
@@ -230,7 +238,7 @@ func retry(ctx context.Context, try func(context.Context) error) error {
 	return err
 }
 
-// permanentError returns an error that waiting does not mend, and nil for any other.
+// permanentError returns the error if retrying cannot help, and nil otherwise.
 func permanentError(err error) error {
 	switch {
 	case err == nil,
@@ -247,14 +255,13 @@ func permanentError(err error) error {
 	}
 }
 
-// isDiscovery says whether the API server could not tell all of what it serves.
+// isDiscovery says whether discovery of some API group failed.
 func isDiscovery(err error) bool {
 	failed := &apiutil.ErrResourceDiscoveryFailed{}
 	return errors.As(err, &failed)
 }
 
-// isBuiltIn says whether the kind that is not known is one of Kubernetes, which does not
-// come by waiting.
+// isBuiltIn says whether an unknown kind is a built-in one, which will not appear later.
 func isBuiltIn(err error) bool {
 	kind := &meta.NoKindMatchError{}
 	return errors.As(err, &kind) && (kind.GroupKind.Group == "admissionregistration.k8s.io" || kind.GroupKind.Group == "flowcontrol.apiserver.k8s.io")

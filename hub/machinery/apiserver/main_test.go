@@ -17,29 +17,29 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/common/filelock"
 	"fairlead.dev/test/cluster"
 )
 
-// childEnv names the data directory to a copy of this test process that runs an
-// embedded API until it is killed.
+// childEnv names the data directory for a copy of this test process that runs an embedded API until it is killed.
 const childEnv = "FAIRLEAD_TEST_EMBEDDED"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
 		runEmbedded(dir)
-		os.Exit(1) // it was to be killed
+		os.Exit(1) // it should have been killed
 	}
 	cluster.Main(m)
 }
 
-// installed has two hubs that start at once make the API server of all tests that of a hub. Once:
-// to find that all is as it should be takes a second of processor time.
+// installed guards the installation of a hub on the shared API server, by two hubs that start at once. It happens only
+// once, because checking that everything is installed takes a second of processor time.
 var installed struct {
 	sync.Once
 	err error
 }
 
-// installedHub returns the API server that tests share which is that of a hub.
+// installedHub returns the shared API server, with a hub installed on it.
 func installedHub(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	hub := cluster.Shared(t, cluster.Options{})
@@ -72,8 +72,7 @@ func runEmbedded(dir string) {
 	<-p.Done()
 }
 
-// killedHub starts the embedded API from a hub of its own, has something done with it, and kills
-// that hub.
+// killedHub starts the embedded API from a separate hub process, calls do, and kills that process.
 func killedHub(t *testing.T, e Embedded, do func()) {
 	t.Helper()
 	// The kernel kills the child when the thread that started it ends, not when the process does.
@@ -89,8 +88,8 @@ func killedHub(t *testing.T, e Embedded, do func()) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(line).To(Equal("ready\n"))
-	_, err = flock(filepath.Join(e.DataDir, childLock))
-	g.Expect(err).To(MatchError(errHeld))
+	_, err = filelock.Take(filepath.Join(e.DataDir, childLock))
+	g.Expect(err).To(MatchError(filelock.ErrHeld))
 	do()
 
 	g.Expect(hub.Process.Kill()).To(Succeed())

@@ -23,18 +23,17 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// How long Install waits until the API server goes by the admission policies, and how often it looks. Each look costs the API server
-// an admission, and most starts wait for seconds: see awaitPolicies.
+// How long Install waits until the admission policies are in force, and how often it checks. Each check costs an
+// admission, and most starts wait for seconds: see awaitPolicies.
 const (
 	inForceTimeout = 30 * time.Second
 	inForcePoll    = 200 * time.Millisecond
 )
 
-// awaitPolicies returns when the API server goes by the admission policies. It reads them about once
-// a second, and every five seconds the schemas with which it fills in defaults, group by group;
-// until it has both a mutating policy and the schema of an object, it refuses that object as
-// unavailable. The hub works without the policies, so that an API server that never gets there
-// is a line in the log.
+// awaitPolicies waits until the API server enforces the admission policies. It reads the policies about once a second,
+// and every five seconds the schemas for defaulting, one group at a time; until it has both a mutating policy and the
+// schema of an object, it rejects that object as unavailable. The hub works without the policies, so if they do not
+// come into force in time, that is only logged.
 func (i *installer) awaitPolicies(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
@@ -53,15 +52,15 @@ func (i *installer) awaitPolicies(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// probe is an object that is different, or refused, once a policy is in force.
+// probe is an object for which the result of a dry run shows whether a policy is in force.
 type probe struct {
 	object func() client.Object
-	// shows says whether the answer to a dry run of its creation is that of the policy.
+	// shows says whether the result of a dry-run create shows the effect of the policy.
 	shows func(answer client.Object, err error) bool
 }
 
-// probes returns one for each kind that a mutating policy matches, and one for the validating
-// policies, of which the API server takes all at once.
+// probes returns a probe for each kind that a mutating policy matches, and one for the validating policies, which come
+// into force together.
 func (i *installer) probes() []probe {
 	named := metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: "fairlead-probe"}
 	global := metav1.ObjectMeta{Name: named.Name}
@@ -102,7 +101,7 @@ func (i *installer) probes() []probe {
 	}
 }
 
-// mutationProbe probes a mutating policy, which is in force when done says so of the answer.
+// mutationProbe returns a probe for a mutating policy; done says whether the response was mutated.
 func mutationProbe[T interface {
 	client.Object
 	DeepCopy() T
@@ -123,6 +122,9 @@ func (i *installer) policies(ctx context.Context) error {
 		return err
 	}
 	for _, obj := range objects {
+		if err := setExclusions(obj, i.exclusions); err != nil {
+			return err
+		}
 		err := i.apply(ctx, obj)
 		if meta.IsNoMatchError(err) && strings.HasPrefix(obj.GetKind(), "MutatingAdmissionPolicy") {
 			err = i.mutating(ctx, obj)
@@ -137,7 +139,7 @@ func (i *installer) policies(ctx context.Context) error {
 	return nil
 }
 
-// retire removes by name what former versions installed and this one does not.
+// retire removes, by name, what earlier versions installed and this one does not have.
 func (i *installer) retire(ctx context.Context) error {
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
 		obj := &unstructured.Unstructured{}
@@ -151,12 +153,11 @@ func (i *installer) retire(ctx context.Context) error {
 	return nil
 }
 
-// retiredPolicy warned the authors of kinds that were only stored.
+// retiredPolicy warned the authors of kinds that the hub stored without acting on them.
 const retiredPolicy = "not-acted-on.fairlead.dev"
 
-// mutating applies what belongs to a mutating admission policy to an API server that does
-// not serve the newest version of that. One that serves none does without: such a policy
-// only makes visible what the hub does in any case.
+// mutating applies an object of a mutating admission policy to an API server that does not serve the newest version of
+// its kind. If it serves none, the policy is omitted: it only makes visible what the hub does anyway.
 func (i *installer) mutating(ctx context.Context, obj *unstructured.Unstructured) error {
 	older := obj.DeepCopy()
 	older.SetAPIVersion("admissionregistration.k8s.io/v1beta1")

@@ -23,8 +23,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// agentWithEveryRight returns a client of an agent to which RBAC forbids nothing, so
-// that only the admission policies hold it back.
+// agentWithEveryRight returns a client of an agent that RBAC allows everything, so that only the admission policies
+// restrict it.
 func agentWithEveryRight(t *testing.T, hub *cluster.Cluster) client.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -45,7 +45,7 @@ func agentWithEveryRight(t *testing.T, hub *cluster.Cluster) client.Client {
 	return agent
 }
 
-func TestWhatAnAgentMayDoToAWork(t *testing.T) {
+func TestRightsOfAnAgentOnAWork(t *testing.T) {
 	t.Parallel()
 	hub := installedHub(t)
 	agent := agentWithEveryRight(t, hub)
@@ -145,7 +145,7 @@ func TestWhatAnAgentMayDoToAWork(t *testing.T) {
 	})
 }
 
-func TestWhatAnAgentMayDoToACluster(t *testing.T) {
+func TestRightsOfAnAgentOnACluster(t *testing.T) {
 	t.Parallel()
 	hub := installedHub(t)
 	agent := agentWithEveryRight(t, hub)
@@ -266,7 +266,7 @@ func TestWhatAnAgentMayDoToACluster(t *testing.T) {
 	})
 }
 
-// expectRefused wants a refusal that names what was refused and of which object.
+// expectRefused expects the refusal of what an agent tried to do to an object.
 func expectRefused(t *testing.T, err error, what, name string) {
 	t.Helper()
 	g := NewWithT(t)

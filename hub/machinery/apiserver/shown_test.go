@@ -14,16 +14,16 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestWhatExamplesAndTutorialsShowIsAccepted has a hub look at every manifest that people are
+// TestExamplesAndTutorialsAreAccepted has a hub look at every manifest that people are
 // told to apply.
-func TestWhatExamplesAndTutorialsShowIsAccepted(t *testing.T) {
+func TestExamplesAndTutorialsAreAccepted(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	seen := 0
 	for _, folder := range []string{"../../../manifests/examples", "../../../manifests/tutorials"} {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if d != nil && d.IsDir() && d.Name() == "migrating" {
-				return filepath.SkipDir // what other systems hold is converted first
+				return filepath.SkipDir // objects of other systems, which are converted first
 			}
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
 				return err

@@ -12,8 +12,8 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// TestWhatTenantsMayDo binds the roles that every Kubernetes has, in one namespace, and asks what they allow there.
-func TestWhatTenantsMayDo(t *testing.T) {
+// TestRightsOfTenants binds the roles that every Kubernetes has, in one namespace, and asks what they allow there.
+func TestRightsOfTenants(t *testing.T) {
 	t.Parallel()
 	hub := installedHub(t)
 	hubClient := hub.Client(t)
@@ -39,7 +39,8 @@ func TestWhatTenantsMayDo(t *testing.T) {
 	}
 	const policies, works, scaling, rollouts = "policy.karmada.io", "work.karmada.io", "autoscaling.karmada.io", "fairlead.dev"
 	readers, writers, nobody := roles, roles[1:], []string{}
-	// What is allowed is asked first: then the rights are added up, and what is not allowed is not merely not there yet.
+	// What is allowed is checked first: then the roles are aggregated, and a refusal does not merely mean that they are
+	// not aggregated yet.
 	for _, tc := range []struct {
 		verb, group, resource string
 		want                  []string
@@ -81,7 +82,7 @@ func TestWhatTenantsMayDo(t *testing.T) {
 					want = BeTrue()
 				}
 			}
-			// The API's own controller adds the rights up, a moment after they are installed.
+			// The API server's controller aggregates roles shortly after they are installed.
 			g.Eventually(func() bool { return may(role, own, tc.verb, tc.group, tc.resource) }).WithTimeout(time.Minute).
 				Should(want, "%s %s %s in its namespace", role, tc.verb, tc.resource)
 			g.Expect(may(role, other, tc.verb, tc.group, tc.resource)).To(BeFalse(), "%s %s %s in another namespace", role, tc.verb, tc.resource)

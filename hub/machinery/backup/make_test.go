@@ -17,10 +17,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// secret is what no file may show that is sealed.
+// secret is a text that no sealed file may contain.
 const secret = "nobody may read this in a file; "
 
-// of is a database that is no more than a text. What verifies it finds one object, if it is all there.
+// of returns a database that is just a text. Verifying it finds one object, if it is complete.
 func of(text string) Database {
 	return Database{
 		Take: func(_ context.Context, out io.Writer) error {
@@ -40,7 +40,7 @@ func of(text string) Database {
 	}
 }
 
-// newKey returns a seal, and the secret keys that open it.
+// newKey returns a recipient, and the secret keys that open files sealed for it.
 func newKey(t *testing.T) (Recipients, Keys) {
 	t.Helper()
 	g := NewWithT(t)
@@ -69,7 +69,7 @@ func TestASealedBackupIsReadWithItsKeyOnly(t *testing.T) {
 	g := NewWithT(t)
 	seal, keys := newKey(t)
 	_, others := newKey(t)
-	text := strings.Repeat(secret, 10_000) // some chunks
+	text := strings.Repeat(secret, 10_000) // several chunks
 	m := Maker{Database: of(text), Seal: seal}
 	path := filepath.Join(t.TempDir(), "hub.backup.age")
 	made, err := m.ToFile(t.Context(), path)
@@ -115,13 +115,13 @@ func TestASealedBackupThatWasCutShortOrChangedIsRefused(t *testing.T) {
 			changed := bytes.Clone(data)
 			changed[at] ^= 1
 			for what, damaged := range map[string][]byte{"cut short": data[:at], "changed": changed} {
-				// Whoever reads only the beginning is told, too.
+				// A reader that stops early gets an error as well.
 				for _, read := range []func(io.Reader) error{
 					func(in io.Reader) error { _, err := io.ReadAll(in); return err },
 					func(in io.Reader) error { _, err := io.ReadFull(in, make([]byte, 1)); return err },
 					func(in io.Reader) error { _, _ = io.ReadAll(in); return errors.New("the program made nothing of it") },
 				} {
-					// Where the head is changed that says for whom it is sealed, it is for nobody any more.
+					// If the header that lists the recipients is changed, no recipient matches any longer.
 					g.Expect(WithOpened(bytes.NewReader(damaged), keys, read)).To(Or(MatchError(ErrDamaged), MatchError(ErrWrongKey)), what)
 				}
 			}
@@ -129,7 +129,7 @@ func TestASealedBackupThatWasCutShortOrChangedIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRestoredIsNoBackup(t *testing.T) {
+func TestABackupThatCannotBeRestoredIsNotKept(t *testing.T) {
 	t.Parallel()
 	seal, _ := newKey(t)
 	stops := of("text")
@@ -162,7 +162,7 @@ func TestWhatCannotBeRestoredIsNoBackup(t *testing.T) {
 	}
 }
 
-// inSmallDisk has the test run this once more in a mount namespace of its own, where a directory is a disk of 256 KiB.
+// inSmallDisk makes the test run again in its own mount namespace, where a directory is a disk of 256 KiB.
 const inSmallDisk = "FAIRLEAD_TEST_SMALL_DISK"
 
 func TestAFullDiskLeavesTheOldBackupsAndNoPartOfOne(t *testing.T) {

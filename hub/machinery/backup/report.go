@@ -11,20 +11,21 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 // Reasons of events about RecordName.
 const (
-	// ReasonFailed says that scheduled backups fail.
+	// ReasonFailed says that a scheduled backup failed.
 	ReasonFailed = "BackupFailed"
-	// ReasonMade says that a backup was made, and verified; without --events=all only when they had failed before.
+	// ReasonMade says that a backup was made and verified. Without --events=all it is only emitted after a failure.
 	ReasonMade = "BackupMade"
 )
 
 const actionBackUp = "BackUp"
 
-// report tells people what came of a backup. There may be one, and an error as well: old ones could not be deleted.
+// report records and reports the result of a backup. There may be both a backup and an error, if old ones could not be
+// deleted.
 func (s *Schedule) report(ctx context.Context, name string, verified *Verified, began time.Time, err error) {
 	log := ctrl.LoggerFrom(ctx)
 	now := s.Clock.Now()
@@ -60,7 +61,7 @@ func (s *Schedule) report(ctx context.Context, name string, verified *Verified, 
 	}
 }
 
-// readRecord returns the record as it was, with what is known without it. One that cannot be read is written anew.
+// readRecord returns the stored record, updated with the settings. If it cannot be read, it starts with an empty one.
 func (s *Schedule) readRecord(ctx context.Context) Record {
 	record, err := ReadRecord(ctx, s.HubClient)
 	if err != nil {
@@ -74,5 +75,5 @@ func (s *Schedule) readRecord(ctx context.Context) Record {
 }
 
 func (s *Schedule) emit(kind, reason string, detail bool, note string) {
-	s.Events(kube.Event{Regarding: newRecordObject(), Type: kind, Reason: reason, Action: actionBackUp, Note: note, Detail: detail})
+	s.Events(eventsink.Event{Regarding: newRecordObject(), Type: kind, Reason: reason, Action: actionBackUp, Note: note, Detail: detail})
 }

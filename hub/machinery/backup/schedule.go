@@ -19,7 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/machinery/backup/retention"
 )
 
@@ -27,33 +27,33 @@ import (
 type Deps struct {
 	// Maker makes the backups.
 	Maker Maker
-	// Directory is where they go; Every and Rules say when they are made and which are kept.
+	// Directory is where backups are stored; Every and Rules determine when they are made and which are kept.
 	Directory string
 	Every     time.Duration
 	Rules     retention.Rules
-	// HubReader reads the hub's API, by which the hub knows who it is; HubClient writes there how backups fare.
+	// HubReader reads the hub's API, including the identity of the hub; HubClient writes the status.
 	HubReader client.Reader
 	HubClient client.Client
 	Registry  prometheus.Registerer
-	Events    kube.EventSink
+	Events    eventsink.Sink
 	Clock     clock.Clock
 }
 
-// Schedule makes backups while this hub is the one that works. Of when the next is due it knows nothing but what is in the directory: one
-// that was restarted, or has just been elected, goes on with what is there.
+// Schedule makes backups while this hub is the leader. It decides from the directory alone when the next one is due, so
+// it continues after a restart or an election.
 type Schedule struct {
 	Deps
 
 	metrics *metrics
 	host    string
-	// hub is the identity of this hub; empty as long as it is not known.
+	// hub is the identity of this hub; empty until it is known.
 	hub string
-	// failures is how many tries have failed since the last backup, and failed when the last of them did.
+	// failures is how many attempts have failed since the last backup, and failed when the last one did.
 	failures int
 	failed   time.Time
 }
 
-// NewSchedule returns a schedule, which a manager starts.
+// NewSchedule returns a Schedule for a manager to start.
 func NewSchedule(deps Deps) (*Schedule, error) {
 	if deps.Maker.Database.Take == nil || deps.Maker.Database.Verify == nil || deps.Directory == "" || deps.Every <= 0 ||
 		deps.HubReader == nil || deps.HubClient == nil || deps.Registry == nil || deps.Events == nil || deps.Clock == nil {
@@ -66,11 +66,11 @@ func NewSchedule(deps Deps) (*Schedule, error) {
 	return &Schedule{Deps: deps, metrics: newMetrics(), host: host}, nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: of several hubs the one that works makes backups.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader makes backups.
 func (*Schedule) NeedLeaderElection() bool { return true }
 
-// longestWait is how long the schedule waits at most until it looks at the clock and into the directory again: machines sleep, clocks are
-// put right, and people delete files.
+// longestWait bounds the time until the schedule checks the clock and the directory again: machines sleep, clocks are
+// corrected, and people delete files.
 const longestWait = time.Minute
 
 // Start implements manager.Runnable.
@@ -83,7 +83,7 @@ func (s *Schedule) Start(ctx context.Context) error {
 	s.metrics.interval.Set(s.Every.Seconds())
 	log := ctrl.LoggerFrom(ctx).WithName("backup")
 	ctx = ctrl.LoggerInto(ctx, log)
-	// That backups are to be made is told before the first is.
+	// Record the schedule before the first backup.
 	if err := s.readRecord(ctx).write(ctx, s.HubClient); err != nil && ctx.Err() == nil {
 		log.Error(err, "Telling how backups fare failed")
 	}
@@ -99,15 +99,15 @@ func (s *Schedule) Start(ctx context.Context) error {
 		began := s.Clock.Now()
 		name, verified, err := s.make(ctx, began)
 		if ctx.Err() != nil {
-			break // this hub stops, or another one works now
+			break // this hub stops, or is no longer the leader
 		}
 		s.report(ctx, name, verified, began, err)
 	}
 	return nil
 }
 
-// due returns when the next backup is due. Whatever is wrong with the directory is wrong with the next backup, too, and
-// told then.
+// due returns when the next backup is due. Errors with the directory are not reported here: the backup itself will
+// report them.
 func (s *Schedule) due(ctx context.Context) time.Time {
 	in := retention.Input{Now: s.Clock.Now(), Every: s.Every, Failures: s.failures, Failed: s.failed}
 	dir, err := s.open(ctx)
@@ -116,10 +116,10 @@ func (s *Schedule) due(ctx context.Context) time.Time {
 	}
 	files, err := dir.backups()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // it is made with the first
+		err = nil // the first backup creates it
 	}
 	if err != nil {
-		return retention.Due(in) // what is there is told again once it can be seen again
+		return retention.Due(in) // the metrics are updated once it can be read again
 	}
 	told := 0.0
 	if newest, ok := retention.Newest(files, in.Now); ok {
@@ -131,7 +131,8 @@ func (s *Schedule) due(ctx context.Context) time.Time {
 	return retention.Due(in)
 }
 
-// open returns the directory of this hub's backups. A hub is known by its namespace kube-system, which outlives it in its backups.
+// open returns the directory of this hub's backups. A hub is identified by the UID of its namespace kube-system, which
+// is restored with a backup.
 func (s *Schedule) open(ctx context.Context) (directory, error) {
 	dir := directory{path: s.Directory, hub: s.hub}
 	if s.hub != "" {
@@ -152,7 +153,7 @@ func (s *Schedule) open(ctx context.Context) (directory, error) {
 	return dir, nil
 }
 
-// make makes a backup, and deletes those that are not kept any more once it is there.
+// make makes a backup, and then deletes expired ones.
 func (s *Schedule) make(ctx context.Context, now time.Time) (string, *Verified, error) {
 	dir, err := s.open(ctx)
 	if err != nil {

@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/machinery/backup/retention"
 )
 
-// scheduled is a schedule in a directory, with a clock of its own.
+// scheduled is a schedule in a directory, with its own clock.
 type scheduled struct {
 	Deps
 	*WithT
@@ -39,7 +39,7 @@ type scheduled struct {
 	events   []string
 }
 
-// hubID is what the files of the hub are named for.
+// hubID is in the names of the hub's files.
 const hubID = "1a2b3c4d"
 
 func newScheduled(t *testing.T) *scheduled {
@@ -64,7 +64,7 @@ func newScheduled(t *testing.T) *scheduled {
 		}},
 		Directory: filepath.Join(t.TempDir(), "backups"), Every: 24 * time.Hour, Rules: retention.Rules{Keep: 3},
 		HubReader: hubClient, HubClient: hubClient, Registry: s.registry, Clock: s.clock,
-		Events: func(e kube.Event) {
+		Events: func(e eventsink.Event) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if !e.Detail {
@@ -75,7 +75,7 @@ func newScheduled(t *testing.T) *scheduled {
 	return s
 }
 
-// run starts the schedule until what it returns is called.
+// run starts the schedule, and returns a function that stops it.
 func (s *scheduled) run() (stop func()) {
 	s.t.Helper()
 	schedule, err := NewSchedule(s.Deps)
@@ -92,7 +92,7 @@ func (s *scheduled) run() (stop func()) {
 
 const waitTimeout = time.Minute
 
-// pass lets time go by, as fast as the schedule looks at the clock.
+// pass advances the clock, as fast as the schedule checks it.
 func (s *scheduled) pass(d time.Duration) {
 	s.t.Helper()
 	for end := s.clock.Now().Add(d); s.clock.Now().Before(end); {
@@ -102,7 +102,7 @@ func (s *scheduled) pass(d time.Duration) {
 	s.Eventually(s.clock.HasWaiters).WithTimeout(waitTimeout).WithPolling(time.Millisecond).Should(BeTrue())
 }
 
-// metric is the value of one; -1 if it is not told.
+// metric returns the value of a metric; -1 if it is not reported.
 func (s *scheduled) metric(name string) float64 {
 	s.t.Helper()
 	families, err := s.registry.Gather()
@@ -151,7 +151,7 @@ func TestBackupsAreMadeOnScheduleAndOldOnesGo(t *testing.T) {
 	stop()
 	s.Expect(s.metric("last_success_timestamp_seconds")).To(BeEquivalentTo(-1), "only the hub that works tells")
 
-	// Another run goes on where this one was, and makes up for what it missed, once.
+	// The next run continues where this one stopped, and makes up once for what it missed.
 	stop = s.run()
 	s.pass(time.Hour)
 	s.Expect(names(t, s.Directory)).To(HaveLen(len(others) + 2))

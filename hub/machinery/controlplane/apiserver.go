@@ -28,7 +28,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/revocation"
 )
 
-// newAPIServer returns the command kube-apiserver, whose own takes no handlers of others.
+// newAPIServer returns the command kube-apiserver. The original command does not allow additional handlers.
 func newAPIServer() *cobra.Command {
 	o := options.NewServerRunOptions()
 	ctx := server.SetupSignalContext()
@@ -39,6 +39,7 @@ func newAPIServer() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "kube-apiserver", Short: "Serve the API of Kubernetes", SilenceUsage: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			trustPublicWeb()
 			if room > 0 {
 				go heap.Follow(ctx, room)
 			}
@@ -61,7 +62,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own privateA
 	if err := components.Set(); err != nil {
 		return fmt.Errorf("setting versions and features: %w", err)
 	}
-	// What the server warns its users of it need not hear itself.
+	// The server need not log the warnings that it sends to its users.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	if err := logsapi.ValidateAndApply(o.Logs, components.FeatureGateFor(compatibility.DefaultKubeComponent)); err != nil {
 		return fmt.Errorf("setting up the log: %w", err)
@@ -111,8 +112,8 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own privateA
 	return prepared.Run(ctx)
 }
 
-// authorizeBySubject has requests authorized without a look at the rights of everybody. All requests come through the
-// aggregator's handlers; reviews, by which the hub asks for every line whether its agent may still have it, are answered behind them.
+// authorizeBySubject makes authorization look only at the bindings of the request's subject. All requests pass the
+// aggregator's handlers; access reviews, which the hub makes for every line, are answered behind them.
 func authorizeBySubject(config *app.Config) error {
 	front := config.Aggregator.GenericConfig
 	bySubject, err := authorizer.New(config.KubeAPIs.ControlPlane.VersionedInformers.Rbac().V1(), front.Authorization.Authorizer)
@@ -124,15 +125,14 @@ func authorizeBySubject(config *app.Config) error {
 	return nil
 }
 
-// cacheAuthentication has the chain of a client's certificate verified every few seconds rather than for each request. All requests come
-// through the aggregator's handlers.
+// cacheAuthentication caches the verification of client certificates for a few seconds. All requests pass the
+// aggregator's handlers.
 func cacheAuthentication(config *app.Config) {
 	of := &config.Aggregator.GenericConfig.Authentication
 	of.Authenticator = authenticator.New(of.Authenticator, args.ProxiedUserHeader, clock.RealClock{})
 }
 
-// endRevoked has watches end with the rights behind them. All requests come through the
-// aggregator's handlers.
+// endRevoked ends watches whose rights are revoked. All requests pass the aggregator's handlers.
 func endRevoked(config *app.Config) error {
 	requests := &revocation.Requests{}
 	if err := requests.Follow(config.KubeAPIs.ControlPlane.VersionedInformers.Rbac().V1()); err != nil {
@@ -146,8 +146,8 @@ func endRevoked(config *app.Config) error {
 	return nil
 }
 
-// boundUpgradeBuffers has upgraded connections take little while nothing passes, and lines of agents, of which each cluster has one, least.
-// All requests come through the aggregator's handlers.
+// boundUpgradeBuffers reduces the memory of idle upgraded connections, most of all that of agents' lines, of which each
+// cluster has one. All requests pass the aggregator's handlers.
 func boundUpgradeBuffers(config *app.Config) {
 	front := config.Aggregator.GenericConfig
 	build := front.BuildHandlerChainFunc
@@ -156,7 +156,7 @@ func boundUpgradeBuffers(config *app.Config) {
 	}
 }
 
-// compressOnDemand has answers compressed, watches too, for whoever prefers that. All requests come through the
+// compressOnDemand compresses responses, including watches, for clients that ask for it. All requests pass the
 // aggregator's handlers.
 func compressOnDemand(config *app.Config) {
 	front := config.Aggregator.GenericConfig
@@ -166,8 +166,8 @@ func compressOnDemand(config *app.Config) {
 	}
 }
 
-// trimAnswers has answers to writes cut for whoever prefers that, before they are compressed. All requests come through the
-// aggregator's handlers.
+// trimAnswers shortens responses to writes for clients that ask for it, before they are compressed. All requests pass
+// the aggregator's handlers.
 func trimAnswers(config *app.Config) {
 	front := config.Aggregator.GenericConfig
 	build := front.BuildHandlerChainFunc
@@ -176,14 +176,15 @@ func trimAnswers(config *app.Config) {
 	}
 }
 
-// limitAgents has what agents write bounded: of the hub's kinds, and of those that Kubernetes has.
+// limitAgents limits what agents write, both of the hub's kinds and of built-in ones.
 func limitAgents(config *app.Config) {
 	for _, of := range []*server.Config{&config.ApiExtensions.GenericConfig.Config, config.KubeAPIs.ControlPlane.Generic} {
 		of.AdmissionControl = agentlimit.New(of.AdmissionControl, clock.RealClock{})
 	}
 }
 
-// isLineAttach says whether an agent opens its line to the hub by a request, which the hub's audit policy names likewise.
+// isLineAttach says whether a request opens an agent's line to the hub. The hub's audit policy matches the same
+// requests.
 func isLineAttach(req *http.Request) bool {
 	info, known := request.RequestInfoFrom(req.Context())
 	return known && info.IsResourceRequest && info.APIGroup == "connect.fairlead.dev" && info.Resource == "lines" && info.Subresource == "attach"

@@ -25,7 +25,7 @@ func main() {
 	}
 	if len(os.Args) > 1 {
 		if run := component(os.Args[1]); run != nil {
-			// What follows believes that it is the only program in this executable.
+			// The component expects to be the only program in the executable.
 			os.Args = os.Args[1:]
 			os.Exit(run())
 		}
@@ -35,12 +35,13 @@ func main() {
 
 // supervisor runs a control plane and returns the exit status.
 func supervisor() int {
+	trustPublicWeb()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	// A second signal ends this process at once, and the kernel the components with it.
+	// A second signal ends this process at once, and the kernel then kills the components.
 	context.AfterFunc(ctx, stop)
-	// Cobra offers the flags of this global set too, and the components have put theirs there, --version among them.
+	// Cobra also offers the flags of this global set, to which the components have added theirs, such as --version.
 	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError)
-	// What the client of etcd finds wrong with a member is told in words of ours.
+	// Errors of the etcd client about members are reported in other words.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 	report := func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "controlplane: "+format+"\n", args...)

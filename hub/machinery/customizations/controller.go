@@ -26,6 +26,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/lua"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 )
 
 // action is the action in the events of this stage.
@@ -37,16 +38,16 @@ type Deps struct {
 	Compiler *lua.Compiler
 	// Failures are the failures of the hub's interpreter.
 	Failures *Failures
-	// Events gets what people are told.
-	Events kube.EventSink
+	// Events takes the events about customizations.
+	Events eventsink.Sink
 }
 
-// Reconciler does the work of the stage.
+// Reconciler checks ResourceInterpreterCustomizations.
 type Reconciler struct {
 	hubClient client.Client
 	compiler  *lua.Compiler
 	failures  *Failures
-	events    kube.EventSink
+	events    eventsink.Sink
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -75,13 +76,13 @@ func requestFor(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// othersOfTheKind asks for the other customizations of a kind when one of them changes: it
-// may answer in their place, or not any more.
+// othersOfTheKind enqueues the other customizations of a kind when one of them changes: it may now take precedence over
+// them, or no longer do so.
 func (r *Reconciler) othersOfTheKind() handler.EventHandler {
 	ask := func(ctx context.Context, q requests, changed ...client.Object) {
 		list := &configv1alpha1.ResourceInterpreterCustomizationList{}
 		if err := r.hubClient.List(ctx, list); err != nil {
-			return // the cache is stopping
+			return // only when the cache stops
 		}
 		for _, obj := range changed {
 			one, ok := obj.(*configv1alpha1.ResourceInterpreterCustomization)
@@ -107,7 +108,7 @@ func (r *Reconciler) othersOfTheKind() handler.EventHandler {
 	}
 }
 
-// Reconcile says on one customization what becomes of its scripts.
+// Reconcile sets the conditions of one customization.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	one := &configv1alpha1.ResourceInterpreterCustomization{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, one); err != nil {
@@ -131,12 +132,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	verdict := meta.FindStatusCondition(one.Status.Conditions, configv1alpha1.CustomizationCompiled)
 	ctrl.LoggerFrom(ctx).Info("Judged the scripts of a customization", "compiled", verdict.Status, "reason", verdict.Reason)
 	for _, c := range warnings {
-		r.events(kube.Event{Regarding: one, Type: corev1.EventTypeWarning, Reason: c.Reason, Action: action, Note: c.Message})
+		r.events(eventsink.Event{Regarding: one, Type: corev1.EventTypeWarning, Reason: c.Reason, Action: action, Note: c.Message})
 	}
 	return reconcile.Result{}, nil
 }
 
-// judge sets the conditions, and returns those that are bad news.
+// judge sets the conditions, and returns those to warn about.
 func (r *Reconciler) judge(one *configv1alpha1.ResourceInterpreterCustomization, all []configv1alpha1.ResourceInterpreterCustomization) []metav1.Condition {
 	conditions := &one.Status.Conditions
 	var warnings []metav1.Condition

@@ -13,7 +13,7 @@ import (
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter/lua"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/machinery/customizations"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
@@ -24,27 +24,27 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 type world struct {
 	hub      client.Client
 	compiler *lua.Compiler
-	events   chan kube.Event
+	events   chan eventsink.Event
 }
 
 func start(t *testing.T) *world {
 	t.Helper()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	w := &world{hub: c.Client(t), events: make(chan kube.Event, 100)}
+	w := &world{hub: c.Client(t), events: make(chan eventsink.Event, 100)}
 	mgr := stagetest.Manager(t, c.Config)
 	failures := customizations.NewFailures()
 	var err error
 	w.compiler, err = lua.NewCompiler(lua.Options{Failed: failures.Record})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(customizations.Register(mgr, customizations.Deps{
-		Compiler: w.compiler, Failures: failures, Events: func(e kube.Event) { w.events <- e },
+		Compiler: w.compiler, Failures: failures, Events: func(e eventsink.Event) { w.events <- e },
 	})).To(Succeed())
 	stagetest.Run(t, mgr)
 	return w
 }
 
-// customization returns one for a kind of this test's own.
+// customization returns a customization for a kind that only this test uses.
 func customization(kind, name, health string) *configv1alpha1.ResourceInterpreterCustomization {
 	return &configv1alpha1.ResourceInterpreterCustomization{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -72,14 +72,14 @@ func (w *world) becomes(t *testing.T, obj *configv1alpha1.ResourceInterpreterCus
 }
 
 func TestAScriptThatDoesNotCompileSaysWhereAndIsMended(t *testing.T) {
-	// Not in parallel: every stage sees the customizations of all.
+	// Not in parallel: every stage sees the customizations of all tests.
 	g := NewWithT(t)
 	w := start(t)
 	obj := customization("Barn", "barns", "\nfunction InterpretHealth(o)\n  retrun true\nend")
 	g.Expect(w.hub.Create(t.Context(), obj)).To(Succeed())
 	w.becomes(t, obj, configv1alpha1.CustomizationCompiled, metav1.ConditionFalse, configv1alpha1.CompiledFailed,
 		"healthInterpretation (function InterpretHealth), line 3: parse error")
-	var e kube.Event
+	var e eventsink.Event
 	g.Eventually(w.events).WithTimeout(stagetest.Timeout).Should(Receive(&e))
 	g.Expect(e.Reason).To(Equal(configv1alpha1.CompiledFailed))
 	g.Expect(e.Note).To(ContainSubstring("line 3"))
@@ -90,7 +90,7 @@ func TestAScriptThatDoesNotCompileSaysWhereAndIsMended(t *testing.T) {
 }
 
 func TestACustomizationIsToldThatAnotherAnswers(t *testing.T) {
-	// Not in parallel: every stage sees the customizations of all.
+	// Not in parallel: every stage sees the customizations of all tests.
 	g := NewWithT(t)
 	w := start(t)
 	second := customization("Mill", "mills-b", healthy)
@@ -106,7 +106,7 @@ func TestACustomizationIsToldThatAnotherAnswers(t *testing.T) {
 }
 
 func TestAScriptThatFailsIsToldUntilItChanges(t *testing.T) {
-	// Not in parallel: every stage sees the customizations of all.
+	// Not in parallel: every stage sees the customizations of all tests.
 	g := NewWithT(t)
 	w := start(t)
 	obj := customization("Silo", "silos", healthy)
@@ -114,7 +114,7 @@ func TestAScriptThatFailsIsToldUntilItChanges(t *testing.T) {
 	silo := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "farm.example.com/v1", "kind": "Silo", "metadata": map[string]any{"name": "north", "namespace": "farm"},
 	}}
-	for range 3 { // it is told once
+	for range 3 { // it is reported once
 		rules := w.compiler.Compile([]configv1alpha1.ResourceInterpreterCustomization{*obj})
 		_, err := rules.Health(t.Context(), silo)
 		g.Expect(err).To(HaveOccurred())

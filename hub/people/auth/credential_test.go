@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/people/issuer"
 )
 
-// asked is an API that answers who somebody is.
+// asked is an API that answers who a user is.
 type asked struct {
 	client.Client
 	answer func(context.Context) error
@@ -29,7 +29,7 @@ func (a *asked) Create(ctx context.Context, _ client.Object, _ ...client.CreateO
 	return a.answer(ctx)
 }
 
-// opened is a session of which something is open that asks for nothing.
+// opened is a session with an open page that sends no requests.
 type opened struct {
 	*SignIn
 	one   *Session
@@ -45,7 +45,8 @@ func openSession(clock *clocktesting.FakeClock, answer func(context.Context) err
 	return &opened{s, s.Sessions.Get(s.Sessions.Open(u)), api, clock}
 }
 
-// aliveAfter says whether the session is, once the API was asked so many times in all, of which each was due after a time.
+// aliveAfter advances the clock, and returns whether the session is alive once the API has been asked this many times
+// in total.
 func (o *opened) aliveAfter(t *testing.T, span time.Duration, times int32) bool {
 	t.Helper()
 	o.clock.Step(span)
@@ -59,11 +60,11 @@ func (o *opened) aliveAfter(t *testing.T, span time.Duration, times int32) bool 
 	return o.Alive(t.Context(), o.one)
 }
 
-func TestWhatIsOpenEndsWithTheSignInAtTheIssuer(t *testing.T) {
+func TestOpenStreamsEndWithTheSignInAtTheIssuer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	token, f := newRenewed()
-	o := openSession(f.clock, func(ctx context.Context) error { // as a bearer does
+	o := openSession(f.clock, func(ctx context.Context) error { // as a bearer token does
 		_, err := token.current(ctx)
 		return err
 	}, token)
@@ -73,7 +74,7 @@ func TestWhatIsOpenEndsWithTheSignInAtTheIssuer(t *testing.T) {
 	g.Expect(o.aliveAfter(t, time.Hour-renewBefore, 3)).To(BeFalse(), "the issuer vouches for her no more")
 }
 
-func TestWhatIsOpenEndsWithTheCredential(t *testing.T) {
+func TestOpenStreamsEndWithTheCredential(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	no, away := apierrors.NewUnauthorized("it was withdrawn"), errors.New("the API is away")

@@ -82,23 +82,23 @@ func (s *SignIn) refuseSignIn(w http.ResponseWriter, r *http.Request, err error)
 	var theirs issuer.RefusedError
 	var away issuer.UnavailableError
 	var code int
-	var said string
+	var message string
 	switch {
 	case errors.As(err, &no):
-		code, said = http.StatusForbidden, no.why
+		code, message = http.StatusForbidden, no.why
 	case errors.As(err, &theirs):
-		code, said = http.StatusForbidden, "The sign-in at "+s.Issuer.Host()+" does not count: "+theirs.Error()+"."
+		code, message = http.StatusForbidden, "The sign-in at "+s.Issuer.Host()+" does not count: "+theirs.Error()+"."
 	case errors.As(err, &away):
-		code, said = http.StatusServiceUnavailable, "The issuer "+away.Host+" does not answer as it should; the hub's log says more. Try again in a moment, or sign in otherwise: tokens and certificates go on."
+		code, message = http.StatusServiceUnavailable, "The issuer "+away.Host+" does not answer as it should; the hub's log says more. Try again in a moment, or sign in otherwise: tokens and certificates go on."
 	default:
-		code, said = http.StatusBadGateway, "The hub could not finish this sign-in; its log says more. Try again in a moment."
+		code, message = http.StatusBadGateway, "The hub could not finish this sign-in; its log says more. Try again in a moment."
 	}
 	if code == http.StatusForbidden {
-		s.Log.Info("Refusing a sign-in", "address", addressOf(r), "reason", said)
+		s.Log.Info("Refusing a sign-in", "address", addressOf(r), "reason", message)
 	} else {
 		s.Log.Error(err, "Signing in at the issuer failed")
 	}
-	s.Show(w, s.page(r, said), code)
+	s.Show(w, s.page(r, message), code)
 }
 
 // redirectURL returns the URL that the issuer sends the browser back to: that of the flag, or one with the host of the request, which must

@@ -34,22 +34,22 @@ func (p *OpenLimit) Acquire(u *User) (leave func(), ok bool) {
 	if p.all >= p.most {
 		return nil, false
 	}
-	for of, most := range bounds {
-		if p.taken[of] >= most {
+	for whose, most := range bounds {
+		if p.taken[whose] >= most {
 			return nil, false
 		}
 	}
 	p.all++
-	for of := range bounds {
-		p.taken[of]++
+	for whose := range bounds {
+		p.taken[whose]++
 	}
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.all--
-		for of := range bounds {
-			if p.taken[of]--; p.taken[of] == 0 {
-				delete(p.taken, of)
+		for whose := range bounds {
+			if p.taken[whose]--; p.taken[whose] == 0 {
+				delete(p.taken, whose)
 			}
 		}
 	}, true

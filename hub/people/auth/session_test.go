@@ -102,7 +102,7 @@ func TestTries(t *testing.T) {
 	g.Expect(l.allow("again")).To(BeTrue(), "those that wait no more are forgotten")
 }
 
-func TestWhoComesBackFromTheIssuerMayCallFromOneProxy(t *testing.T) {
+func TestManyCallbacksFromOneProxyAreAllowed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := NewSignIn(nil, clocktesting.NewFakeClock(time.Unix(1000, 0)), Options{})

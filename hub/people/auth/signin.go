@@ -124,7 +124,7 @@ func (s *SignIn) showForm(w http.ResponseWriter, r *http.Request) {
 
 // signIn signs a person in by the token in the form, or by the certificate of the connection.
 func (s *SignIn) signIn(w http.ResponseWriter, r *http.Request) {
-	again := func(code int, said string) { s.Show(w, s.page(r, said), code) }
+	again := func(code int, message string) { s.Show(w, s.page(r, message), code) }
 	if !s.limiter.allow(addressOf(r)) {
 		s.tooMany(w, r)
 		return

@@ -7,42 +7,42 @@ import (
 	"time"
 )
 
-// noticeNote is the note that is shown once on the page after an action.
+// noticeNote is the key of the notice that is shown once, on the page after an action.
 const (
 	noticeNote = "notice"
 	noticeLife = 2 * time.Minute
 )
 
-// question is the form by which a person confirms an action.
+// question is the form in which a person confirms an action.
 type question struct {
-	// Title says what is to be done, Text what that means, Points the details.
+	// Title says what is to be done, Text what it means, and Points the details.
 	Title, Text string
 	Points      []string
-	// Warning is said loudly; empty if there is nothing to warn of.
+	// Warning is shown prominently; empty if there is none.
 	Warning string
-	// Button does it, Back leads away.
+	// Button is the text of the button that confirms, and Back the path to cancel to.
 	Button, Back string
 	Danger       bool
-	// Options may be ticked.
+	// Options are check boxes.
 	Options []option
-	// CSRF and Fields come back with the answer.
+	// CSRF and Fields are hidden fields of the form.
 	CSRF   string
 	Fields map[string]string
 }
 
-// option is something that may be ticked.
+// option is a check box.
 type option struct{ Name, Text string }
 
-// action is something that a person may do. Nothing is kept between the question and the
-// answer, and everything is checked again.
+// action is something that a person can do. No state is kept between the question and the answer; everything is checked
+// again.
 type action struct {
-	// ask returns the question, or why it cannot be done.
+	// ask returns the question, or the reason why the action is impossible.
 	ask func(ctx context.Context, v *visit) (*question, error)
-	// do does it as the person, and returns what to say and where to go.
-	do func(ctx context.Context, v *visit) (said, to string, err error)
+	// do executes the action as the person, and returns a notice and the page to go to.
+	do func(ctx context.Context, v *visit) (notice, to string, err error)
 }
 
-// actions lists what can be done, by the path of its question.
+// actions returns all actions, by the path of their question.
 func (s *Server) actions() map[string]action {
 	return map[string]action{
 		"/clusters/{cluster}/cordon":                 {s.askCordon, s.doCordon},
@@ -77,25 +77,25 @@ func (s *Server) confirm(a action) visitFunc {
 	}
 }
 
-// act does what was confirmed.
+// act executes a confirmed action.
 func (s *Server) act(a action) visitFunc {
 	return func(w http.ResponseWriter, r *http.Request, v *visit) {
 		if err := s.checkForm(r, v); err != nil {
 			s.serveError(w, r, v, err)
 			return
 		}
-		said, to, err := a.do(r.Context(), v)
+		notice, to, err := a.do(r.Context(), v)
 		if err != nil {
 			s.serveError(w, r, v, err)
 			return
 		}
 		s.log.Info("Doing what a person asked for", "user", v.user.Name, "path", r.URL.Path)
-		s.signIn.Sessions.AddNote(v.session, noticeNote, said, noticeLife)
+		s.signIn.Sessions.AddNote(v.session, noticeNote, notice, noticeLife)
 		http.Redirect(w, r, to, http.StatusSeeOther)
 	}
 }
 
-// checkForm returns an error unless a form is from a page of this session.
+// checkForm returns an error unless a form comes from a page of this session.
 func (s *Server) checkForm(r *http.Request, v *visit) error {
 	if err := r.ParseForm(); err != nil {
 		return badRequestError{fmt.Sprintf("The form could not be read: %v.", err)}

@@ -22,17 +22,16 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// clusterFacts is the first part of the page of a cluster.
+// clusterFacts is the data of the first part of a cluster's page.
 type clusterFacts struct {
 	clusterRow
 	Member string
 	Joined *record.Joined
-	// Tags are its labels.
-	Tags []string
-	// Ago is since when it is as it is.
+	// Tags are the labels of the cluster.
+	Tags          []string
 	CertificateAt any
 	MayJoin       bool
-	// Line is how the line of its agent is; nil if that is not to be shown.
+	// Line is the state of the agent's line; nil if it is not shown.
 	Line *pods.LineState
 }
 
@@ -40,11 +39,11 @@ type clusterFacts struct {
 type clusterCapacity struct {
 	Resources []resourceUse
 	Nodes     *clusters.Nodes
-	// Lag is how long ago the agent was heard from, over time.
+	// Lag is a plot of the age of the agent's last heartbeat.
 	Lag template.HTML
 }
 
-// resourceUse is one resource of a cluster.
+// resourceUse is the use of one resource of a cluster.
 type resourceUse struct {
 	Name, Used, Total, Free, Pending string
 	Percent                          int
@@ -56,7 +55,7 @@ type clusterWorks struct {
 	Rows   []placeRow
 	Paging paging
 	Counts []choice
-	// Filtered says that only those in a state are shown.
+	// Filtered is the state of the rows, if a state is selected.
 	Filtered string
 	All      int
 }
@@ -79,7 +78,7 @@ func (s *Server) cluster(ctx context.Context, v *visit) (*page, error) {
 	}
 	row, known := s.index.Cluster(name, v.now, clusterDetails(visible))
 	if !known {
-		row = clusters.Of(clusters.Input{Cluster: c, Now: v.now}) // the cache will know it in a moment
+		row = clusters.Of(clusters.Input{Cluster: c, Now: v.now}) // the index will have it in a moment
 	}
 	h, err := s.clusterHeading(ctx, v, c, row)
 	if err != nil {
@@ -113,17 +112,33 @@ func (s *Server) cluster(ctx context.Context, v *visit) (*page, error) {
 	events := s.eventsAbout(ctx, v, metav1.NamespaceDefault, object{clusterv1alpha1.KindCluster, name})
 	p.fragments = append(p.fragments,
 		fragment{id: "capacity", template: "cluster-capacity", data: s.capacity(v, row)},
-		fragment{id: "conditions", template: "conditions", data: c.Status.Conditions},
+		fragment{id: "conditions", template: "conditions", data: conditionsOf(c)},
 		fragment{id: "works", template: "cluster-works", data: worksOf(v, visibleApplications(visible, s.index.InCluster(name)), name)},
 		fragment{id: "events", template: "events", data: events},
 	)
 	return p, nil
 }
 
-// lineTimeout bounds how long a page waits for what the hub says of a line.
+// conditionRow is a condition of a cluster.
+type conditionRow struct {
+	metav1.Condition
+
+	// SaidLast says that the agent reported it last and has fallen silent since, so it may be outdated.
+	SaidLast bool
+}
+
+func conditionsOf(c *clusterv1alpha1.Cluster) []conditionRow {
+	out := make([]conditionRow, 0, len(c.Status.Conditions))
+	for _, condition := range c.Status.Conditions {
+		out = append(out, conditionRow{condition, clusters.SaidLast(c, condition.Type)})
+	}
+	return out
+}
+
+// lineTimeout bounds how long a page waits for the state of a line.
 const lineTimeout = 2 * time.Second
 
-// lineOf asks as the person how the line of a cluster is; nil if there is nothing to say.
+// lineOf reads, as the person, the state of a cluster's line; nil if it is not available.
 func lineOf(ctx context.Context, v *visit, cluster string) *pods.LineState {
 	members, err := membersOf(v)
 	if err != nil {
@@ -178,14 +193,14 @@ func (s *Server) capacity(v *visit, c clusters.Cluster) clusterCapacity {
 	add("Memory", seriesMemory, c.Memory, bytesOf)
 	add("Pods", "", c.Pods, count)
 	if c.Heartbeat != nil {
-		const calm = 60 // seconds that fill the plot, if nothing is worse
+		const calm = 60 // seconds at the top of the plot, if no value is greater
 		out.Lag = s.fleetPlot("Seconds since the agent was heard from, in the last hour", v.now, calm,
 			chart.Line{Class: "warn", Samples: s.history.Samples(seriesLag + c.Name)})
 	}
 	return out
 }
 
-// worksOf returns the part of the applications in a cluster that the query asks for.
+// worksOf returns the applications in a cluster that match the query.
 func worksOf(v *visit, apps []*applications.Application, cluster string) clusterWorks {
 	state := v.text("state")
 	out := clusterWorks{Filtered: state, All: len(apps)}

@@ -38,11 +38,11 @@ func (s *Server) doCordon(ctx context.Context, v *visit) (string, string, error)
 	if _, err := operate.Cordon(ctx, v.user.Hub, name, evict, contract.FieldManagerDashboard); err != nil {
 		return "", "", err
 	}
-	said := fmt.Sprintf("Cluster %s is cordoned: nothing new is sent there.", name)
+	notice := fmt.Sprintf("Cluster %s is cordoned: nothing new is sent there.", name)
 	if evict {
-		said = fmt.Sprintf("Cluster %s is cordoned: nothing new is sent there, and what does not tolerate it is moved away.", name)
+		notice = fmt.Sprintf("Cluster %s is cordoned: nothing new is sent there, and what does not tolerate it is moved away.", name)
 	}
-	return said, clusterPath(name), nil
+	return notice, clusterPath(name), nil
 }
 
 func (s *Server) askUncordon(ctx context.Context, v *visit) (*question, error) {
@@ -64,7 +64,7 @@ func (s *Server) doUncordon(ctx context.Context, v *visit) (string, string, erro
 	return fmt.Sprintf("Cluster %s is not cordoned any more.", name), clusterPath(name), nil
 }
 
-// askedCluster returns the cluster of the path, if the person may change it.
+// askedCluster returns the cluster in the path, if the person may change it.
 func (s *Server) askedCluster(ctx context.Context, v *visit) (string, clusters.Cluster, error) {
 	name := v.request.PathValue("cluster")
 	if err := v.user.Require(ctx, changesCluster(name)); err != nil {

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// late is a clock on which the time that an answer may take is over soon after it was set.
+// late is a clock with which the time limit of a response expires soon after it is set.
 type late struct{ clock.RealClock }
 
 // Now implements clock.PassiveClock.
@@ -42,7 +42,7 @@ func ofNoHub(t *testing.T, c clock.WithTicker) *Server {
 	return s
 }
 
-// listening serves a dashboard, and returns where.
+// listening serves a dashboard, and returns its address.
 func listening(t *testing.T, s *Server) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -67,14 +67,14 @@ func listening(t *testing.T, s *Server) string {
 	return l.Addr().String()
 }
 
-// http2Frame is one of HTTP/2.
+// http2Frame returns an HTTP/2 frame.
 func http2Frame(kind, flags byte, stream uint32, payload string) string {
 	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
 	return string(binary.BigEndian.AppendUint32(append(head, flags), stream)) + payload
 }
 
-// TestWhoTakesNothingIsNotWaitedFor has somebody without a credential ask for more and more, and take none of it.
-func TestWhoTakesNothingIsNotWaitedFor(t *testing.T) {
+// TestAClientThatReadsNothingIsClosed has somebody without a credential ask for more and more, and take none of it.
+func TestAClientThatReadsNothingIsClosed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	address := listening(t, ofNoHub(t, late{}))

@@ -15,10 +15,10 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// historySpan is how far back plots go.
+// historySpan is the time span of plots.
 const historySpan = chart.Every * chart.Length
 
-// How many rows the lists of the overview have.
+// The lengths of the lists on the overview.
 const (
 	overviewRows    = 8
 	overviewChanges = 12
@@ -37,7 +37,7 @@ type tile struct {
 	NotAllowed string
 }
 
-// stateCount is how many are in a state.
+// stateCount is the number of items in a state.
 type stateCount struct {
 	State string
 	Count int
@@ -83,13 +83,13 @@ func (s *Server) clusterTile(visible auth.Visibility, fleet []clusters.Cluster, 
 		t.NotAllowed = "You may not list clusters."
 		return t
 	}
-	of := map[clusters.State]int{}
+	count := map[clusters.State]int{}
 	for i := range fleet {
-		of[fleet[i].State]++
+		count[fleet[i].State]++
 	}
-	t.Good = of[clusters.Ready] + of[clusters.Cordoned]
+	t.Good = count[clusters.Ready] + count[clusters.Cordoned]
 	t.Says = "ready"
-	setStates(&t, clusters.States(), of, fmt.Sprintf("%d of %d clusters are ready", t.Good, t.All))
+	setStates(&t, clusters.States(), count, fmt.Sprintf("%d of %d clusters are ready", t.Good, t.All))
 	t.Plot = s.fleetPlot("Clusters that were ready in the last hour", now, float64(len(fleet)),
 		chart.Line{Class: "all", Samples: s.history.Samples(seriesClusters)}, chart.Line{Class: "ok", Samples: s.history.Samples(seriesReady)})
 	t.PlotSays = "ready, last hour"
@@ -97,12 +97,12 @@ func (s *Server) clusterTile(visible auth.Visibility, fleet []clusters.Cluster, 
 }
 
 // setStates sets the counts of a tile by state, the last of the states first, as a list of links and as a bar, which label describes.
-func setStates[S ~string](t *tile, states []S, of map[S]int, label string) {
+func setStates[S ~string](t *tile, states []S, count map[S]int, label string) {
 	var shares []chart.Share
 	for _, state := range slices.Backward(states) {
-		shares = append(shares, chart.Share{Class: stateClass(state), Count: of[state]})
-		if of[state] > 0 {
-			t.Breakdown = append(t.Breakdown, stateCount{string(state), of[state], t.To + "?state=" + string(state)})
+		shares = append(shares, chart.Share{Class: stateClass(state), Count: count[state]})
+		if count[state] > 0 {
+			t.Breakdown = append(t.Breakdown, stateCount{string(state), count[state], t.To + "?state=" + string(state)})
 		}
 	}
 	t.Shares = template.HTML(chart.Shares(label, shares)) //nolint:gosec // Shares escapes.
@@ -113,9 +113,9 @@ func (s *Server) applicationTile(visible auth.Visibility, apps []*applications.A
 	if visible.Applications.None() && !visible.ClusterApplications && len(apps) == 0 {
 		t.NotAllowed = "You see the applications of namespaces in which you may list resourcebindings.work.karmada.io."
 	}
-	of := statesOf(apps)
-	t.Good = of[applications.Healthy]
-	setStates(&t, applications.States(), of, fmt.Sprintf("%d of %d applications are healthy", t.Good, t.All))
+	count := statesOf(apps)
+	t.Good = count[applications.Healthy]
+	setStates(&t, applications.States(), count, fmt.Sprintf("%d of %d applications are healthy", t.Good, t.All))
 	if visible.AllApplications() { // the series count all
 		t.Plot = s.fleetPlot("Applications that were not healthy in the last hour", now, 1, chart.Line{Class: "bad", Samples: s.history.Samples(seriesFailing)})
 		t.PlotSays = "not healthy, last hour"
@@ -123,7 +123,7 @@ func (s *Server) applicationTile(visible auth.Visibility, apps []*applications.A
 	return t
 }
 
-// deliveryTile counts what was sent where.
+// deliveryTile counts deliveries to clusters.
 func deliveryTile(apps []*applications.Application) tile {
 	t := tile{Title: "Deliveries", To: "/applications", Says: "applied"}
 	var failing, stale int
@@ -150,9 +150,9 @@ func (s *Server) fleetPlot(title string, now time.Time, top float64, lines ...ch
 }
 
 func statesOf(apps []*applications.Application) map[applications.State]int {
-	of := map[applications.State]int{}
+	count := map[applications.State]int{}
 	for _, a := range apps {
-		of[a.State]++
+		count[a.State]++
 	}
-	return of
+	return count
 }

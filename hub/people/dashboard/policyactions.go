@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// askSuspend asks whether what a policy has is to be delivered no more, or again.
+// askSuspend asks whether to suspend, or resume, dispatching of a policy's applications.
 func (s *Server) askSuspend(stop bool) func(ctx context.Context, v *visit) (*question, error) {
 	return func(ctx context.Context, v *visit) (*question, error) {
 		p, err := s.readPolicy(ctx, v)
@@ -46,14 +46,14 @@ func (s *Server) doSuspend(stop bool) func(ctx context.Context, v *visit) (strin
 			return "", "", err
 		}
 		spec := p.PropagationSpec()
-		said := "is suspended: nothing is delivered until you resume it."
+		outcome := "is suspended: nothing is delivered until you resume it."
 		if stop {
 			if spec.Suspension == nil {
 				spec.Suspension = &policyv1alpha1.Suspension{}
 			}
 			spec.Suspension.Dispatching = new(true)
 		} else {
-			said = "is resumed."
+			outcome = "is resumed."
 			if spec.Suspension != nil {
 				spec.Suspension.Dispatching = nil
 				if spec.Suspension.DispatchingOnClusters == nil {
@@ -64,6 +64,6 @@ func (s *Server) doSuspend(stop bool) func(ctx context.Context, v *visit) (strin
 		if _, err := edit.Commit(ctx, v.user.Hub, contract.FieldManagerDashboard); err != nil {
 			return "", "", fmt.Errorf("changing policy %q: %w", p.GetName(), err)
 		}
-		return "Policy " + p.GetName() + " " + said, policyPath(applications.KeyOf(p)), nil
+		return "Policy " + p.GetName() + " " + outcome, policyPath(applications.KeyOf(p)), nil
 	}
 }

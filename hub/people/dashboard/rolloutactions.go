@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// rolloutEvery is how often the page of a rollout that goes on is made again though nothing changed.
+// rolloutEvery is how often the page of an active rollout is rendered again although nothing changed.
 const rolloutEvery = 10 * time.Second
 
 // rolloutActions returns links to the actions that a person may take on a rollout in its present state.
@@ -45,7 +45,7 @@ func rolloutActions(r *rollouts.Rollout, status *fairleadv1alpha1.StagedRolloutS
 	return out
 }
 
-// askedRollout reads the rollout of a question or an answer, and how to steer it as the person.
+// askedRollout reads the rollout of a question or an answer, and the operations on it as the person.
 func (s *Server) askedRollout(ctx context.Context, v *visit, verb string) (index.Rollout, operate.Rollout, error) {
 	one, err := s.readRollout(ctx, v, verb)
 	if err != nil {
@@ -55,10 +55,10 @@ func (s *Server) askedRollout(ctx context.Context, v *visit, verb string) (index
 	return one, operate.Rollout{Hub: v.user.Hub, FieldManager: contract.FieldManagerDashboard, ObjectKey: key}, nil
 }
 
-// seenField is the newest revision of a rollout as a person was asked.
+// seenField is the form field with the newest revision when the person was asked.
 const seenField = "seen"
 
-// rolloutQuestion begins a question about a rollout.
+// rolloutQuestion starts a question about a rollout.
 func rolloutQuestion(one index.Rollout, verb string) *question {
 	return &question{
 		Title: fmt.Sprintf("%s the rollout of %s?", verb, one.App.Name), Button: verb, Back: rolloutPath(one.App.Namespace, one.App.Binding),
@@ -66,7 +66,7 @@ func rolloutQuestion(one index.Rollout, verb string) *question {
 	}
 }
 
-// answeredRollout is askedRollout of an answer. What a person looked at is what is steered, and not what came meanwhile.
+// answeredRollout is askedRollout for an answer. It is refused if the rollout has a newer revision than the person saw.
 func (s *Server) answeredRollout(ctx context.Context, v *visit, verb string) (index.Rollout, operate.Rollout, error) {
 	one, steer, err := s.askedRollout(ctx, v, verb)
 	if err != nil {
@@ -78,10 +78,10 @@ func (s *Server) answeredRollout(ctx context.Context, v *visit, verb string) (in
 	return one, steer, nil
 }
 
-// refused has what a person asked for in vain be told as such, and not as a fault of the hub.
+// refused turns a refused operation into an error of the request rather than of the hub.
 func refused(err error) error {
-	if said, ok := operate.RefusalOf(err); ok {
-		return badRequestError{strings.ToUpper(said[:1]) + said[1:] + "."}
+	if refusal, ok := operate.RefusalOf(err); ok {
+		return badRequestError{strings.ToUpper(refusal[:1]) + refusal[1:] + "."}
 	}
 	return err
 }
@@ -113,11 +113,11 @@ func (s *Server) doPause(pause bool) func(ctx context.Context, v *visit) (string
 		if _, err := steer.Pause(ctx, pause); err != nil {
 			return "", "", refused(err)
 		}
-		said := "The rollout of " + one.App.Name + " goes on."
+		notice := "The rollout of " + one.App.Name + " goes on."
 		if pause {
-			said = "The rollout of " + one.App.Name + " is paused."
+			notice = "The rollout of " + one.App.Name + " is paused."
 		}
-		return said, rolloutPath(one.App.Namespace, one.App.Binding), nil
+		return notice, rolloutPath(one.App.Namespace, one.App.Binding), nil
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *Server) doApproveWave(ctx context.Context, v *visit) (string, string, e
 	return fmt.Sprintf("Wave %s of r%d is approved.", approved.Wave, approved.Revision), rolloutPath(one.App.Namespace, one.App.Binding), nil
 }
 
-// revisionAsked is the revision that an address names; 0 if it names none.
+// revisionAsked returns the revision in the query; 0 if there is none.
 func revisionAsked(v *visit) (int64, error) {
 	text := v.text("to")
 	if text == "" {
@@ -249,7 +249,7 @@ func (s *Server) askRetry(ctx context.Context, v *visit) (*question, error) {
 	return q, nil
 }
 
-// mostPoints is how many clusters a question names.
+// mostPoints is how many clusters a question lists.
 const mostPoints = 20
 
 func (s *Server) doRetry(ctx context.Context, v *visit) (string, string, error) {

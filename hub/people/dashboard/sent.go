@@ -20,25 +20,24 @@ import (
 	"fairlead.dev/hub/people/view/diff"
 )
 
-// sentManifest is the manifest that one cluster was sent, and its difference from another.
+// sentManifest is the manifest that a cluster was sent, and how it differs from another one.
 type sentManifest struct {
 	Cluster string
-	// Text is the manifest, Diff how it differs from the template or from what another
-	// cluster was sent.
+	// Text is the manifest, and Diff is how it differs from the template or from another cluster's manifest.
 	Text string
 	Diff []diff.Line
-	// Same says that nothing differs, Against from what.
+	// Same says that nothing differs, and Against what it is compared with.
 	Same    bool
 	Against string
-	// Tabs choose between them, Others another cluster to compare with.
+	// Tabs are the views, and Others the clusters to compare with.
 	Tabs   []choice
 	Others []choice
 	// Problem says why there is nothing to show.
 	Problem   string
 	Overrides []string
-	// WithoutEffect are clauses about overriders that found nothing to change.
+	// WithoutEffect are clauses about overriders that changed nothing.
 	WithoutEffect []string
-	// Revision says of which revision it is, where changes go out in waves.
+	// Revision is the revision that was sent, if changes go out in waves.
 	Revision string
 	Path     string
 }
@@ -102,17 +101,17 @@ func (s *Server) readSent(ctx context.Context, v *visit, a *applications.Applica
 	return out
 }
 
-// revisionOf names the revision of a Work; empty if it is of none.
+// revisionOf returns the revision of a Work; empty if it has none.
 func revisionOf(work *workv1alpha1.Work) string {
 	id := revision.Parse(work.Annotations[contract.RevisionAnnotation])
 	if id.Zero() {
 		return ""
 	}
-	said := fmt.Sprintf("r%d", id.Number)
+	label := fmt.Sprintf("r%d", id.Number)
 	if of := work.Annotations[contract.RevisionOfAnnotation]; of != "" {
-		said += " of " + of
+		label += " of " + of
 	}
-	return said
+	return label
 }
 
 // unreadable says why something cannot be shown.
@@ -127,7 +126,7 @@ func unreadable(err error, what string) string {
 	}
 }
 
-// workOf reads what the Work of an application carries to a cluster.
+// workOf reads the Work of an application for a cluster, and the manifest in it.
 func (s *Server) workOf(ctx context.Context, v *visit, a *applications.Application, cluster string) (map[string]any, *workv1alpha1.Work, error) {
 	namespace := contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, cluster)
 	c := &clusterv1alpha1.Cluster{}

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/connlimit"
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/people/auth"
 	"fairlead.dev/hub/people/dashboard/chart"
 	"fairlead.dev/hub/people/dashboard/index"
@@ -37,33 +37,32 @@ var files embed.FS
 
 // Deps are the dependencies of the dashboard.
 type Deps struct {
-	// Config is the way to the hub's API. Its rights are used to impersonate those who
-	// show a certificate and, with Local, as those of the one who opens the page; never else.
+	// Config is the configuration for the hub's API. Its rights only serve to impersonate users with a certificate and,
+	// with Local, as those of the person who opens the page.
 	Config *rest.Config
-	// Mapper knows the kinds of the hub's API.
+	// Mapper maps the kinds of the hub's API.
 	Mapper meta.RESTMapper
-	// Cache is the cache that feeds the index.
+	// Cache feeds the index.
 	Cache cache.Cache
 	// Namespace is the namespace that Cache is limited to; empty if it is not.
 	Namespace string
-	// MayFollow says whether Cache may follow a kind; nil says that it may follow all.
+	// MayFollow says whether Cache may watch a kind; nil means any.
 	MayFollow func(context.Context, client.Object) (bool, error)
-	// Clock is the time.
+	// Clock is the clock.
 	Clock clock.WithTicker
-	// Log is for what fails.
+	// Log logs failures.
 	Log logr.Logger
-	// Local serves one person on this machine only: whoever has the link of SignInLink
-	// is the user of Config. Hosts are then the names that requests may be for.
+	// Local serves one person on this machine: whoever has the link of SignInLink acts as the user of Config. Hosts are
+	// then the host names that are served.
 	Local bool
 	Hosts []string
-	// Certificates says that TLS asks for client certificates and verifies them with the
-	// authority that the hub's API itself trusts.
+	// Certificates requests client certificates, and verifies them with the client authority of the hub's API.
 	Certificates bool
-	// Issuer is where people sign in, beside tokens and certificates; nil if there is none. RedirectURL is where it sends
-	// browsers back to; empty for the name by which they called, which must be in the dashboard's certificate.
+	// Issuer is an OpenID Connect issuer for signing in; nil if there is none. RedirectURL is where it sends browsers
+	// back to; if empty, it is the host of the request, which must be in the dashboard's certificate.
 	Issuer      *issuer.Issuer
 	RedirectURL string
-	// Plain says that there is no TLS, which only Local may be without.
+	// Plain serves without TLS, which is only allowed with Local.
 	Plain bool
 }
 
@@ -71,7 +70,7 @@ type Deps struct {
 type Server struct {
 	Deps
 	clock   clock.WithTicker
-	served  *kube.ServedKinds
+	served  *watchset.ServedKinds
 	log     logr.Logger
 	hosts   []string
 	signIn  *auth.SignIn
@@ -82,18 +81,18 @@ type Server struct {
 	layout  *template.Template
 	assets  map[string]asset
 	handler http.Handler
-	// streams are the pages that are open, podStreams the logs and terminals, memberReads the requests that wait for what members answer.
+	// streams limits open pages, podStreams logs and terminals, and memberReads requests that wait for members.
 	streams, podStreams, memberReads *auth.OpenLimit
-	// conns are the connections, held those of them over which somebody has shown a session.
+	// conns limits connections, and held those on which somebody has presented a session.
 	conns connlimit.LRU
 	held  *auth.OpenLimit
-	// tls is how it shows who it is, once it is served.
+	// tls is the TLS configuration while it is served.
 	tls atomic.Pointer[TLS]
-	// filled is closed once the index knows what the cache knew.
+	// filled is closed once the index is as complete as the cache.
 	filled chan struct{}
 }
 
-// New returns a dashboard that serves nothing yet: see Watch and Handler.
+// New returns a dashboard; see Run and Handler.
 func New(d Deps) (*Server, error) {
 	if d.Config == nil || d.Mapper == nil || d.Cache == nil || d.Clock == nil {
 		return nil, errors.New("setting up the dashboard: config, mapper, cache and clock must be given")
@@ -113,14 +112,14 @@ func New(d Deps) (*Server, error) {
 		return nil, fmt.Errorf("making a client that asks which kinds are served: %w", err)
 	}
 	s := &Server{
-		Deps: d, clock: d.Clock, served: kube.ServedThrough(kinds, d.Clock), log: d.Log, hosts: d.Hosts,
+		Deps: d, clock: d.Clock, served: watchset.ServedThrough(kinds, d.Clock), log: d.Log, hosts: d.Hosts,
 		index: index.New(), history: chart.New(), topics: live.NewTopics(d.Clock), filled: make(chan struct{}),
 		streams: auth.NewOpenLimit(maxStreams, maxStreamsOfOne), podStreams: auth.NewOpenLimit(maxPodStreams, maxPodStreamsOfOne),
 		memberReads: auth.NewOpenLimit(maxMemberReads, maxMemberReadsOfOne),
 		conns:       connlimit.LRU{All: maxConns, OfOne: maxConnsOfOne}, held: auth.NewOpenLimit(maxHeldConns, maxHeldConnsOfOne),
 	}
 	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // it never fails: the program would have ended
+	_, _ = rand.Read(key) // never fails: it would crash the program
 	s.mask = diff.NewMask(key)
 	s.signIn = auth.NewSignIn(authenticator, d.Clock, auth.Options{
 		Local: d.Local, Certificates: d.Certificates, Secure: !d.Plain, Log: d.Log,
@@ -138,14 +137,14 @@ func New(d Deps) (*Server, error) {
 	return s, nil
 }
 
-// SignInLink returns a path by which somebody signs in as the user of Config, once and soon. It
-// is for Local only.
+// SignInLink returns a path with which somebody signs in as the user of Config, once and within a short time. It
+// requires Local.
 func (s *Server) SignInLink() string { return s.signIn.Link() }
 
 // Handler serves the dashboard.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// routes says what is served where. Each page is also a stream of what changes on it.
+// routes registers all handlers. Each page also has a stream of its changes.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /static/{name}", s.serveAsset)
@@ -159,7 +158,7 @@ func (s *Server) routes() *http.ServeMux {
 		mux.Handle("POST "+pattern, s.signedIn(s.act(do)))
 	}
 	mux.Handle("POST /join", s.signedIn(s.makeJoin))
-	// What goes into members is asked for when somebody looks, and is no stream of fragments.
+	// Pages about members ask them when they are loaded, and are not live.
 	const app = "/applications/{namespace}/{name}"
 	mux.Handle("GET "+app+"/pods", s.signedIn(s.show(s.readingMembers(s.podsPage))))
 	mux.Handle("GET "+app+"/logs", s.signedIn(s.show(s.logsPage)))
@@ -173,7 +172,7 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// pages lists the pages by their paths.
+// pages returns the pages by path.
 func (s *Server) pages() map[string]pageFunc {
 	return map[string]pageFunc{
 		"/{$}":                             s.overview,
@@ -190,15 +189,15 @@ func (s *Server) pages() map[string]pageFunc {
 	}
 }
 
-// asset is a file of the page itself.
+// asset is a static file.
 type asset struct {
 	content []byte
 	kind    string
 	tag     string
 }
 
-// tlsConfig returns how connections are made; certificates are those that the dashboard
-// shows and, if it takes any, those whom it lets in.
+// tlsConfig returns the TLS configuration, with the serving certificate and, if client certificates are accepted, their
+// authority.
 func tlsConfig(t TLS) *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: t.certificate}
 	if t.Clients != nil {
@@ -207,7 +206,7 @@ func tlsConfig(t TLS) *tls.Config {
 	return c
 }
 
-// Run follows the hub and samples its history until the context ends. It is called once.
+// Run fills the index and samples the history until the context ends. It must be called once.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.follow(ctx); err != nil && ctx.Err() == nil {
 		return err

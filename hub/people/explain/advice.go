@@ -7,17 +7,28 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Advise says what to do next, the first thing that is in the way; empty if nothing is.
+// Advise returns what to do about the first obstacle; empty if there is none.
 func Advise(r *Report) string {
 	switch {
+	case r.StaysWithNamespace:
+		return "No policy can send this object out. Make it in another namespace; or, where --skipped-propagating-namespaces keeps the namespace, have the operator of the hub change that."
+	case r.Stays != "":
+		return fmt.Sprintf("No policy can send this object out: %s.", r.Stays)
 	case len(r.Policies) == 0 && len(r.Members) == 0:
-		return fmt.Sprintf("No policy selects this object. Write a PropagationPolicy in its namespace, or a ClusterPropagationPolicy, with a resourceSelector for %s %q.",
-			r.Template.Kind, r.Template.Name)
-	case len(r.Policies) == 0: // it follows others
+		write := "Write"
+		if slices.ContainsFunc(r.NearMisses, func(n NearMiss) bool { return n.Near }) {
+			write = "Correct one that nearly does, or write"
+		}
+		return fmt.Sprintf("No policy selects this object. %s a PropagationPolicy in its namespace, or a ClusterPropagationPolicy, with a resourceSelector for %s %q.",
+			write, r.Template.Kind, r.Template.Name)
+	case r.NotApplied != "":
+		return r.NotApplied
+	case len(r.Policies) == 0: // it is attached to other templates
 	case r.Scheduled == nil:
 		return "The hub has made no binding yet. If that stays so, look at the Warning events of the object and of its policy."
 	case r.Scheduled.Status != "True":
@@ -40,7 +51,7 @@ func Advise(r *Report) string {
 	return ""
 }
 
-// adviseOnPods says what to do about the first reason that is known.
+// adviseOnPods returns what to do about the first known reason.
 func adviseOnPods(reasons []workv1alpha1.PodReason) string {
 	if len(reasons) == 0 {
 		return "look at its pods and events in that cluster."
@@ -99,13 +110,16 @@ func adviseOnScheduling(r *Report) string {
 		if names := heldByQuotas(r.Attempts); len(names) > 0 {
 			return fmt.Sprintf("Clusters fit, but a ResourceQuota of the namespace leaves too little room in %s: raise it there, or ask for less.", strings.Join(names, ", "))
 		}
+		if names := withoutSummary(r.Attempts); len(names) > 0 {
+			return fmt.Sprintf("Clusters fit, but there is no summary of what is left in %s, which get no more replicas by it: see above why that is, and what to do.", prose.Names(names, maxClusters))
+		}
 		return "Clusters fit, but there is too little room or they cannot be spread as asked: see the limits above; add room, or ask for less."
 	default:
 		return "See the reasons in the table of the clusters."
 	}
 }
 
-// heldByQuotas returns the clusters in which a quota of the member bounds what fits, by name.
+// heldByQuotas returns the sorted names of the clusters whose capacity a quota in the member limits.
 func heldByQuotas(attempts []Attempt) []string {
 	var out []string
 	for _, a := range attempts {

@@ -62,7 +62,7 @@ func TestPolicies(t *testing.T) {
 	g.Expect(explain.Policies([]policyv1alpha1.Policy{has, policy("shop", "z", 1, "web")}, has, false, web())[1].Why).To(Equal("the name of the other comes first"))
 }
 
-// A policy may have the template in another version than that in which somebody looks at it.
+// A policy may name another version of the template than the one that is explained.
 func TestPoliciesOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -79,7 +79,7 @@ func TestPoliciesOfOtherVersions(t *testing.T) {
 	g.Expect(got[0].Why).To(HavePrefix("it has the template"))
 	g.Expect(got[1].Why).To(Equal("it selects every one of the kind, the other by name as apps/v1beta1"))
 
-	// Once its version is served no more, it has the template nevertheless.
+	// A policy keeps its template even when the version it names is no longer served.
 	got = explain.Policies([]policyv1alpha1.Policy{vague, has}, has, true, web())
 	g.Expect(got).To(HaveLen(2))
 	g.Expect(got[0].Name).To(Equal("has"))
@@ -134,6 +134,19 @@ func TestText(t *testing.T) {
 				{Cluster: "edge-1", Estimated: true, Capacity: fit.Capacity{Replicas: 3, Limit: "cpu"}},
 			}}}}, nil)},
 			[]string{`Clusters, group "near", which does not do: too little`, "3 more (cpu)", "add room, or ask for less"},
+		},
+		"nobody knows how much room there is": {
+			explain.Report{Policies: has, Scheduled: failed, Attempts: unknown("edge-1", "edge-2", "edge-3", "edge-4", "edge-5")},
+			[]string{
+				"0 more (no summary)",
+				"Why there is no summary of what a cluster has left:\n" +
+					"  edge-1: The member does not let the agent read nodes (no): give it the verbs list and watch.\n" +
+					"  edge-2: Its agent is not heard any more; before, it said: The member does not let the agent read nodes (no): give it the verbs list and watch.\n" +
+					"  edge-3: Its API server is not ready (etcd is down), and what its nodes have and its pods request was not reported before.\n" +
+					"  edge-4: Its agent was never heard; see `hub clusters describe edge-4`.\n" +
+					"  edge-5: Its agent has not reported yet what its nodes have and its pods request; if that stays so, look at the agent's log.\n",
+				"Next: Clusters fit, but there is no summary of what is left in edge-1, edge-2, edge-3 and 2 more",
+			},
 		},
 		"shares, and the limits of them": {
 			explain.Report{Policies: has, Scheduled: scheduled, Now: "It would differ.", Attempts: explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Verdicts: []decide.Verdict{
@@ -211,8 +224,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// bounded is a decision of the scheduler about 5 replicas for edge-1, which may have 2 of them, and
-// edge-2, which may have 1.
+// bounded is a scheduling decision on 5 replicas for edge-1, which has room for 2, and edge-2, which has room for 1.
 func bounded() decide.Decision {
 	return decide.Decide(decide.Input{
 		Spec: &workv1alpha2.ResourceBindingSpec{
@@ -233,4 +245,31 @@ func serving(name string) *clusterv1alpha1.Cluster {
 	c := builder.MakeCluster(name).Obj()
 	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
 	return c
+}
+
+// unknown is an attempt with clusters whose remaining capacity is unknown: edge-1 says why, edge-2 did before it fell
+// silent, edge-3 is not ready, edge-4 was never heard from, and edge-5 has only just started.
+func unknown(names ...string) []explain.Attempt {
+	var verdicts []decide.Verdict
+	var fleet []*clusterv1alpha1.Cluster
+	for _, name := range names {
+		verdicts = append(verdicts, decide.Verdict{Cluster: name, Estimated: true, Capacity: fit.Capacity{Limit: fit.LimitNoSummary}})
+		c := builder.MakeCluster(name).Obj()
+		says := func(condition string, status metav1.ConditionStatus, message string) {
+			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: condition, Status: status, Message: message})
+		}
+		switch name {
+		case "edge-1", "edge-2":
+			says(clusterv1alpha1.ClusterReady, map[string]metav1.ConditionStatus{"edge-1": "True", "edge-2": "Unknown"}[name], "")
+			says(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue, "The member does not let the agent read nodes (no): give it the verbs list and watch.")
+		case "edge-3":
+			says(clusterv1alpha1.ClusterReady, metav1.ConditionFalse, "etcd is down")
+		case "edge-5":
+			says(clusterv1alpha1.ClusterReady, metav1.ConditionTrue, "")
+		}
+		fleet = append(fleet, c)
+	}
+	out := explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Message: "too little", Verdicts: verdicts}}}, nil)
+	explain.TellUnknown(out, fleet)
+	return out
 }

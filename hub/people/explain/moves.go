@@ -6,17 +6,18 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/evictions"
 )
 
-// Moves says which clusters an application left, the newest first, and what it waits for.
+// Moves returns the evictions of an application, the newest first, and what each in progress waits for.
 func Moves(b workv1alpha2.Binding) []Move {
-	past := workv1alpha2.EvictionsOf(b)
+	past := evictions.Of(b)
 	out := make([]Move, 0, len(past))
 	for i := range slices.Backward(past) {
 		e := &past[i]
 		m := Move{From: e.From, To: e.To, At: e.At, Because: e.Message, Ended: e.Ended, How: e.How}
 		if e.Ended == nil {
-			m.To = e.Gained(b.BindingSpec().Clusters)
+			m.To = evictions.Gained(e, b.BindingSpec().Clusters)
 			m.Waiting = waiting(b, e, m.To)
 		}
 		out = append(out, m)
@@ -55,7 +56,7 @@ func waiting(b workv1alpha2.Binding, e *workv1alpha2.Eviction, to []string) stri
 	}
 }
 
-// readyIn is how many replicas a cluster says are ready. What is stale says nothing.
+// readyIn returns how many replicas a cluster reports as ready; 0 if the report is stale.
 func readyIn(status *workv1alpha2.ResourceBindingStatus, cluster string) int32 {
 	for i := range status.AggregatedStatus {
 		if item := &status.AggregatedStatus[i]; item.ClusterName == cluster && item.StaleSince == nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/evictions"
 )
 
 func TestMoves(t *testing.T) {
@@ -23,7 +24,7 @@ func TestMoves(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{}
 	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}, {Name: "edge-3", Replicas: 3}}
 	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "edge-3", Status: &runtime.RawExtension{Raw: []byte(`{"readyReplicas":2}`)}}}
-	g.Expect(workv1alpha2.SetEvictions(b, []workv1alpha2.Eviction{
+	g.Expect(evictions.Set(b, []workv1alpha2.Eviction{
 		{From: "edge-0", At: metav1.NewTime(now.AddDate(0, 0, -2)), Message: "The Cluster edge-0 is being removed.", To: []string{"edge-1"}, Ended: new(at(1)), How: "Replaced"},
 		{From: "edge-4", At: at(1), Message: "Cluster edge-4 has taint x.", Ended: new(at(2)), How: "Returned"},
 		{
@@ -42,12 +43,12 @@ func TestMoves(t *testing.T) {
 	waits := func() string { return Moves(b)[0].Waiting }
 	b.Status.AggregatedStatus[0].StaleSince = new(at(3))
 	g.Expect(waits()).To(Equal("waiting for 3 of 3 replicas"), "what a silent cluster said counts for nothing")
-	known := workv1alpha2.EvictionsOf(b)
-	unknown := workv1alpha2.EvictionsOf(b)
+	known := evictions.Of(b)
+	unknown := evictions.Of(b)
 	unknown[2].Before = nil
-	g.Expect(workv1alpha2.SetEvictions(b, unknown)).To(Succeed())
+	g.Expect(evictions.Set(b, unknown)).To(Succeed())
 	g.Expect(waits()).To(HavePrefix("waiting for it to be healthy in all of its clusters"))
-	g.Expect(workv1alpha2.SetEvictions(b, known)).To(Succeed())
+	g.Expect(evictions.Set(b, known)).To(Succeed())
 	b.Spec.Clusters[1].Replicas = 0
 	g.Expect(waits()).To(Equal("waiting for it to be healthy there"))
 	b.Spec.Clusters = b.Spec.Clusters[:1]

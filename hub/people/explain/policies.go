@@ -12,11 +12,10 @@ import (
 	"fairlead.dev/hub/flow/detector/match"
 )
 
-// Policies lists the policies that select a template, the one that has it first, and why
-// each of the others has not. The winner is nil if none has it, and claimed says whether
-// it has it already, or is to get it. Others are the other apiVersions in which the hub
-// serves the template, and in which policies may select it as well; the winner may do so in one
-// that is served no more.
+// Policies returns the policies that select a template, the winner first, and for each of the others why it does not
+// apply. Winner is nil if none applies; claimed says whether the winner has already claimed the template. Others are
+// the other apiVersions in which the hub serves the template; policies may select it in those, too, and the winner even
+// in one that is no longer served.
 func Policies(all []policyv1alpha1.Policy, winner policyv1alpha1.Policy, claimed bool, t selector.Target, others ...string) []Policy {
 	out := []Policy{}
 	for _, p := range all {
@@ -64,8 +63,8 @@ func kindOf(p policyv1alpha1.Policy) string {
 
 func priority(p policyv1alpha1.Policy) int32 { return ptr.Deref(p.PropagationSpec().Priority, 0) }
 
-// selectsIn says how a policy selects a template, and in which version if that is another one, and whether that is served; empty if
-// it does not.
+// selectsIn returns how a policy selects a template, including the version if that differs, and whether that version is
+// served; empty if the policy does not select it.
 func selectsIn(p policyv1alpha1.Policy, t selector.Target, others []string) (how string, served bool) {
 	versions := match.Versions(p, t)
 	if len(versions) == 0 {
@@ -91,7 +90,7 @@ func selects(precision selector.Priority) string {
 	}
 }
 
-// why says why a policy has a template or has not.
+// why says why a policy applies to a template, or does not.
 func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target, others []string) string {
 	if p.GetDeletionTimestamp() != nil {
 		return "it is being deleted"
@@ -108,6 +107,8 @@ func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target, other
 	switch match.WhyNot(p, winner, claimed, t, others...) {
 	case match.WiderScope:
 		return "a PropagationPolicy of the namespace comes before any ClusterPropagationPolicy"
+	case match.Grant:
+		return fmt.Sprintf("of a %s a ClusterPropagationPolicy comes before any PropagationPolicy of the namespace: it says who may do what there, or how much", t.Kind)
 	case match.LowerPriority:
 		return fmt.Sprintf("its priority %d is below %d", priority(p), priority(winner))
 	case match.NoPreemption:

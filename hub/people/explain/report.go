@@ -8,32 +8,39 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// Report is the whole explanation of one template.
+// Report is the complete explanation of one template.
 type Report struct {
-	// Template is the object that its author wrote.
+	// Template is the template.
 	Template applications.Template `json:"template"`
-	// State are sentences about the template that matter before any policy does.
+	// State are sentences about the template that matter before any policy.
 	State []string `json:"state,omitempty"`
-	// Policies that select it, the one that has it first.
+	// Stays is a clause that says why no policy can propagate it; empty if one can.
+	Stays string `json:"staysOnHub,omitempty"`
+	// StaysWithNamespace says that the same applies to everything in its namespace.
+	StaysWithNamespace bool `json:"-"`
+	// Policies are the policies that select it, the one that applies first.
 	Policies []Policy `json:"policies"`
-	// Scheduled is the scheduler's condition of the binding; nil if there is none.
+	// NearMisses are policies that do not select it but may be meant to, the nearest first.
+	NearMisses []NearMiss `json:"nearMisses,omitempty"`
+	// NotApplied is a sentence that says why the policy that should apply is not applied, and what to do; empty if
+	// nothing is wrong.
+	NotApplied string `json:"notApplied,omitempty"`
+	// Scheduled is the binding's condition Scheduled; nil if there is none.
 	Scheduled *Scheduled `json:"scheduled,omitempty"`
-	// Attempts are the groups of clusters that were tried, in order. There is one
-	// without a name if the policy has no groups.
+	// Attempts are the groups of clusters that the scheduler tried, in order. If the policy has no groups, there is one
+	// without a name.
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// Now says what a decision would choose that is made now, if that is not what is
-	// assigned.
+	// Now says what the scheduler would choose now, if that differs from the present targets.
 	Now string `json:"now,omitempty"`
-	// Better says why there is a better place for it, and when it goes there; empty if there
-	// is none.
+	// Better says why another placement is preferred, and when the application moves there; empty if there is none.
 	Better string `json:"better,omitempty"`
-	// Moves are the clusters that it left, the newest first.
+	// Moves are the evictions from clusters, the newest first.
 	Moves []Move `json:"moves,omitempty"`
-	// Rollout is how its changes reach the clusters in waves; nil if they go to all at once.
+	// Rollout is the staged rollout; nil if changes go to all clusters at once.
 	Rollout *rollouts.Rollout `json:"rollout,omitempty"`
 	// Members are the clusters that have it, or should.
 	Members []Member `json:"members,omitempty"`
-	// Advice tells people what to do next; empty if all is well.
+	// Advice says what to do next; empty if all is well.
 	Advice string `json:"advice,omitempty"`
 }
 
@@ -42,15 +49,15 @@ type Policy struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Priority is the policy's own priority, Selects how precisely it names the template.
+	// Priority is the policy's priority, and Selects says how precisely it selects the template.
 	Priority int32  `json:"priority"`
 	Selects  string `json:"selects"`
-	// Has says that it has the template, Why is the reason for or against.
+	// Has says that the policy applies to the template, and Why is the reason for or against.
 	Has bool   `json:"has"`
 	Why string `json:"why"`
 }
 
-// Scheduled is the condition of this name, and when the last decision was made.
+// Scheduled is the condition Scheduled, and the time of the last decision.
 type Scheduled struct {
 	Status  string       `json:"status"`
 	Reason  string       `json:"reason"`
@@ -59,10 +66,10 @@ type Scheduled struct {
 	Group   string       `json:"affinityGroup,omitempty"`
 }
 
-// Attempt is the try of one group of clusters.
+// Attempt is the decision about one group of clusters.
 type Attempt struct {
 	Group string `json:"affinityGroup,omitempty"`
-	// Failed says why the group does not do; empty if it does.
+	// Failed says why the group is not used; empty if it is.
 	Failed   string    `json:"failed,omitempty"`
 	Clusters []Verdict `json:"clusters"`
 }
@@ -70,63 +77,62 @@ type Attempt struct {
 // Verdict is the decision about one cluster.
 type Verdict struct {
 	Cluster string `json:"cluster"`
-	// Chosen, and with how many replicas; Assigned is what it has at present, if it is
-	// a target.
+	// Chosen says whether the cluster is chosen, and Replicas with how many; Assigned is what it has now, if it is a
+	// target.
 	Chosen   bool   `json:"chosen"`
 	Replicas int32  `json:"replicas,omitempty"`
 	Assigned *int32 `json:"assigned,omitempty"`
-	// Filter that refused it, and why.
+	// Filter is the filter that rejected it, and Reason why.
 	Filter string `json:"filter,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Score by plugin.
+	// Scores are the scores by plugin, and Score is their sum.
 	Scores map[string]int64 `json:"scores,omitempty"`
 	Score  int64            `json:"score"`
-	// Fits is how many more replicas fit and CapacityLimit what limits that; nil if it was
-	// not needed.
+	// Fits is how many more replicas fit, and CapacityLimit what limits them; nil if it was not computed.
 	Fits          *int32 `json:"fits,omitempty"`
 	CapacityLimit string `json:"capacityLimit,omitempty"`
+	// CapacityUnknown is a sentence that says why the free capacity is unknown; empty if it is known, or not needed.
+	CapacityUnknown string `json:"capacityUnknown,omitempty"`
 	// Limit says why the cluster's share is not larger.
 	Limit string `json:"limit,omitempty"`
 }
 
-// Move says that the application left a cluster.
+// Move is an eviction from a cluster.
 type Move struct {
 	From string `json:"from"`
-	// To are the clusters that took its place, so far.
+	// To are the clusters with the replacements so far.
 	To []string    `json:"to,omitempty"`
 	At metav1.Time `json:"at"`
-	// Because is a sentence.
+	// Because is the reason in a sentence.
 	Because string `json:"because"`
-	// Waiting says what it waits for; empty if it is over. Then Ended is when, and How one
-	// word for the way.
+	// Waiting says what the eviction waits for; empty if it has ended. Ended is when it ended, and How one word for
+	// how.
 	Waiting string       `json:"waiting,omitempty"`
 	Ended   *metav1.Time `json:"ended,omitempty"`
 	How     string       `json:"how,omitempty"`
 }
 
-// Member is the state of the object in one cluster.
+// Member is the state in one cluster.
 type Member struct {
 	Cluster string `json:"cluster"`
-	// Ready is the status of the cluster's condition.
+	// Ready is the status of the Cluster's condition Ready.
 	Ready string `json:"ready"`
-	// Work carries the object there; empty if there is none yet.
+	// Work is the name of the Work; empty if there is none yet.
 	Work string `json:"work,omitempty"`
-	// Applied is True, False, Unknown or empty, and Message why.
+	// Applied is True, False, Unknown or empty, and Message the reason.
 	Applied string `json:"applied,omitempty"`
 	Message string `json:"message,omitempty"`
 	Health  string `json:"health,omitempty"`
-	// PodReasons are why pods are not ready there, if it is not healthy.
+	// PodReasons are why pods there are not ready, if it is not healthy.
 	PodReasons []workv1alpha1.PodReason `json:"podReasons,omitempty"`
-	// Rollout is the revision that it has, the one that it is to have, and why; nil if the changes
-	// go to all clusters at once.
+	// Rollout is the present revision, the desired one, and why they differ; nil if changes go to all clusters at once.
 	Rollout *rollouts.Cluster `json:"rollout,omitempty"`
-	// Suspended says that nothing is sent there for now.
+	// Suspended says that dispatching to the cluster is suspended.
 	Suspended bool `json:"suspended,omitempty"`
 	// Reported is since when Applied is what it is.
 	Reported *metav1.Time `json:"reported,omitempty"`
-	// Overrides are the policies that made a difference there.
+	// Overrides are the override policies that changed the manifest.
 	Overrides []string `json:"overrides,omitempty"`
-	// WithoutEffect are clauses that say which overriders of policies about that cluster found nothing in the
-	// object that they could change.
+	// WithoutEffect are clauses about overriders for this cluster that changed nothing.
 	WithoutEffect []string `json:"overridesWithoutEffect,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Write writes a report for people. The time is now.
+// Write writes a report as text. Now is the present time.
 func Write(w io.Writer, r *Report, now time.Time) error {
 	p := printer{tabs: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), now: now}
 	p.line("%s (%s)", r.Template, r.Template.APIVersion)
@@ -44,7 +44,7 @@ type printer struct {
 	err  error
 }
 
-// line writes one line, whatever breaks are in what is told.
+// line writes one line; line breaks in texts become spaces.
 func (p *printer) line(format string, args ...any) {
 	text := strings.ReplaceAll(prose.Printable(fmt.Sprintf(format, args...)), "\n", " ")
 	if _, err := fmt.Fprintln(p.tabs, text); err != nil && p.err == nil {
@@ -52,7 +52,7 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// row is a line of a table; an empty cell is a dash.
+// row writes a row of a table; an empty cell becomes a dash.
 func (p *printer) row(cells ...string) {
 	for i, c := range cells {
 		if c == "" {
@@ -72,31 +72,31 @@ func (p *printer) moves(r *Report) {
 	}
 }
 
-// move says in a sentence what became of a copy.
+// move describes an eviction in a sentence.
 func (p *printer) move(m *Move) string {
-	said := "Leaving " + m.From + " since " + p.clock(m.At)
+	sentence := "Leaving " + m.From + " since " + p.clock(m.At)
 	switch {
 	case m.How == workv1alpha2.EvictionReturned:
-		said = "Stayed in " + m.From + " after all, which it was to leave at " + p.clock(m.At)
+		sentence = "Stayed in " + m.From + " after all, which it was to leave at " + p.clock(m.At)
 	case len(m.To) > 0:
-		said = "Moved from " + m.From + " to " + strings.Join(m.To, ", ") + " at " + p.clock(m.At)
+		sentence = "Moved from " + m.From + " to " + strings.Join(m.To, ", ") + " at " + p.clock(m.At)
 	case m.Ended != nil:
-		said = "Left " + m.From + " at " + p.clock(m.At)
+		sentence = "Left " + m.From + " at " + p.clock(m.At)
 	}
 	if because := strings.TrimSuffix(m.Because, "."); because != "" {
-		said += " because " + strings.ToLower(because[:1]) + because[1:]
+		sentence += " because " + strings.ToLower(because[:1]) + because[1:]
 	}
 	switch {
 	case m.Waiting != "":
-		return said + "; " + m.Waiting + "."
+		return sentence + "; " + m.Waiting + "."
 	case m.Ended != nil:
-		return said + "; over at " + p.clock(*m.Ended) + " (" + m.How + ")."
+		return sentence + "; over at " + p.clock(*m.Ended) + " (" + m.How + ")."
 	default:
-		return said + "."
+		return sentence + "."
 	}
 }
 
-// clock says when something was, by the clock of who asks.
+// clock formats a time in the reader's time zone.
 func (p *printer) clock(t metav1.Time) string {
 	at := t.In(p.now.Location())
 	if p.now.Sub(at) < 24*time.Hour && at.Day() == p.now.Day() {
@@ -105,7 +105,7 @@ func (p *printer) clock(t metav1.Time) string {
 	return at.Format("2006-01-02 15:04")
 }
 
-// rollout says how the changes reach the clusters, if they do in waves.
+// rollout describes the staged rollout, if there is one.
 func (p *printer) rollout(r *Report) {
 	if r.Rollout == nil {
 		return

@@ -9,20 +9,33 @@ func (p *printer) policies(r *Report) {
 	p.line("Policies that select it:")
 	if len(r.Policies) == 0 {
 		p.line("  none")
-		return
+	} else {
+		p.row("POLICY", "PRIORITY", "SELECTS", "HAS IT", "WHY")
 	}
-	p.row("POLICY", "PRIORITY", "SELECTS", "HAS IT", "WHY")
 	for _, policy := range r.Policies {
-		name := policy.Name
-		if policy.Namespace != "" {
-			name = policy.Namespace + "/" + name
-		}
 		has := "no"
 		if policy.Has {
 			has = "yes"
 		}
-		p.row(short(policy.Kind)+" "+name, fmt.Sprint(policy.Priority), policy.Selects, has, policy.Why)
+		p.row(named(policy.Kind, policy.Namespace, policy.Name), fmt.Sprint(policy.Priority), policy.Selects, has, policy.Why)
 	}
+	if len(r.NearMisses) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Policies that nearly select it:")
+	p.row("POLICY", "WHY NOT")
+	for _, miss := range r.NearMisses {
+		p.row(named(miss.Kind, miss.Namespace, miss.Name), miss.Why)
+	}
+}
+
+// named formats the name of a policy for a table.
+func named(kind, namespace, name string) string {
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return short(kind) + " " + name
 }
 
 func short(kind string) string {
@@ -57,6 +70,7 @@ func (p *printer) clusters(r *Report) {
 			p.row(v.Cluster, verdictOf(v), count(v.Assigned), score(v), fits(v), reasonOf(v))
 		}
 	}
+	p.unknown(r)
 	if r.Now != "" {
 		p.line("")
 		p.line("%s", r.Now)

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// maxClusters bounds how many clusters are named in one sentence.
+// maxClusters bounds how many clusters a sentence names.
 const maxClusters = 3
 
 func (p *printer) members(r *Report) {
@@ -31,52 +31,52 @@ func (p *printer) members(r *Report) {
 	}
 }
 
-// withoutEffect says which overriders found nothing to change, and in which clusters: most say the same in all.
+// withoutEffect lists the overriders that changed nothing, with their clusters, since most apply to all.
 func (p *printer) withoutEffect(r *Report) {
-	var said []string
+	var reasons []string
 	in := map[string][]string{}
 	for _, m := range r.Members {
 		for _, why := range m.WithoutEffect {
 			if in[why] == nil {
-				said = append(said, why)
+				reasons = append(reasons, why)
 			}
 			in[why] = append(in[why], m.Cluster)
 		}
 	}
-	if len(said) == 0 {
+	if len(reasons) == 0 {
 		return
 	}
 	p.line("")
 	p.line("Overriders without effect:")
-	for _, why := range said {
+	for _, why := range reasons {
 		p.line("  %s (in %s)", why, prose.Names(in[why], maxClusters))
 	}
 }
 
-// pods says of the clusters in which the object is not healthy why its pods are not ready.
+// pods lists, for clusters in which the object is unhealthy, why pods are not ready.
 func (p *printer) pods(r *Report) {
-	said := false
+	headed := false
 	for _, m := range r.Members {
 		for i := range m.PodReasons {
-			if !said {
+			if !headed {
 				p.line("")
 				p.line("Why pods are not ready:")
 				p.row("CLUSTER", "POD", "REASON")
-				said = true
+				headed = true
 			}
 			p.row(m.Cluster, m.PodReasons[i].Pod, applications.Unready(&m.PodReasons[i]))
 		}
 	}
 }
 
-// revisionOf says which revision a cluster has, and what holds it there.
+// revisionOf says which revision a cluster has, and why not a newer one.
 func revisionOf(c *rollouts.Cluster) string {
-	said := "it has no revision. "
+	sentence := "it has no revision. "
 	if c.Has > 0 {
-		said = fmt.Sprintf("it has r%d. ", c.Has)
+		sentence = fmt.Sprintf("it has r%d. ", c.Has)
 	}
 	if c.Why != "" {
-		said += c.Why + " "
+		sentence += c.Why + " "
 	}
-	return said
+	return sentence
 }

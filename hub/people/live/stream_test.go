@@ -17,20 +17,20 @@ import (
 
 const waitTimeout = time.Minute
 
-// open serves one page on a clock that stands still, and opens its stream with what the browser has.
+// open serves one page with a clock that stands still, and opens its stream with the tags that the browser has.
 func open(t *testing.T, topics *Topics, p Page, have string) (http.Header, *bufio.Scanner) {
 	t.Helper()
 	return openAt(t, httptest.NewServer, topics, p, have)
 }
 
-// openAt does so at a server that is started in a certain way.
+// openAt does the same with a given way to start the server.
 func openAt(t *testing.T, start func(http.Handler) *httptest.Server, topics *Topics, p Page, have string) (http.Header, *bufio.Scanner) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	server := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = topics.Serve(w, r, p) // the end of the test is no news
+		_ = topics.Serve(w, r, p) // the error at the end of the test does not matter
 	}))
 	t.Cleanup(server.Close)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"?"+Have+"="+have, nil)
@@ -51,14 +51,14 @@ func still(p ...Fragment) Page {
 
 func TestAStreamIsOpenBeforeAnythingHappens(t *testing.T) {
 	t.Parallel()
-	standing := testclock.NewFakeClock(time.Now()) // it stands still; writes are bounded by it
+	standing := testclock.NewFakeClock(time.Now()) // it stands still; it only bounds writes
 	header, _ := open(t, NewTopics(standing), still(Fragment{ID: "facts", Tag: "1", HTML: "<p>"}), "facts-1")
 	NewWithT(t).Expect(header.Get("Content-Type")).To(Equal("text/event-stream"))
 }
 
-func TestWhatTheBrowserDoesNotHaveIsSentAtOnce(t *testing.T) {
+func TestNewFragmentsAreSentAtOnce(t *testing.T) {
 	t.Parallel()
-	standing := testclock.NewFakeClock(time.Now()) // it stands still; writes are bounded by it
+	standing := testclock.NewFakeClock(time.Now()) // it stands still; it only bounds writes
 	_, lines := open(t, NewTopics(standing), still(
 		Fragment{ID: "facts", Tag: "1", HTML: "<p>"}, Fragment{ID: "form", Tag: "2", Still: true}, Fragment{ID: "new", Tag: "3", HTML: "<b>"},
 	), "facts-1")
@@ -69,13 +69,13 @@ func TestWhatTheBrowserDoesNotHaveIsSentAtOnce(t *testing.T) {
 	g.Expect(lines.Text()).To(Equal(`data: {"html":"\u003cb\u003e","id":"new","tag":"3"}`))
 }
 
-// late is a clock on which the bound of a write is over after it was set, and before the next event.
+// late is a clock with which the deadline of a write expires after the write and before the next event.
 type late struct{ clock.RealClock }
 
 // Now implements clock.PassiveClock.
 func (l late) Now() time.Time { return l.RealClock.Now().Add(-writeTimeout + changesEvery*3/4) }
 
-// TestAQuietStreamIsNotCut: between two events there is more time than one may take to be sent.
+// TestAQuietStreamIsNotCut: the time between two events exceeds the time limit for sending one.
 func TestAQuietStreamIsNotCut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -21,46 +21,45 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// A kind that was just defined is served a moment later.
+// How often and how long to wait until a newly defined kind is served.
 const (
 	servedPoll    = 200 * time.Millisecond
 	servedTimeout = time.Minute
 )
 
-// Outcome says how writing an object to a hub ended.
+// Outcome is the result for one object.
 type Outcome string
 
-// Outcomes.
+// The outcomes.
 const (
-	// Created says that it was not there before.
+	// Created means that it did not exist before.
 	Created Outcome = "created"
-	// Present says that it was there already, and equal; it was not written.
+	// Present means that an equal object existed; it was not written.
 	Present Outcome = "there already, and equal"
-	// Refused says that another one is there, or that something else is in the way.
+	// Refused means that a different object exists, or that something else prevents creating it.
 	Refused Outcome = "refused"
 )
 
 // Step is the outcome for one object.
 type Step struct {
-	// Object by kind and name.
+	// Object is its kind and name.
 	Object  string
 	Outcome Outcome
-	// Why it is refused; empty if it is not.
+	// Why is the reason if it was refused.
 	Why string
-	// Done of Total objects are on the hub.
+	// Done is how many of Total objects exist on the hub.
 	Done, Total int
 }
 
-// Apply creates objects on a hub, namespaces and definitions first and then as they come, and says
-// of each what became of it as soon as it did. Nothing that is there is written: what is equal is
-// passed over, so that it can be run again wherever it was stopped. Whatever differs is refused, and
-// then nothing is created; it returns whether all objects are there. Whether objects are
-// equal is asked of the API server, which knows what it fills in; of a binding that is what is
-// where, since all else is the hub's.
+// Apply creates objects on a hub, namespaces and definitions first and the others in their order, and reports the
+// result for each. It never changes existing objects: an equal one is skipped, so Apply can be repeated after an
+// interruption. If an existing object differs, it is refused, and then nothing at all is created. Apply returns whether
+// all objects exist. Equality is determined by a dry run of the API server, which knows its defaults. Of a binding only
+// the placement is compared, since the hub owns the rest.
 //
-// A binding that names a cluster that is not on the hub is refused, too: the hub would place the
-// object anew. Where no bindings come along, so is a policy that divides replicas among clusters of which one is not there or
-// not Ready, be it named or matched: the others would get its share, while it goes on running what it has.
+// A binding that names a cluster that the hub does not have is refused, since the hub would reschedule the object. If
+// there are no bindings, so is a policy that divides replicas among clusters of which one is missing or not Ready,
+// whether it is named or matched: the others would get its share while it keeps running what it has.
 func Apply(ctx context.Context, hubClient client.Client, objects []*unstructured.Unstructured, report func(Step)) (bool, error) {
 	a := applier{hubClient: hubClient, defined: defined(objects), placed: slices.ContainsFunc(objects, isBinding)}
 	var clusters clusterv1alpha1.ClusterList
@@ -108,19 +107,19 @@ func Apply(ctx context.Context, hubClient client.Client, objects []*unstructured
 	return true, nil
 }
 
-// applier gives a hub what it is to have.
+// applier applies objects to a hub.
 type applier struct {
 	hubClient client.Client
-	// defined are kinds that the hub may come to know on the way, and clusters those that it has.
+	// defined are the kinds that are defined by the objects themselves, and clusters the clusters of the hub.
 	defined  map[schema.GroupKind]bool
 	clusters []string
-	// unready are the clusters that get no replicas now.
+	// unready are the clusters that the scheduler would give no replicas now.
 	unready []*clusterv1alpha1.Cluster
-	// placed says that bindings come along, which say where everything is.
+	// placed says that the objects include bindings, which fix the placement.
 	placed bool
 }
 
-// look finds out whether an object is there, and the same. Without an outcome it is not there.
+// look says whether an object exists, and is equal. Without an outcome it does not exist.
 func (a *applier) look(ctx context.Context, obj *unstructured.Unstructured) (Step, error) {
 	step := Step{Object: conversion.NameOf(obj)}
 	live := &unstructured.Unstructured{}
@@ -149,7 +148,7 @@ func (a *applier) look(ctx context.Context, obj *unstructured.Unstructured) (Ste
 	return step, nil
 }
 
-// absent says which clusters a binding names and the hub has not; empty if it has all.
+// absent returns the clusters that a binding names and the hub does not have; empty if it has all.
 func (a *applier) absent(obj *unstructured.Unstructured) string {
 	if !isBinding(obj) {
 		return ""
@@ -157,8 +156,8 @@ func (a *applier) absent(obj *unstructured.Unstructured) string {
 	var out []string
 	list, _, _ := unstructured.NestedSlice(obj.Object, "spec", "clusters")
 	for _, element := range list {
-		of, _ := element.(map[string]any)
-		if name, _ := of["name"].(string); !slices.Contains(a.clusters, name) {
+		cluster, _ := element.(map[string]any)
+		if name, _ := cluster["name"].(string); !slices.Contains(a.clusters, name) {
 			out = append(out, name)
 		}
 	}
@@ -168,8 +167,7 @@ func (a *applier) absent(obj *unstructured.Unstructured) string {
 	return fmt.Sprintf("spec.clusters: without %s, which did not join yet, the hub would place the object anew", strings.Join(out, ", "))
 }
 
-// compare asks the API server what a live object would be if it were written over, and returns where
-// that differs. Nothing is written.
+// compare returns the fields in which a live object differs from the wanted one, by a dry run of an update.
 func (a *applier) compare(ctx context.Context, obj, live *unstructured.Unstructured) ([]string, error) {
 	if isBinding(obj) {
 		return differingPlacement(obj, live), nil
@@ -185,11 +183,11 @@ func (a *applier) compare(ctx context.Context, obj, live *unstructured.Unstructu
 		}
 		invalid = err
 	}
-	return []string{invalid.Error()}, nil // it names the fields
+	return []string{invalid.Error()}, nil // the error names the fields
 }
 
-// dryRun returns the object that an API server would make of an update, by a dry run. The hub may write to the live object at the same
-// time; then the live object is read again.
+// dryRun returns the result of an update as a dry run. If the hub changes the live object at the same time, the live
+// object is read again.
 func (a *applier) dryRun(
 	ctx context.Context, obj, live *unstructured.Unstructured, written func(wanted, live *unstructured.Unstructured) *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
@@ -206,13 +204,13 @@ func (a *applier) dryRun(
 	}
 }
 
-// create creates an object. If somebody else did meanwhile, or an answer was lost, it is compared.
+// create creates an object. If somebody else has created it, or a response was lost, the existing object is compared.
 func (a *applier) create(ctx context.Context, obj *unstructured.Unstructured) (Step, error) {
 	name := conversion.NameOf(obj)
 	var err error
 	once := func(ctx context.Context) (bool, error) {
 		next := obj.DeepCopy()
-		delete(next.Object, "status") // it is for the hub to find out
+		delete(next.Object, "status") // the hub sets the status
 		err = a.hubClient.Create(ctx, next, client.FieldOwner(contract.FieldManagerCLI))
 		return !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err), nil
 	}
@@ -229,14 +227,14 @@ func (a *applier) create(ctx context.Context, obj *unstructured.Unstructured) (S
 	case apierrors.IsAlreadyExists(err):
 		step, lookErr := a.look(ctx, obj)
 		if lookErr == nil && step.Outcome == "" {
-			lookErr = fmt.Errorf("creating %s on the hub: %w", name, err) // it came and went
+			lookErr = fmt.Errorf("creating %s on the hub: %w", name, err) // it was created and deleted in between
 		}
 		return step, lookErr
 	}
 	return Step{}, fmt.Errorf("creating %s on the hub: %w", name, err)
 }
 
-// String is a step in a line.
+// String returns the step as a line.
 func (s Step) String() string {
 	if s.Why == "" {
 		return s.Object + ": " + string(s.Outcome)

@@ -14,8 +14,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// ordered are objects in an order in which they can be created one after the other: namespaces
-// before what is in them, definitions of kinds before objects of these, and the rest as it was.
+// ordered returns objects in an order in which they can be created: namespaces before what is in them, definitions of
+// kinds before objects of these, and the rest in its order.
 func ordered(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	before := func(obj *unstructured.Unstructured) int {
 		switch obj.GroupVersionKind().GroupKind() {
@@ -29,7 +29,7 @@ func ordered(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 	return slices.SortedStableFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int { return before(a) - before(b) })
 }
 
-// defined are the kinds that definitions among the objects bring.
+// defined returns the kinds that the objects define.
 func defined(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 	out := map[schema.GroupKind]bool{}
 	for _, obj := range objects {
@@ -43,14 +43,14 @@ func defined(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 	return out
 }
 
-// isBinding says whether an object is one that the hub itself goes on writing.
+// isBinding says whether an object is a binding, which the hub will go on to change.
 func isBinding(obj *unstructured.Unstructured) bool {
 	gvk := obj.GroupVersionKind()
 	return gvk.Group == workv1alpha2.GroupVersion.Group && (gvk.Kind == workv1alpha2.KindResourceBinding || gvk.Kind == workv1alpha2.KindClusterResourceBinding)
 }
 
-// differingPlacement are the fields of a binding that say what is where, as far as they differ. The hub writes
-// all the others once it looks after the object.
+// differingPlacement returns the fields in which two bindings place different things, or place them differently. The
+// hub sets all other fields once it takes the object over.
 func differingPlacement(wanted, live *unstructured.Unstructured) []string {
 	var out []string
 	for _, field := range [][]string{{"resource", "apiVersion"}, {"resource", "kind"}, {"resource", "namespace"}, {"resource", "name"}, {"clusters"}} {
@@ -61,7 +61,7 @@ func differingPlacement(wanted, live *unstructured.Unstructured) []string {
 	return out
 }
 
-// byCluster is a list of clusters without its order; anything else stays as it is.
+// byCluster converts a list of clusters to a form without an order; other values stay as they are.
 func byCluster(value any) any {
 	list, ok := value.([]any)
 	if !ok {
@@ -69,15 +69,15 @@ func byCluster(value any) any {
 	}
 	out := map[string]any{}
 	for _, element := range list {
-		if of, ok := element.(map[string]any); ok {
-			out[fmt.Sprint(of["name"])] = of
+		if cluster, ok := element.(map[string]any); ok {
+			out[fmt.Sprint(cluster["name"])] = cluster
 		}
 	}
 	return out
 }
 
-// replaced returns the live object with its content replaced by that of the wanted object. Labels and annotations that only the live object
-// has belong to others, and stay.
+// replaced returns the live object with the content of the wanted object. Labels and annotations that only the live
+// object has belong to others, and stay.
 func replaced(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := wanted.DeepCopy()
 	for _, field := range []string{"metadata", "status"} {
@@ -90,8 +90,8 @@ func replaced(wanted, live *unstructured.Unstructured) *unstructured.Unstructure
 	return out
 }
 
-// merged returns the live object with every field of the wanted object set. Fields that an API server generates and lets nobody remove,
-// such as the selector of a Job, stay.
+// merged returns the live object with every field of the wanted object set. Fields that an API server generates and
+// does not let anybody remove, such as the selector of a Job, stay.
 func merged(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	for field, value := range wanted.DeepCopy().Object {
@@ -116,7 +116,7 @@ func mergedValue(into, value any) any {
 }
 
 // setAll sets the labels and annotations of another object, beside those that there are.
-func setAll(obj, of *unstructured.Unstructured) {
+func setAll(obj, from *unstructured.Unstructured) {
 	for _, each := range []struct {
 		get func(*unstructured.Unstructured) map[string]string
 		set func(*unstructured.Unstructured, map[string]string)
@@ -124,7 +124,7 @@ func setAll(obj, of *unstructured.Unstructured) {
 		{(*unstructured.Unstructured).GetLabels, (*unstructured.Unstructured).SetLabels},
 		{(*unstructured.Unstructured).GetAnnotations, (*unstructured.Unstructured).SetAnnotations},
 	} {
-		if wanted := each.get(of); len(wanted) > 0 {
+		if wanted := each.get(from); len(wanted) > 0 {
 			values := each.get(obj)
 			if values == nil {
 				values = map[string]string{}
@@ -135,31 +135,31 @@ func setAll(obj, of *unstructured.Unstructured) {
 	}
 }
 
-// contentDiffers are the paths at which two states of an object differ, but for what the hub reports and
-// what an API server counts.
+// contentDiffers returns the paths at which two versions of an object differ, except for the status and what an API
+// server maintains.
 func contentDiffers(a, b *unstructured.Unstructured) []string {
 	content := func(obj *unstructured.Unstructured) map[string]any {
 		out := maps.Clone(obj.Object)
 		delete(out, "status")
 		metadata := map[string]any{}
 		for field, values := range map[string]map[string]string{"labels": obj.GetLabels(), "annotations": obj.GetAnnotations()} {
-			of := map[string]any{}
+			copied := map[string]any{}
 			for key, value := range values {
-				of[key] = value
+				copied[key] = value
 			}
-			metadata[field] = of
+			metadata[field] = copied
 		}
 		out["metadata"] = metadata
 		maps.DeleteFunc(out, func(_ string, value any) bool { // a spec that says nothing
-			of, isMap := value.(map[string]any)
-			return isMap && len(of) == 0
+			fields, isMap := value.(map[string]any)
+			return isMap && len(fields) == 0
 		})
 		return out
 	}
 	return differing("", content(a), content(b))
 }
 
-// differing are the paths at which two values differ, sorted.
+// differing returns the sorted paths at which two values differ.
 func differing(at string, a, b any) []string {
 	if ofA, ofB, same := bothLists(a, b); same {
 		var out []string
@@ -189,7 +189,7 @@ func differing(at string, a, b any) []string {
 	return out
 }
 
-// bothLists says whether two values are lists as long as each other.
+// bothLists says whether two values are lists of the same length.
 func bothLists(a, b any) (ofA, ofB []any, same bool) {
 	ofA, isA := a.([]any)
 	ofB, isB := b.([]any)

@@ -16,10 +16,10 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// keepFor is how long what was counted is told again: whoever asks all the time costs no more.
+// keepFor is how long the metrics are cached, so that frequent scrapes cost no more.
 const keepFor = 5 * time.Second
 
-// collectTimeout bounds a count, which reads from memory.
+// collectTimeout bounds a collection, which only reads from memory.
 const collectTimeout = 5 * time.Second
 
 // Describe implements prometheus.Collector.
@@ -42,7 +42,7 @@ func (m *Monitor) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// count returns all metrics that have a state.
+// count returns all metrics that describe a state.
 func (m *Monitor) count() []prometheus.Metric {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *Monitor) count() []prometheus.Metric {
 	if m.last != nil && now.Sub(m.lastAt) < keepFor {
 		return m.last
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout) //nolint:forbidigo // Prometheus asks without one.
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout) //nolint:forbidigo // A prometheus.Collector gets no context.
 	defer cancel()
 	state, err := m.gather(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (m *Monitor) addClusters(t *metricSet, state *snapshot, now time.Time) {
 		}
 		t.gauge(m.describe.held, held, c.Name)
 		if c.Report != nil && c.State != clusters.Forgotten {
-			t.addAgent(m.describe.agent, c.Name, c.Report)
+			t.addAgent(m.describe.agent, c, now)
 		}
 		w := c.Works
 		t.gauge(m.describe.works, float64(w.Applied), c.Name, "applied")
@@ -136,8 +136,9 @@ func (m *Monitor) addClusters(t *metricSet, state *snapshot, now time.Time) {
 	}
 }
 
-// addAgent tells what an agent counts of itself. Counters begin anew with the agent.
-func (t *metricSet) addAgent(d agentDescriptions, cluster string, r *clusterv1alpha1.AgentReport) {
+// addAgent adds the counters of an agent. They start over when the agent restarts.
+func (t *metricSet) addAgent(d agentDescriptions, c *clusters.Cluster, now time.Time) {
+	cluster, r := c.Name, c.Report
 	t.counter(d.drift, float64(r.DriftRepaired), cluster)
 	t.counter(d.restarts, float64(r.Restarts), cluster)
 	t.gauge(d.stuck, float64(r.StuckObjects), cluster)
@@ -152,6 +153,12 @@ func (t *metricSet) addAgent(d agentDescriptions, cluster string, r *clusterv1al
 	t.gauge(d.journalWorks, float64(journal.Works), cluster)
 	t.gauge(d.journalBytes, float64(journal.Bytes), cluster)
 	t.gauge(d.journalFailing, failing, cluster)
+	if until := r.MemberCertificateExpires; until != nil && c.State != clusters.Silent { // the agent of a silent cluster may have a newer certificate
+		t.gauge(d.memberCertificate, until.Sub(now).Seconds(), cluster)
+		if from := r.MemberCertificateBegins; from != nil && from.Before(until) {
+			t.gauge(d.memberCertificateLifetime, until.Sub(from.Time).Seconds(), cluster)
+		}
+	}
 	t.counter(d.sent, float64(r.SentBytes), cluster)
 	t.counter(d.received, float64(r.ReceivedBytes), cluster)
 }

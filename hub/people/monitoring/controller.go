@@ -26,13 +26,13 @@ import (
 
 // Deps are the dependencies of the package.
 type Deps struct {
-	// Registry gets the metrics.
+	// Registry takes the metrics.
 	Registry metrics.RegistererGatherer
-	// Clock tells the time.
+	// Clock is the clock.
 	Clock clock.PassiveClock
 }
 
-// Monitor watches what takes time, and counts what has a state when it is asked.
+// Monitor measures durations as changes happen, and collects states when scraped.
 type Monitor struct {
 	hubClient   client.Reader
 	clock       clock.PassiveClock
@@ -41,7 +41,7 @@ type Monitor struct {
 
 	mu      sync.Mutex
 	changes *series.Tracker[types.NamespacedName]
-	// heard is when the lease of a cluster was seen to be renewed.
+	// heard is when the lease of a cluster was last seen to be renewed, or first seen by this process.
 	heard map[string]heartbeat
 	// memo caches the state of each application between two scrapes.
 	memo memo
@@ -50,19 +50,23 @@ type Monitor struct {
 	lastAt time.Time
 }
 
-// heartbeat is a renewal of a lease, and when it was seen.
+// heartbeat is a renewal of a lease, and the time at which it was seen.
 type heartbeat struct {
 	renewed, seen time.Time
-	// rarely says that it is renewed rarely, because the agent is heard by its line.
+	// rarely says that the lease is renewed rarely, because the agent's line counts as its heartbeat.
 	rarely bool
 }
 
-// age is how long ago the agent of a cluster was heard from.
+// age returns how long ago an agent was last heard from. If it was already silent when this hub became leader, the
+// condition set by the previous leader says since when.
 func (h heartbeat) age(c *clusters.Cluster, now time.Time) time.Duration {
+	isSilent := c.Ready == string(metav1.ConditionUnknown) && c.Since != nil
 	switch {
+	case !h.rarely && isSilent:
+		return max(now.Sub(h.seen), now.Sub(*c.Since))
 	case !h.rarely:
 		return now.Sub(h.seen)
-	case c.Ready == string(metav1.ConditionUnknown) && c.Since != nil:
+	case isSilent:
 		return now.Sub(*c.Since)
 	default:
 		return max(0, now.Sub(h.seen)-contract.RestingLease-time.Minute)
@@ -88,14 +92,14 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return nil
 }
 
-// run counts and watches while this hub is the one that works.
+// run measures and collects while this hub is the leader.
 func (m *Monitor) run(ctx context.Context, mgr manager.Manager, registry metrics.RegistererGatherer) error {
 	stop, err := m.watch(ctx, mgr.GetCache())
 	if err != nil {
 		return err
 	}
 	if err := registry.Register(m); err != nil {
-		// Another hub of this process tells already; that is so in tests only.
+		// Only in tests: another hub of this process has registered it.
 		if _, twice := errors.AsType[prometheus.AlreadyRegisteredError](err); !twice {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
@@ -106,7 +110,7 @@ func (m *Monitor) run(ctx context.Context, mgr manager.Manager, registry metrics
 	return stop()
 }
 
-// kinds are the kinds that are watched to measure how long changes take.
+// kinds returns the kinds that are watched to measure durations.
 func kinds() []client.Object {
 	return []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}, &coordinationv1.Lease{}}
 }

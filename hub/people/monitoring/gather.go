@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -19,17 +17,17 @@ import (
 // snapshot is the state of the fleet that one scrape reports.
 type snapshot struct {
 	apps []*applications.Application
-	// namespaces are the namespaces of their bindings, in the same order.
+	// namespaces are the namespaces of the applications' bindings, in the same order.
 	namespaces []string
 	clusters   []clusters.Cluster
-	// noted counts the clusters of which one of notedConditions is true, by condition.
+	// noted is, for each of notedConditions, the number of clusters on which it is true.
 	noted  map[string]int
 	behind behind
-	// idle is how many policies have nothing.
+	// idle is the number of policies that match nothing.
 	idle int
 }
 
-// gather reads all of it, from the cache.
+// gather reads a snapshot from the cache.
 func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 	fleet, err := kube.Clusters(ctx, m.hubClient)
 	if err != nil {
@@ -39,15 +37,15 @@ func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := make(map[string]string, len(fleet)) // the cluster of an execution namespace
+	clusterOf := make(map[string]string, len(fleet)) // by its execution namespace
 	for _, c := range fleet {
-		of[view.ExecutionNamespace(c)] = c.Name
+		clusterOf[view.ExecutionNamespace(c)] = c.Name
 	}
 	out := &snapshot{behind: behind{}, noted: countConditions(fleet)}
 	tally := clusters.Tally{}
 	for _, work := range works {
 		tally.Add(work)
-		out.behind.add(of[work.Namespace], work)
+		out.behind.add(clusterOf[work.Namespace], work)
 	}
 	now := m.clock.Now()
 	known := make(applications.Clusters, len(fleet))
@@ -79,12 +77,13 @@ func notedConditions() []string {
 	}
 }
 
-// countConditions counts the clusters of which one of these conditions is true.
+// countConditions counts the clusters on which each of notedConditions is true now. Silent clusters are left to the
+// metric of their state.
 func countConditions(fleet []*clusterv1alpha1.Cluster) map[string]int {
 	out := map[string]int{}
 	for _, c := range fleet {
 		for _, condition := range notedConditions() {
-			if c.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(c.Status.Conditions, condition) {
+			if c.DeletionTimestamp.IsZero() && clusters.SaysNow(c, condition) {
 				out[condition]++
 			}
 		}
@@ -92,7 +91,7 @@ func countConditions(fleet []*clusterv1alpha1.Cluster) map[string]int {
 	return out
 }
 
-// idle counts the policies that have nothing.
+// idle counts the policies that match nothing.
 func (m *Monitor) idle(ctx context.Context, apps []*applications.Application) (int, error) {
 	var near policyv1alpha1.PropagationPolicyList
 	if err := m.hubClient.List(ctx, &near, client.UnsafeDisableDeepCopy); err != nil {

@@ -14,9 +14,9 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestWhatIsRememberedIsWhatIs changes bindings and clusters at random: what is said is at every moment what would be said by
+// TestTheMemoAgreesWithAFreshLook changes bindings and clusters at random: what is said is at every moment what would be said by
 // somebody who remembers nothing, and nothing is looked at anew but what the change concerns.
-func TestWhatIsRememberedIsWhatIs(t *testing.T) {
+func TestTheMemoAgreesWithAFreshLook(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(17, 1))
@@ -37,13 +37,13 @@ func TestWhatIsRememberedIsWhatIs(t *testing.T) {
 	for range 400 {
 		now, want := maps.Clone(known), 0
 		switch i := random.IntN(len(bindings)); random.IntN(5) {
-		case 0: // nothing happens
-		case 1: // one cluster falls silent, or is heard from again
+		case 0: // nothing changes
+		case 1: // a cluster falls silent, or is heard from again
 			name := filled.ClusterName(random.IntN(size.Clusters))
 			heard := now[name]
 			now[name] = applications.Freshness{Fresh: !heard.Fresh, Since: heard.Since.Add(time.Second)}
 			want = in[name]
-		case 2: // one goes, or comes
+		case 2: // a cluster is deleted, or created
 			name := filled.ClusterName(random.IntN(size.Clusters))
 			if _, there := now[name]; there {
 				delete(now, name)
@@ -51,12 +51,12 @@ func TestWhatIsRememberedIsWhatIs(t *testing.T) {
 				now[name] = applications.Freshness{}
 			}
 			want = in[name]
-		case 3: // one binding has another status
+		case 3: // a binding gets another status
 			changed, ok := bindings[i].DeepCopyObject().(*workv1alpha2.ResourceBinding)
 			g.Expect(ok).To(BeTrue())
 			changed.Status.AggregatedStatus[0].Applied = !changed.Status.AggregatedStatus[0].Applied
 			bindings[i], want = changed, 1
-		default: // one goes, and another of its name comes
+		default: // a binding is deleted, and recreated under the same name
 			other, ok := bindings[i].DeepCopyObject().(*workv1alpha2.ResourceBinding)
 			g.Expect(ok).To(BeTrue())
 			other.Labels, bindings[i], want = nil, other, 1

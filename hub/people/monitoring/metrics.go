@@ -8,16 +8,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// descriptions are of what is counted when it is asked for.
+// descriptions describe the metrics that are collected when scraped.
 type descriptions struct {
 	applications, clusters, policies, heartbeat, certificate, works, held, refused, unclaimed, noted, pending, oldest *prometheus.Desc
 	agent                                                                                                             agentDescriptions
 }
 
-// agentDescriptions are of what agents count of themselves, which travels in the status of their
-// Clusters: nobody can scrape them behind a firewall.
+// agentDescriptions describe what agents count. It arrives in the status of their Clusters, since agents behind a
+// firewall cannot be scraped.
 type agentDescriptions struct {
-	drift, restarts, stuck, journalWorks, journalBytes, journalFailing, sent, received *prometheus.Desc
+	drift, restarts, stuck, journalWorks, journalBytes, journalFailing, memberCertificate, memberCertificateLifetime, sent, received *prometheus.Desc
 }
 
 func describeAgents() agentDescriptions {
@@ -31,13 +31,17 @@ func describeAgents() agentDescriptions {
 		journalWorks:   desc("journal_works", "Works that the agent of a cluster has on its disk."),
 		journalBytes:   desc("journal_bytes", "How long the files of the Works are that the agent of a cluster has on its disk."),
 		journalFailing: desc("journal_failing", "1 if the agent of a cluster cannot write its journal, 0 if it can or keeps none."),
-		sent:           desc("sent_bytes_total", "Bytes that the agent of a cluster sent to the hub since it started, TLS included."),
-		received:       desc("received_bytes_total", "Bytes that the agent of a cluster got from the hub since it started, TLS included."),
+		memberCertificate: desc("member_certificate_remaining_seconds",
+			"For how long the client certificate holds by which the agent of a cluster is known to the API server there; less than 0 once it has expired. Nothing is told of a cluster that is silent."),
+		memberCertificateLifetime: desc("member_certificate_lifetime_seconds",
+			"How long that certificate holds from its beginning to its end. Nothing is told of a cluster that is silent, nor of an agent that does not say."),
+		sent:     desc("sent_bytes_total", "Bytes that the agent of a cluster sent to the hub since it started, TLS included."),
+		received: desc("received_bytes_total", "Bytes that the agent of a cluster got from the hub since it started, TLS included."),
 	}
 }
 
 func (d agentDescriptions) all() []*prometheus.Desc {
-	return []*prometheus.Desc{d.drift, d.restarts, d.stuck, d.journalWorks, d.journalBytes, d.journalFailing, d.sent, d.received}
+	return []*prometheus.Desc{d.drift, d.restarts, d.stuck, d.journalWorks, d.journalBytes, d.journalFailing, d.memberCertificate, d.memberCertificateLifetime, d.sent, d.received}
 }
 
 func describe() descriptions {
@@ -69,18 +73,18 @@ func describe() descriptions {
 	}
 }
 
-// newPropagation is how long changes take.
+// newPropagation returns the histogram of how long changes take.
 func newPropagation() prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "fairlead_hub_propagation_seconds",
-		Help: "From the hub's noticing a change (of a template, its policy or its clusters) until all clusters have applied it.",
+		Help: "From the hub's noticing a change (of a template, its policy or its clusters) until all clusters have applied it; of clusters that were silent " +
+			"from when they were heard from again.",
 		// 25 ms to 55 min.
 		Buckets: prometheus.ExponentialBuckets(0.025, 2.5, 14),
 	})
 }
 
-// registered returns the collector, or the one that another hub in this process has
-// registered under its name.
+// registered registers a collector, or returns the one that another hub in this process has registered under its name.
 func registered[C prometheus.Collector](registry metrics.RegistererGatherer, collector C) (C, error) {
 	err := registry.Register(collector)
 	if twice, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {

@@ -14,11 +14,11 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// behind are the clusters whose agent has yet to report on what a Work asks for now, by the binding of the Work. What a binding
-// says of its clusters does not tell: that is what they reported of the Work before.
+// behind are, by binding, the clusters whose agent has yet to report on the current generation of its Work. The status
+// of the binding does not tell: it has the reports on the previous generation.
 type behind map[types.NamespacedName]sets.Set[string]
 
-// add notes the Work of a cluster.
+// add adds the Work of a cluster.
 func (b behind) add(cluster string, w *workv1alpha1.Work) {
 	if w.DeletionTimestamp != nil || ptr.Deref(w.Spec.SuspendDispatching, false) {
 		return
@@ -37,23 +37,23 @@ func (b behind) add(cluster string, w *workv1alpha1.Work) {
 	b[key].Insert(cluster)
 }
 
-// pendingSince says since when an application has a change that some cluster has yet to apply, which is heard from, refuses nothing and is
-// not suspended; zero if there is none.
+// pendingSince returns since when an application has a change that a cluster has yet to apply which is heard from,
+// refuses nothing and is not suspended; zero if there is none.
 func (m *Monitor) pendingSince(key types.NamespacedName, a *applications.Application, state *snapshot, now time.Time) time.Time {
 	switch {
 	case a.State == applications.Deleting, a.State == applications.Unscheduled, a.State == applications.RollingOut:
-		return time.Time{} // nothing is on its way, or a rollout has metrics of its own
+		return m.changes.Heard(key, false, now) // nothing is being dispatched, or it is a rollout, which has its own metrics
 	case a.State == applications.Failing && a.Failing == 0:
-		return time.Time{} // the hub cannot render it
+		return m.changes.Heard(key, false, now) // the hub cannot render it
 	case !slices.ContainsFunc(a.Places, isExempt):
-		return m.changes.Heard(key, true, now) // all that it takes is time
+		return m.changes.Heard(key, true, now) // all clusters are expected to apply it
 	}
 	return m.changes.Heard(key, slices.ContainsFunc(a.Places, func(p applications.Place) bool {
 		return !p.Leaving && !isExempt(p) && (!p.Applied || state.behind[key].Has(p.Cluster))
 	}), now)
 }
 
-// isExempt says whether a cluster that is to have an application is not expected to apply anything now.
+// isExempt says whether a target is not expected to apply anything now.
 func isExempt(p applications.Place) bool {
 	return !p.Leaving && (p.Stale || p.State == applications.Failing || p.State == applications.Suspended)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	dto "github.com/prometheus/client_model/go"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +24,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// placed is an application in the clusters edge-1, which is heard from, and edge-2, on a hub of its own.
+// placed is an application in the clusters edge-1, which is heard from, and edge-2, on its own hub.
 type placed struct {
 	*WithT
 	t       *testing.T
@@ -72,10 +73,10 @@ func (p *placed) update(obj client.Object) {
 	p.Expect(p.hub.Update(p.t.Context(), obj)).To(Succeed())
 }
 
-// silent has edge-2 be heard from no more.
+// silent makes edge-2 fall silent.
 func (p *placed) silent() { p.ready(metav1.ConditionUnknown) }
 
-// ready says of edge-2 whether it is heard from.
+// ready sets whether edge-2 is heard from.
 func (p *placed) ready(status metav1.ConditionStatus) {
 	p.t.Helper()
 	c := builder.MakeCluster("edge-2").Obj()
@@ -84,7 +85,7 @@ func (p *placed) ready(status metav1.ConditionStatus) {
 	p.update(c)
 }
 
-// change changes the binding and its Works.
+// change updates the binding and its Works.
 func (p *placed) change() {
 	p.t.Helper()
 	p.binding.Generation++
@@ -96,7 +97,7 @@ func (p *placed) change() {
 	}
 }
 
-// reports has a cluster say that it has applied its Work.
+// reports has a cluster report that it has applied its Work.
 func (p *placed) reports(cluster string) {
 	p.t.Helper()
 	w := p.works[cluster]
@@ -104,7 +105,7 @@ func (p *placed) reports(cluster string) {
 	p.update(w)
 }
 
-// status has the hub say whether all have applied what the binding asks for.
+// status sets the condition FullyApplied of the binding.
 func (p *placed) status(status metav1.ConditionStatus) {
 	p.t.Helper()
 	p.binding.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.BindingFullyApplied, Status: status, ObservedGeneration: p.binding.Generation}}
@@ -112,7 +113,7 @@ func (p *placed) status(status metav1.ConditionStatus) {
 	p.monitor.observe(p.binding.DeepCopy(), false)
 }
 
-// after lets time pass, and expects of what is told then how many changes are pending, and the age of the oldest.
+// after advances the clock, and checks the metrics: how many changes are pending, and the age of the oldest.
 func (p *placed) after(d time.Duration, pending, oldest int) {
 	p.t.Helper()
 	p.clock.Step(d)
@@ -120,8 +121,8 @@ func (p *placed) after(d time.Duration, pending, oldest int) {
 	p.Expect(told).To(And(HaveKeyWithValue("pending", float64(pending)), HaveKeyWithValue("oldest", float64(oldest))))
 }
 
-// TestASilentClusterHidesNobody holds that a change which one cluster has yet to apply is told of while another one of the same
-// application is silent, and is as old as itself.
+// TestASilentClusterHidesNobody checks that a change which one cluster has yet to apply is reported, with its own age,
+// although another cluster of the application is silent.
 func TestASilentClusterHidesNobody(t *testing.T) {
 	t.Parallel()
 	p := newPlaced(t)
@@ -138,7 +139,7 @@ func TestASilentClusterHidesNobody(t *testing.T) {
 	p.reports("edge-1")
 	p.after(20*time.Second, 0, 0)
 
-	// Now it is edge-1 that has nothing yet, which the binding itself says.
+	// Now edge-1 has applied nothing yet, according to the binding itself.
 	p.binding.Status.AggregatedStatus[0].Applied = false
 	p.works["edge-1"].Status.Conditions = nil
 	p.update(p.works["edge-1"])
@@ -154,7 +155,8 @@ func TestASilentClusterHidesNobody(t *testing.T) {
 	p.after(30*time.Second, 0, 0)
 }
 
-// TestAClusterThatComesBackHasTimeFromThen holds that what a cluster missed while it was silent is not told to be as old as that.
+// TestAClusterThatComesBackHasTimeFromThen checks that the age of a change which a cluster missed while silent starts
+// when the cluster is back.
 func TestAClusterThatComesBackHasTimeFromThen(t *testing.T) {
 	t.Parallel()
 	p := newPlaced(t)
@@ -172,10 +174,14 @@ func TestAClusterThatComesBackHasTimeFromThen(t *testing.T) {
 	p.binding.Status.AggregatedStatus[1].Applied = true
 	p.status(metav1.ConditionTrue)
 	p.after(30*time.Second, 0, 0)
+	var told dto.Metric
+	p.Expect(p.monitor.propagation.Write(&told)).To(Succeed())
+	p.Expect(told.GetHistogram().GetSampleSum()).To(BeNumerically("~", 60, 1e-6), "nor does the hour count as the time that the change took")
 }
 
-// TestWhoIsNotAwaited holds that a cluster that refuses a change, or whose delivery is suspended, has others be looked at as a silent one does.
-func TestWhoIsNotAwaited(t *testing.T) {
+// TestClustersThatAreNotAwaited holds that a cluster that refuses a change, or whose delivery is suspended, has others be looked at as
+// a silent one does.
+func TestClustersThatAreNotAwaited(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(*placed){
 		"it refuses it": func(p *placed) {

@@ -11,10 +11,12 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,27 +26,27 @@ import (
 	"fairlead.dev/hub/fleet/registration/approve"
 )
 
-// Request is a join that an operator is to accept.
+// Request is a join that waits for an operator.
 type Request struct {
 	Cluster string
 	CSR     *certificatesv1.CertificateSigningRequest
 }
 
-// Member is the id of the member that asks, as it says itself.
+// Member returns the id that the member claims.
 func (r Request) Member() string { return r.CSR.Annotations[contract.MemberIDAnnotation] }
 
-// Token is the id of the token with which it was made; empty if it was made with none.
+// Token returns the id of the token that authenticated the request; empty if none did.
 func (r Request) Token() string {
 	id, _ := bootstrap.IDOfUser(r.CSR.Spec.Username)
 	return id
 }
 
-// String is its name, and what tells it apart that whoever asks cannot choose.
+// String returns the name of the request, with details that the requester cannot choose.
 func (r Request) String() string {
 	return fmt.Sprintf("%s (made with token %s at %s)", r.CSR.Name, cmp.Or(r.Token(), "unknown"), r.CSR.CreationTimestamp.UTC().Format(time.RFC3339))
 }
 
-// WaitingJoins returns the joins that operators are to accept, the oldest first.
+// WaitingJoins returns the joins that wait for operators, the oldest first.
 func WaitingJoins(ctx context.Context, hubClient client.Client) ([]Request, error) {
 	var csrs certificatesv1.CertificateSigningRequestList
 	if err := hubClient.List(ctx, &csrs); err != nil {
@@ -64,16 +66,16 @@ func WaitingJoins(ctx context.Context, hubClient client.Client) ([]Request, erro
 	return out, nil
 }
 
-// RequestFilter narrows down the requests for a name; what is empty does not.
+// RequestFilter selects among the requests for a name; empty fields match any.
 type RequestFilter struct {
-	// Request and UID are the name and the UID of the request.
+	// Request and UID are the name and UID of the request.
 	Request string
 	UID     types.UID
-	// Member is the id of the member. Whoever asks says what it likes.
+	// Member is the id of the member. A requester can claim any id.
 	Member string
 }
 
-// WaitingFor returns the join of one cluster that is to be accepted.
+// WaitingFor returns the join of one cluster that waits for an operator.
 func WaitingFor(ctx context.Context, hubClient client.Client, name string, which RequestFilter) (Request, error) {
 	waiting, err := WaitingJoins(ctx, hubClient)
 	if err != nil {
@@ -82,8 +84,8 @@ func WaitingFor(ctx context.Context, hubClient client.Client, name string, which
 	return chooseRequest(waiting, name, which)
 }
 
-// chooseRequest returns the only request that is meant. Whoever has a token that admits the name may ask for it, and say the id of another member:
-// which of several requests is that of the member, only a person can tell.
+// chooseRequest returns the only matching request. Whoever has a token that admits the name may request it and claim
+// the id of another member: if several requests match, only a person can tell which one is the member's.
 func chooseRequest(waiting []Request, name string, which RequestFilter) (Request, error) {
 	waiting = slices.DeleteFunc(slices.Clone(waiting), func(r Request) bool {
 		return r.Cluster != name || which.Request != "" && r.CSR.Name != which.Request || which.UID != "" && r.CSR.UID != which.UID ||
@@ -106,8 +108,8 @@ func chooseRequest(waiting []Request, name string, which RequestFilter) (Request
 	}
 }
 
-// Accept writes onto the token of a request that it is accepted, which only operators can,
-// and wakes the hub.
+// Accept records on the token of a request that it is accepted, which only operators may do, and triggers a reconcile
+// of the request. It may be repeated after an interruption.
 func Accept(ctx context.Context, hubClient client.Client, r Request, by string, now time.Time) error {
 	csr := r.CSR
 	id, ok := bootstrap.IDOfUser(csr.Spec.Username)
@@ -133,23 +135,42 @@ func Accept(ctx context.Context, hubClient client.Client, r Request, by string, 
 	if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerRegistration); err != nil {
 		return fmt.Errorf("accepting request %s: %w; do the same again", csr.Name, err)
 	}
-	if edit, err = kube.Begin(csr); err != nil {
-		return fmt.Errorf("editing request %s: %w", csr.Name, err)
-	}
-	metav1.SetMetaDataAnnotation(&csr.ObjectMeta, contract.AcceptedAnnotation, by)
-	if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerRegistration); err != nil {
+	if err := wake(ctx, hubClient, csr, by); err != nil {
 		return fmt.Errorf("waking the hub for request %s: %w; it looks again by itself", csr.Name, err)
 	}
 	return nil
 }
 
-// How long the hub may take to act on an acceptance, and how often it is asked.
+// wake records on a request who accepted it, which the hub watches. Conflicts are retried, since the hub writes to it
+// as well; a write whose response was lost is not repeated.
+func wake(ctx context.Context, hubClient client.Client, csr *certificatesv1.CertificateSigningRequest, by string) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		accepted := csr.DeepCopy() // a failed write must not leave the mark on the request
+		edit, err := kube.Begin(accepted)
+		if err != nil {
+			return fmt.Errorf("editing it: %w", err)
+		}
+		metav1.SetMetaDataAnnotation(&accepted.ObjectMeta, contract.AcceptedAnnotation, by)
+		_, err = edit.Commit(ctx, hubClient, contract.FieldManagerRegistration)
+		switch {
+		case err == nil:
+			*csr = *accepted
+		case apierrors.IsConflict(err):
+			if err := hubClient.Get(ctx, client.ObjectKeyFromObject(csr), csr); err != nil {
+				return fmt.Errorf("reading it again: %w", err)
+			}
+		}
+		return err //nolint:wrapcheck // the caller wraps it
+	})
+}
+
+// How long the hub may take to act on an acceptance, and how often it is polled.
 const (
 	decisionTimeout = 20 * time.Second
 	decisionPoll    = 100 * time.Millisecond
 )
 
-// AwaitDecision returns what the hub decided about a request.
+// AwaitDecision waits for the hub's decision about a request, and returns it.
 func AwaitDecision(ctx context.Context, hubClient client.Client, r Request) (certificatesv1.CertificateSigningRequestCondition, error) {
 	var out certificatesv1.CertificateSigningRequestCondition
 	err := wait.PollUntilContextTimeout(ctx, decisionPoll, decisionTimeout, true, func(ctx context.Context) (bool, error) {
@@ -168,7 +189,7 @@ func AwaitDecision(ctx context.Context, hubClient client.Client, r Request) (cer
 	return out, err
 }
 
-// WhoAmI returns as whom the hub's API knows whoever has this client.
+// WhoAmI returns the user name of a client at the hub's API.
 func WhoAmI(ctx context.Context, hubClient client.Client) (string, error) {
 	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
 	if err := hubClient.Create(ctx, review); err != nil {

@@ -18,18 +18,18 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// Rollout is one that people steer: that of the binding of this key. Done twice is done once.
+// Rollout steers the rollout of the binding with this key. Its operations are idempotent.
 type Rollout struct {
-	// Hub is read and written with the rights of its client, as FieldManager.
+	// Hub is the client of the person, and FieldManager its field manager.
 	Hub          client.Client
 	FieldManager string
 	client.ObjectKey
-	// Seen is the newest revision that the person looked at; 0 is the one that is read first. What is asked for is about that
-	// one: if another is the newest by the time of the write, all but Pause is refused.
+	// Seen is the newest revision that the person looked at; 0 means the one that is read first. Operations concern
+	// that revision: if there is a newer one at the time of the write, all but Pause are refused.
 	Seen int64
 }
 
-// refusal is why something that a person asked for would have no effect as things are.
+// refusal is the reason why an operation would have no effect at present.
 type refusal struct{ why string }
 
 // Error implements error.
@@ -37,14 +37,13 @@ func (r refusal) Error() string { return r.why }
 
 func refuse(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
 
-// RefusalOf returns why something would have no effect as things are, and whether that is what an
-// error says.
+// RefusalOf returns the reason why an operation would have no effect; false if the error is another one.
 func RefusalOf(err error) (string, bool) {
-	said, ok := errors.AsType[refusal](err)
-	return said.why, ok
+	refused, ok := errors.AsType[refusal](err)
+	return refused.why, ok
 }
 
-// Pause sends the newest revision nowhere else, or has it go on. It says whether that changed anything.
+// Pause pauses or resumes the rollout of the newest revision. It says whether that changed anything.
 func (r Rollout) Pause(ctx context.Context, paused bool) (bool, error) {
 	return r.write(ctx, "pausing", func(spec *fairleadv1alpha1.StagedRolloutSpec, _ *fairleadv1alpha1.StagedRolloutStatus) error {
 		spec.Paused = paused
@@ -52,9 +51,9 @@ func (r Rollout) Pause(ctx context.Context, paused bool) (bool, error) {
 	})
 }
 
-// Approve approves a wave of the newest revision; the one that waits for that if the wave is empty.
-// It returns what is approved, and whether that changed anything. The wave is chosen once: when somebody else approved it
-// meanwhile, the next one that waits is none that the person looked at.
+// Approve approves a wave of the newest revision; if the name is empty, the one that waits for approval. It returns the
+// approval, and whether that changed anything. The wave is chosen only once: if somebody else approves it meanwhile,
+// the next wave that waits is not the one that the person looked at.
 func (r Rollout) Approve(ctx context.Context, wave string) (fairleadv1alpha1.WaveApproval, bool, error) {
 	var approved fairleadv1alpha1.WaveApproval
 	changed, err := r.edit(ctx, "approving a wave of", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
@@ -68,7 +67,7 @@ func (r Rollout) Approve(ctx context.Context, wave string) (fairleadv1alpha1.Wav
 	return approved, changed, err
 }
 
-// approveIn adds an approval to a spec, and drops those that have no effect any more.
+// approveIn adds an approval to a spec, and drops those without effect.
 func approveIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus, wave string) (fairleadv1alpha1.WaveApproval, error) {
 	one := fairleadv1alpha1.WaveApproval{Revision: status.Revision, Wave: wave}
 	var all []string
@@ -89,9 +88,9 @@ func approveIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha
 	return one, nil
 }
 
-// Retry gives clusters their time anew, all that failed if none is named; such that were skipped are
-// skipped no more. It returns them: none if they are all well by now, and the rollout was still halted for
-// them. The time is now, by which this retry differs from the one before.
+// Retry gives clusters their time again: all that failed, if none is named. Skipped clusters are no longer skipped. It
+// returns the clusters; none if all are well by now and the rollout was still halted because of them. Now distinguishes
+// this retry from earlier ones.
 func (r Rollout) Retry(ctx context.Context, clusters []string, now time.Time) ([]string, error) {
 	var out []string
 	_, err := r.edit(ctx, "retrying", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
@@ -120,8 +119,8 @@ func retryIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.
 	if len(clusters) == 0 {
 		switch clusters = failed; {
 		case len(clusters) == 0 && rollouts.FailedNoMore(status) && anyOf(status) != "":
-			// Any retry lifts the halt: that of one that is well asks nothing of it. One that lifted the halt before is no longer of use, and a
-			// hub of before would take it for another one.
+			// Any retry lifts the halt; one of a healthy cluster has no other effect. An entry that lifted an earlier
+			// halt is removed: an older hub would mistake it for a new one.
 			spec.Retry = slices.DeleteFunc(spec.Retry, func(c fairleadv1alpha1.ClusterAtRevision) bool {
 				return c.Revision < status.Revision || c.Cluster == anyOf(status)
 			})
@@ -151,7 +150,7 @@ func retryIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.
 	return clusters, nil
 }
 
-// anyOf is a cluster that was sent the newest revision; empty if none was.
+// anyOf returns a cluster that was sent the newest revision; empty if none was.
 func anyOf(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	for _, g := range status.Clusters {
 		if g.Revision == status.Revision && len(g.Names) > 0 {
@@ -161,8 +160,8 @@ func anyOf(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	return ""
 }
 
-// Skip leaves clusters out of the newest revision. Each must be one of the targets. It says whether that
-// changed anything.
+// Skip excludes clusters from the newest revision. Each must be one of the targets. It says whether that changed
+// anything.
 func (r Rollout) Skip(ctx context.Context, clusters, targets []string) (bool, error) {
 	return r.edit(ctx, "skipping clusters of", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
 		for _, name := range clusters {
@@ -182,8 +181,8 @@ func (r Rollout) Skip(ctx context.Context, clusters, targets []string) (bool, er
 
 func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// edit changes what people say about the newest revision of the rollout. That one does not change from one try to the next: who means
-// the one that fails would go on with the one that mends it.
+// edit changes the settings for the newest revision. That revision stays the same across retries of conflicts:
+// otherwise an operation on a failing revision could be applied to the one that fixes it.
 func (r Rollout) edit(
 	ctx context.Context, doing string, change func(*fairleadv1alpha1.StagedRolloutSpec, *fairleadv1alpha1.StagedRolloutStatus) error,
 ) (bool, error) {
@@ -199,7 +198,7 @@ func (r Rollout) edit(
 	})
 }
 
-// write changes what people say about the rollout, as it is then.
+// write changes the spec of the rollout, retrying conflicts.
 func (r Rollout) write(
 	ctx context.Context, doing string, change func(*fairleadv1alpha1.StagedRolloutSpec, *fairleadv1alpha1.StagedRolloutStatus) error,
 ) (bool, error) {

@@ -21,14 +21,14 @@ func statusOf(revision, stable int64, hashes ...string) *fairleadv1alpha1.Staged
 	return s
 }
 
-// madeOf says why the newest revision of a status was made, and whose content it has.
+// madeOf sets why the newest revision of a status was created, and which revision's content it has.
 func madeOf(cause string, contentOf int64, status *fairleadv1alpha1.StagedRolloutStatus) *fairleadv1alpha1.StagedRolloutStatus {
 	newest := &status.Revisions[len(status.Revisions)-1]
 	newest.Cause, newest.ContentOf = cause, contentOf
 	return status
 }
 
-// appended has a further revision pass every wave.
+// appended adds a revision that has passed every wave.
 func appended(status *fairleadv1alpha1.StagedRolloutStatus, hash string) *fairleadv1alpha1.StagedRolloutStatus {
 	status.Revision++
 	status.Stable = status.Revision
@@ -89,7 +89,7 @@ func TestToWhichRevisionAPersonGoesBack(t *testing.T) {
 	}
 }
 
-func TestWhatAPersonAborts(t *testing.T) {
+func TestAbort(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	spec := &fairleadv1alpha1.StagedRolloutSpec{}
@@ -128,7 +128,7 @@ func TestWhichWaveAPersonApproves(t *testing.T) {
 	}
 }
 
-func TestWhatIsTriedAgain(t *testing.T) {
+func TestRetry(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	status := statusOf(2, 1, "a", "b")
@@ -157,7 +157,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	_, err = retryIn(spec, status, nil, now)
 	g.Expect(err).To(MatchError("no cluster has failed"))
 
-	// It is halted for clusters that are well by now: to try again is to go on.
+	// It is halted because of clusters that are healthy by now: retrying continues it.
 	status.Conditions = []metav1.Condition{{
 		Type: fairleadv1alpha1.RolloutConditionHalted, Status: metav1.ConditionTrue, Reason: fairleadv1alpha1.ReasonRolloutTooManyFailed,
 	}}

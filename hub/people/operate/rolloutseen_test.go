@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/people/operate"
 )
 
-// verbs are what people do to the newest revision of a rollout.
+// verbs are the operations of people on the newest revision of a rollout.
 func verbs() map[string]func(context.Context, operate.Rollout) error {
 	return map[string]func(context.Context, operate.Rollout) error{
 		"undo": func(ctx context.Context, r operate.Rollout) error {
@@ -53,7 +53,7 @@ func verbs() map[string]func(context.Context, operate.Rollout) error {
 	}
 }
 
-// gated is a rollout of r5 over r4, of which cluster a failed, and which waits for its wave canary to be approved.
+// gated is a rollout from r4 to r5 in which cluster a failed, and which waits for approval of its wave canary.
 func gated() *fairleadv1alpha1.StagedRollout {
 	ro := &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 	ro.Status = fairleadv1alpha1.StagedRolloutStatus{
@@ -66,7 +66,7 @@ func gated() *fairleadv1alpha1.StagedRollout {
 	return ro
 }
 
-// follow has a revision be the newest, at the same gate as the one before.
+// follow appends a newer revision, at the same gate as the previous one.
 func follow(hash, cause string, contentOf int64) func(*fairleadv1alpha1.StagedRolloutStatus) {
 	return func(s *fairleadv1alpha1.StagedRolloutStatus) {
 		s.Revision++
@@ -74,13 +74,14 @@ func follow(hash, cause string, contentOf int64) func(*fairleadv1alpha1.StagedRo
 	}
 }
 
-// world is a rollout, and how to steer it and to read what was written of it.
+// world steers a rollout, and reads the spec that was written.
 type world struct {
 	steer operate.Rollout
 	spec  func(Gomega) fairleadv1alpha1.StagedRolloutSpec
 }
 
-// overtaken returns the rollout of gated, whose status the hub changes between the first read of a command and its write.
+// overtaken returns the rollout of gated, whose status the hub changes between the first read of a command and its
+// write.
 func overtaken(t *testing.T, meanwhile func(*fairleadv1alpha1.StagedRolloutStatus)) world {
 	t.Helper()
 	scheme, err := kube.NewScheme()
@@ -112,7 +113,7 @@ func overtaken(t *testing.T, meanwhile func(*fairleadv1alpha1.StagedRolloutStatu
 	}
 }
 
-func TestWhatComesMeanwhileIsNotSteered(t *testing.T) {
+func TestARevisionThatCameMeanwhileIsNotSteered(t *testing.T) {
 	t.Parallel()
 	for verb, do := range verbs() {
 		for came, meanwhile := range map[string]func(*fairleadv1alpha1.StagedRolloutStatus){

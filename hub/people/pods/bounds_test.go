@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/people/pods"
 )
 
-// answering returns the way into members of which each answers what is given for the end of the path that is asked for.
+// answering returns Members whose requests are answered by the last element of their path.
 func answering(t *testing.T, answers map[string]string) *pods.Members {
 	t.Helper()
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,9 +34,9 @@ func answering(t *testing.T, answers map[string]string) *pods.Members {
 	return members
 }
 
-// TestWhatBecomesLargeIsNotDecoded has a member answer with what is short, and of which a decoder makes hundreds of times as much. It is
-// not parallel, since it measures what the process allocates.
-func TestWhatBecomesLargeIsNotDecoded(t *testing.T) {
+// TestAnswersThatDecodeToMuchAreRefused has a member answer with what is short, and of which a decoder makes hundreds of times as much.
+// It is not parallel, since it measures what the process allocates.
+func TestAnswersThatDecodeToMuchAreRefused(t *testing.T) {
 	many := func(value string) string { return strings.Repeat(value+",", 8<<20/(len(value)+1)) + value }
 	const whole, pod = `{"metadata":{"uid":"web"}}`, `{"metadata":{"namespace":"shop","name":"one","uid":"one",` +
 		`"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"a","uid":"a","controller":true}]}}`
@@ -59,14 +59,14 @@ func TestWhatBecomesLargeIsNotDecoded(t *testing.T) {
 			found := members.FindIn(t.Context(), web(), "edge-7")
 			runtime.ReadMemStats(&after)
 			g.Expect(found.Err() != nil || found.More || len(found.Pods) == 0).To(BeTrue())
-			const most = 512 << 20 // of these little is held at a time
+			const most = 512 << 20 // little of this is held at a time
 			g.Expect(after.TotalAlloc-before.TotalAlloc).To(BeNumerically("<", most), "bytes that were allocated in all")
 		})
 	}
 }
 
-// TestLargeObjectsOfAMemberAreRefused has a member answer with one object as large as no API server has any, in few values. It is not
-// parallel, since it measures what the process allocates.
+// TestLargeObjectsOfAMemberAreRefused has a member send one object that is larger than any API server stores, in few
+// values. It is not parallel, because it measures the allocations of the process.
 func TestLargeObjectsOfAMemberAreRefused(t *testing.T) {
 	text := strings.Repeat("x", 60<<20)
 	const whole, pod = `{"metadata":{"uid":"web"}}`, `{"metadata":{"namespace":"shop","name":"one","uid":"one",` +
@@ -91,7 +91,7 @@ func TestLargeObjectsOfAMemberAreRefused(t *testing.T) {
 	}
 }
 
-// TestALargePodIsRead holds that the bound of an object is none of a list.
+// TestALargePodIsRead checks that the size limit of an object does not apply to a list.
 func TestALargePodIsRead(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -106,7 +106,8 @@ func TestALargePodIsRead(t *testing.T) {
 	g.Expect(found.Pods).To(HaveLen(len(items)))
 }
 
-// TestAPageOfMoreIsReadToWhatWasAskedFor has a member answer with more pods than it was asked for, each of a kind of its own.
+// TestAPageOfMoreIsReadToWhatWasAskedFor has a member return more pods than requested, each with an owner of its own
+// kind.
 func TestAPageOfMoreIsReadToWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -124,7 +125,8 @@ func TestAPageOfMoreIsReadToWhatWasAskedFor(t *testing.T) {
 	g.Expect(found.Pods).To(HaveLen(half), "half of the pods of one page are of the application")
 }
 
-// TestPodsWithNamesThatLeadElsewhereAreLeftOut holds that what a member says leads to no path but that of a pod in the namespace.
+// TestPodsWithNamesThatLeadElsewhereAreLeftOut checks that nothing a member reports leads to a path other than that of
+// a pod in the namespace.
 func TestPodsWithNamesThatLeadElsewhereAreLeftOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -143,7 +145,8 @@ func TestPodsWithNamesThatLeadElsewhereAreLeftOut(t *testing.T) {
 	g.Expect(found.Pods).To(BeEmpty())
 }
 
-// TestAMemberThatNeverEndsIsReadToABound has a member answer as none does that is honest: with page after page, of few objects each.
+// TestAMemberThatNeverEndsIsReadToABound has a member do what no honest one does: return page after page, with few
+// objects each.
 func TestAMemberThatNeverEndsIsReadToABound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

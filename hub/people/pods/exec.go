@@ -23,16 +23,16 @@ type Command struct {
 	Cluster, Namespace, Pod, Container string
 	// Words are the program and its arguments.
 	Words []string
-	// In is nil for a command that is given nothing. With TTY what it says on both outputs comes to Out.
+	// In is the input; nil for none. With TTY both outputs go to Out.
 	In       io.Reader
 	Out, Err io.Writer
 	TTY      bool
-	// Sizes says how large the terminal is, again and again; nil if that is not known.
+	// Sizes returns the sizes of the terminal as they change; nil if unknown.
 	Sizes remotecommand.TerminalSizeQueue
 }
 
-// Exec runs a command in a container until it ends or the context does. An error of which ExitStatus says so is that of the
-// command itself.
+// Exec runs a command in a container until it or the context ends. If the command itself failed, ExitStatus returns its
+// exit status.
 func (m *Members) Exec(ctx context.Context, c Command) error {
 	query := url.Values{
 		"command": c.Words, "container": {c.Container}, "stdout": {"true"},
@@ -57,23 +57,23 @@ func (m *Members) Exec(ctx context.Context, c Command) error {
 	}
 	var upgrade *httpstream.UpgradeFailureError
 	if errors.As(err, &upgrade) && apierrors.ReasonForError(upgrade.Cause) != "" {
-		return upgrade.Cause // the words of whoever refused, without what it was that failed
+		return upgrade.Cause // the message of whoever refused, without the wrapping
 	}
 	return err
 }
 
-// speaksNoWebSocket says whether a command could not be run since somebody on the way knows only the older protocol.
-// Somebody who said no is not asked again.
+// speaksNoWebSocket says whether a command failed because something on the way supports only SPDY. A refused request is
+// not repeated.
 func speaksNoWebSocket(err error) bool {
 	var upgrade *httpstream.UpgradeFailureError
 	if !errors.As(err, &upgrade) {
 		return httpstream.IsHTTPSProxyError(err)
 	}
-	var said apierrors.APIStatus
-	if !errors.As(upgrade.Cause, &said) {
+	var status apierrors.APIStatus
+	if !errors.As(upgrade.Cause, &status) {
 		return true
 	}
-	switch said.Status().Code {
+	switch status.Status().Code {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusServiceUnavailable,
 		http.StatusGatewayTimeout, http.StatusBadGateway, http.StatusLoopDetected:
 		return false
@@ -81,7 +81,7 @@ func speaksNoWebSocket(err error) bool {
 	return true
 }
 
-// ExitStatus returns that of a command which ended with one other than 0.
+// ExitStatus returns the exit status of a command that failed; false for other errors.
 func ExitStatus(err error) (int, bool) {
 	if ended, ok := errors.AsType[exec.CodeExitError](err); ok {
 		return ended.Code, true
@@ -89,8 +89,8 @@ func ExitStatus(err error) (int, bool) {
 	return 0, false
 }
 
-// ChoosePod returns the pod in which a command is run if none is named: the first that is whole and runs, or else one whose
-// container runs. It is nil if there is none.
+// ChoosePod returns the pod for a command if none is named: the first that is ready, or else the first whose container
+// runs; nil if there is none.
 func ChoosePod(found []Found, container string) (cluster string, pod *owned.Pod) {
 	for _, whole := range []bool{true, false} {
 		for i := range found {

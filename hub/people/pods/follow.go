@@ -15,14 +15,13 @@ import (
 
 // How the pods of a cluster are followed.
 const (
-	// pause is the least time between two looks at the pods, and longestPause the time after which somebody who does not
-	// answer is asked again.
+	// pause is the minimum interval between two lists of the pods, and longestPause the maximum retry delay.
 	pause        = time.Second
 	longestPause = 30 * time.Second
-	// lookEvery is how often they are looked at even if nobody says that they changed.
+	// lookEvery is how often they are listed even without a change.
 	lookEvery = time.Minute
-	// maxRefusals is how often in a row somebody is refused until they are not followed any more: an API server that has just started
-	// may refuse at first what it allows.
+	// maxRefusals is how many refusals in a row end the following: an API server that has just started may at first
+	// refuse what it will allow.
 	maxRefusals = 3
 )
 
@@ -32,14 +31,14 @@ type follower struct {
 	cluster string
 	// seen are the containers whose logs are or were followed.
 	seen map[instance]*followed
-	// ended says that one of the logs ended.
+	// ended receives when a log ends.
 	ended chan struct{}
-	// first says that no pods were seen yet, late that the application came to the cluster while others were followed: all of
-	// its logs are read. Down says that the cluster did not answer when it was asked last.
+	// first says that no pods were listed yet. Late says that the application came to the cluster while others were
+	// being followed, so its logs are read from the beginning. Down says that the last request to the cluster failed.
 	first, late, down bool
-	// refusals is how often in a row the pods were refused.
+	// refusals counts the refusals in a row.
 	refusals int
-	// crowded says that it was told that there are too many.
+	// crowded says that the limit on streams was reported.
 	crowded bool
 	group   sync.WaitGroup
 	stop    context.CancelCauseFunc
@@ -55,18 +54,19 @@ type instance struct {
 type followed struct {
 	container
 	mu sync.Mutex
-	// active says that it is read now, broken that it ended before the container did.
+	// active says that it is being read, and broken that it ended before the container did.
 	active, broken bool
-	// failed is how often in a row it could not be read, said the last reason that was told, again when it is tried again.
-	failed int
-	said   string
-	again  time.Time
+	// failed is how often in a row it could not be read, lastNote the last reason that was told, again when it is tried again.
+	failed   int
+	lastNote string
+	again    time.Time
 	// refusals is how often in a row it was refused, by the last of which.
 	refusals int
 	refusal  error
 }
 
-// follow follows the logs of one cluster until the context ends, the application has left it, or the hub or the owner refuse them.
+// follow follows the logs of one cluster until the context ends, the application has left the cluster, or access is
+// refused.
 func (l *Logs) follow(ctx context.Context, cluster string, late bool) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	f := &follower{Logs: l, cluster: cluster, seen: map[instance]*followed{}, ended: make(chan struct{}, 1), first: true, late: late, stop: stop}
@@ -105,8 +105,8 @@ func (l *Logs) follow(ctx context.Context, cluster string, late bool) error {
 	return nil
 }
 
-// refused says whether somebody may not read the pods of a cluster, or the log of any of them, and tells people. Those who may not
-// keep nothing open: what they are given later they ask for again.
+// refused says whether the person may not read the pods of a cluster, or any of their logs, and reports it. Following
+// ends then; if access is granted later, the person has to start again.
 func (f *follower) refused(err error) bool {
 	if !apierrors.IsForbidden(err) {
 		f.refusals = 0
@@ -124,7 +124,8 @@ func (f *follower) refused(err error) bool {
 	return true
 }
 
-// refusalOfLogs is why no log of a cluster may be read; nil if one is, or none was refused often enough.
+// refusalOfLogs returns why no log of a cluster may be read; nil if one is being read, or none was refused often
+// enough.
 func (f *follower) refusalOfLogs() (refusal error) {
 	for _, one := range f.seen {
 		one.mu.Lock()
@@ -140,7 +141,7 @@ func (f *follower) refusalOfLogs() (refusal error) {
 	return refusal
 }
 
-// reportDown says once that the cluster does not answer.
+// reportDown reports once that the cluster does not respond.
 func (f *follower) reportDown(err error) {
 	if !f.down {
 		f.note(f.cluster, ErrorSentence(err)+"; trying again")
@@ -148,7 +149,7 @@ func (f *follower) reportDown(err error) {
 	f.down = true
 }
 
-// reportUp says once that the cluster answers again, and at first if there is nothing to follow.
+// reportUp reports once that the cluster responds again, and at first if there is nothing to follow.
 func (f *follower) reportUp(found *Found) {
 	if f.down {
 		f.note(f.cluster, "it answers again")
@@ -159,7 +160,7 @@ func (f *follower) reportUp(found *Found) {
 	}
 }
 
-// start follows what is not followed and has a log.
+// start follows the logs of containers that are not followed yet.
 func (f *follower) start(ctx context.Context, found *Found) {
 	now := f.Clock.Now()
 	present := map[instance]bool{}
@@ -212,7 +213,7 @@ func (o *followed) isActive() bool {
 	return o.active
 }
 
-// isDue says whether it is time to follow a container that is like this.
+// isDue says whether to follow a container in this state now.
 func (o *followed) isDue(c owned.Container, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -234,7 +235,7 @@ func (f *follower) run(ctx context.Context, one *followed) {
 		defer one.mu.Unlock()
 		one.active, one.broken = false, err != nil
 		if err == nil || one.last.After(before) {
-			one.failed, one.said = 0, ""
+			one.failed, one.lastNote = 0, ""
 		}
 		if apierrors.IsForbidden(err) {
 			one.refusals, one.refusal = one.refusals+1, err
@@ -246,25 +247,25 @@ func (f *follower) run(ctx context.Context, one *followed) {
 			one.failed++
 			rest = min(pause<<min(one.failed, 5), longestPause)
 			// What breaks a line breaks all of its streams: that is said when the cluster is asked for its pods.
-			if text := ErrorSentence(err); apierrors.ReasonForError(err) != "" && !f.isClusterError(err) && text != one.said && ctx.Err() == nil {
-				one.said = text
+			if text := ErrorSentence(err); apierrors.ReasonForError(err) != "" && !f.isClusterError(err) && text != one.lastNote && ctx.Err() == nil {
+				one.lastNote = text
 				f.note(f.cluster, nameOf(one.pod, one.name)+": "+text)
 			}
 		}
 		one.again = f.Clock.Now().Add(rest)
 		select {
 		case f.ended <- struct{}{}:
-		default: // it is known already that one ended
+		default: // a signal is already pending
 		}
 	})
 }
 
-// isClusterError says whether an error is one of the whole cluster.
+// isClusterError says whether an error concerns the whole cluster.
 func (f *follower) isClusterError(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
 }
 
-// sleep waits, at most until the context ends.
+// sleep waits for a time, or until the context ends.
 func (l *Logs) sleep(ctx context.Context, span time.Duration) {
 	timer := l.Clock.NewTimer(span)
 	defer timer.Stop()

@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// Behind says in a sentence what has not caught up yet with what the author of an application
-// wrote last; empty if all has. A status that looks well may be about the version before.
+// Behind says in a sentence what has not caught up with the author's latest change of an application; empty if
+// everything has. A healthy status may be about the previous version.
 func (r *Reader) Behind(ctx context.Context, ref Ref) (string, error) {
 	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
@@ -33,15 +33,15 @@ func (r *Reader) Behind(ctx context.Context, ref Ref) (string, error) {
 		return "", err
 	}
 	for _, row := range rows {
-		if said := behindSentence(row); said != "" {
-			return said, nil
+		if sentence := behindSentence(row); sentence != "" {
+			return sentence, nil
 		}
 	}
 	return "", nil
 }
 
-// behindRollout says what has not caught up of an application whose changes go out in waves: what is
-// live is no measure there, since a person may have gone back to an older revision.
+// behindRollout is Behind for an application with staged rollouts. Rendering the live template would not tell, since a
+// person may have returned to an older revision.
 func (r *Reader) behindRollout(ctx context.Context, ref Ref, b kube.Binding) (string, error) {
 	ro, err := r.rollout(ctx, b)
 	switch {
@@ -100,7 +100,7 @@ func behindSentence(row Rendered) string {
 	return ""
 }
 
-// isApplied says whether an agent has applied a Work as it is now.
+// isApplied says whether an agent has applied the current generation of a Work.
 func isApplied(w *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return applied != nil && applied.Status == metav1.ConditionTrue && (applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation)

@@ -15,20 +15,19 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// kindRequest is the kind of what a member asks for its certificate with.
+// kindRequest is the kind of the requests for agents' certificates.
 const kindRequest = "CertificateSigningRequest"
 
-// Events reads all events that a scope has, the oldest first.
+// Events reads all events of a scope, the oldest first.
 func (r *Reader) Events(ctx context.Context, scope Scope) ([]Event, error) {
-	of, err := r.places(ctx)
+	clusterOf, err := r.places(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return r.events(ctx, of, client.InNamespace(scope.Namespace))
+	return r.events(ctx, clusterOf, client.InNamespace(scope.Namespace))
 }
 
-// EventsOf reads the events about an application, which are about its template, its binding
-// or its Works, the oldest first.
+// EventsOf reads the events about an application's template, binding and Works, the oldest first.
 func (r *Reader) EventsOf(ctx context.Context, ref Ref) ([]Event, error) {
 	about := []Object{{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}}
 	b, err := r.Binding(ctx, ref)
@@ -46,7 +45,7 @@ func (r *Reader) EventsOf(ctx context.Context, ref Ref) ([]Event, error) {
 		}
 		about = append(about, Object{Kind: kind, Namespace: b.GetNamespace(), Name: b.GetName()})
 		works, err := r.Works(ctx, b)
-		if err != nil && !apierrors.IsForbidden(err) { // whoever may not read Works may not read events about them
+		if err != nil && !apierrors.IsForbidden(err) { // who may not read Works may not read events about them
 			return nil, err
 		}
 		for i := range works {
@@ -63,8 +62,8 @@ func (r *Reader) EventsOf(ctx context.Context, ref Ref) ([]Event, error) {
 	return slices.DeleteFunc(all, func(e Event) bool { return !slices.Contains(about, e.Object) }), nil
 }
 
-// EventsOfCluster reads the events about a cluster, about the requests of its agent and in
-// its execution namespace, the oldest first.
+// EventsOfCluster reads the events about a cluster, about its agent's certificate requests, and in its execution
+// namespace, the oldest first.
 func (r *Reader) EventsOfCluster(ctx context.Context, name string) ([]Event, error) {
 	all, err := r.Events(ctx, Scope{})
 	if err != nil {
@@ -73,15 +72,15 @@ func (r *Reader) EventsOfCluster(ctx context.Context, name string) ([]Event, err
 	return slices.DeleteFunc(all, func(e Event) bool { return e.Cluster != name }), nil
 }
 
-// places returns what says which cluster an object is about.
+// places returns a function that returns the cluster that an object concerns.
 func (r *Reader) places(ctx context.Context) (func(Object) string, error) {
 	clusters, err := r.clusters(ctx)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}
-	of := map[string]string{}
+	clusterOf := map[string]string{}
 	for _, c := range clusters {
-		of[ExecutionNamespace(c)] = c.Name
+		clusterOf[ExecutionNamespace(c)] = c.Name
 	}
 	return func(o Object) string {
 		switch o.Kind {
@@ -90,12 +89,12 @@ func (r *Reader) places(ctx context.Context) (func(Object) string, error) {
 		case kindRequest:
 			return clusterOfRequest(o.Name)
 		default:
-			return of[o.Namespace]
+			return clusterOf[o.Namespace]
 		}
 	}, nil
 }
 
-// clusterOfRequest returns the cluster whose agent made a request, which is named after it.
+// clusterOfRequest returns the cluster of a certificate renewal, by the name of the request.
 func clusterOfRequest(request string) string {
 	if i := strings.LastIndex(request, "."); i > 0 && request == contract.RenewalRequest(request[:i]) {
 		return request[:i]
@@ -107,10 +106,10 @@ func clusterOfRequest(request string) string {
 }
 
 // events reads events, the oldest first.
-func (r *Reader) events(ctx context.Context, of func(Object) string, opts ...client.ListOption) ([]Event, error) {
+func (r *Reader) events(ctx context.Context, clusterOf func(Object) string, opts ...client.ListOption) ([]Event, error) {
 	var out []Event
 	err := listPages(ctx, r.hub, func() *corev1.EventList { return &corev1.EventList{} },
-		func(list *corev1.EventList) { out = append(out, eventsFrom(list.Items, of)...) }, opts...)
+		func(list *corev1.EventList) { out = append(out, eventsFrom(list.Items, clusterOf)...) }, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("listing events: %w", err)
 	}

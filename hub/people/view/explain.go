@@ -27,7 +27,7 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Explain says why an object that is on the hub is where it is, or why it is not.
+// Explain explains the placement of an object on the hub.
 func (r *Reader) Explain(ctx context.Context, ref Ref) (*explain.Report, error) {
 	template, err := r.Template(ctx, ref)
 	if err != nil {
@@ -35,8 +35,9 @@ func (r *Reader) Explain(ctx context.Context, ref Ref) (*explain.Report, error) 
 	}
 	report := reportOf(template)
 	policies, err := r.policies(ctx, template)
+	unread := apierrors.IsForbidden(err)
 	switch {
-	case apierrors.IsForbidden(err):
+	case unread:
 		report.State = append(report.State, "You may not read all policies: whether another one selects it is not shown.")
 	case err != nil:
 		return nil, err
@@ -52,6 +53,16 @@ func (r *Reader) Explain(ctx context.Context, ref Ref) (*explain.Report, error) 
 	}
 	holder, claimed := holderOf(template, policies)
 	report.Policies = explain.Policies(policies, holder, claimed, selector.TargetOf(template), others...)
+	report.NearMisses = explain.NearMisses(policies, report.Policies, selector.TargetOf(template), others...)
+	excluded, err := r.exclusions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if why := whyStays(excluded, template.GroupVersionKind(), template); why != "" {
+		stay(report, excluded, why)
+	} else if _, err := r.explainApplied(ctx, report, template, contest{policies, unread, others, r.once(ctx)}); err != nil {
+		return nil, err
+	}
 	b, err := r.Binding(ctx, RefOf(template))
 	if err != nil {
 		return nil, err
@@ -72,17 +83,14 @@ func reportOf(template *unstructured.Unstructured) *explain.Report {
 	if template.GetDeletionTimestamp() != nil {
 		r.State = append(r.State, "It is being deleted, and gets no new binding.")
 	}
-	if by := template.GetLabels()[contract.ClaimedByLabel]; by != "" {
-		r.State = append(r.State, fmt.Sprintf("It belongs to %s (label %s), and policies leave it alone.", by, contract.ClaimedByLabel))
-	}
 	if template.GetAnnotations()[contract.TemplateEditAnnotation] != "" {
 		r.State = append(r.State, "Its policy is lazy: what the policy says now takes effect with the next edit of this object.")
 	}
 	return r
 }
 
-// policies reads all policies that could select an object. Those of its namespace are there beside an
-// error about the others.
+// policies reads all policies that could select an object. If only those of its namespace can be read, it returns them
+// together with the error.
 func (r *Reader) policies(ctx context.Context, template *unstructured.Unstructured) ([]policyv1alpha1.Policy, error) {
 	var out []policyv1alpha1.Policy
 	if template.GetNamespace() != "" {
@@ -104,28 +112,34 @@ func (r *Reader) policies(ctx context.Context, template *unstructured.Unstructur
 	return out, nil
 }
 
-// otherVersions returns the other apiVersions in which the hub serves an object.
+// otherVersions returns the other apiVersions in which the hub serves an object's kind.
 func (r *Reader) otherVersions(ctx context.Context, template *unstructured.Unstructured) ([]string, error) {
 	kind := template.GroupVersionKind()
 	versions, err := r.served.Versions(ctx, kind.GroupKind())
 	return match.Others(kind, versions), err
 }
 
-// holderOf returns the policy that has a template, and whether it does so already.
+// holderOf returns the policy for a template, and whether it has already claimed the template.
 func holderOf(template *unstructured.Unstructured, policies []policyv1alpha1.Policy) (policyv1alpha1.Policy, bool) {
 	c, ok := claim.On(template)
 	if !ok {
 		return nil, false
 	}
-	for _, p := range policies {
-		if p.GetNamespace() == c.Namespace && p.GetName() == c.Name {
-			return p, true
-		}
-	}
-	return nil, false
+	p := policyNamed(policies, c.Namespace, c.Name)
+	return p, p != nil
 }
 
-// explainBinding explains what became of a binding.
+// policyNamed returns the policy with a name; nil if there is none.
+func policyNamed(policies []policyv1alpha1.Policy, namespace, name string) policyv1alpha1.Policy {
+	for _, p := range policies {
+		if p.GetNamespace() == namespace && p.GetName() == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// explainBinding explains the decisions about a binding.
 func (r *Reader) explainBinding(ctx context.Context, report *explain.Report, b kube.Binding) error {
 	spec, status := b.BindingSpec(), b.BindingStatus()
 	if c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled); c != nil {
@@ -167,12 +181,13 @@ func (r *Reader) explainBinding(ctx context.Context, report *explain.Report, b k
 		}
 		asIs := decide.InputOf(b, w)
 		in := asIs
-		in.AppliedPlacement, in.Explain = "", true // whatever was decided before, say why
+		in.AppliedPlacement, in.Explain = "", true // explain the decision even if it was already made
 		d := decide.Decide(in)
 		report.Attempts = explain.Attempts(d, spec.Clusters)
+		explain.TellUnknown(report.Attempts, clusters)
 		report.Now = explain.ChangeSentence(d, spec.Clusters)
 		if hints.Responsible(b) {
-			// Whether it would be left where it is, if nothing but room had changed.
+			// What the scheduler would do if only capacity had changed.
 			report.Better = explain.FailbackSentence(decide.Decide(asIs))
 		}
 		if d.Outcome == decide.Refused {

@@ -12,8 +12,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// TestWhatIsNotWatchedIsOfTheLastReport is for agents that went back to a version which leaves the condition where it is.
-func TestWhatIsNotWatchedIsOfTheLastReport(t *testing.T) {
+// TestUnwatchedConditionsAreOfTheLastReport is for agents that went back to a version which leaves the condition where it is.
+func TestUnwatchedConditionsAreOfTheLastReport(t *testing.T) {
 	t.Parallel()
 	condition := func(kind string, status metav1.ConditionStatus, observed int64) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, ObservedGeneration: observed, Message: "said of " + kind}

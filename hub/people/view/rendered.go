@@ -24,27 +24,26 @@ import (
 	"fairlead.dev/hub/flow/binding/render"
 )
 
-// Rendered has the Work that one cluster should get, beside the Work that it has.
+// Rendered has the Work that a cluster should have, and the Work that it has.
 type Rendered struct {
 	Cluster string
-	// Desired is the Work as it would be rendered now; nil if it cannot be, and then Failed
-	// says why, or if the cluster is not to have it.
+	// Desired is the Work as it would be rendered now. It is nil if rendering fails, with the reason in Failed, or if
+	// the cluster is not a target.
 	Desired *workv1alpha1.Work
 	Failed  string
-	// Sent is the Work that there is; nil if there is none.
+	// Sent is the existing Work; nil if there is none.
 	Sent *workv1alpha1.Work
-	// Revision is the number of the revision that the cluster is to have, where changes go out in waves;
-	// RevisionOf is NAMESPACE/NAME of the binding whose rollout it is, empty for its own.
+	// Revision is the revision that the cluster should have, with staged rollouts. RevisionOf is NAMESPACE/NAME of the
+	// binding of that rollout; empty for its own.
 	Revision   int64
 	RevisionOf string
-	// Stays says that what there is stays, and that nothing is made where nothing is: its rollout has not
-	// said what the cluster is to have.
+	// Stays says that an existing Work stays, and no new one is created, because the rollout has not yet assigned a
+	// revision to the cluster.
 	Stays bool
 }
 
-// Rendered renders an application as the hub would, for each cluster that is to have it or
-// has it, by name: of the revision that the cluster is to have, where changes go out in waves. It writes
-// nothing.
+// Rendered renders an application as the hub would, for each cluster that has it or should, sorted by name. With staged
+// rollouts, it renders the revision that each cluster should have. It writes nothing.
 func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
@@ -81,12 +80,12 @@ func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 		}
 		i := slices.IndexFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.Name })
 		if i >= 0 {
-			of, made, err := r.stage(ctx, &row, template, one, by)
+			from, made, err := r.stage(ctx, &row, template, one, by)
 			if err != nil {
 				return nil, err
 			}
-			if of != nil {
-				if row.Desired, err = one.render(of, made.Overrides, b, targets[i], c); err != nil {
+			if from != nil {
+				if row.Desired, err = one.render(from, made.Overrides, b, targets[i], c); err != nil {
 					row.Failed = err.Error()
 				}
 			}
@@ -130,7 +129,7 @@ func (r *Reader) renderer(ctx context.Context, template *unstructured.Unstructur
 	return out, err
 }
 
-// render renders a template, or what a revision has of it, for one cluster.
+// render renders a template, or its version in a revision, for one cluster.
 func (r *renderer) render(
 	template *unstructured.Unstructured, overrides override.Plan, b kube.Binding, target workv1alpha2.TargetCluster, c *clusterv1alpha1.Cluster,
 ) (*workv1alpha1.Work, error) {
@@ -140,7 +139,7 @@ func (r *renderer) render(
 	})
 }
 
-// overrides reads the override policies that could be about the objects of a namespace.
+// overrides reads the override policies that could apply to objects in a namespace.
 func (r *Reader) overrides(ctx context.Context, namespace string) (override.Policies, error) {
 	var out override.Policies
 	var wide policyv1alpha1.ClusterOverridePolicyList

@@ -18,9 +18,9 @@ import (
 	"fairlead.dev/hub/people/view/diff"
 )
 
-// Kept reads what a revision of a rollout consists of. It is in a Secret, which not everybody may
-// read who may read the rollout. The rules of ClusterOverridePolicies are in another one, for those who
-// operate the hub: to others it is Unshown.
+// Kept reads the content of a revision. It is stored in a Secret, which not everybody may read who may read the
+// rollout. The rules of ClusterOverridePolicies are in another Secret, for operators of the hub: for others the result
+// is Unshown.
 func (r *Reader) Kept(ctx context.Context, ro fairleadv1alpha1.Rollout, number int64) (*revision.Kept, error) {
 	revisions := ro.RolloutStatus().Revisions
 	id := revision.Of(revisions, number)
@@ -34,28 +34,28 @@ func (r *Reader) Kept(ctx context.Context, ro fairleadv1alpha1.Rollout, number i
 	return kube.ReadShownRevision(ctx, r.hub, ro, id)
 }
 
-// Revision is the content of a revision as people read it.
+// Revision is the content of a revision for people.
 type Revision struct {
 	Number int64 `json:"number,omitempty"`
-	// Note says what of it is not shown to the person.
+	// Note says what is not shown to the person.
 	Note string `json:"note,omitempty"`
-	// Objects are the template and what it needs, with what is secret masked.
+	// Objects are the template and its dependencies, with secrets masked.
 	Objects []map[string]any `json:"objects"`
-	// Rules are the changes by override policies, object by object.
+	// Rules are the overrides, by object.
 	Rules []Rules `json:"overrides,omitempty"`
 }
 
-// Rules are the changes that override policies make to one object.
+// Rules are the overrides of one object.
 type Rules struct {
 	Object string          `json:"object"`
 	Rules  []override.Rule `json:"rules"`
 }
 
-// NotShown is the Note of a revision of which the person may not read everything.
+// NotShown is the Note of a revision that the person may not read completely.
 const NotShown = "It has rules of ClusterOverridePolicies, which are not shown, since you may not read them, and without them nobody could check " +
 	"that the rest is what the hub kept."
 
-// ContentOf returns what of a kept revision people read.
+// ContentOf returns the content of a stored revision for people.
 func ContentOf(number int64, k *revision.Kept, mask diff.Mask) Revision {
 	out := Revision{Number: number}
 	if k.Unshown {
@@ -71,19 +71,19 @@ func ContentOf(number int64, k *revision.Kept, mask diff.Mask) Revision {
 	return out
 }
 
-// Edited says whether the template of a rollout was changed and the hub has made no revision of that
-// yet. What the person may not read is no sign of that.
+// Edited says whether the template of a rollout has changed and the hub has not made a revision of the change yet. What
+// the person may not read does not count as a change.
 func (r *Reader) Edited(ctx context.Context, s *Staged) (bool, error) {
-	of := &s.Of.BindingSpec().Resource
-	template, err := r.Template(ctx, Ref{GroupVersionKind: schema.FromAPIVersionAndKind(of.APIVersion, of.Kind), Namespace: of.Namespace, Name: of.Name})
+	resource := &s.Of.BindingSpec().Resource
+	template, err := r.Template(ctx, Ref{GroupVersionKind: schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind), Namespace: resource.Namespace, Name: resource.Name})
 	if err != nil {
 		return false, client.IgnoreNotFound(ignoreForbidden(err))
 	}
 	return r.edited(ctx, template, s.Of, s.Object)
 }
 
-// edited says whether a template, or an override policy that is about it, was changed since the newest
-// revision that was made of an edit. What may not be read is no sign of that.
+// edited says whether a template, or an override policy for it, has changed since the newest revision that was made of
+// an edit. What may not be read does not count as a change.
 func (r *Reader) edited(ctx context.Context, template *unstructured.Unstructured, b kube.Binding, ro kube.Rollout) (bool, error) {
 	newest := revision.NewestEdit(ro.RolloutStatus().Revisions)
 	if newest.Zero() {

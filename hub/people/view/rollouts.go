@@ -24,16 +24,15 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// Staged is an application whose changes go out in waves.
+// Staged is an application with a staged rollout.
 type Staged struct {
 	rollouts.Rollout
-	// Object is the StagedRollout itself, Of the binding whose it is.
+	// Object is the StagedRollout, and Of its binding.
 	Object kube.Rollout `json:"-"`
 	Of     kube.Binding `json:"-"`
 }
 
-// Staged reads how the changes of an application go out. That they do not go out in waves is an
-// error that says what to do.
+// Staged reads the staged rollout of an application. If there is none, it returns an error that says what to do.
 func (r *Reader) Staged(ctx context.Context, ref Ref) (*Staged, error) {
 	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {
@@ -52,15 +51,15 @@ func (r *Reader) Staged(ctx context.Context, ref Ref) (*Staged, error) {
 			ref, contract.RolloutStrategyAnnotation)
 	}
 	return nil, fmt.Errorf("the hub has not looked at %s with the RolloutStrategy %q yet; if that stays so, look at `hub events %s`",
-		ref, strategy, rollouts.Named(templateOf(b)))
+		ref, strategy, rollouts.Arguments(templateOf(b)))
 }
 
-// rollout reads that of a binding; nil if there is none.
+// rollout reads the StagedRollout of a binding; nil if there is none.
 func (r *Reader) rollout(ctx context.Context, b kube.Binding) (kube.Rollout, error) {
 	ro := kube.RolloutsIn(b.GetNamespace()).New()
 	err := r.hub.Get(ctx, client.ObjectKeyFromObject(b), ro)
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // a hub of before has no such kind
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // an older hub does not have the kind
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the rollout %q: %w", b.GetName(), err)
@@ -69,11 +68,11 @@ func (r *Reader) rollout(ctx context.Context, b kube.Binding) (kube.Rollout, err
 }
 
 func templateOf(b workv1alpha2.Binding) applications.Template {
-	of := &b.BindingSpec().Resource
-	return applications.Template{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
+	resource := &b.BindingSpec().Resource
+	return applications.Template{APIVersion: resource.APIVersion, Kind: resource.Kind, Namespace: resource.Namespace, Name: resource.Name}
 }
 
-// AllStaged reads the rollouts of a scope, by namespace, kind and name.
+// AllStaged reads the rollouts of a scope, sorted by namespace, kind and name.
 func (r *Reader) AllStaged(ctx context.Context, scope Scope) ([]Staged, error) {
 	var out []Staged
 	type pair struct {
@@ -92,12 +91,12 @@ func (r *Reader) AllStaged(ctx context.Context, scope Scope) ([]Staged, error) {
 		if len(all) == 0 {
 			continue
 		}
-		of, err := kind.of.List(ctx, r.hub, client.InNamespace(scope.Namespace))
+		bound, err := kind.of.List(ctx, r.hub, client.InNamespace(scope.Namespace))
 		if err != nil {
 			return nil, err
 		}
-		known := make(map[client.ObjectKey]kube.Binding, len(of))
-		for _, b := range of {
+		known := make(map[client.ObjectKey]kube.Binding, len(bound))
+		for _, b := range bound {
 			known[client.ObjectKeyFromObject(b)] = b
 		}
 		for _, ro := range all {
@@ -112,8 +111,8 @@ func (r *Reader) AllStaged(ctx context.Context, scope Scope) ([]Staged, error) {
 	return out, nil
 }
 
-// StagedClusters reads how each target of a rollout is. What the person may not read is an error
-// beside what is known without it.
+// StagedClusters reads the state of each target of a rollout. If the person may not read something, it returns the
+// error together with what is known without it.
 func (r *Reader) StagedClusters(ctx context.Context, s *Staged) ([]rollouts.Cluster, error) {
 	sent, err := r.sent(ctx, s.Of)
 	return rollouts.Clusters(s.Object.RolloutStatus(), targetNames(s.Of), sent), err
@@ -123,7 +122,7 @@ func targetNames(b workv1alpha2.Binding) []string {
 	return bindings.TargetNames(bindings.Targets(b.BindingSpec()))
 }
 
-// CountRevisions adds to the revisions of a rollout how many clusters have each.
+// CountRevisions sets how many clusters have each revision.
 func (r *Reader) CountRevisions(ctx context.Context, s *Staged) error {
 	sent, err := r.sent(ctx, s.Of)
 	if err != nil {
@@ -137,7 +136,7 @@ func (r *Reader) CountRevisions(ctx context.Context, s *Staged) error {
 	return nil
 }
 
-// sent reads what the Works of a binding say of their revisions, without their manifests.
+// sent reads the revisions of a binding's Works, without their manifests.
 func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.Sent, error) {
 	id := bindings.IDOf(b)
 	if id == "" {
@@ -147,7 +146,7 @@ func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.
 	if err != nil {
 		return nil, err
 	}
-	of := executionNamespaces(clusters)
+	clusterOf := executionNamespaces(clusters)
 	out := map[string]rollouts.Sent{}
 	err = listPages(ctx, r.hub, func() *metav1.PartialObjectMetadataList {
 		list := &metav1.PartialObjectMetadataList{}
@@ -156,7 +155,7 @@ func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.
 	}, func(list *metav1.PartialObjectMetadataList) {
 		for i := range list.Items {
 			work := &list.Items[i]
-			if name := of[work.Namespace]; name != "" && work.DeletionTimestamp == nil && bindings.IsOwn(b, work) {
+			if name := clusterOf[work.Namespace]; name != "" && work.DeletionTimestamp == nil && bindings.IsOwn(b, work) {
 				out[name] = sentOf(work)
 			}
 		}
@@ -174,7 +173,7 @@ func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.
 	return out, nil
 }
 
-// executionNamespaces returns the clusters by theirs.
+// executionNamespaces returns the clusters by execution namespace.
 func executionNamespaces(clusters []*clusterv1alpha1.Cluster) map[string]string {
 	out := make(map[string]string, len(clusters))
 	for _, c := range clusters {
@@ -183,7 +182,7 @@ func executionNamespaces(clusters []*clusterv1alpha1.Cluster) map[string]string 
 	return out
 }
 
-// sentOf reads what a Work says of its revision.
+// sentOf returns the revision of a Work.
 func sentOf(work metav1.Object) rollouts.Sent {
 	out := rollouts.Sent{ID: revision.Parse(work.GetAnnotations()[contract.RevisionAnnotation])}
 	if since, err := time.Parse(time.RFC3339, work.GetAnnotations()[contract.RevisionSinceAnnotation]); err == nil {
@@ -192,8 +191,8 @@ func sentOf(work metav1.Object) rollouts.Sent {
 	return out
 }
 
-// Planned says in which waves a change of an application would go out if it were made now, by a strategy
-// that is given, or by the one that it goes by if that is nil.
+// Planned returns the waves in which a change of an application would be rolled out now, with the given strategy or, if
+// it is nil, the present one.
 func (r *Reader) Planned(ctx context.Context, ref Ref, strategy *fairleadv1alpha1.RolloutStrategySpec) ([]rollouts.PlannedWave, error) {
 	b, err := r.RequireBinding(ctx, ref)
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
-// followed is a rollout that says which content the clusters of a binding get: its own, or that of a
-// workload that needs its object.
+// followed is a rollout that determines which content the clusters of a binding get: its own, or that of a workload
+// that it is attached to.
 type followed struct {
-	// name is NAMESPACE/NAME of the binding whose rollout it is; empty if that is the binding itself.
+	// name is NAMESPACE/NAME of the rollout's binding; empty if it is the binding itself.
 	name string
-	// binding is nil if it is gone, rollout if there is none yet.
+	// binding is nil if it is gone, and rollout nil if there is none yet.
 	binding kube.Binding
 	rollout kube.Rollout
 	plan    revision.Plan
@@ -32,7 +32,8 @@ type followed struct {
 	kept    map[revision.ID]*revision.Kept
 }
 
-// following is which rollouts a binding follows, none if all that is on the hub goes out at once, and why clusters have its object.
+// following has the rollouts that a binding follows, none if changes go out at once, and the reasons why clusters have
+// its object.
 type following struct {
 	rollouts []*followed
 	reasons  staging.Reasons
@@ -92,8 +93,8 @@ func (r *Reader) follow(ctx context.Context, b kube.Binding, name string) (*foll
 	return f, err
 }
 
-// chooseContent says, as the binding stage does, what a cluster gets of an object, and whose revision that is. Own is the Work that the cluster
-// has of the object; nil if it has none.
+// chooseContent decides, like the binding stage, which content a cluster gets of an object, and whose revision it is.
+// Own is the cluster's Work of the object; nil if there is none.
 func (r *Reader) chooseContent(
 	ctx context.Context, ref revision.Ref, cluster string, own *workv1alpha1.Work, by following,
 ) (staging.Verdict, staging.Candidate, error) {
@@ -115,7 +116,7 @@ func (r *Reader) chooseContent(
 	return verdict, candidate, nil
 }
 
-// candidate is the content that a rollout has of an object for a cluster.
+// candidate returns the content of an object that a rollout has for a cluster.
 func (r *Reader) candidate(ctx context.Context, f *followed, ref revision.Ref, cluster string, own *workv1alpha1.Work) (staging.Candidate, error) {
 	had := staging.RevisionOf(own, f.name)
 	switch {
@@ -146,8 +147,8 @@ func (r *Reader) candidate(ctx context.Context, f *followed, ref revision.Ref, c
 	return staging.Candidate{State: staging.Present, Rollout: f.name, ID: want, MadeAt: f.kept[want].MadeAt.Time, Part: part}, nil
 }
 
-// stage fills in what a cluster gets by the rollouts that the binding follows, and returns from what it is
-// rendered; nil if what it has stays.
+// stage sets the revision that a cluster gets by the rollouts that the binding follows, and returns what to render; nil
+// if the present content stays.
 func (r *Reader) stage(
 	ctx context.Context, row *Rendered, template *unstructured.Unstructured, one *renderer, by following,
 ) (*unstructured.Unstructured, staging.Material, error) {
@@ -173,8 +174,8 @@ func (r *Reader) stage(
 	return made.For(row.Sent, candidate.ID, candidate.Rollout), made, nil
 }
 
-// revisionsIn says which revision each target of a binding would have; empty if its changes do not go out
-// in waves, or nothing is known of that yet.
+// revisionsIn says which revision each target of a binding would have; empty without a staged rollout, or if nothing is
+// known of it yet.
 func (r *Reader) revisionsIn(ctx context.Context, b kube.Binding) (string, error) {
 	if !bindings.IsStaged(b) || b.GetUID() == "" {
 		return "", nil
@@ -188,16 +189,16 @@ func (r *Reader) revisionsIn(ctx context.Context, b kube.Binding) (string, error
 		number := f.plan.Wanted(name, f.sent[name].ID).Number
 		in[number] = append(in[number], name)
 	}
-	var said []string
+	var groups []string
 	for _, number := range slices.Sorted(maps.Keys(in)) {
 		what := fmt.Sprintf("r%d", number)
 		if number == 0 {
 			what = "what it has now"
 		}
-		said = append(said, what+" in "+rollouts.Group{Clusters: in[number]}.Names(namedClusters))
+		groups = append(groups, what+" in "+rollouts.Group{Clusters: in[number]}.Names(namedClusters))
 	}
-	return "Its changes go out in waves: it would have " + strings.Join(said, "; ") + ".", nil
+	return "Its changes go out in waves: it would have " + strings.Join(groups, "; ") + ".", nil
 }
 
-// namedClusters is how many clusters are named that would have the same revision.
+// namedClusters is how many clusters with the same revision are named.
 const namedClusters = 10

@@ -16,10 +16,12 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 )
 
-// TestWhichRolloutsAreShownForADependency holds that the view follows the rollouts that the binding stage follows, and no others: what
-// is cluster-scoped, or in another namespace, goes out at once whatever a rollout of one namespace says.
+// TestWhichRolloutsAreShownForADependency checks that the view follows the same rollouts as the binding stage: a
+// dependency that is cluster-scoped, or in another namespace, is sent at once whatever the rollout of one namespace
+// says.
 func TestWhichRolloutsAreShownForADependency(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -31,7 +33,7 @@ func TestWhichRolloutsAreShownForADependency(t *testing.T) {
 	operator := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "operator", Annotations: staged}}
 	c := testingclock.NewFakePassiveClock(time.Unix(1, 0))
 	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(web, plain, operator).Build()
-	r, err := New(hub, meta.NewDefaultRESTMapper(nil), kube.NewServedKinds(nil, c), c)
+	r, err := New(hub, meta.NewDefaultRESTMapper(nil), watchset.NewServedKinds(nil, c), c)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	for name, tc := range map[string]struct {

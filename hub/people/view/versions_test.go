@@ -13,12 +13,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/test/builder"
 )
 
-// A dashboard holds one mapper for weeks, which keeps versions that are served no more, and learns of none that came: what is explained
-// is what is served now.
+// A dashboard keeps one RESTMapper for weeks, which retains versions that are no longer served and does not learn of
+// new ones: explain must use the versions served now.
 func TestOtherVersionsAreThoseThatAreServedNow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -27,7 +27,7 @@ func TestOtherVersionsAreThoseThatAreServedNow(t *testing.T) {
 		{GroupVersion: "example.com/v1", APIResources: database}, {GroupVersion: "example.com/v1beta1", APIResources: database},
 	}
 	c := testingclock.NewFakePassiveClock(time.Unix(1, 0))
-	served := kube.NewServedKinds(func(context.Context) ([]*metav1.APIResourceList, error) { return lists, nil }, c)
+	served := watchset.NewServedKinds(func(context.Context) ([]*metav1.APIResourceList, error) { return lists, nil }, c)
 	r, err := New(fake.NewClientBuilder().Build(), meta.NewDefaultRESTMapper(nil), served, c)
 	g.Expect(err).NotTo(HaveOccurred())
 	orders := builder.MakeTemplate("example.com/v1", "Database", "shop", "orders").Obj()

@@ -28,8 +28,7 @@ import (
 	"fairlead.dev/hub/people/explain"
 )
 
-// WhatIf explains an object as if policies were on the hub that are not; without one, every
-// object that they select.
+// WhatIf explains an object as if additional policies were on the hub; without a Ref, every object that they select.
 func (r *Reader) WhatIf(ctx context.Context, policies []policyv1alpha1.Policy, ref *Ref) ([]*explain.Report, error) {
 	var templates []*unstructured.Unstructured
 	if ref != nil {
@@ -46,8 +45,13 @@ func (r *Reader) WhatIf(ctx context.Context, policies []policyv1alpha1.Policy, r
 	}
 	var out []*explain.Report
 	var supposed []kube.Binding
+	kinds := r.once(ctx)
+	excluded, err := r.exclusions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range templates {
-		report, b, err := r.explainSupposed(ctx, policies, t, supposed)
+		report, b, err := r.explainSupposed(ctx, policies, t, supposed, kinds, excluded)
 		if err != nil {
 			return nil, err
 		}
@@ -91,10 +95,11 @@ func (r *Reader) selected(ctx context.Context, policies []policyv1alpha1.Policy)
 	return out, nil
 }
 
-// explainSupposed explains an object as if policies were on the hub, and the bindings supposed as they
-// are there. It returns how its own would be; nil if no policy selects it.
+// explainSupposed explains an object as if additional policies and the supposed bindings were on the hub. It returns
+// the binding that the object would have; nil if no policy selects it.
 func (r *Reader) explainSupposed(
 	ctx context.Context, policies []policyv1alpha1.Policy, t *unstructured.Unstructured, supposed []kube.Binding,
+	kinds func() (interpreter.Interpreter, error), excluded *selector.Exclusions,
 ) (*explain.Report, kube.Binding, error) {
 	there, err := r.policies(ctx, t)
 	unread := apierrors.IsForbidden(err)
@@ -104,8 +109,10 @@ func (r *Reader) explainSupposed(
 	target := selector.TargetOf(t)
 	holder, claimed := holderOf(t, there)
 	all := append(slices.Clone(policies), excluding(there, policies)...)
-	if changed := policyNamed(policies, holder); changed != nil {
-		holder = changed
+	if claimed {
+		if changed := policyNamed(policies, holder.GetNamespace(), holder.GetName()); changed != nil {
+			holder = changed
+		}
 	}
 	others, err := r.otherVersions(ctx, t)
 	if err != nil {
@@ -119,21 +126,37 @@ func (r *Reader) explainSupposed(
 		report.State = append(report.State, "You may not read all policies: whether another one would win is unknown.")
 	}
 	report.Policies = explain.Policies(all, winner, claimed, target, others...)
-	if winner == nil {
+	report.NearMisses = explain.NearMisses(all, report.Policies, target, others...)
+	why := whyStays(excluded, t.GroupVersionKind(), t)
+	if why != "" {
+		report.Policies = explain.Policies(all, nil, false, target, others...) // none of them would apply
+		stay(report, excluded, why)
+	}
+	if winner == nil || why != "" {
 		report.Advice = explain.Advise(report)
 		return report, nil, nil
 	}
-	b, err := r.supposedBinding(ctx, t, winner, others)
+	outcome, err := r.explainApplied(ctx, report, t, contest{supposedOnHub(all), unread, others, kinds})
+	if err != nil {
+		return nil, nil, err
+	}
+	if report.NotApplied != "" {
+		report.Advice = explain.Advise(report)
+		if outcome != plan.Postponed {
+			return report, nil, nil // no clusters can be predicted
+		}
+	}
+	b, err := r.supposedBinding(ctx, t, winner, others, kinds)
 	if err != nil {
 		return nil, nil, err
 	}
 	return report, b, r.supposePlaced(ctx, report, b, supposed)
 }
 
-// supposedBinding returns the binding of a template as it would be if a policy had it: made of
-// the one that there is, or anew. It is read in the version in which the policy selects it.
+// supposedBinding returns the binding that a template would have if a policy applied to it: based on the existing one,
+// or new. The template is read in the version in which the policy selects it.
 func (r *Reader) supposedBinding(
-	ctx context.Context, t *unstructured.Unstructured, winner policyv1alpha1.Policy, others []string,
+	ctx context.Context, t *unstructured.Unstructured, winner policyv1alpha1.Policy, others []string, kinds func() (interpreter.Interpreter, error),
 ) (kube.Binding, error) {
 	b, err := r.Binding(ctx, RefOf(t))
 	if err != nil {
@@ -151,17 +174,21 @@ func (r *Reader) supposedBinding(
 			return nil, err
 		}
 	case b != nil:
-		return b, nil // it stays as it is until that version is served
+		return b, nil // unchanged until that version is served
 	}
 	demand := &plan.Demand{Meta: t}
 	var resource *workv1alpha2.ObjectReference
 	if b != nil {
 		spec := b.BindingSpec()
-		resource = new(spec.Resource) // it says which version of the template was given up somewhere
+		resource = new(spec.Resource) // it says which version of the template was given up in some cluster
 		demand.Replicas, demand.Requirements, demand.Components = spec.Replicas, spec.ReplicaRequirements, spec.Components
 	} else {
 		b = kube.BindingsIn(t.GetNamespace()).New()
-		if err := r.fillDemand(ctx, demand, t); err != nil {
+		known, err := kinds()
+		if err != nil {
+			return nil, err
+		}
+		if err := r.fillDemand(ctx, known, demand, t); err != nil {
 			return nil, err
 		}
 	}
@@ -177,7 +204,7 @@ func (r *Reader) supposedBinding(
 	return b, nil
 }
 
-// supposePlaced says where a binding would go, and gives it these clusters.
+// supposePlaced decides the clusters of a binding, and sets them.
 func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b kube.Binding, supposed []kube.Binding) error {
 	clusters, err := r.clusters(ctx)
 	if err != nil {
@@ -192,6 +219,7 @@ func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b ku
 	d := decide.Decide(in)
 	spec := b.BindingSpec()
 	report.Attempts = explain.Attempts(d, spec.Clusters)
+	explain.TellUnknown(report.Attempts, clusters)
 	switch d.Outcome {
 	case decide.Scheduled:
 		report.State = append(report.State, fmt.Sprintf("It would go to %s; now it is assigned to %s.", explain.Targets(d.Targets), explain.Targets(spec.Clusters)))
@@ -207,12 +235,8 @@ func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b ku
 	return err
 }
 
-// fillDemand fills in what a template asks for, by what the hub knows of its kind.
-func (r *Reader) fillDemand(ctx context.Context, demand *plan.Demand, t *unstructured.Unstructured) error {
-	kinds, err := r.Interpreter(ctx)
-	if err != nil {
-		return err
-	}
+// fillDemand reads the demand of a template with the interpreter.
+func (r *Reader) fillDemand(ctx context.Context, kinds interpreter.Interpreter, demand *plan.Demand, t *unstructured.Unstructured) (err error) {
 	switch kind := t.GroupVersionKind(); {
 	case kinds.Has(kind, interpreter.InterpretComponent):
 		demand.Components, err = kinds.Components(ctx, t)
@@ -225,7 +249,7 @@ func (r *Reader) fillDemand(ctx context.Context, demand *plan.Demand, t *unstruc
 	return nil
 }
 
-// Interpreter returns what the hub knows of kinds. A webhook is called from here.
+// Interpreter returns an interpreter with the hub's customizations. It calls webhooks from this process.
 func (r *Reader) Interpreter(ctx context.Context) (interpreter.Interpreter, error) {
 	builtIn, err := store.BuiltIn(vm.Options{})
 	if err != nil {
@@ -239,26 +263,13 @@ func (r *Reader) Interpreter(ctx context.Context) (interpreter.Interpreter, erro
 	return kinds, kinds.Load(ctx, r.hub)
 }
 
-// excluding returns the policies that are not among others, by their names.
+// excluding returns the policies whose names are not among others.
 func excluding(policies, others []policyv1alpha1.Policy) []policyv1alpha1.Policy {
 	var out []policyv1alpha1.Policy
 	for _, p := range policies {
-		if policyNamed(others, p) == nil {
+		if policyNamed(others, p.GetNamespace(), p.GetName()) == nil {
 			out = append(out, p)
 		}
 	}
 	return out
-}
-
-// policyNamed returns the policy of the same name; nil if there is none.
-func policyNamed(policies []policyv1alpha1.Policy, like policyv1alpha1.Policy) policyv1alpha1.Policy {
-	if like == nil {
-		return nil
-	}
-	for _, p := range policies {
-		if p.GetNamespace() == like.GetNamespace() && p.GetName() == like.GetName() {
-			return p
-		}
-	}
-	return nil
 }

@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// hubName is a name of the hub that only the proxy knows.
+	// hubName is a name of the hub that only the proxy resolves.
 	hubName = "hub.fairlead.test"
-	// idleLimit is after how long without a byte the proxy cuts a connection, as many do.
+	// idleLimit is after how long without traffic the proxy closes a connection, as many do.
 	idleLimit = time.Minute
 	copied    = 100 << 20 // bytes
 )
 
-// protocols are those of kubectl, by the value of the variable that chooses.
+// protocols are those of kubectl, by the value of the environment variable that selects them.
 var protocols = map[string]string{"SPDY": "false", "WebSocket": "true"}
 
-// kubectl is kubectl of an operator, at the API of the member.
+// kubectl returns a kubectl command of an operator, for the API of the member.
 func (s *system) kubectl(ctx context.Context, protocol string, args ...string) (*exec.Cmd, error) {
 	config, err := clientcmd.LoadFromFile(s.fleet.Kubeconfig(fleet.HubName))
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *system) kubectl(ctx context.Context, protocol string, args ...string) (
 	return cmd, nil
 }
 
-// copies sends a file to the pod and fetches it again, by each protocol.
+// copies sends a file to the pod and back, with each protocol.
 func (s *system) copies(ctx context.Context) error {
 	data := make([]byte, copied)
 	if _, err := rand.Read(data); err != nil {
@@ -87,11 +87,11 @@ func (s *system) copies(ctx context.Context) error {
 			return err
 		}
 	}
-	s.bars.least("files of 100 MB that are what they were after kubectl cp there and back, one by SPDY and one by WebSocket", float64(same), float64(len(protocols)), "files")
+	s.bars.Least("files of 100 MB that are what they were after kubectl cp there and back, one by SPDY and one by WebSocket", float64(same), float64(len(protocols)), "files")
 	return nil
 }
 
-// silent has commands run through a proxy that cuts what is idle, and say nothing for long.
+// silent runs commands without output for long, through a proxy that closes idle connections.
 func (s *system) silent(ctx context.Context) error {
 	way, err := fleettest.StartProxy(map[string]string{hubName + ":443": strings.TrimPrefix(s.hub.Host, "https://")}, idleLimit)
 	if err != nil {
@@ -109,11 +109,11 @@ func (s *system) silent(ctx context.Context) error {
 		return err
 	}
 	progress("the proxy cut %d connections that were idle, and was asked for %d", way.Cut(), len(way.Seen()))
-	s.bars.least("exec goes on by SPDY and by WebSocket after a silence, behind a proxy that cuts after 60 s", s.silence.Minutes(), barSilence, "min")
+	s.bars.Least("exec goes on by SPDY and by WebSocket after a silence, behind a proxy that cuts after 60 s", s.silence.Minutes(), barSilence, "min")
 	return nil
 }
 
-// throughProxy restarts the agent such that it reaches the hub through a proxy only.
+// throughProxy restarts the agent so that it reaches the hub only through a proxy.
 func (s *system) throughProxy(ctx context.Context, way *fleettest.Proxy) error {
 	if err := s.fleet.Stop(ctx, fleet.AgentName(member)); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *system) throughProxy(ctx context.Context, way *fleettest.Proxy) error {
 	})
 }
 
-// echoesLate says something to a command, is silent, and says something again.
+// echoesLate sends input to a command, is silent, and sends input again.
 func (s *system) echoesLate(ctx context.Context, protocol string) error {
 	cmd, err := s.kubectl(ctx, protocol, "exec", "-i", pod, "--", "cat")
 	if err != nil {

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,7 +16,7 @@ import (
 	"fairlead.dev/test/bench/meter"
 )
 
-// options are what the flags say.
+// options are the flags.
 type options struct {
 	lines, requests, megabytes int
 	silence                    time.Duration
@@ -27,21 +24,9 @@ type options struct {
 	bin, profiles              string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ok, err := run(ctx)
-	stop()
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "connect: %v\n", err)
-		os.Exit(1)
-	case !ok:
-		os.Exit(2)
-	}
-}
+func main() { os.Exit(meter.Main("connect", run)) }
 
-func run(ctx context.Context) (bool, error) {
+func run(ctx context.Context) (missed int, err error) {
 	var o options
 	f := pflag.CommandLine
 	f.IntVar(&o.lines, "lines", 500, "lines of hollow agents")
@@ -52,10 +37,10 @@ func run(ctx context.Context) (bool, error) {
 	f.StringVar(&o.profiles, "profiles", "", "directory to which the profiles of hub and API server are written, before idle lines are opened and after")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	if err := f.Parse(os.Args[1:]); err != nil {
-		return false, err
+		return 0, err
 	}
 	if o.lines < streamLines || o.requests < 1 || o.megabytes < 1 || o.silence < 0 {
-		return false, fmt.Errorf("--lines %d must be %d or more, --requests %d, --megabytes %d positive and --silence %s not negative", o.lines, streamLines, o.requests, o.megabytes, o.silence)
+		return 0, fmt.Errorf("--lines %d must be %d or more, --requests %d, --megabytes %d positive and --silence %s not negative", o.lines, streamLines, o.requests, o.megabytes, o.silence)
 	}
 	if o.silence > 0 {
 		o.scenes = append(o.scenes, "silence")
@@ -65,7 +50,7 @@ func run(ctx context.Context) (bool, error) {
 	s, down, err := start(ctx, o)
 	defer down()
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	for _, scene := range []struct {
 		name string
@@ -86,14 +71,14 @@ func run(ctx context.Context) (bool, error) {
 		progress("%s", scene.name)
 		if err := scene.play(ctx); err != nil {
 			fmt.Println(&s.bars)
-			return false, fmt.Errorf("%s: %w", scene.name, err)
+			return 0, fmt.Errorf("%s: %w", scene.name, err)
 		}
 	}
-	fmt.Printf("\nOn %s; %s\n%s", meter.ThisMachine(), time.Now().Format(time.DateOnly), &s.bars)
-	return s.bars.held(), nil
+	fmt.Printf("\nOn %s; %s\n\n%s", meter.ThisMachine(), time.Now().Format(time.DateOnly), &s.bars)
+	return s.bars.Missed(), nil
 }
 
-// progress prints a line for the person who waits.
+// progress prints one line of progress.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "connect: %s "+format+"\n", append([]any{time.Now().Format("15:04:05")}, args...)...)
 }

@@ -3,60 +3,52 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"k8s.io/client-go/rest"
-
+	"fairlead.dev/test/bench/meter"
 	"fairlead.dev/test/fleet"
 )
 
-// Memory is calm when it changes by less than calmBytes as often as it is looked at.
+// Memory is calm when it changes by less than calmBytes in so many readings.
 const (
 	calmLooks = 3
 	calmBytes = 1 * mB
 )
 
-// profiled is a program that tells its profiles.
-type profiled struct {
-	name, at string
-	client   *http.Client
-}
-
 // programs are the hub and its API server.
-func (s *system) programs() (hub, api profiled, err error) {
-	c, err := rest.HTTPClientFor(s.hub)
-	if err != nil {
-		return hub, api, fmt.Errorf("making a client: %w", err)
-	}
-	socket := filepath.Join(s.fleet.Dir, fleet.HubName, "profiling.sock")
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}
-	hub = profiled{"hub", "http://hub", &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
-	return hub, profiled{"apiserver", s.hub.Host, c}, nil
+func (s *system) programs() (hub, api meter.Profiled, err error) {
+	api, err = meter.ProfiledAPI(s.hub)
+	return meter.ProfiledHub(filepath.Join(s.fleet.Dir, fleet.HubName, "profiling.sock")), api, err
 }
 
-// live is how many bytes of the hub and of its API server are in use once garbage was collected. How much they have of the machine
-// besides depends on what they did before.
+// live returns the bytes in use by the hub and by its API server after garbage collection. Their resident memory
+// depends on what they did before.
 func (s *system) live(ctx context.Context) (hub, api float64, err error) {
 	theHub, theAPI, err := s.programs()
 	if err != nil {
 		return 0, 0, err
 	}
-	if hub, err = theHub.live(ctx); err != nil {
-		return 0, 0, err
+	if hub, err = live(ctx, theHub); err != nil {
+		return 0, 0, fmt.Errorf("looking at the hub: %w", err)
 	}
-	api, err = theAPI.live(ctx)
-	return hub, api, err
+	if api, err = live(ctx, theAPI); err != nil {
+		return 0, 0, fmt.Errorf("looking at the API server: %w", err)
+	}
+	return hub, api, nil
 }
 
-// calm waits until that has stopped changing: it is a while until the API server has let go of agents that left.
+// live returns the memory in use after two garbage collections, because a sync.Pool keeps its contents over the first.
+func live(ctx context.Context, p meter.Profiled) (float64, error) {
+	if _, err := p.Live(ctx); err != nil {
+		return 0, err
+	}
+	now, err := p.Live(ctx)
+	return now.Heap + now.Stacks, err
+}
+
+// calm waits until the memory in use is stable: the API server takes a while to release agents that left.
 func (s *system) calm(ctx context.Context) (hub, api float64, err error) {
 	if hub, api, err = s.live(ctx); err != nil {
 		return 0, 0, err
@@ -77,27 +69,7 @@ func (s *system) calm(ctx context.Context) (hub, api float64, err error) {
 	return hub, api, nil
 }
 
-func (p profiled) live(ctx context.Context) (float64, error) {
-	var told []byte
-	for range 2 { // pools keep what they had once more
-		var err error
-		if told, err = p.ask(ctx, "heap?gc=1&debug=1"); err != nil {
-			return 0, err
-		}
-	}
-	total := 0.0
-	for _, what := range []string{"HeapAlloc", "Stack"} {
-		_, after, found := strings.Cut(string(told), "\n# "+what+" = ")
-		n := 0.0
-		if _, err := fmt.Sscan(after, &n); err != nil || !found {
-			return 0, fmt.Errorf("the %s does not tell its %s", p.name, what)
-		}
-		total += n
-	}
-	return total, nil
-}
-
-// profiles writes what the hub and its API server have in memory to files, of which the name says when it was.
+// profiles writes heap profiles of the hub and its API server to files named after when.
 func (s *system) profiles(ctx context.Context, when string) error {
 	if s.options.profiles == "" {
 		return nil
@@ -109,33 +81,16 @@ func (s *system) profiles(ctx context.Context, when string) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range []profiled{hub, api} {
-		for _, profile := range []string{"heap", "goroutine"} {
-			told, err := p.ask(ctx, profile)
+	for name, program := range map[string]meter.Profiled{"hub": hub, "apiserver": api} {
+		for _, kind := range []string{"heap", "goroutine"} {
+			profile, err := program.Ask(ctx, kind)
 			if err != nil {
-				return err
+				return fmt.Errorf("asking for a profile: %w", err)
 			}
-			if err := os.WriteFile(filepath.Join(s.options.profiles, p.name+"-"+when+"."+profile), told, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(s.options.profiles, name+"-"+when+"."+kind), profile, 0o600); err != nil {
 				return fmt.Errorf("writing a profile: %w", err)
 			}
 		}
 	}
 	return nil
-}
-
-func (p profiled) ask(ctx context.Context, profile string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.at+"/debug/pprof/"+profile, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := p.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	told, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the %s answers %s", p.name, response.Status)
-	}
-	return told, err
 }

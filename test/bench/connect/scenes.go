@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// What was promised.
+// Targets.
 const (
 	barMedian, barTail   = 3, 10 // milliseconds more than without the line
 	barThroughput        = 50    // percent of what passes without the line
@@ -42,7 +42,7 @@ const (
 	microsPerMillisecond = 1000.0
 )
 
-// latency takes the time of requests for one object, by both ways in turn.
+// latency measures requests for one object, alternating between both ways.
 func (s *system) latency(ctx context.Context) error {
 	const path = "/api/v1/namespaces/default/pods/" + pod
 	took := map[*rest.Config][]time.Duration{}
@@ -54,7 +54,7 @@ func (s *system) latency(ctx context.Context) error {
 		}
 		clients[config] = c
 	}
-	// What it takes to have hundreds of agents join is no part of it.
+	// The cost of hundreds of joins is not part of the measurement.
 	if _, _, err := s.calm(ctx); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *system) latency(ctx context.Context) error {
 			if _, err := get(ctx, clients[config], config.Host+path); err != nil {
 				return err
 			}
-			if i >= 20 { // the first make connections
+			if i >= 20 { // the first requests open connections
 				took[config] = append(took[config], time.Since(began))
 			}
 		}
@@ -76,7 +76,7 @@ func (s *system) latency(ctx context.Context) error {
 	}{{"p50", 0.5, barMedian}, {"p99", 0.99, barTail}} {
 		without, through := quantile(took[s.direct], q.at), quantile(took[s.way], q.at)
 		progress("a get, %s: %.2f ms without the line, %.2f ms through it", q.name, without, through)
-		s.bars.most("a get through the line takes longer, "+q.name, through-without, q.bar, "ms")
+		s.bars.Most("a get through the line takes longer, "+q.name, through-without, q.bar, "ms")
 	}
 	return nil
 }
@@ -98,13 +98,13 @@ func get(ctx context.Context, c *http.Client, url string) (int64, error) {
 	return io.Copy(io.Discard, response.Body)
 }
 
-// quantile is in milliseconds.
+// quantile returns a quantile in milliseconds.
 func quantile(took []time.Duration, at float64) float64 {
 	sorted := slices.Sorted(slices.Values(took))
 	return float64(sorted[min(len(sorted)-1, int(at*float64(len(sorted))))].Microseconds()) / microsPerMillisecond
 }
 
-// throughput reads a big log by both ways.
+// throughput reads a big log both ways.
 func (s *system) throughput(ctx context.Context) error {
 	script := fmt.Sprintf(`head -c %dM /dev/zero | tr '\0' x | fold -w 199 >> "$LOG"`, s.megabytes)
 	if out, err := s.fleet.Kubectl(ctx, member, "exec", pod, "--", "sh", "-c", script); err != nil {
@@ -126,11 +126,11 @@ func (s *system) throughput(ctx context.Context) error {
 		}
 	}
 	progress("a log of %d MB: %.0f MB/s without the line, %.0f MB/s through it", s.megabytes, speed[s.direct], speed[s.way])
-	s.bars.least("a big log through the line, of its speed without", speed[s.way]/speed[s.direct]*percent, barThroughput, "%")
+	s.bars.Least("a big log through the line, of its speed without", speed[s.way]/speed[s.direct]*percent, barThroughput, "%")
 	return nil
 }
 
-// ownMemory is what this process uses, in bytes.
+// ownMemory returns the memory of this process in bytes.
 func ownMemory() float64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -138,7 +138,7 @@ func ownMemory() float64 {
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
-// idle opens all lines and looks at the memory of everybody.
+// idle opens all lines and measures the memory of all processes.
 func (s *system) idle(ctx context.Context) error {
 	hubBefore, apiBefore, err := s.calm(ctx)
 	if err != nil {
@@ -175,8 +175,8 @@ func (s *system) idle(ctx context.Context) error {
 	n := float64(len(s.lines))
 	progress("%d idle lines: %.1f kB each of the hub, %.1f kB of its API server; they have %.1f kB and %.1f kB more of the machine", len(s.lines),
 		(hub-hubBefore)/n/kB, (api-apiBefore)/n/kB, float64(hubHas-hubHad)/n/kB, float64(apiHas-apiHad)/n/kB)
-	s.bars.most("memory of hub and API server for an idle line", (hub-hubBefore+api-apiBefore)/n/kB, barLineHub, "kB")
-	s.bars.most("memory of the agent for it", (ownMemory()-own)/n/kB, barLineAgent, "kB")
+	s.bars.Most("memory of hub and API server for an idle line", (hub-hubBefore+api-apiBefore)/n/kB, barLineHub, "kB")
+	s.bars.Most("memory of the agent for it", (ownMemory()-own)/n/kB, barLineAgent, "kB")
 	return nil
 }
 
@@ -206,7 +206,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// streams follows logs, as many as a hub allows.
+// streams follows as many logs as a hub allows.
 func (s *system) streams(ctx context.Context) error {
 	hubBefore, apiBefore, err := s.resident()
 	if err != nil {
@@ -262,13 +262,13 @@ func (s *system) streams(ctx context.Context) error {
 	}
 	n := float64(streamLines * streamsOfALine)
 	progress("%g streams on %d lines: %.1f MB more of the hub, %.1f MB of its API server", n, streamLines, float64(hub-hubBefore)/mB, float64(api-apiBefore)/mB)
-	s.bars.most(fmt.Sprintf("memory of the hub for %g streams", n), float64(hub-hubBefore)/mB, barStreamsHub, "MB")
-	s.bars.most("memory of agent and client for a stream", (ownMemory()-own)/n/kB, barStreamAgent, "kB")
+	s.bars.Most(fmt.Sprintf("memory of the hub for %g streams", n), float64(hub-hubBefore)/mB, barStreamsHub, "MB")
+	s.bars.Most("memory of agent and client for a stream", (ownMemory()-own)/n/kB, barStreamAgent, "kB")
 	cancel()
 	return following.Wait()
 }
 
-// restart stops the hub and starts it, and waits for all lines.
+// restart restarts the hub, and waits for all lines.
 func (s *system) restart(ctx context.Context) error {
 	if err := s.fleet.Stop(ctx, fleet.HubName); err != nil {
 		return err
@@ -280,6 +280,6 @@ func (s *system) restart(ctx context.Context) error {
 	if err := s.awaitLines(ctx); err != nil {
 		return err
 	}
-	s.bars.most(fmt.Sprintf("%d lines are back after the hub is", len(s.lines)), time.Since(began).Seconds(), barBack, "s")
+	s.bars.Most(fmt.Sprintf("%d lines are back after the hub is", len(s.lines)), time.Since(began).Seconds(), barBack, "s")
 	return nil
 }

@@ -35,18 +35,19 @@ const (
 	pod          = "bench"
 )
 
-// system is a hub with one member that is real, and lines of hollow agents.
+// system is a hub with one real member, and lines of hollow agents.
 type system struct {
 	options
-	bars  bars
+	bars  meter.Bars
 	fleet *fleet.Fleet
-	// direct is how the administrator of the member reaches it, way is how an operator of the hub does.
+	// direct is the configuration of the member's administrator, way that of an operator through the hub.
 	direct, way *rest.Config
 	hub         *rest.Config
 	lines       []*hollowLine
 }
 
-// start returns when the member answers through its line and the hollow agents have joined. The second result takes all down.
+// start returns when the member answers through its line and the hollow agents have joined. The second result stops
+// everything.
 func start(ctx context.Context, o options) (*system, func(), error) {
 	down := func() {}
 	dir, err := os.MkdirTemp("/tmp", "fairlead-connect-")
@@ -59,7 +60,7 @@ func start(ctx context.Context, o options) (*system, func(), error) {
 	if err != nil {
 		return nil, down, err
 	}
-	s := &system{options: o, fleet: f}
+	s := &system{options: o, fleet: f, bars: meter.Bars{Report: progress}}
 	down = func() {
 		for _, l := range s.lines {
 			l.end()
@@ -91,7 +92,7 @@ func (s *system) prepare(ctx context.Context) error {
 	if !slices.ContainsFunc(s.scenes, func(scene string) bool {
 		return slices.Contains([]string{"latency", "throughput", "copy", "unsent", "silence"}, scene)
 	}) {
-		return s.join(ctx) // the member has nothing to do
+		return s.join(ctx) // the member is idle meanwhile
 	}
 	if err := s.letIn(ctx); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (s *system) prepare(ctx context.Context) error {
 	return s.join(ctx)
 }
 
-// letIn has the owner of the member let the administrator of the hub in, and makes the pod that operators look at.
+// letIn grants the administrator of the hub access to the member, and creates the pod for it.
 func (s *system) letIn(ctx context.Context) error {
 	c, err := s.fleet.Client(member)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *system) letIn(ctx context.Context) error {
 	return nil
 }
 
-// join has the hollow agents join, which open no lines yet.
+// join registers the hollow agents, which do not open lines yet.
 func (s *system) join(ctx context.Context) error {
 	agents, err := hollow.New(ctx, hollow.Options{
 		Hub: s.hub, PKI: filepath.Join(s.fleet.Dir, fleet.HubName, "pki"), Dir: filepath.Join(s.fleet.Dir, "agents"),
@@ -171,7 +172,7 @@ func (s *system) join(ctx context.Context) error {
 	return nil
 }
 
-// resident is how many bytes of memory the hub and its API server have.
+// resident returns the resident memory of the hub and its API server in bytes.
 func (s *system) resident() (hub, api int64, err error) {
 	pid, err := s.fleet.PID(fleet.HubName)
 	if err != nil {
@@ -192,7 +193,7 @@ func (s *system) resident() (hub, api int64, err error) {
 	return hub, api, err
 }
 
-// eventually tries until something is so.
+// eventually retries until try succeeds.
 func eventually(ctx context.Context, what string, try func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {

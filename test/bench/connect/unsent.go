@@ -12,14 +12,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// unsent begins a body and sends no more of it, and takes the time until it is told that this is not borne.
+// unsent begins a request body, sends no more of it, and measures the time until the request is rejected.
 func (s *system) unsent(ctx context.Context) error {
 	c, err := rest.HTTPClientFor(s.way)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
 	body, more := io.Pipe()
-	defer func() { _ = more.Close() }() // a pipe closes always
+	defer func() { _ = more.Close() }() // closing a pipe never fails
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.way.Host+"/api/v1/namespaces/default/configmaps", body)
 	if err != nil {
 		return err
@@ -40,6 +40,6 @@ func (s *system) unsent(ctx context.Context) error {
 		return fmt.Errorf("a body that does not come is answered %s: %s", response.Status, status.Message)
 	}
 	progress("%s: %s", response.Status, status.Message)
-	s.bars.most("a body that does not come is refused", time.Since(began).Seconds(), barUnsent, "s")
+	s.bars.Most("a body that does not come is refused", time.Since(began).Seconds(), barUnsent, "s")
 	return nil
 }

@@ -22,30 +22,27 @@ import (
 const changeTimeout = 2 * time.Minute
 
 // changing changes single templates, one after the other.
-func (s *system) changing(ctx context.Context, at size, tell put) error {
+func (s *system) changing(ctx context.Context, at size, out *sheet) error {
 	var works, statuses []time.Duration
-	before, err := s.now(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range s.changes {
-		toWorks, toStatus, err := s.change(ctx, application(i*at.bindings/s.changes), fmt.Sprintf("%d.%d", at.bindings, i))
-		if err != nil {
-			return err
+	u, err := s.untilQuiet(ctx, func() error {
+		for i := range s.changes {
+			toWorks, toStatus, err := s.change(ctx, application(i*at.bindings/s.changes), fmt.Sprintf("%d.%d", at.bindings, i))
+			if err != nil {
+				return err
+			}
+			works, statuses = append(works, toWorks), append(statuses, toStatus)
 		}
-		works, statuses = append(works, toWorks), append(statuses, toStatus)
-	}
-	after, err := s.now(ctx)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	u, n := since(before, after), float64(s.changes)
-	tell("template to its last Work, p50", middle(works), "ms")
-	tell("template to its last Work, worst", worst(works), "ms")
-	tell("last report to the template's status, p50", middle(statuses), "ms")
-	tell("last report to the template's status, worst", worst(statuses), "ms")
-	tell("writes for each", u.writes()/n, "")
-	tell("conflicts for each", u.conflicts/n, "")
+	out.tell("template to its last Work, p50", middle(works), "ms")
+	out.tell("template to its last Work, worst", worst(works), "ms")
+	s.promised("change", at, full(), "template to its last Work, worst", worst(works)/1000, mostToWorks, "s")
+	out.tell("last report to the template's status, p50", middle(statuses), "ms")
+	out.tell("last report to the template's status, worst", worst(statuses), "ms")
+	out.account("", "change", u, float64(s.changes))
 	return nil
 }
 
@@ -56,8 +53,8 @@ func middle(of []time.Duration) float64 {
 
 func worst(of []time.Duration) float64 { return 1000 * slices.Max(of).Seconds() }
 
-// change gives an application a new image. It returns how long it took until its last Work had it, and
-// from its agents' last report to the status of the template.
+// change gives an application a new image. It returns the time until its last Work had it, and from its agents' last
+// report to the status of the template.
 func (s *system) change(ctx context.Context, name client.ObjectKey, version string) (toWorks, toStatus time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
@@ -103,7 +100,7 @@ func (s *system) change(ctx context.Context, name client.ObjectKey, version stri
 	}
 }
 
-// watchWork tells when a Work has a version of its application, and when its agent reported of it.
+// watchWork sends when a Work has a version of its application, and when its agent reported it.
 func (s *system) watchWork(ctx context.Context, cluster string, name client.ObjectKey, version string, written, reported chan<- time.Time) error {
 	w, err := s.hubClient.Watch(ctx, &workv1alpha1.WorkList{},
 		client.InNamespace(contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, cluster)),
@@ -132,7 +129,7 @@ func (s *system) watchWork(ctx context.Context, cluster string, name client.Obje
 	return nil
 }
 
-// watchTemplate tells when the status of a template is of a version.
+// watchTemplate sends when the status of a template has reached a version.
 func (s *system) watchTemplate(ctx context.Context, name client.ObjectKey, version string) (<-chan time.Time, error) {
 	w, err := s.hubClient.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(name.Namespace),
 		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name.Name)})

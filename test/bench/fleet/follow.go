@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,7 +19,7 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// follower sees every write of one staged rollout: of its Works, and of its status.
+// follower watches every write of one staged rollout: its Works and its status.
 type follower struct {
 	key client.ObjectKey
 
@@ -30,26 +28,26 @@ type follower struct {
 	writes   []workWrite
 	status   fairleadv1alpha1.StagedRolloutStatus
 	statuses []statusWrite
-	// unreported is how many Works have content of which their agent has not told yet, and most the
-	// most that there were since lookAtMost.
+	// unreported is the number of Works whose agent has not reported on their content, and most its maximum since
+	// lookAtMost.
 	unreported, most int
-	// ended is why nothing more is seen.
+	// ended is the error that ended the watch.
 	ended error
 }
 
-// workSeen is how a Work was last.
+// workSeen is the last state of a Work.
 type workSeen struct {
 	generation  int64
 	annotations map[string]string
 	reported    bool
 }
 
-// has is the revision of its content.
+// has returns the revision of the content.
 func (w workSeen) has() revision.ID {
 	return revision.Parse(w.annotations[contract.RevisionAnnotation])
 }
 
-// workWrite is one write of a Work that is none of its status.
+// workWrite is one write of a Work other than its status.
 type workWrite struct {
 	at      time.Time
 	cluster string
@@ -68,18 +66,18 @@ func (s *system) follow(ctx context.Context, key client.ObjectKey) (*follower, e
 	f := &follower{key: key, works: map[string]workSeen{}}
 	for _, of := range []struct {
 		list client.ObjectList
-		see  func(watch.EventType, any)
+		see  func(watch.EventType, client.Object)
 	}{
 		{&workv1alpha1.WorkList{}, f.seeWork},
 		{&fairleadv1alpha1.StagedRolloutList{}, f.seeStatus},
 	} {
-		w, err := s.hubClient.Watch(ctx, of.list) // from no version on, so that what is there is shown first
+		w, err := s.hubClient.Watch(ctx, of.list) // without a resourceVersion, so that existing objects come first
 		if err != nil {
 			return nil, fmt.Errorf("watching a rollout: %w", err)
 		}
 		go func() {
 			for version := ""; err == nil; {
-				if version, err = f.see(w, version, of.see); err == nil {
+				if version, err = takeEvents(w, version, f.locked(of.see)); err == nil {
 					w, err = s.watchAgain(ctx, of.list, version)
 				}
 			}
@@ -91,44 +89,16 @@ func (s *system) follow(ctx context.Context, key client.ObjectKey) (*follower, e
 	return f, nil
 }
 
-// watchAgain goes on watching where a watch ended: the server ends those that do not keep up, and a connection may be
-// lost. No write is to be missed.
-func (s *system) watchAgain(ctx context.Context, list client.ObjectList, version string) (watch.Interface, error) {
-	for {
-		w, err := s.hubClient.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
-		if err == nil || isOver(err) {
-			return w, err //nolint:wrapcheck // The caller says what it was for.
-		}
-		if err := pause(ctx, time.Second); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// isOver says whether the server does not know any more what came after a version.
-func isOver(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
-
-// see takes what a watch shows until it ends, and returns the version of the last.
-func (f *follower) see(w watch.Interface, version string, take func(watch.EventType, any)) (string, error) {
-	defer w.Stop()
-	for event := range w.ResultChan() {
-		if event.Type == watch.Error {
-			if err := apierrors.FromObject(event.Object); isOver(err) {
-				return version, err //nolint:wrapcheck // The caller says what it was for.
-			}
-			return version, nil
-		}
-		if obj, ok := event.Object.(client.Object); ok {
-			version = obj.GetResourceVersion()
-		}
+// locked returns a handler of events that holds the lock.
+func (f *follower) locked(see func(watch.EventType, client.Object)) func(watch.EventType, client.Object) {
+	return func(what watch.EventType, obj client.Object) {
 		f.mu.Lock()
-		take(event.Type, event.Object)
-		f.mu.Unlock()
+		defer f.mu.Unlock()
+		see(what, obj)
 	}
-	return version, nil
 }
 
-func (f *follower) seeWork(what watch.EventType, obj any) {
+func (f *follower) seeWork(what watch.EventType, obj client.Object) {
 	work, ok := obj.(*workv1alpha1.Work)
 	if !ok {
 		return
@@ -156,7 +126,7 @@ func (f *follower) seeWork(what watch.EventType, obj any) {
 	}
 }
 
-func (f *follower) seeStatus(_ watch.EventType, obj any) {
+func (f *follower) seeStatus(_ watch.EventType, obj client.Object) {
 	rollout, ok := obj.(*fairleadv1alpha1.StagedRollout)
 	if !ok || client.ObjectKeyFromObject(rollout) != f.key {
 		return
@@ -171,7 +141,7 @@ func (f *follower) seeStatus(_ watch.EventType, obj any) {
 	f.statuses = append(f.statuses, statusWrite{time.Now(), f.status.Revision, busy})
 }
 
-// await returns when what was seen is as asked for.
+// await waits until a condition holds.
 func (f *follower) await(ctx context.Context, what string, is func() bool) error {
 	for began := time.Now(); ; {
 		f.mu.Lock()
@@ -191,12 +161,12 @@ func (f *follower) await(ctx context.Context, what string, is func() bool) error
 	}
 }
 
-// at says whether the newest revision is this one and in a phase. Call it from await.
+// at reports whether the newest revision has this number and phase. Call it from await.
 func (f *follower) at(number int64, phase fairleadv1alpha1.RolloutPhase) bool {
 	return f.status.Revision == number && f.status.Phase == phase
 }
 
-// have is how many clusters have content, and their agents told of it. Call it from await.
+// have returns the number of clusters with this content whose agents have reported it. Call it from await.
 func (f *follower) have(hash string) int {
 	n := 0
 	for _, w := range f.works {
@@ -207,7 +177,7 @@ func (f *follower) have(hash string) int {
 	return n
 }
 
-// hashOf is that of a revision. Call it from await.
+// hashOf returns the hash of a revision. Call it from await.
 func (f *follower) hashOf(number int64) string {
 	for _, r := range f.status.Revisions {
 		if r.Number == number {
@@ -217,14 +187,14 @@ func (f *follower) hashOf(number int64) string {
 	return ""
 }
 
-// revision is the newest one.
+// revision returns the newest revision.
 func (f *follower) revision() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.status.Revision
 }
 
-// writesSince are those of Works from a time on.
+// writesSince returns the writes of Works since a time.
 func (f *follower) writesSince(at time.Time) []workWrite {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,7 +202,7 @@ func (f *follower) writesSince(at time.Time) []workWrite {
 	return slices.Clone(f.writes[i:])
 }
 
-// statusesSince are those of the status from a time on.
+// statusesSince returns the writes of the status since a time.
 func (f *follower) statusesSince(at time.Time) []statusWrite {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,7 +210,7 @@ func (f *follower) statusesSince(at time.Time) []statusWrite {
 	return slices.Clone(f.statuses[i:])
 }
 
-// lookAtMost forgets how many Works were not reported on at a time; mostUnreported says it.
+// lookAtMost resets the maximum of unreported Works, which mostUnreported returns.
 func (f *follower) lookAtMost() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,7 +16,7 @@ import (
 	"fairlead.dev/test/bench/meter"
 )
 
-// options are what the flags say.
+// options are the flags.
 type options struct {
 	agents, bindings, copies int
 	sizes                    []float64
@@ -31,15 +28,7 @@ type options struct {
 	hubArgs                  []string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil && !errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "fleet: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(meter.Main("fleet", run)) }
 
 func parse() (options, error) {
 	var o options
@@ -77,35 +66,36 @@ func parse() (options, error) {
 	return o, nil
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context) (missed int, err error) {
 	o, err := parse()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	ctrl.SetLogger(logr.Discard())
 	s, down, err := start(ctx, o)
 	defer down()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	out := &table{machine: meter.ThisMachine().String(), when: time.Now(), copies: o.copies, lines: o.lines}
-	for _, part := range o.sizes {
-		size := size{agents: max(4, int(part*float64(o.agents))), bindings: max(1, int(part*float64(o.bindings)))}
-		out.begin(size)
+	out := &report{machine: meter.ThisMachine().String(), when: time.Now(), copies: o.copies, lines: o.lines}
+	for _, at := range o.all() {
+		out.begin(at)
 		for _, scene := range scenes() {
-			if scene.always || slices.Contains(o.scenes, scene.name) {
-				if err := s.play(ctx, scene, size, out); err != nil {
-					fmt.Println(out, &s.bars)
-					return fmt.Errorf("%s with %d agents and %d bindings: %w", scene.name, size.agents, size.bindings, err)
-				}
+			if !scene.always && !slices.Contains(o.scenes, scene.name) {
+				continue
+			}
+			if err := s.play(ctx, scene, at, out); err != nil {
+				fmt.Printf("%s\n%s", out, &s.bars)
+				return 0, fmt.Errorf("%s with %s: %w", scene.name, at, err)
 			}
 		}
+		s.promised("all scenes", at, full(), "memory of the hub at its most", float64(s.hubPeak)/1e6, mostHubMemory, "MB")
 	}
-	fmt.Println(out, &s.bars)
-	return nil
+	fmt.Printf("%s\n%s", out, &s.bars)
+	return s.bars.Missed(), nil
 }
 
-// progress prints a line for the person who waits.
+// progress prints one line of progress.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "fleet: %s "+format+"\n", append([]any{time.Now().Format("15:04:05")}, args...)...)
 }

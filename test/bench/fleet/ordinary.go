@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// ordinaries is how many applications without a strategy are brought out, changed and deleted.
+	// ordinaries is how many applications without a strategy are created, changed and deleted.
 	ordinaries = 20
-	// luck is how many requests for each of them are more or fewer by chance: what comes close together is one.
+	// luck is the random variation of the requests per application: events close together are handled as one.
 	luck = 0.5
 )
 
-// ordinary brings applications out, changes and deletes them, one after the other, and returns the
-// requests about them that were made for each, those of their agents left aside.
+// ordinary creates, changes and deletes applications, one after the other, and returns the requests about them per
+// application, without those of their agents.
 func (s *system) ordinary(ctx context.Context, when string) (map[string]float64, error) {
 	before, err := s.awaitQuiet(ctx)
 	if err != nil {
@@ -33,16 +33,23 @@ func (s *system) ordinary(ctx context.Context, when string) (map[string]float64,
 	if err != nil {
 		return nil, err
 	}
-	out, u := map[string]float64{}, since(before, after)
-	for key, n := range u.requests {
-		if n -= u.agents[key]; n != 0 && (concernsApplications(key) || isOfRollouts[resourceOf(key)]) {
+	return ofApplications(since(before, after)), nil
+}
+
+// ofApplications returns the requests about applications and rollouts per ordinary application. Watches are excluded:
+// they are counted when they end, which for the hub's watches may be at any time.
+func ofApplications(u used) map[string]float64 {
+	out := map[string]float64{}
+	for key, n := range u.server.Requests {
+		n -= float64(u.agents.Requests[key])
+		if n != 0 && !strings.HasPrefix(key, "WATCH ") && (concernsApplications(key) || isOfRollouts[resourceOf(key)]) {
 			out[key] = n / ordinaries
 		}
 	}
-	return out, nil
+	return out
 }
 
-// live brings an application out, changes it and deletes it.
+// live creates an application, changes and deletes it.
 func (s *system) live(ctx context.Context, name client.ObjectKey) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
@@ -68,8 +75,8 @@ func (s *system) live(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
-// compare tells how many requests were made for an application that has no strategy, before any had one and
-// beside one that has.
+// compare compares the requests for an application without a strategy before any application had one and next to one
+// that has.
 func (s *system) compare(before, beside map[string]float64, tell put) {
 	both := maps.Clone(before)
 	maps.Copy(both, beside)
@@ -84,16 +91,16 @@ func (s *system) compare(before, beside map[string]float64, tell put) {
 			tell("without a strategy, "+key+", beside", beside[key], "")
 		}
 	}
-	s.bars.put("without a strategy: requests about rollouts for each application", ofRollouts, 0, "")
-	s.bars.put("without a strategy: more requests for each, by more than luck", more, luck, "")
+	s.bars.Most("without a strategy: requests about rollouts for each application", ofRollouts, 0, "")
+	s.bars.Most("without a strategy: more requests for each, by more than luck", more, luck, "")
 }
 
-// resourceOf is what a request is about.
+// resourceOf returns the resource of a request.
 func resourceOf(key string) string {
 	_, resource, _ := strings.Cut(key, " ")
 	resource, _, _ = strings.Cut(resource, "/")
 	return resource
 }
 
-// isOfRollouts are the resources that staged rollouts use.
+// isOfRollouts has the resources that staged rollouts use.
 var isOfRollouts = map[string]bool{"stagedrollouts": true, "clusterstagedrollouts": true, "rolloutstrategies": true, "secrets": true}

@@ -23,17 +23,17 @@ import (
 const (
 	rolloutLabel = "bench-rollout"
 	strategyName = "bench"
-	// edits is how many of them make a p50.
+	// edits is the number of edits for a p50.
 	edits = 10
-	// part is which part of all clusters may be on its way at a time in the last wave.
+	// part is the percentage of all clusters that may progress at a time in the last wave.
 	part = 20
-	// catchingUp is how many clusters of those that return may be on their way at a time.
+	// catchingUp is how many of the returning clusters may progress at a time.
 	catchingUp = 10
-	// holds is for how long a rollout that was paused is looked at.
+	// holds is how long a paused rollout is observed.
 	holds = 10 * time.Second
 )
 
-// strategy returns one of three waves, how long they soak together, and how long edits settle.
+// strategy returns a strategy of three waves, their total soak time, and the settle time of edits.
 func strategy(clusters int) (out *fairleadv1alpha1.RolloutStrategy, soaks, settle time.Duration) {
 	seconds := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
 	out = &fairleadv1alpha1.RolloutStrategy{
@@ -54,18 +54,19 @@ func strategy(clusters int) (out *fairleadv1alpha1.RolloutStrategy, soaks, settl
 	return out, soaks, out.Spec.Settle.Duration
 }
 
-// rollout measures what was promised of changes that go out in waves.
-func (s *system) rollout(ctx context.Context, at size, tell put) error {
+// rollout measures the targets of staged rollouts.
+func (s *system) rollout(ctx context.Context, at size, out *sheet) error {
 	r, err := s.bringOut(ctx, at)
 	if err != nil {
 		return err
 	}
+	r.out = out
 	without, err := s.ordinary(ctx, "before")
 	if err != nil {
 		return err
 	}
 	for _, part := range []func(context.Context, put) error{r.adopt, r.canaries, r.abort, r.offline, r.hold, r.comeBack} {
-		if err := part(ctx, tell); err != nil {
+		if err := part(ctx, out.tell); err != nil {
 			return err
 		}
 	}
@@ -73,7 +74,7 @@ func (s *system) rollout(ctx context.Context, at size, tell put) error {
 	if err != nil {
 		return err
 	}
-	s.compare(without, with, tell)
+	s.compare(without, with, out.tell)
 	return nil
 }
 
@@ -82,6 +83,7 @@ type rolling struct {
 	*system
 	*follower
 
+	out           *sheet
 	clusters      int
 	template      client.ObjectKey
 	soaks, settle time.Duration
@@ -92,7 +94,7 @@ type rolling struct {
 
 const rollingPolicy = "rollout"
 
-// bringOut sends an application to all clusters, without a strategy yet.
+// bringOut propagates an application to all clusters, without a strategy yet.
 func (s *system) bringOut(ctx context.Context, at size) (*rolling, error) {
 	policy := builder.MakePolicy("", rollingPolicy).SelectLabel("apps/v1", "Deployment", rolloutLabel, "true").ClusterObj()
 	policy.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated}
@@ -117,7 +119,7 @@ func (s *system) bringOut(ctx context.Context, at size) (*rolling, error) {
 	return r, err
 }
 
-// adopt gives the application its strategy: what runs is what there is, and nothing is written for it.
+// adopt gives the application its strategy; the running content becomes revision 1 without any write to a Work.
 func (r *rolling) adopt(ctx context.Context, _ put) error {
 	made, soaks, settle := strategy(r.clusters)
 	r.soaks, r.settle = soaks, settle
@@ -136,18 +138,18 @@ func (r *rolling) adopt(ctx context.Context, _ put) error {
 	if _, err := r.awaitQuiet(ctx); err != nil {
 		return err
 	}
-	r.bars.put("Work writes when it is given its strategy", float64(len(r.writesSince(began))), 0, "")
+	r.bars.Most("Work writes when it is given its strategy", float64(len(r.writesSince(began))), 0, "")
 	return nil
 }
 
-// everywhere returns when a revision has passed every wave, and all clusters have it that are heard from.
+// everywhere waits until a revision has passed every wave, and all reachable clusters have it.
 func (r *rolling) everywhere(ctx context.Context, number int64) error {
 	return r.await(ctx, fmt.Sprintf("r%d has passed every wave", number), func() bool {
 		return r.at(number, fairleadv1alpha1.RolloutCompleted) && r.have(r.hashOf(number)) == r.clusters-len(r.silent)
 	})
 }
 
-// edit changes the template, and returns the number that its revision will have.
+// edit changes the template, and returns the number of the new revision.
 func (r *rolling) edit(ctx context.Context) (int64, error) {
 	r.version++
 	next := r.revision() + 1
@@ -159,12 +161,12 @@ func (r *rolling) edit(ctx context.Context) (int64, error) {
 	return next, nil
 }
 
-// steer is what people do.
+// steer returns the operator's commands for the rollout.
 func (r *rolling) steer() operate.Rollout {
 	return operate.Rollout{Hub: r.hubClient, FieldManager: "bench", ObjectKey: r.key}
 }
 
-// canaries edits while the canary of the edit before soaks.
+// canaries edits while the canary of the previous edit soaks.
 func (r *rolling) canaries(ctx context.Context, tell put) error {
 	var took, decided []time.Duration
 	for range edits {
@@ -197,11 +199,11 @@ func (r *rolling) canaries(ctx context.Context, tell put) error {
 	}
 	tell("edit to the status that sends it to its canary, p50, without the settling", middle(decided), "ms")
 	tell("edit to the Work of its canary, worst, without the settling", worst(took), "ms")
-	r.bars.put("edit to the Work of its canary, p50, without the settling", middle(took), 100, "ms")
+	r.bars.Most("edit to the Work of its canary, p50, without the settling", middle(took), 100, "ms")
 	return nil
 }
 
-// abort has the last of these edits go to all clusters, and takes it back before it is stable.
+// abort lets the last of these edits go to all clusters, and aborts it before it is stable.
 func (r *rolling) abort(ctx context.Context, tell put) error {
 	number, stable := r.revision(), int64(1)
 	if err := r.await(ctx, "all clusters have what is to be aborted", func() bool { return r.have(r.hashOf(number)) == r.clusters }); err != nil {
@@ -220,6 +222,6 @@ func (r *rolling) abort(ctx context.Context, tell put) error {
 	if writes := r.writesSince(began); len(writes) > 0 {
 		tell("abort to the last Work", writes[len(writes)-1].at.Sub(began).Seconds(), "s")
 	}
-	r.bars.put(fmt.Sprintf("abort until %d clusters report the old content", r.clusters), took.Seconds(), 60, "s")
+	r.bars.Most(fmt.Sprintf("abort until %d clusters report the old content", r.clusters), took.Seconds(), 60, "s")
 	return r.everywhere(ctx, number+1)
 }

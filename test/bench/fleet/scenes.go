@@ -2,46 +2,42 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"math"
+	"errors"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// scene is something that happens, and is measured.
+// scene is an event to measure.
 type scene struct {
 	name string
-	// always says that the others cannot do without it.
+	// what describes it.
+	what string
+	// always means that the other scenes depend on it.
 	always bool
-	// apart says that it is only played if it is asked for: it takes long.
+	// apart means that it runs only on request, because it takes long.
 	apart bool
-	// profiles says that it begins its profiles itself: those that begin with it would end with the processes.
+	// profiles means that it starts its own profiles, because it restarts the processes.
 	profiles bool
-	play     func(*system, context.Context, size, put) error
+	play     func(*system, context.Context, size, *sheet) error
 }
 
-// put tells a figure.
+// put reports a figure.
 type put func(what string, value float64, unit string)
 
 func scenes() []scene {
 	return []scene{
-		{name: "grow", always: true, play: (*system).growing},
-		{name: "idle", play: (*system).idling},
-		{name: "change", play: (*system).changing},
-		{name: "roomier", play: (*system).roomier},
-		{name: "wide", play: (*system).wide},
-		{name: "restart", profiles: true, play: (*system).restart},
-		{name: "region", play: (*system).region},
-		{name: "policy", play: (*system).policy},
-		{name: "rollout", apart: true, play: (*system).rollout},
+		{name: "grow", what: "agents join and applications come", always: true, play: (*system).growing},
+		{name: "idle", what: "nothing happens", play: (*system).idling},
+		{name: "change", what: "single templates change, one after the other", play: (*system).changing},
+		{name: "roomier", what: "clusters have more room, one after the other", play: (*system).roomier},
+		{name: "wide", what: "one application goes to all clusters", play: (*system).wide},
+		{name: "restart", what: "the hub is killed with its API, and starts again", profiles: true, play: (*system).restart},
+		{name: "region", what: "a quarter of the clusters falls silent, and comes back when its applications run elsewhere", play: (*system).region},
+		{name: "policy", what: "the policy that selects all applications is edited, so that nothing moves", play: (*system).policy},
+		{name: "rollout", what: "one application is rolled out in waves", apart: true, play: (*system).rollout},
 	}
 }
 
@@ -55,176 +51,135 @@ func sceneNames() []string {
 	return out
 }
 
-// usualScenes are those that are played if nothing is said.
+// usualScenes are the default scenes.
 func usualScenes() []string {
 	return slices.DeleteFunc(sceneNames(), func(name string) bool {
 		return slices.ContainsFunc(scenes(), func(s scene) bool { return s.name == name && s.apart })
 	})
 }
 
-// play plays a scene, with profiles if they are wanted.
-func (s *system) play(ctx context.Context, scene scene, at size, out *table) error {
-	progress("%s: %d agents, %d bindings", scene.name, at.agents, at.bindings)
-	stop := func() {}
-	if !scene.profiles {
-		var err error
-		if stop, err = s.profile(ctx, profileOf(scene.name, at)); err != nil {
-			return err
-		}
+// play plays a scene, with profiles if wanted.
+func (s *system) play(ctx context.Context, scene scene, at size, out *report) error {
+	progress("%s: %s", scene.name, at)
+	sheet := out.sheet(scene)
+	if scene.profiles {
+		return scene.play(s, ctx, at, sheet)
 	}
-	err := scene.play(s, ctx, at, func(what string, value float64, unit string) { out.put(scene.name, what, value, unit) })
-	stop()
-	return err
+	profiles, err := s.profile(ctx, scene.name, at)
+	if err != nil {
+		return err
+	}
+	err = scene.play(s, ctx, at, sheet)
+	return errors.Join(err, profiles.end(ctx, sheet))
 }
 
-// growing brings clusters and applications out.
-func (s *system) growing(ctx context.Context, at size, tell put) error {
+// growing adds clusters and applications.
+func (s *system) growing(ctx context.Context, at size, out *sheet) error {
 	more := float64(at.bindings - s.has.bindings)
 	if _, err := s.awaitQuiet(ctx); err != nil {
 		return err
 	}
-	before, err := s.now(ctx)
+	u, err := s.untilQuiet(ctx, func() error { return s.grow(ctx, at) })
 	if err != nil {
 		return err
 	}
-	if err := s.grow(ctx, at); err != nil {
-		return err
-	}
-	after, err := s.awaitQuiet(ctx)
-	if err != nil {
-		return err
-	}
-	u := since(before, after)
-	tell("time for each application that came", 1000*u.seconds/more, "ms")
-	tell("hub CPU for each", 1000*u.cpu[hubProcess]/more, "ms")
-	tell("API server CPU for each", 1000*u.cpu[apiProcess]/more, "ms")
-	tell("writes for each", u.writes()/more, "")
-	tell("conflicts for each", u.conflicts/more, "")
+	out.tell("time for each application that came", 1000*u.seconds/more, "ms")
+	out.account("", "application", u, more)
 	return nil
 }
 
-// idling leaves everything alone.
-func (s *system) idling(ctx context.Context, _ size, tell put) error {
-	before, err := s.now(ctx)
+// idling measures the idle system.
+func (s *system) idling(ctx context.Context, at size, out *sheet) error {
+	if _, err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	u, err := s.rest(ctx, s.idle)
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, s.idle); err != nil {
+	together := (u.cpu(hubProcess) + u.cpu(apiProcess)) / u.seconds
+	out.tell("hub and API server together", together, "cores")
+	s.promised("idle", at, middling(), "hub and API server together", together, mostIdleCores, "cores")
+	for _, name := range processNames() {
+		out.tell(name+" CPU", u.cpu(name)/u.seconds, "cores")
+	}
+	out.memory("", u)
+	live, err := s.profiledHub().Live(ctx)
+	if err != nil {
 		return err
+	}
+	out.tell("hub's heap, of which nothing is garbage", live.Heap/1e6, "MB")
+	out.tell("agents to hub", float64(u.agents.Sent)/u.seconds/1000, "kB/s")
+	out.tell("hub's API to agents", float64(u.agents.Received)/u.seconds/1000, "kB/s")
+	hour := time.Hour.Seconds() / u.seconds / float64(at.agents)
+	out.tell("to and from one agent in an hour", float64(u.agents.Sent+u.agents.Received)*hour/1000, "kB")
+	out.tell("hub reads", float64(u.processes[hubProcess].ReadBytes)/u.seconds/1000, "kB/s")
+	out.tell("hub writes", float64(u.processes[hubProcess].WrittenBytes)/u.seconds/1000, "kB/s")
+	out.tell("hub asks agents over lines", float64(u.agents.Asked)/u.seconds, "/s")
+	out.conflicts("", u)
+	out.requested("", "second", u, u.seconds)
+	return nil
+}
+
+// rest returns the usage of the idle system.
+func (s *system) rest(ctx context.Context, length time.Duration) (used, error) {
+	before, err := s.now(ctx)
+	if err != nil {
+		return used{}, err
+	}
+	if err := pause(ctx, length); err != nil {
+		return used{}, err
 	}
 	after, err := s.now(ctx)
-	if err != nil {
-		return err
-	}
-	u := since(before, after)
-	tell("hub and API server together", (u.cpu[hubProcess]+u.cpu[apiProcess])/u.seconds, "cores")
-	for _, name := range []string{hubProcess, apiProcess, dbProcess} {
-		tell(name+" CPU", u.cpu[name]/u.seconds, "cores")
-		tell(name+" resident", float64(after.resident[name])/1e6, "MB")
-	}
-	live, err := s.hubHeap(ctx)
-	if err != nil {
-		return err
-	}
-	tell("hub's heap, of which nothing is garbage", live/1e6, "MB")
-	tell("agents to hub", u.agentsSent/u.seconds/1000, "kB/s")
-	tell("hub's API to agents", u.agentsReceived/u.seconds/1000, "kB/s")
-	tell("hub reads", u.hubRead/u.seconds/1000, "kB/s")
-	tell("hub writes", u.hubWritten/u.seconds/1000, "kB/s")
-	tell("hub asks agents over lines", u.agentsAsked/u.seconds, "/s")
-	requests(u, tell)
-	return nil
+	return since(before, after), err
 }
 
-// requests tells the most frequent requests, those of agents and those of the hub.
-func requests(u used, tell put) {
-	own := maps.Clone(u.requests)
-	for key, n := range u.agents {
-		own[key] -= n
+// roomier gives one cluster more capacity, often enough that one garbage collection, which takes the hub a third of a
+// second, does not dominate the result.
+func (s *system) roomier(ctx context.Context, at size, out *sheet) error {
+	tries := min(at.agents, 20)
+	const every = time.Second / 2
+	// As long as the measurement itself, because each reading costs the API server processor time.
+	idle, err := s.rest(ctx, time.Duration(tries)*every+look)
+	if err != nil {
+		return err
 	}
-	for who, counts := range map[string]map[string]float64{"agents": u.agents, "hub": own} {
-		for _, key := range slices.Sorted(maps.Keys(counts)) {
-			if rate := counts[key] / u.seconds; rate >= 0.2 {
-				tell(who+" "+key, rate, "/s")
+	u, err := s.untilQuiet(ctx, func() error {
+		for i := range tries {
+			s.agents.SetRoom(clusterName(i), corev1.ResourceList{
+				corev1.ResourceCPU: *resource.NewQuantity(int64(1100+at.bindings%97+i), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("5Ti"),
+				corev1.ResourcePods: resource.MustParse("11k"),
+			})
+			if err := pause(ctx, every); err != nil {
+				return err
 			}
 		}
-	}
-}
-
-// roomier gives one cluster more room, often enough that one search for garbage, which takes the hub a third of a second, does
-// not count as what it costs.
-func (s *system) roomier(ctx context.Context, at size, tell put) error {
-	tries := min(at.agents, 20)
-	idle, err := s.idleCPU(ctx)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	before, err := s.now(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range tries {
-		s.agents.SetRoom(clusterName(i), corev1.ResourceList{
-			corev1.ResourceCPU: *resource.NewQuantity(int64(1100+at.bindings%97+i), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("5Ti"),
-			corev1.ResourcePods: resource.MustParse("11k"),
-		})
-		if err := pause(ctx, time.Second/2); err != nil {
-			return err
+	n := float64(tries)
+	for _, name := range []string{hubProcess, apiProcess} {
+		more := max(0, 1000*(u.cpu(name)-idle.cpu(name)/idle.seconds*u.seconds)/n)
+		out.tell(name+" CPU for one cluster, beside what is used when nothing happens", more, "ms")
+		if name == hubProcess {
+			s.promised("roomier", at, full(), "hub CPU for one cluster", more, mostRoomierCPU, "ms")
 		}
 	}
-	after, err := s.awaitQuiet(ctx)
-	if err != nil {
-		return err
-	}
-	u := since(before, after)
-	tell("hub CPU for one cluster", max(0, 1000*(u.cpu[hubProcess]-idle*u.seconds)/float64(tries)), "ms")
-	tell("writes for one cluster", u.writes()/float64(tries), "")
+	out.account("", "cluster", u, n)
 	return nil
 }
 
-// idleCPU is which part of a core the hub takes when nothing happens.
-func (s *system) idleCPU(ctx context.Context) (float64, error) {
+// untilQuiet runs do, and returns the usage until the system is quiet again.
+func (s *system) untilQuiet(ctx context.Context, do func() error) (used, error) {
 	before, err := s.now(ctx)
 	if err != nil {
-		return 0, err
+		return used{}, err
 	}
-	if err := pause(ctx, s.idle/3); err != nil {
-		return 0, err
-	}
-	after, err := s.now(ctx)
-	u := since(before, after)
-	return u.cpu[hubProcess] / u.seconds, err
-}
-
-// policy edits the policy that selects everything, so that nothing moves.
-func (s *system) policy(ctx context.Context, at size, tell put) error {
-	before, err := s.now(ctx)
-	if err != nil {
-		return err
-	}
-	live := &policyv1alpha1.ClusterPropagationPolicy{}
-	if err := s.hubClient.Get(ctx, client.ObjectKey{Name: policyName}, live); err != nil {
-		return fmt.Errorf("reading the policy: %w", err)
-	}
-	edited := live.DeepCopy()
-	edited.Spec.Priority = new(int32(at.bindings % math.MaxInt16))
-	if live.Spec.PreserveResourcesOnDeletion == nil || !*live.Spec.PreserveResourcesOnDeletion {
-		edited.Spec.PreserveResourcesOnDeletion = new(true)
-	} else {
-		edited.Spec.PreserveResourcesOnDeletion = new(false)
-	}
-	if err := s.hubClient.Patch(ctx, edited, client.MergeFrom(live)); err != nil {
-		return fmt.Errorf("editing the policy: %w", err)
+	if err := do(); err != nil {
+		return used{}, err
 	}
 	after, err := s.awaitQuiet(ctx)
-	if err != nil {
-		return err
-	}
-	u, n := since(before, after), float64(at.bindings)
-	tell("time until all is done", u.seconds, "s")
-	tell("hub CPU for each application", 1000*u.cpu[hubProcess]/n, "ms")
-	tell("API server CPU for each", 1000*u.cpu[apiProcess]/n, "ms")
-	tell("writes for each", u.writes()/n, "")
-	tell("conflicts for each", u.conflicts/n, "")
-	return nil
+	return since(before, after), err
 }

@@ -12,7 +12,7 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// offline rolls an edit out while a part of the clusters is silent.
+// offline rolls out an edit while some clusters are silent.
 func (r *rolling) offline(ctx context.Context, tell put) error {
 	if err := r.silence(ctx, r.clusters*r.options.silent/100); err != nil {
 		return err
@@ -47,19 +47,18 @@ func (r *rolling) offline(ctx context.Context, tell put) error {
 		return fmt.Errorf("%d clusters were written to, and %d are heard from", len(of), r.clusters-len(r.silent))
 	}
 	statuses := r.statusesSince(before.at)
-	tell("hub CPU for each cluster", 1000*u.cpu[hubProcess]/n, "ms")
-	tell("API server CPU for each", 1000*u.cpu[apiProcess]/n, "ms")
-	tell("Work writes for each, as the API server counts them", (u.requests["PATCH works"]-u.agents["PATCH works"])/n, "")
+	r.out.account("while some are silent: ", "cluster", u, n)
+	tell("Work writes for each, as the API server counts them", (u.server.Requests["PATCH works"]-float64(u.agents.Requests["PATCH works"]))/n, "")
 	tell("status writes in the busiest ten seconds, for each of them", busiest(statuses, 10*time.Second), "")
 	waves := fmt.Sprintf("%d clusters, %d silent: ", r.clusters, len(r.silent))
-	r.bars.put(waves+"until it has passed, without the soaking", (took - r.soaks).Seconds(), 60, "s")
-	r.bars.put(waves+"most Work writes of a cluster", float64(most), 1, "")
-	r.bars.put(waves+"status writes of the rollout a second", float64(len(statuses))/took.Seconds(), 1, "")
+	r.bars.Most(waves+"until it has passed, without the soaking", (took - r.soaks).Seconds(), 60, "s")
+	r.bars.Most(waves+"most Work writes of a cluster", float64(most), 1, "")
+	r.bars.Most(waves+"status writes of the rollout a second", float64(len(statuses))/took.Seconds(), 1, "")
 	return nil
 }
 
-// silence cuts off so many clusters more, and returns when the hub knows. The canary is none of them: without
-// one a rollout waits for ever, as it is to.
+// silence silences more clusters, and returns when the hub knows. The canary is not among them: without one a rollout
+// waits for ever, by design.
 func (r *rolling) silence(ctx context.Context, more int) error {
 	var names []string
 	for i := 0; len(names) < more; i++ {
@@ -72,7 +71,7 @@ func (r *rolling) silence(ctx context.Context, more int) error {
 	return r.awaitReady(ctx, names, metav1.ConditionUnknown)
 }
 
-// busiest is how many writes there were in the fullest time of a length, for each of its seconds.
+// busiest returns the maximum rate of writes per second in any period of a length.
 func busiest(statuses []statusWrite, length time.Duration) float64 {
 	most, from := 0, 0
 	for to := range statuses {
@@ -84,8 +83,8 @@ func busiest(statuses []statusWrite, length time.Duration) float64 {
 	return float64(most) / length.Seconds()
 }
 
-// hold pauses a rollout in the middle of its last wave, looks at it for a while, and has it go on.
-// More clusters are silent by then.
+// hold pauses a rollout in the middle of its last wave, observes it for a while, and resumes it. More clusters are
+// silent by then.
 func (r *rolling) hold(ctx context.Context, tell put) error {
 	if err := r.silence(ctx, r.clusters*(r.options.silent/2)/100); err != nil {
 		return err
@@ -116,14 +115,14 @@ func (r *rolling) hold(ctx context.Context, tell put) error {
 		return errors.New("it was not paused in the middle of a wave: there are too few clusters for that")
 	}
 	tell("clusters that had it when it was paused", float64(has), "")
-	r.bars.put("pause to the last Work that is written", last.Seconds(), 1, "s")
+	r.bars.Most("pause to the last Work that is written", last.Seconds(), 1, "s")
 	if _, err := r.steer().Pause(ctx, false); err != nil {
 		return err
 	}
 	return r.everywhere(ctx, number)
 }
 
-// comeBack has all clusters return that are silent.
+// comeBack lets all silent clusters return.
 func (r *rolling) comeBack(ctx context.Context, tell put) error {
 	if _, err := r.awaitQuiet(ctx); err != nil {
 		return err
@@ -142,7 +141,7 @@ func (r *rolling) comeBack(ctx context.Context, tell put) error {
 		most = max(most, w.catchingUp)
 	}
 	tell(fmt.Sprintf("%d that return: until all have caught up", back), took.Seconds(), "s")
-	r.bars.put(fmt.Sprintf("%d that return: most that catch up at a time, by the status", back), float64(most), catchingUp, "")
-	r.bars.put(fmt.Sprintf("%d that return: most Works at a time that are not reported", back), float64(r.mostUnreported()), catchingUp, "")
+	r.bars.Most(fmt.Sprintf("%d that return: most that catch up at a time, by the status", back), float64(most), catchingUp, "")
+	r.bars.Most(fmt.Sprintf("%d that return: most Works at a time that are not reported", back), float64(r.mostUnreported()), catchingUp, "")
 	return nil
 }

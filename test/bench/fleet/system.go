@@ -21,22 +21,24 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/test/bench/meter"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/fleet/hollow"
 	"fairlead.dev/test/process"
+	"fairlead.dev/test/requests"
 )
 
 const (
 	// perNamespace is how many applications share a namespace.
 	perNamespace = 200
-	// regions is over how many the clusters are spread.
+	// regions is the number of regions of the clusters.
 	regions = 4
-	// writers is how many templates are written at a time.
+	// writers is the number of concurrent writes of templates.
 	writers    = 8
 	policyName = "everything"
 	kindLabel  = "bench"
-	// firstVersion is that of the image of a new application.
+	// firstVersion is the version of the image of a new application.
 	firstVersion = "1.0.0"
 )
 
@@ -49,19 +51,23 @@ type system struct {
 
 	fleet  *fleet.Fleet
 	config *rest.Config
-	// private is how the hub reaches its API, which answers there before it lets others in; it is another one after each start.
+	// private is the hub's own access to its API, which answers there before it lets others in; it changes with each
+	// start.
 	private   *rest.Config
 	hubClient client.WithWatch
 	agents    *hollow.Fleet
-	// has is how large it is by now.
+	// asked counts the requests of this process without those of its agents.
+	asked requests.Counter
+	// has is the current size.
 	has  size
-	bars bars
+	bars meter.Bars
+	// hubPeak is the peak memory of the hub over all its starts, in bytes.
+	hubPeak int64
 }
 
-// start starts a hub without clusters. The returned function stops all and removes what they
-// wrote; it is never nil.
+// start starts a hub without clusters. The returned function stops everything and removes its data; it is never nil.
 func start(ctx context.Context, o options) (*system, func(), error) {
-	args := append([]string{"--profiling"}, o.hubArgs...)
+	args := append([]string{"--profiling", "--resource-eviction-rate=0"}, o.hubArgs...)
 	f, err := fleet.New(fleet.Options{Bin: o.bin, Dir: o.dir, HubArgs: args, Report: progress})
 	if err != nil {
 		return nil, func() {}, err
@@ -85,7 +91,7 @@ func start(ctx context.Context, o options) (*system, func(), error) {
 	if err := f.Up(ctx); err != nil {
 		return nil, down, err
 	}
-	s := &system{options: o, fleet: f}
+	s := &system{options: o, fleet: f, bars: meter.Bars{Report: progress}}
 	if s.config, err = f.Config(fleet.HubName); err != nil {
 		return nil, down, err
 	}
@@ -97,17 +103,20 @@ func start(ctx context.Context, o options) (*system, func(), error) {
 	if err := appsv1.AddToScheme(scheme); err != nil {
 		return nil, down, fmt.Errorf("knowing Deployments: %w", err)
 	}
-	if s.hubClient, err = client.NewWithWatch(s.config, client.Options{Scheme: scheme}); err != nil {
+	counted := rest.CopyConfig(s.config)
+	counted.QPS = -1
+	counted.Wrap(s.asked.Wrap)
+	if s.hubClient, err = client.NewWithWatch(counted, client.Options{Scheme: scheme}); err != nil {
 		return nil, down, fmt.Errorf("making a client of the hub: %w", err)
 	}
-	agents := hollow.Options{Hub: s.config, PKI: filepath.Join(f.Dir, fleet.HubName, "pki"), Dir: filepath.Join(f.Dir, "agents"), Lines: o.lines}
+	agents := hollow.Options{Hub: counted, PKI: filepath.Join(f.Dir, fleet.HubName, "pki"), Dir: filepath.Join(f.Dir, "agents"), Lines: o.lines}
 	if s.agents, err = hollow.New(ctx, agents); err != nil {
 		return nil, down, err
 	}
 	return s, down, s.hubClient.Create(ctx, everything(o.copies))
 }
 
-// everything is the policy that selects all applications.
+// everything returns the policy that selects all applications.
 func everything(copies int) *policyv1alpha1.ClusterPropagationPolicy {
 	p := builder.MakePolicy("", policyName).SelectLabel("apps/v1", "Deployment", kindLabel, "true").ClusterObj()
 	p.Spec.Placement = policyv1alpha1.Placement{
@@ -116,22 +125,25 @@ func everything(copies int) *policyv1alpha1.ClusterPropagationPolicy {
 			WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
 		},
 		SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 1, MaxGroups: copies}},
+		// A lost cluster is evacuated as soon as the hub trusts that it is lost.
+		ClusterTolerations: []corev1.Toleration{{
+			Key: lostTaint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(0)),
+		}},
 	}
 	return p
 }
 
-// clusterName and application name what there is, by number.
+// clusterName and application return names by number.
 func clusterName(i int) string { return fmt.Sprintf("edge-%05d", i) }
 
 func application(i int) client.ObjectKey {
 	return client.ObjectKey{Namespace: "apps-" + strconv.Itoa(i/perNamespace), Name: fmt.Sprintf("app-%06d", i)}
 }
 
-// regionOf is the region of a cluster.
+// regionOf returns the region of a cluster.
 func regionOf(i int) string { return "region-" + strconv.Itoa(i%regions) }
 
-// grow adds clusters and applications until there are as many as asked for, and returns when all
-// of it has settled.
+// grow adds clusters and applications up to a size, and returns when everything has settled.
 func (s *system) grow(ctx context.Context, to size) error {
 	clusters := []*clusterv1alpha1.Cluster{}
 	for i := s.has.agents; i < to.agents; i++ {
@@ -172,7 +184,7 @@ func (s *system) grow(ctx context.Context, to size) error {
 	return s.awaitServed(ctx)
 }
 
-// deployment is the template of an application.
+// deployment returns the template of an application.
 func deployment(name client.ObjectKey) *appsv1.Deployment {
 	labels := map[string]string{"app": name.Name}
 	return &appsv1.Deployment{
@@ -193,8 +205,8 @@ func deployment(name client.ObjectKey) *appsv1.Deployment {
 	}
 }
 
-// awaitServed returns when the status of every application says that it runs. It looks at the oldest namespaces in which not all
-// do, a few at a time, and no more at the others: what it reads is paid by the API server that is measured.
+// awaitServed waits until the status of every application says that it runs. It polls only a few namespaces at a time,
+// the oldest that are not complete, because its reads cost the API server that is measured.
 func (s *system) awaitServed(ctx context.Context) error {
 	const atATime = 5
 	began, open := time.Now(), s.namespaces()
@@ -224,7 +236,7 @@ func (s *system) awaitServed(ctx context.Context) error {
 	}
 }
 
-// servedIn says how many applications of a namespace run, and how many there are.
+// servedIn returns how many applications of a namespace run, and how many there are.
 func (s *system) servedIn(ctx context.Context, namespace string) (served, all int, err error) {
 	var list appsv1.DeploymentList
 	if err := s.hubClient.List(ctx, &list, client.InNamespace(namespace)); err != nil {
@@ -238,7 +250,7 @@ func (s *system) servedIn(ctx context.Context, namespace string) (served, all in
 	return served, len(list.Items), nil
 }
 
-// namespaces are those of the applications.
+// namespaces returns the namespaces of the applications.
 func (s *system) namespaces() []string {
 	var out []string
 	for i := 0; i < s.has.bindings; i += perNamespace {
@@ -247,12 +259,7 @@ func (s *system) namespaces() []string {
 	return out
 }
 
-// profilingSocket is where the hub is asked for its profiles.
-func (s *system) profilingSocket() string {
-	return filepath.Join(s.fleet.Dir, fleet.HubName, "profiling.sock")
-}
-
-// pause leaves everything alone for a time: quiet is nothing that could be waited for.
+// pause waits; there is no condition for quiet to poll for.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

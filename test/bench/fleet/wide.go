@@ -16,8 +16,8 @@ import (
 
 const wideLabel = "bench-wide"
 
-// wide sends one application to all clusters, changes it and takes it back.
-func (s *system) wide(ctx context.Context, at size, tell put) error {
+// wide propagates one application to all clusters, changes it and reverts the propagation.
+func (s *system) wide(ctx context.Context, at size, out *sheet) error {
 	policy := builder.MakePolicy("", "wide").SelectLabel("apps/v1", "Deployment", wideLabel, "true").ClusterObj()
 	policy.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated}
 	if err := client.IgnoreAlreadyExists(s.hubClient.Create(ctx, policy)); err != nil {
@@ -38,27 +38,23 @@ func (s *system) wide(ctx context.Context, at size, tell put) error {
 		if _, err := s.awaitQuiet(ctx); err != nil {
 			return err
 		}
-		before, err := s.now(ctx)
+		var reported time.Duration
+		u, err := s.untilQuiet(ctx, func() error {
+			began := time.Now()
+			if err := turn.do(); err != nil {
+				return fmt.Errorf("writing an application for all clusters: %w", err)
+			}
+			err := s.awaitRunning(ctx, template, int32(2*at.agents))
+			reported = time.Since(began)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		if err := turn.do(); err != nil {
-			return fmt.Errorf("writing an application for all clusters: %w", err)
-		}
-		if err := s.awaitRunning(ctx, template, int32(2*at.agents)); err != nil {
-			return err
-		}
-		after, err := s.awaitQuiet(ctx)
-		if err != nil {
-			return err
-		}
-		u, n := since(before, after), float64(at.agents)
-		tell(turn.what+": time until all clusters report", u.seconds, "s")
-		tell(turn.what+": hub CPU for each cluster", 1000*u.cpu[hubProcess]/n, "ms")
-		tell(turn.what+": API server CPU for each", 1000*u.cpu[apiProcess]/n, "ms")
-		tell(turn.what+": writes for each", u.writes()/n, "")
-		tell(turn.what+": status writes of the binding", u.requests["PATCH resourcebindings/status"], "")
-		tell(turn.what+": hub writes for each", u.hubWritten/n/1000, "kB")
+		out.tell(turn.what+": until all clusters report", reported.Seconds(), "s")
+		out.tell(turn.what+": until it is quiet", u.seconds, "s")
+		out.tell(turn.what+": status writes of the binding", u.server.Requests["PATCH resourcebindings/status"], "")
+		out.account(turn.what+": ", "cluster", u, float64(at.agents))
 	}
 	if err := s.hubClient.Delete(ctx, template); err != nil {
 		return fmt.Errorf("deleting the application of all clusters: %w", err)
@@ -67,7 +63,7 @@ func (s *system) wide(ctx context.Context, at size, tell put) error {
 	return err
 }
 
-// awaitRunning returns when the status of a template says that all of its replicas run as it is.
+// awaitRunning waits until the status of a template says that all replicas of its current version run.
 func (s *system) awaitRunning(ctx context.Context, template *appsv1.Deployment, replicas int32) error {
 	for began := time.Now(); ; {
 		live := &appsv1.Deployment{}

@@ -8,10 +8,52 @@ import (
 	"strings"
 )
 
-// ticksPerSecond is that of /proc on every Linux that Go runs on.
+// ticksPerSecond is USER_HZ, the unit of /proc, which is 100 on every Linux that Go supports.
 const ticksPerSecond = 100
 
-// CPUSeconds is the time that a process has spent on a CPU.
+// Process is the resource usage of a process since its start.
+type Process struct {
+	CPUSeconds float64
+	// ResidentBytes is the current memory, PeakBytes the maximum so far.
+	ResidentBytes, PeakBytes int64
+	// ReadBytes and WrittenBytes count files and sockets.
+	ReadBytes, WrittenBytes int64
+}
+
+// ReadProcess reads the usage of a process; name is for errors.
+func ReadProcess(name string, pid int) (Process, error) {
+	var out Process
+	var err error
+	if out.CPUSeconds, err = CPUSeconds(pid); err != nil {
+		return out, fmt.Errorf("reading what %q uses: %w", name, err)
+	}
+	if out.ResidentBytes, err = ResidentBytes(pid); err != nil {
+		return out, fmt.Errorf("reading what %q uses: %w", name, err)
+	}
+	for value, of := range map[*int64]struct{ file, field string }{
+		&out.PeakBytes: {"status", "VmHWM"}, &out.ReadBytes: {"io", "rchar"}, &out.WrittenBytes: {"io", "wchar"},
+	} {
+		text := field(fmt.Sprintf("/proc/%d/%s", pid, of.file), of.field)
+		number, inKB := strings.CutSuffix(text, " kB")
+		if *value, err = strconv.ParseInt(number, 10, 64); err != nil {
+			return out, fmt.Errorf("reading what %q uses: its %s is %q", name, of.field, text)
+		}
+		if inKB {
+			*value <<= 10
+		}
+	}
+	return out, nil
+}
+
+// Since returns the usage since an earlier reading; memory is the current one.
+func (p Process) Since(before Process) Process {
+	p.CPUSeconds -= before.CPUSeconds
+	p.ReadBytes -= before.ReadBytes
+	p.WrittenBytes -= before.WrittenBytes
+	return p
+}
+
+// CPUSeconds returns the CPU time of a process.
 func CPUSeconds(pid int) (float64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -32,7 +74,7 @@ func CPUSeconds(pid int) (float64, error) {
 	return ticks / ticksPerSecond, nil
 }
 
-// ResidentBytes is the memory that a process has now.
+// ResidentBytes returns the current memory of a process.
 func ResidentBytes(pid int) (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

@@ -36,24 +36,23 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// agent is what there is of one agent.
+// agent is the state of one agent.
 type agent struct {
 	name   string
 	member *rest.Config
 	next   http.RoundTripper
 	counts *counts
-	// watching is when the hub last let it watch its Works, in nanoseconds.
+	// watching is when its watch of Works was last accepted, in Unix nanoseconds.
 	watching atomic.Int64
 }
 
-// counts are of the requests of all agents.
-type counts struct{ requests, refused, unanswered atomic.Int64 }
+// counts are the answered requests of all agents.
+type counts struct{ requests, refused atomic.Int64 }
 
-// RoundTrip counts.
+// RoundTrip counts requests.
 func (a *agent) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(r)
 	if err != nil {
-		a.counts.unanswered.Add(1)
 		return nil, err
 	}
 	a.counts.requests.Add(1)
@@ -66,7 +65,7 @@ func (a *agent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// join has the member join and returns its credentials.
+// join joins the member and returns its credentials.
 func (a *agent) join(ctx context.Context, dir string, args []string) (*registration.Credentials, error) {
 	state := filepath.Join(dir, a.name)
 	flags := discovery.Flags{Hub: args[0], Cluster: a.name}
@@ -84,7 +83,7 @@ func (a *agent) join(ctx context.Context, dir string, args []string) (*registrat
 	return registration.OpenCredentials(registration.KeepOptions{StateDir: state, Clock: clock.RealClock{}, Random: rand.Float64})
 }
 
-// run is the agent until the context ends, as far as the hub sees it.
+// run runs the agent, as far as the hub can see it, until the context ends.
 func (a *agent) run(ctx context.Context, scheme *runtime.Scheme, credentials *registration.Credentials, workload client.WithWatch) error {
 	a.next = credentials
 	config := &rest.Config{Host: credentials.Config().Host, Transport: a, QPS: -1}
@@ -129,11 +128,11 @@ func (a *agent) run(ctx context.Context, scheme *runtime.Scheme, credentials *re
 	if err := mgr.Add(works); err != nil {
 		return fmt.Errorf("setting %s up: %w", a.name, err)
 	}
-	go func() { _ = credentials.Keep(ctx) }() // the test is over before a certificate ends
+	go func() { _ = credentials.Keep(ctx) }() // the test is over before a certificate expires
 	return mgr.Start(ctx)
 }
 
-// mapper knows the kinds that an agent uses on the hub.
+// mapper maps the kinds that an agent uses on the hub.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{workv1alpha1.GroupVersion, clusterv1alpha1.GroupVersion, coordinationv1.SchemeGroupVersion})
 	m.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)

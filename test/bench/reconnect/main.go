@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,14 +27,18 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/test/bench/meter"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/process"
 )
 
-// What is allowed.
+// Targets: how long agents may take, and how many of a hundred requests may be rejected.
 const (
-	budget       = time.Minute
-	mostRefused  = 0.01
+	budget      = time.Minute
+	mostRefused = 1
+)
+
+const (
 	joiners      = 8
 	lookEvery    = 250 * time.Millisecond
 	startTimeout = 10 * time.Minute
@@ -48,32 +50,24 @@ type options struct {
 	bin, dir string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil && !errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "reconnect: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(meter.Main("reconnect", run)) }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context) (missed int, err error) {
 	var o options
 	pflag.IntVar(&o.agents, "agents", 500, "how many agents")
 	pflag.DurationVar(&o.away, "away", time.Minute, "how long the hub is away")
 	pflag.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	pflag.StringVar(&o.dir, "dir", "_bench/reconnect", "directory of the hub")
 	if err := pflag.CommandLine.Parse(os.Args[1:]); err != nil {
-		return err
+		return 0, err
 	}
 	ctrl.SetLogger(logr.Discard())
 	f, err := fleet.New(fleet.Options{Bin: o.bin, Dir: o.dir, Report: progress})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := os.RemoveAll(f.Dir); err != nil {
-		return fmt.Errorf("removing what an earlier run left: %w", err)
+		return 0, fmt.Errorf("removing what an earlier run left: %w", err)
 	}
 	defer func() {
 		downCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -81,7 +75,7 @@ func run(ctx context.Context) (err error) {
 		err = errors.Join(err, f.Down(downCtx), process.Remove(f.Dir))
 	}()
 	if err := f.Up(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	members := newMembers()
 	defer members.Close()
@@ -89,9 +83,13 @@ func run(ctx context.Context) (err error) {
 	defer cancel()
 	b := &bench{options: o, fleet: f, counts: &counts{}, ended: make(chan error, o.agents)}
 	if err := b.start(ctx, members); err != nil {
-		return err
+		return 0, err
 	}
-	return b.measure(ctx)
+	if err := b.measure(ctx); err != nil {
+		return 0, err
+	}
+	fmt.Printf("\nOn %s; %s\n\n%s", meter.ThisMachine(), time.Now().Format(time.DateOnly), &b.bars)
+	return b.bars.Missed(), nil
 }
 
 // bench is a hub and its agents.
@@ -102,9 +100,10 @@ type bench struct {
 	agents []*agent
 	counts *counts
 	ended  chan error
+	bars   meter.Bars
 }
 
-// start has all agents join and run.
+// start joins and runs all agents.
 func (b *bench) start(ctx context.Context, members *httptest.Server) error {
 	scheme, err := kube.NewScheme()
 	if err != nil {
@@ -143,7 +142,7 @@ func (b *bench) start(ctx context.Context, members *httptest.Server) error {
 	return nil
 }
 
-// token makes one for all, and returns the arguments of the join command.
+// token creates a token for all agents, and returns the arguments of the join command.
 func (b *bench) token(ctx context.Context) ([]string, error) {
 	out, err := b.fleet.Run(ctx, "hub", "token", "create", "--cluster-pattern", "light-*", "--max-uses", strconv.Itoa(b.options.agents),
 		"--kubeconfig", b.fleet.Kubeconfig(fleet.HubName))
@@ -157,7 +156,7 @@ func (b *bench) token(ctx context.Context) ([]string, error) {
 	return strings.Fields(command), nil
 }
 
-// measure takes the hub away and brings it back.
+// measure stops the hub and starts it again.
 func (b *bench) measure(ctx context.Context) error {
 	if err := b.fleet.Kill(ctx, fleet.HubName); err != nil {
 		return err
@@ -183,18 +182,16 @@ func (b *bench) measure(ctx context.Context) error {
 	requests, refused = b.counts.requests.Load()-requests, b.counts.refused.Load()-refused
 	share := float64(refused) / float64(max(requests, 1))
 	last := took[len(took)-1] - up.Sub(began)
-	fmt.Printf("%d agents; the hub's API was up %.1f s after its start. From then on, Ready again: half after %.1f s, all after %.1f s (budget %.0f s).\n"+
-		"%d requests of agents answered since, %d refused with 429: %.2f %% (budget %.0f %%).\n",
-		len(b.agents), up.Sub(began).Seconds(), max(took[len(took)/2]-up.Sub(began), 0).Seconds(), last.Seconds(), budget.Seconds(),
-		requests, refused, 100*share, 100*mostRefused)
-	if last > budget || share >= mostRefused {
-		return errors.New("that is over the budget")
-	}
+	fmt.Printf("%d agents; the hub's API was up %.1f s after its start, and half of the agents were Ready again %.1f s after that. "+
+		"It has answered %d requests of agents since, and refused %d of them with 429.\n",
+		len(b.agents), up.Sub(began).Seconds(), max(took[len(took)/2]-up.Sub(began), 0).Seconds(), requests, refused)
+	b.bars.Most("from when the hub's API is up until all agents are Ready again", last.Seconds(), budget.Seconds(), "s")
+	b.bars.Most("requests of agents that are refused meanwhile", 100*share, mostRefused, "%")
 	return nil
 }
 
-// awaitReady returns after which time since it began each agent was seen Ready, with a lease
-// renewed and its Works watched since then; sorted.
+// awaitReady returns, sorted, how long after began each agent was Ready, had renewed its lease and was watching its
+// Works.
 func (b *bench) awaitReady(ctx context.Context, began time.Time) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -210,7 +207,7 @@ func (b *bench) awaitReady(ctx context.Context, began time.Time) ([]time.Duratio
 		case <-ticker.C:
 		}
 		if err := b.look(ctx, began, seen); err != nil {
-			continue // the hub is not there yet
+			continue // the hub is not up yet
 		}
 		if len(seen) == len(b.agents) {
 			ticker.Stop()

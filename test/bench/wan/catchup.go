@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// catchUp measures how long the Works take that were made while the line was away.
+// catchUp measures how long the Works take that were created while the line was down.
 func (b *bench) catchUp(ctx context.Context) error {
 	b.relay.Cut()
 	policy := &policyv1alpha1.PropagationPolicy{
@@ -27,7 +27,7 @@ func (b *bench) catchUp(ctx context.Context) error {
 			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: &metav1.LabelSelector{MatchLabels: labels()}}},
 			Placement: policyv1alpha1.Placement{
 				ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member}},
-				// It gets what is new although it is not heard from.
+				// The cluster gets new templates although it is unreachable.
 				ClusterTolerations: []corev1.Toleration{{Key: contract.TaintClusterUnreachable, Operator: corev1.TolerationOpExists}},
 			},
 		},
@@ -40,7 +40,8 @@ func (b *bench) catchUp(ctx context.Context) error {
 	return b.arriveLater(ctx, small, b.works, fmt.Sprintf("%d Works after the line was away", b.works))
 }
 
-// catchUpLarge is the same for large ones, of which a hundred would be cut off on their way: nothing may be asked for again and again.
+// catchUpLarge does the same with large Works. A response with a hundred of them would time out on its way: nothing may
+// be requested again and again.
 func (b *bench) catchUpLarge(ctx context.Context) error {
 	if b.large == 0 {
 		return nil
@@ -49,7 +50,7 @@ func (b *bench) catchUpLarge(ctx context.Context) error {
 	return b.arriveLater(ctx, large, b.large, fmt.Sprintf("%d Works of 48 kB after the line was away", b.large))
 }
 
-// arriveLater makes templates while the line is away, and measures how long their Works take once it is back.
+// arriveLater creates templates while the line is down, and measures how long their Works take once it is up.
 func (b *bench) arriveLater(ctx context.Context, size string, count int, what string) error {
 	cut := time.Now()
 	progress("the line is away; making %d templates", count)
@@ -89,8 +90,7 @@ func (b *bench) arriveLater(ctx context.Context, size string, count int, what st
 		return err
 	}
 	b.row(what, took, used, its)
-	if limit := most * float64(its.works+its.statuses); float64(used.down+used.up) > limit {
-		b.broken = append(b.broken, fmt.Errorf("%s: they took %d bytes, more than %.1f times their own %d", what, used.down+used.up, most, its.works+its.statuses))
-	}
+	b.judge(what, used, its)
+	b.bars.Most(what+": connections", float64(used.connections), mostConnections, "")
 	return nil
 }

@@ -8,9 +8,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,20 +21,29 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/test/bench/meter"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/process"
 )
 
-// member is the only one, namespace where what is sent to it is.
+// member is the only cluster; namespace has the objects sent to it.
 const (
 	member    = "edge-1"
 	namespace = "wan"
 )
 
-// most is how many bytes may go to the member for each of the objects' own.
-const most = 1.5
+// Targets.
+const (
+	// mostBytes is the maximum of bytes on the line per byte of the objects.
+	mostBytes = 1.5
+	// mostConnections is how many connections an agent may open to a hub that it finds again: it must not retry in a
+	// loop.
+	mostConnections = 5
+	// mostIdle is how many kilobytes an idle agent may exchange in an hour.
+	mostIdle = 300
+)
 
-// writers is how many write at a time, period how often it is looked how far all is.
+// writers is the number of concurrent writes, period the polling interval.
 const (
 	writers = 8
 	period  = time.Second
@@ -55,15 +62,7 @@ type options struct {
 	kilobitsPerSecond float64
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil && !errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "wan: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(meter.Main("wan", run)) }
 
 func parse() (options, error) {
 	var o options
@@ -92,15 +91,15 @@ func parse() (options, error) {
 	return o, nil
 }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context) (missed int, err error) {
 	o, err := parse()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	ctrl.SetLogger(logr.Discard())
 	r, err := newRelay(ctx, o.line)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	f, err := fleet.New(fleet.Options{
 		Bin: o.bin, Dir: o.dir, Clusters: 1, Report: progress,
@@ -108,10 +107,10 @@ func run(ctx context.Context) (err error) {
 		AgentArgs: []string{"--compress=" + o.compress},
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := os.RemoveAll(f.Dir); err != nil {
-		return fmt.Errorf("removing what an earlier run left: %w", err)
+		return 0, fmt.Errorf("removing what an earlier run left: %w", err)
 	}
 	defer func() {
 		downCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -121,34 +120,35 @@ func run(ctx context.Context) (err error) {
 			err = process.Remove(f.Dir)
 		}
 	}()
-	b := &bench{options: o, fleet: f, relay: r}
+	b := &bench{
+		options: o, fleet: f, relay: r, bars: meter.Bars{Report: progress},
+		report: meter.NewTable("what", "seconds", "to the member", "from it", "the objects' own bytes: Works / statuses", "times these", "times templates and statuses", "connections"),
+	}
 	for _, measure := range []func(context.Context) error{b.join, b.catchUp, b.single, b.rest, b.catchUpLarge} {
 		measureCtx, cancel := context.WithTimeout(ctx, o.timeout)
-		err := measure(measureCtx)
+		err = measure(measureCtx)
 		cancel()
 		if err != nil {
-			return err
+			break // earlier measurements are reported all the same
 		}
 	}
 	fmt.Printf("\n%s there and back, %.0f kbit/s, %.0f %% of packets lost, compressed: %s\n\n", o.roundTrip, o.kilobitsPerSecond, o.loss*100, o.compress)
-	fmt.Println("| what | seconds | to the member | from it | the objects' own bytes: Works / statuses | times these | times templates and statuses | connections |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
-	fmt.Print(b.report.String())
-	return errors.Join(b.broken...)
+	fmt.Printf("%s\n%s", b.report, &b.bars)
+	return b.bars.Missed(), err
 }
 
-// bench is what is measured, and with what.
+// bench is a running measurement.
 type bench struct {
 	options
 	fleet  *fleet.Fleet
 	relay  *relay
 	hub    client.Client
 	member client.Client
-	report strings.Builder
-	broken []error
+	report *meter.Table
+	bars   meter.Bars
 }
 
-// join measures from the first packet of the agent until the hub calls its cluster ready.
+// join measures from the first packet of the agent until the hub reports its cluster as Ready.
 func (b *bench) join(ctx context.Context) error {
 	if err := b.fleet.StartHub(ctx); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (b *bench) join(ctx context.Context) error {
 	return err
 }
 
-// address is where the hub listens.
+// address returns the address of the hub.
 func (b *bench) address() (string, error) {
 	config, err := b.fleet.Config(fleet.HubName)
 	if err != nil {
@@ -182,7 +182,7 @@ func (b *bench) address() (string, error) {
 	return u.Host, nil
 }
 
-// single measures changes that come alone, to the member and to the status on the hub.
+// single measures single changes, to the member and back to the status on the hub.
 func (b *bench) single(ctx context.Context) error {
 	before := b.relay.usage()
 	var arrived, shown time.Duration
@@ -219,13 +219,14 @@ func (b *bench) single(ctx context.Context) error {
 		return err
 	}
 	b.row(fmt.Sprintf("a change, in the member after %.1f s, and its status (of %d)", (arrived/n).Seconds(), n), shown/n, used, all.each(b.works))
+	b.judge("a change that comes alone", used, all.each(b.works))
 	return nil
 }
 
-// rest measures what an hour without a change takes.
+// rest measures the traffic of an hour without changes.
 func (b *bench) rest(ctx context.Context) error {
 	progress("idling for %s", b.settle+b.idle)
-	if !sleep(ctx, b.settle) { // an agent asks a hub that it had lost some more, and tells what has changed
+	if !sleep(ctx, b.settle) { // an agent sends some more requests to a hub that it had lost, and reports changes
 		return ctx.Err()
 	}
 	before := b.relay.usage()
@@ -234,29 +235,37 @@ func (b *bench) rest(ctx context.Context) error {
 	}
 	used := b.relay.usage().minus(before)
 	hours := b.idle.Hours()
-	if used.connections > 0 {
-		b.broken = append(b.broken, fmt.Errorf("an agent with nothing to do opened %d connections within %s", used.connections, b.idle))
-	}
+	b.bars.Most(fmt.Sprintf("connections of an agent with nothing to do within %s", b.idle), float64(used.connections), 0, "")
 	used.up, used.down = int64(float64(used.up)/hours), int64(float64(used.down)/hours)
-	b.row(fmt.Sprintf("an hour of idling, calculated from %s", b.idle), b.idle, used, bytes{})
+	b.bars.Most("an hour of idling", float64(used.up+used.down)/1000, mostIdle, "kB")
+	pid, err := b.fleet.PID(fleet.AgentName(member))
+	if err != nil {
+		return err
+	}
+	agent, err := meter.ReadProcess(fleet.AgentName(member), pid)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("an hour of idling, calculated from %s; the agent has %d MB by then, and had %d", b.idle, agent.ResidentBytes>>20, agent.PeakBytes>>20)
+	b.row(what, b.idle, used, bytes{})
 	return nil
 }
 
 func labels() map[string]string { return map[string]string{"of": "wan"} }
 
-// Sizes of templates, which begin their names.
+// Sizes of templates, which are the prefixes of their names.
 const (
 	small = "load"
 	large = "large"
 )
 
-// template is a ConfigMap: a small one with words, or a large one that does not compress.
+// template returns a ConfigMap: a small one of words, or a large one that does not compress.
 func template(size string, i int) *corev1.ConfigMap {
 	name := fmt.Sprintf("%s-%05d", size, i)
 	text := strings.Repeat("all work and no play ", 10)
 	if size == large {
 		random := make([]byte, 36_000)
-		_, _ = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8)}).Read(random) // it does not fail
+		_, _ = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8)}).Read(random) // it never fails
 		text = base64.StdEncoding.EncodeToString(random)
 	}
 	return &corev1.ConfigMap{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// until waits until so many Works are as they should be.
+// until waits until count returns want for the Works.
 func (b *bench) until(ctx context.Context, what, size string, count func([]workv1alpha1.Work) int, want int) error {
 	told := time.Now()
 	err := wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
@@ -38,7 +39,7 @@ func (b *bench) until(ctx context.Context, what, size string, count func([]workv
 	return nil
 }
 
-// list returns the Works of the templates of a size.
+// list lists the Works of the templates of a size.
 func (b *bench) list(ctx context.Context, works *workv1alpha1.WorkList, size string) error {
 	if err := b.hub.List(ctx, works, client.InNamespace(contract.DefaultExecutionNamespacePrefix+member)); err != nil {
 		return fmt.Errorf("listing Works: %w", err)
@@ -64,18 +65,18 @@ func reported(works []workv1alpha1.Work) int {
 	return n
 }
 
-// bytes are the objects' own, as JSON.
+// bytes are the sizes of the objects themselves, as JSON.
 type bytes struct {
-	// works are without their statuses, templates as their author wrote them.
+	// works excludes statuses; templates are as their author wrote them.
 	works, statuses, templates int64
 }
 
-// each is what one of so many has on average.
+// each returns the average of n.
 func (b bytes) each(n int) bytes {
 	return bytes{b.works / int64(n), b.statuses / int64(n), b.templates / int64(n)}
 }
 
-// own is how many bytes there are of a size.
+// own returns the bytes of all objects of a size.
 func (b *bench) own(ctx context.Context, size string) (bytes, error) {
 	var out bytes
 	var works workv1alpha1.WorkList
@@ -102,7 +103,7 @@ func (b *bench) own(ctx context.Context, size string) (bytes, error) {
 	return out, nil
 }
 
-// row adds a line to the report.
+// row adds a row to the report.
 func (b *bench) row(what string, took time.Duration, used usage, its bytes) {
 	own, ofWorks, ofTemplates := "–", "–", "–"
 	if its.works > 0 {
@@ -111,7 +112,12 @@ func (b *bench) row(what string, took time.Duration, used usage, its bytes) {
 		ofTemplates = fmt.Sprintf("%.2f", float64(used.down+used.up)/float64(its.templates+its.statuses))
 	}
 	progress("%s: %.1f s, %s to the member, %s from it, %d connections", what, took.Seconds(), kilobytes(used.down), kilobytes(used.up), used.connections)
-	fmt.Fprintf(&b.report, "| %s | %.1f | %s | %s | %s | %s | %s | %d |\n", what, took.Seconds(), kilobytes(used.down), kilobytes(used.up), own, ofWorks, ofTemplates, used.connections)
+	b.report.Row(what, fmt.Sprintf("%.1f", took.Seconds()), kilobytes(used.down), kilobytes(used.up), own, ofWorks, ofTemplates, strconv.Itoa(used.connections))
+}
+
+// judge compares the bytes on the line with those of the objects.
+func (b *bench) judge(what string, used usage, its bytes) {
+	b.bars.Most(what+": bytes beside their own", float64(used.down+used.up)/float64(its.works+its.statuses), mostBytes, "x")
 }
 
 func kilobytes(n int64) string { return fmt.Sprintf("%.1f kB", float64(n)/1000) }

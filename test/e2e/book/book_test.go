@@ -18,24 +18,25 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // the programs have logs of their own
+	ctrl.SetLogger(logr.Discard()) // the programs write their own logs
 	cluster.Main(m)
 }
 
-// pages are those with something to run, in the order in which an operator may do it.
+// pages returns the pages with commands, in the order in which an operator may run them.
 func pages() []string {
-	return []string{"machine.md", "looking.md", "backup.md", "login.md", "audit.md", "encryption.md", "rotation.md", "disaster.md", "upgrade.md", "leaving.md"}
+	return []string{"machine.md", "looking.md", "profiling.md", "backup.md", "login.md", "audit.md", "encryption.md", "rotation.md", "disaster.md", "upgrade.md", "leaving.md"}
 }
 
-// exceptions are the pages with blocks that are not run, how many these are, and why.
+// exceptions returns the pages with blocks that are not run, the number of these blocks, and the reason.
 func exceptions() map[string]exception {
 	return map[string]exception{
-		"README.md":     {1, "Helm and a Kubernetes cluster: test/install holds the charts against an API"},
+		"README.md":     {2, "Helm and a Kubernetes cluster: test/install holds the charts against an API"},
 		"backup.md":     {1, "containers: test/network has them where there is a Docker engine"},
 		"disaster.md":   {3, "containers: test/network restores a hub in one where there is a Docker engine, and test/install holds restore.yaml against an API; and a hub that lost a part, which lost_test.go of the embedded API has"},
 		"encryption.md": {1, "containers"},
 		"looking.md":    {1, "an application with pods: test/connect has kubectl in one, and the tests of hub/people/pods the others"},
 		"machines.md":   {3, "an etcd of three members: test/machines has one, and kills hubs and members"},
+		"profiling.md":  {2, "containers and a Kubernetes cluster: the tests of hub/cli hold where a hub tells its profiles"},
 		"proxy.md":      {2, "a packet filter, whose rule test/install tries, and a proxy: test/e2e/joining joins through one that lets only port 443 out, test/connect has a line through one, and test/machines has an agent go from one hub to the other"},
 		"rotation.md":   {3, "containers; several machines, on which test/machines takes these steps; and agents take an hour to renew their certificates: test/e2e/upkeep takes these steps with one that does not wait"},
 		"sizing.md":     {2, "a measurement takes its time, and a database that is full a hub of its own"},
@@ -44,7 +45,7 @@ func exceptions() map[string]exception {
 	}
 }
 
-// needs are programs that pages use and not every machine has.
+// needs returns programs that pages use and that may not be installed.
 func needs() map[string][]string { return map[string][]string{"audit.md": {"jq"}} }
 
 type exception struct {
@@ -79,7 +80,7 @@ func TestEveryBlockOfTheBookIsRunOrAnException(t *testing.T) {
 	}
 }
 
-// book is the folder of the pages.
+// book returns the directory of the pages.
 func book(t *testing.T) string {
 	t.Helper()
 	root, err := cluster.Root()
@@ -87,7 +88,7 @@ func book(t *testing.T) string {
 	return filepath.Join(root, "manifests", "install")
 }
 
-// waitTimeout is how long things may take on a machine that does other work too.
+// Timeouts allow for a machine that does other work too.
 const (
 	waitTimeout = 2 * time.Minute
 	poll        = 200 * time.Millisecond
@@ -96,7 +97,7 @@ const (
 func TestTheBookWorksAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	login := issuer.Start(t)
-	// No pods run in it, so an API is enough.
+	// It runs no pods, so an API is enough.
 	member := cluster.Start(t, cluster.Options{Name: "edge-1"})
 	m := newMachine(t, "hub.example.com", "127.0.0.1", "https://login.example.com/realms/ops", login.URL)
 	g := NewWithT(t)
@@ -108,7 +109,7 @@ func TestTheBookWorksAsItIsWritten(t *testing.T) {
 		t.Helper()
 		m.change(t, member, sent)
 	}
-	// after is what has to be when a page was done, beside what its own commands look at.
+	// after has checks for after a page, in addition to its own commands.
 	after := map[string]func(t *testing.T){
 		"machine.md":  func(t *testing.T) { t.Helper(); sent = m.send(t, member) },
 		"login.md":    func(t *testing.T) { t.Helper(); m.signIn(t, login) },
@@ -132,7 +133,7 @@ func TestTheBookWorksAsItIsWritten(t *testing.T) {
 			}
 		})
 		if !ran {
-			return // what comes next builds on it
+			return // later pages build on it
 		}
 	}
 }

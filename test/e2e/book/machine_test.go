@@ -25,17 +25,17 @@ import (
 const (
 	hubUnit   = "fairlead-hub"
 	agentUnit = "fairlead-agent"
-	// stopGrace is how long a unit may take to stop on a machine that does other work too.
+	// stopGrace is how long a unit may take to stop, on a machine that does other work too.
 	stopGrace = time.Minute
-	// pageTimeout is how long a page may take there.
+	// pageTimeout is how long a page may take on such a machine.
 	pageTimeout = 5 * time.Minute
 )
 
-// machine is a directory that stands for the hub's machine, and for those around it.
+// machine is a directory that replaces the hub's machine and others in the pages.
 type machine struct {
 	t    *testing.T
 	root string
-	// names are what is replaced in pages.
+	// names are the replacements in pages.
 	names *strings.Replacer
 
 	control net.Listener
@@ -43,10 +43,10 @@ type machine struct {
 	units   map[string]*process.Process
 }
 
-// paths are the directories of a machine that are ones below root.
+// paths matches the directories that are replaced by ones below root.
 var paths = regexp.MustCompile(`(^|[\s"'=(])(/(?:backup|etc|usr/local/bin|var/lib/fairlead))\b`)
 
-// newMachine makes a machine with the programs that were built, in the folder of the person who reads the book.
+// newMachine creates a machine with the built programs in the reader's working directory.
 func newMachine(t *testing.T, names ...string) *machine {
 	t.Helper()
 	g := NewWithT(t)
@@ -83,11 +83,11 @@ func newMachine(t *testing.T, names ...string) *machine {
 	return m
 }
 
-// home is where the commands of a page are run, and path where a path of the machine is.
+// home is the working directory of a page's commands; path returns the replacement of a machine's path.
 func (m *machine) home() string            { return filepath.Join(m.root, "root") }
 func (m *machine) path(path string) string { return filepath.Join(m.root, path) }
 
-// writeShims writes the programs that stand for those of a machine.
+// writeShims writes the programs that replace those of a machine.
 func (m *machine) writeShims(bin string) {
 	m.t.Helper()
 	_, port, err := net.SplitHostPort(m.control.Addr().String())
@@ -99,12 +99,12 @@ exec %[1]s "$@" --%[2]s %[3]s`, m.path("/usr/local/bin/"+program), flag, m.path(
 	}
 	for name, text := range map[string]string{
 		"hub":       defaults("hub", "data-dir", "/var/lib/fairlead"),
-		"agent":     defaults("agent", "state-dir", "/edge-1/agent"),
+		"agent":     defaults("agent", "state-dir", "/var/lib/fairlead/agent"),
 		"kubectl":   fmt.Sprintf(`exec %s "$@"`, filepath.Join(bin, "kubectl")),
 		"systemctl": fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%s\necho \"$*\" >&3\nread -r answer <&3\n[ -z \"$answer\" ] || { echo \"systemctl: $answer\" >&2; exit 1; }", port),
 		"sudo":      `[ "$1" = -u ] && [ "$2" = fairlead ] || exit 1; shift 2; exec "$@"`,
 		"useradd":   `[ "${!#}" = fairlead ]`,
-		"install":   `args=(); while [ $# -gt 0 ]; do case "$1" in -o) shift;; *) args+=("$1");; esac; shift; done; exec /usr/bin/install "${args[@]}"`,
+		"install":   `args=(); while [ $# -gt 0 ]; do case "$1" in -o|-g) shift;; *) args+=("$1");; esac; shift; done; exec /usr/bin/install "${args[@]}"`,
 		"ssh":       fmt.Sprintf(`cd "%s/$1" && shift && exec bash -euc "$*"`, m.root),
 		"scp":       fmt.Sprintf(`exec cp -p "$1" "%s/${2%%:}"`, m.root),
 		"sleep":     `exec /bin/sleep 1`,
@@ -128,7 +128,7 @@ func (m *machine) run(t *testing.T, page string, blocks []block) {
 		"PATH=" + m.path("/shims") + ":" + m.path("/usr/local/bin") + ":" + os.Getenv("PATH"),
 		"HOME=" + m.home(), "KUBECONFIG=" + m.path("/var/lib/fairlead/admin.kubeconfig"), `PS4=+ ` + page + `:$LINENO: `,
 	})
-	// A group of its own: what the shell has started goes with it.
+	// Its own process group, so that processes started by the shell can be killed with it.
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
 	out, err := shell.CombinedOutput()
@@ -145,7 +145,7 @@ func last(text string) string {
 
 func (m *machine) log(unit string) string { return m.path("/" + unit + ".log") }
 
-// serve does what systemctl is asked for, and answers with what went wrong, or an empty line.
+// serve executes requests of the systemctl shim, and answers with an error or an empty line.
 func (m *machine) serve() {
 	for {
 		conn, err := m.control.Accept()
@@ -183,7 +183,7 @@ func (m *machine) systemctl(args []string) error {
 	return nil
 }
 
-// further are flags that keep a unit off the ports of the machine.
+// further has flags that move units to ports other than the machine's.
 var further = map[string][]string{
 	hubUnit: {"--bind-address", "127.0.0.1", "--secure-port", "0", "--metrics-bind-address", "0", "--dashboard-bind-address", "0"},
 }
@@ -207,14 +207,14 @@ func (m *machine) start(unit string) error {
 	return nil
 }
 
-// restart starts a unit again that ended by itself, as its Restart= says: what it needs may not have been there in time.
+// restart restarts a unit that exited by itself, as its Restart= says: a dependency may not have been ready in time.
 func (m *machine) restart(unit string, p *process.Process) {
 	<-p.Done()
 	m.mu.Lock()
 	ended := m.units[unit] == p
 	m.mu.Unlock()
 	if ended {
-		_ = m.start(unit) // its log is shown if a page fails
+		_ = m.start(unit) // its log is printed if a page fails
 	}
 }
 

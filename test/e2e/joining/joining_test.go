@@ -150,8 +150,8 @@ func TestAClonedMemberIsShown(t *testing.T) {
 	w.G.Expect(w.Operate("clusters", "describe", "cloned")).To(ContainSubstring("Several agents pass for cluster cloned at once"))
 }
 
-// TestAnAgentInItsMember installs the agent in the member. The member's nodes run nothing, so
-// the test runs what the pod would: the same arguments, as the same service account.
+// TestAnAgentInItsMember installs the agent in the member. The member's nodes run no processes, so the test runs the
+// pod's command: the same arguments, as the same service account.
 func TestAnAgentInItsMember(t *testing.T) {
 	w := up(t)
 	args := w.joinArguments("inside")
@@ -193,14 +193,14 @@ spec:
 	w.Eventually(func(g Gomega) {
 		works, err := w.Kubectl(t.Context(), fleet.HubName, "get", "works", "-n", "karmada-es-inside", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Applied")].message}{"\n"}{end}`)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(works).To(MatchRegexp(`(?m)^wide.*(forbidden|not found)`), "what it may not do, the Work says")
+		g.Expect(works).To(MatchRegexp(`(?m)^wide.*confined`), "what it may not do, the Work says")
 	})
 	w.MustKubectl(fleet.HubName, "delete", "namespace", "elsewhere", "--wait=false")
 
-	pod.Kill() // nobody else stops what only plays the pod
+	pod.Kill() // Kubernetes does not stop a process that only replaces the pod
 	cache := filepath.Join(w.T.TempDir(), "cache")
 	leaving := []string{"leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member)}
-	// The hub says nothing of the cluster after that.
+	// The hub no longer mentions the cluster after that.
 	w.killAt("The hub has let the cluster go", []string{"XDG_CACHE_HOME=" + cache}, leaving...)
 	out, err = w.agent([]string{"XDG_CACHE_HOME=" + cache}, leaving...)
 	w.G.Expect(err).NotTo(HaveOccurred())
@@ -218,7 +218,7 @@ spec:
 	w.G.Expect(out).NotTo(ContainSubstring("panic"))
 }
 
-// playPod runs what the Deployment's pod would run.
+// playPod runs the command of the Deployment's pod.
 func (w *world) playPod(log string) *process.Process {
 	w.T.Helper()
 	dir := w.T.TempDir()
@@ -226,7 +226,7 @@ func (w *world) playPod(log string) *process.Process {
 	args := strings.Fields(raw)
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "/var/lib/fairlead/agent", filepath.Join(dir, "state"))
-		if args[i] == ":10357" { // pods have addresses of their own, these do not
+		if args[i] == ":10357" { // pods have their own IP addresses, these processes share one
 			args[i] = "127.0.0.1:0"
 		}
 	}

@@ -33,30 +33,32 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// agent is one of a fleet.
+// agent is one agent of a fleet.
 type agent struct {
 	fleet           *Fleet
 	name, namespace string
-	// told is closed when the hub knows how the member is.
+	// told is closed when the hub knows the status of the member.
 	told     chan struct{}
 	tellOnce sync.Once
 
 	mu sync.Mutex
-	// life is of the agent since it talks; nil while it is silent.
+	// life is the current life of the agent; nil while it is silent.
 	life *life
-	// works are those of the member, as the hub showed them last; whoever changes one copies it.
+	// works are the member's Works as last seen on the watch; copy one before changing it.
 	works   map[string]*workv1alpha1.Work
 	cluster *clusterv1alpha1.Cluster
 	room    corev1.ResourceList
+	// used is the sum of the resource requests of each Work's pods.
+	used map[string]corev1.ResourceList
 }
 
-// life is an agent from when it begins to talk until it is silent.
+// life is an agent from its start until it is silenced.
 type life struct {
 	ctx       context.Context //nolint:containedctx // It ends what the agent has under way.
 	cancel    context.CancelFunc
 	hubClient client.WithWatch
 	running   sync.WaitGroup
-	// outage tells when the hub answers again, unheard when the lease is renewed again.
+	// outage notifies when the hub answers again, unheard when the lease is renewed again.
 	outage, unheard *outage.Outage
 	// connector keeps the line open; nil without lines.
 	connector   *connect.Connector
@@ -66,11 +68,11 @@ type life struct {
 func newAgent(f *Fleet, name string) *agent {
 	return &agent{
 		fleet: f, name: name, namespace: contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, name),
-		told: make(chan struct{}), works: map[string]*workv1alpha1.Work{}, room: defaultRoom(),
+		told: make(chan struct{}), works: map[string]*workv1alpha1.Work{}, room: defaultRoom(), used: map[string]corev1.ResourceList{},
 	}
 }
 
-// start has the agent talk, unless it does.
+// start makes the agent talk, if it does not already.
 func (a *agent) start() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +88,7 @@ func (a *agent) start() error {
 		return fmt.Errorf("opening the credentials of %q: %w", a.name, err)
 	}
 	config := credentials.Config()
-	config.Transport = &counter{next: config.Transport, traffic: &a.fleet.traffic}
+	config.Transport = a.fleet.traffic.requests.Wrap(config.Transport)
 	config, _ = setup.Asking(config, setup.CompressSlow, l.outage, clock.RealClock{})
 	if l.hubClient, err = client.NewWithWatch(config, client.Options{Scheme: a.fleet.scheme, Mapper: mapper()}); err != nil {
 		return fmt.Errorf("connecting %q to the hub: %w", a.name, err)
@@ -98,12 +100,12 @@ func (a *agent) start() error {
 		return err
 	}
 	a.life, a.cluster = l, nil
-	l.running.Go(func() { _ = credentials.Keep(l.ctx) }) // it ends with the life, or where the hub forgets the cluster: nobody is left to tell
-	l.running.Go(func() { _ = renewer.Start(l.ctx) })    // it ends with the life, or where the hub was restored: that is not measured
+	l.running.Go(func() { _ = credentials.Keep(l.ctx) }) // it ends with the life, or if the hub forgets the cluster
+	l.running.Go(func() { _ = renewer.Start(l.ctx) })    // it ends with the life, or if the hub was restored, which is not measured
 	if l.connector != nil {
 		l.running.Go(func() { _ = l.connector.Start(l.ctx) }) // it ends with the life
 	}
-	// A hub that was restored is not measured.
+	// Restores of the hub are not measured.
 	sources := setup.NewSources(clock.RealClock{}, func(*presence.RestoredError) {})
 	for _, w := range a.watches() {
 		l.running.Go(func() { w.run(l, a.namespace, sources) })
@@ -128,24 +130,24 @@ func (a *agent) stop() {
 	}
 }
 
-// alive returns the life of the agent, nil while it is silent.
+// alive returns the life of the agent, or nil while it is silent.
 func (a *agent) alive() *life {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.life
 }
 
-// watched is one of the watches that an agent has on the hub.
+// watched is one of an agent's watches on the hub.
 type watched struct {
 	of    client.Object
 	lists client.ObjectList
 	store cache.ReflectorStore
-	// selector limits it to some names; namespaced to the agent's own namespace.
+	// selector limits it by name; namespaced limits it to the agent's own namespace.
 	selector   fields.Selector
 	namespaced bool
 }
 
-// watches are those of a real agent.
+// watches returns the watches of a real agent.
 func (a *agent) watches() []watched {
 	return []watched{
 		{of: &workv1alpha1.Work{}, lists: &workv1alpha1.WorkList{}, namespaced: true, store: &workStore{agent: a}},
@@ -158,7 +160,7 @@ func (a *agent) watches() []watched {
 	}
 }
 
-// run watches until the life ends, as the informers of a real agent do.
+// run lists and watches until the life ends, as the informers of a real agent do.
 func (w watched) run(l *life, namespace string, sources *setup.Sources) {
 	options := func(raw metav1.ListOptions) *client.ListOptions {
 		out := &client.ListOptions{Raw: &raw, FieldSelector: w.selector}
@@ -179,7 +181,7 @@ func (w watched) run(l *life, namespace string, sources *setup.Sources) {
 	cache.NewReflectorWithOptions(sources.Of(source, w.of), w.of, w.store, cache.ReflectorOptions{}).RunWithContext(l.ctx)
 }
 
-// ignore is a store of what only has to be watched.
+// ignore is a store for objects that are watched but not used.
 type ignore struct{}
 
 func (ignore) Add(any) error               { return nil }
@@ -188,7 +190,7 @@ func (ignore) Delete(any) error            { return nil }
 func (ignore) Replace([]any, string) error { return nil }
 func (ignore) Resync() error               { return nil }
 
-// again looks at all Works once more.
+// again queues all Works once more.
 func (a *agent) again() {
 	a.mu.Lock()
 	names := slices.Collect(maps.Keys(a.works))
@@ -198,7 +200,7 @@ func (a *agent) again() {
 	}
 }
 
-// mapper knows the kinds that an agent uses on the hub.
+// mapper maps the kinds that an agent uses on the hub.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{
 		workv1alpha1.GroupVersion, clusterv1alpha1.GroupVersion, configv1alpha1.GroupVersion, coordinationv1.SchemeGroupVersion,

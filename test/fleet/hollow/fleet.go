@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,36 +34,37 @@ import (
 )
 
 const (
-	// joiners is how many clusters are registered, or agents started, at a time.
+	// joiners is how many clusters are registered, or agents started, concurrently.
 	joiners = 16
-	// writers is how many writes of all agents are under way at a time.
+	// writers is the maximum of concurrent writes of all agents.
 	writers = 128
-	// joinTimeout is how long the hub may take to give all agents their rights, and the agents
-	// to be heard.
+	// joinTimeout is how long the hub may take to grant all agents their rights, and until all agents have reported.
 	joinTimeout = 10 * time.Minute
 	poll        = 100 * time.Millisecond
 )
 
-// Options say whose agents they are.
+// Options configure a fleet of agents.
 type Options struct {
-	// Hub is how an administrator reaches the hub's API.
+	// Hub is an administrator's configuration for the hub's API.
 	Hub *rest.Config
-	// PKI is the directory with the certificates and keys of that API, pki in the data directory of a hub: its authority signs the
-	// certificates of the agents.
+	// PKI is the directory with the certificates and keys of that API, pki in the hub's data directory: its authority
+	// signs the agents' certificates.
 	PKI string
-	// Dir is where the agents keep their credentials, in a state directory each, as real ones do. It is the fleet's alone.
+	// Dir holds a state directory with the credentials of each agent, as real ones have. It must not be shared.
 	Dir string
-	// Outcome says what comes of each manifest; nil is Running.
+	// Outcome returns the outcome of each manifest; nil means Running.
 	Outcome func(cluster string, manifest *unstructured.Unstructured) Outcome
 	// Delay is how long an agent takes from a Work to its status.
 	Delay time.Duration
-	// LeaseInterval is how often an agent renews its lease; 0 is as often as a real one.
+	// StatusInterval is how often an agent sums up the requests of its pods; 0 is the interval of a real agent.
+	StatusInterval time.Duration
+	// LeaseInterval is how often an agent renews its lease; 0 is the interval of a real agent.
 	LeaseInterval time.Duration
-	// Lines has the agents keep lines open, as real ones do unless they are told not to.
+	// Lines makes the agents keep lines open, as real agents do by default.
 	Lines bool
 }
 
-// Fleet is any number of agents. Its methods may be called by many goroutines.
+// Fleet is any number of agents. Its methods are safe for concurrent use.
 type Fleet struct {
 	options   Options
 	ctx       context.Context //nolint:containedctx // Agents begin, and end, at any time of a fleet's life.
@@ -91,6 +91,9 @@ func New(ctx context.Context, o Options) (*Fleet, error) {
 	if o.LeaseInterval == 0 {
 		o.LeaseInterval = time.Duration(setup.DefaultLeaseRenewFraction * float64(setup.DefaultLeaseDuration))
 	}
+	if o.StatusInterval == 0 {
+		o.StatusInterval = setup.DefaultStatusFrequency
+	}
 	scheme, err := kube.NewScheme()
 	if err != nil {
 		return nil, err
@@ -110,7 +113,7 @@ func New(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		options: o, scheme: scheme, hubClient: hubClient, authority: authority, outcome: o.Outcome, kinds: native.New(), agents: map[string]*agent{},
-		// What a reflector has to say is of no interest, unless somebody asks the agents.
+		// The logs of reflectors are of no interest.
 		ctx: logr.NewContext(ctx, logr.Discard()),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[task](100*time.Millisecond, 10*time.Second)),
@@ -122,7 +125,7 @@ func New(ctx context.Context, o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Join registers clusters, and returns when each of them has an agent that the hub has heard.
+// Join registers clusters, and returns when the agent of each has reported to the hub.
 func (f *Fleet) Join(ctx context.Context, clusters ...*clusterv1alpha1.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -161,7 +164,7 @@ func (f *Fleet) Join(ctx context.Context, clusters ...*clusterv1alpha1.Cluster) 
 	return g.Wait()
 }
 
-// AwaitLines returns when the hub takes the line of each agent for its sign of life.
+// AwaitLines returns when the hub counts the line of each agent as its heartbeat.
 func (f *Fleet) AwaitLines(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -181,7 +184,7 @@ func (f *Fleet) AwaitLines(ctx context.Context) error {
 	return nil
 }
 
-// register gives the agent of a member its credentials, and makes the Cluster as the hub would have made it.
+// register gives the agent of a member its credentials, and creates the Cluster as the hub would.
 func (f *Fleet) register(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	cluster = cluster.DeepCopy()
 	cluster.Spec.ID, cluster.Spec.SyncMode = "member-"+cluster.Name, clusterv1alpha1.Pull
@@ -206,7 +209,8 @@ func (f *Fleet) register(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 	return nil
 }
 
-// awaitRights returns when the agents of clusters have all of their rights, of which the right to renew the lease is the last. The more there are the more rarely it looks: it reads them all.
+// awaitRights returns when the agents of clusters have all of their rights, of which the right to renew the lease is
+// the last. It polls less often for more agents, because it lists the rights of all of them.
 func (f *Fleet) awaitRights(ctx context.Context, names []string) error {
 	missing := sets.New(names...)
 	err := wait.PollUntilContextCancel(ctx, max(poll, time.Duration(len(names))*time.Millisecond), true, func(ctx context.Context) (bool, error) {
@@ -227,14 +231,14 @@ func (f *Fleet) awaitRights(ctx context.Context, names []string) error {
 	return nil
 }
 
-// Silence cuts agents off: their connections end, and the hub hears nothing of them until Return.
+// Silence cuts agents off: their connections break, and the hub does not hear from them until Return.
 func (f *Fleet) Silence(names ...string) {
 	for _, a := range f.named(names) {
 		a.stop()
 	}
 }
 
-// Return has agents that were silent talk again. Like real ones they read everything anew.
+// Return makes silent agents talk again. Like real ones they list everything anew.
 func (f *Fleet) Return(names ...string) error {
 	for _, a := range f.named(names) {
 		if err := a.start(); err != nil {
@@ -244,21 +248,13 @@ func (f *Fleet) Return(names ...string) error {
 	return nil
 }
 
-// Tell says what comes of manifests from now on. What was reported before is reported again where
-// that changes it.
+// Tell replaces the function that returns the outcome of manifests. Works whose status it changes are reported again.
 func (f *Fleet) Tell(outcome func(cluster string, manifest *unstructured.Unstructured) Outcome) {
 	f.mu.Lock()
 	f.outcome = outcome
 	f.mu.Unlock()
 	for _, a := range f.named(nil) {
 		a.again()
-	}
-}
-
-// SetRoom says what the nodes of a member have room for, in sum.
-func (f *Fleet) SetRoom(name string, allocatable corev1.ResourceList) {
-	for _, a := range f.named([]string{name}) {
-		a.setRoom(allocatable)
 	}
 }
 
@@ -269,7 +265,7 @@ func (f *Fleet) Names() []string {
 	return slices.Sorted(maps.Keys(f.agents))
 }
 
-// named returns agents; all of them if no names are given.
+// named returns the named agents; all of them if there are no names.
 func (f *Fleet) named(names []string) []*agent {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,21 +13,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// defaultRoom is what a member has unless something else is said.
-func defaultRoom() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("4Ti"), corev1.ResourcePods: resource.MustParse("10k"),
-	}
-}
-
-func (a *agent) setRoom(room corev1.ResourceList) {
-	a.mu.Lock()
-	a.room = room
-	a.mu.Unlock()
-	a.fleet.queue.Add(task{agent: a})
-}
-
-// clusterStore takes what the hub shows of the agent's Cluster.
+// clusterStore receives the agent's Cluster from its watch.
 type clusterStore struct {
 	ignore
 
@@ -56,16 +41,16 @@ func (a *agent) see(obj any) {
 	a.fleet.queue.Add(task{agent: a})
 }
 
-// tellCluster tells the hub how the member is, if it does not know.
+// tellCluster writes the status of the member's Cluster if the hub does not have it yet.
 func (a *agent) tellCluster(l *life) error {
 	a.mu.Lock()
-	cluster, room := a.cluster, a.room
+	cluster, room, allocated := a.cluster, a.room, a.allocated()
 	a.mu.Unlock()
 	if cluster == nil {
 		return nil
 	}
 	want := cluster.DeepCopy()
-	describe(want, room)
+	describe(want, room, allocated)
 	if equality.Semantic.DeepEqual(cluster.Status, want.Status) {
 		a.tellOnce.Do(func() { close(a.told) })
 		return nil
@@ -77,8 +62,8 @@ func (a *agent) tellCluster(l *life) error {
 	return nil
 }
 
-// describe puts into a Cluster how its member is.
-func describe(cluster *clusterv1alpha1.Cluster, room corev1.ResourceList) {
+// describe sets the status of a Cluster from its member.
+func describe(cluster *clusterv1alpha1.Cluster, room, allocated corev1.ResourceList) {
 	status := &cluster.Status
 	enablements := []clusterv1alpha1.APIEnablement{
 		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}, {Name: "statefulsets", Kind: "StatefulSet"}}},
@@ -102,5 +87,5 @@ func describe(cluster *clusterv1alpha1.Cluster, room corev1.ResourceList) {
 	if status.ResourceSummary == nil {
 		status.ResourceSummary = &clusterv1alpha1.ResourceSummary{}
 	}
-	status.ResourceSummary.Allocatable = room
+	status.ResourceSummary.Allocatable, status.ResourceSummary.Allocated = room, allocated
 }

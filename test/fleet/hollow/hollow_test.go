@@ -93,7 +93,7 @@ func readyOf(t *testing.T, hub client.Client, name string) func(Gomega) metav1.C
 // options are of a fleet that renews its leases every second, where it has no lines.
 func options(t *testing.T, api *cluster.Cluster, lines bool) hollow.Options {
 	t.Helper()
-	return hollow.Options{Hub: api.Config, PKI: filepath.Join(api.DataDir, "pki"), Dir: t.TempDir(), LeaseInterval: time.Second, Lines: lines}
+	return hollow.Options{Hub: api.Config, PKI: filepath.Join(api.DataDir, "pki"), Dir: t.TempDir(), StatusInterval: time.Second, LeaseInterval: time.Second, Lines: lines}
 }
 
 func TestEachHasACertificateOfItsOwn(t *testing.T) {
@@ -175,7 +175,9 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 
 	ns := api.Namespace(t)
 	g.Expect(hub.Create(t.Context(), builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters(fleet.Names()...).Obj())).To(Succeed())
-	template := builder.MakeDeployment(ns, "web").Replicas(2).Obj()
+	template := builder.MakeDeployment(ns, "web").Replicas(2).Set([]any{map[string]any{
+		"name": "web", "image": "nginx:1.27", "resources": map[string]any{"requests": map[string]any{"cpu": "100m"}},
+	}}, "spec", "template", "spec", "containers").Obj()
 	g.Expect(hub.Create(t.Context(), template)).To(Succeed())
 	healths := func(g Gomega) map[string]workv1alpha1.ResourceHealth {
 		var binding workv1alpha2.ResourceBinding
@@ -213,6 +215,13 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 		g.Expect(hub.List(t.Context(), &works, client.InNamespace("karmada-es-edge-2"))).To(Succeed())
 		g.Expect(works.Items).To(ContainElement(HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", workv1alpha1.WorkApplied), HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("it has no room")))))))
+	}).WithTimeout(waitTimeout).Should(Succeed())
+
+	g.Eventually(func(g Gomega) {
+		var cluster clusterv1alpha1.Cluster
+		g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: "edge-4"}, &cluster)).To(Succeed())
+		g.Expect(cluster.Status.ResourceSummary.Allocated.Pods().Value()).To(Equal(int64(2)), "the pods of what it runs")
+		g.Expect(cluster.Status.ResourceSummary.Allocated.Cpu().MilliValue()).To(Equal(int64(200)))
 	}).WithTimeout(waitTimeout).Should(Succeed())
 
 	fleet.Silence("edge-3")

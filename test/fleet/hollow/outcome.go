@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -12,30 +13,30 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-// Outcome is what came of one manifest in its member.
+// Outcome is the outcome of applying one manifest in its member.
 type Outcome struct {
-	// Refused is why the member does not take it; empty if it was applied. Of what was refused
-	// nothing else is told.
+	// Refused is the error with which the member rejected the manifest; empty if it was applied. A rejected manifest
+	// has no status.
 	Refused string
-	// Live is the object as the member shows it, with its status. What of that the hub is told is
-	// said by the rules of its kind.
+	// Live is the object in the member, with its status. The interpreter of its kind decides which part of it is
+	// reported.
 	Live *unstructured.Unstructured
-	// Health is how the object fares; empty leaves it to the rules of its kind.
+	// Health is the health of the object; if empty, the interpreter of its kind decides.
 	Health workv1alpha1.ResourceHealth
 }
 
-// Running is of a member in which everything is well: all replicas of a workload are ready.
+// Running is the outcome in a healthy member: all replicas of a workload are ready.
 func Running(manifest *unstructured.Unstructured) Outcome {
 	return Outcome{Live: live(manifest, true)}
 }
 
-// Failing is of a member in which no replica of a workload becomes ready; anything else is unhealthy.
+// Failing is the outcome in a member in which no replica of a workload becomes ready; other kinds are unhealthy.
 func Failing(manifest *unstructured.Unstructured) Outcome {
 	return Outcome{Live: live(manifest, false), Health: workv1alpha1.Unhealthy}
 }
 
-// live returns an object as a member shows it. Workloads with replicas have a status, with all of
-// them ready or none; the status of other kinds is as the manifest has it.
+// live returns an object as it is in a member. Workloads with replicas have a status with all of them ready or none;
+// other kinds have the status in the manifest.
 func live(manifest *unstructured.Unstructured, ready bool) *unstructured.Unstructured {
 	out := manifest.DeepCopy()
 	out.SetGeneration(1)
@@ -54,15 +55,15 @@ func live(manifest *unstructured.Unstructured, ready bool) *unstructured.Unstruc
 	return out
 }
 
-// report is the status of a Work as far as it says what came of its manifests, as an agent that
-// applied it would write it.
-func (f *Fleet) report(ctx context.Context, cluster string, work *workv1alpha1.Work) (workv1alpha1.WorkStatus, error) {
-	out := workv1alpha1.WorkStatus{ObservedGeneration: work.Generation}
-	if work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching {
-		suspended := plan.Dispatching(true)
-		suspended.ObservedGeneration = work.Generation
-		out.Conditions, out.ManifestStatuses = append(out.Conditions, suspended), work.Status.ManifestStatuses
-		return out, nil
+// report returns the part of a Work's status that is about its manifests, as an agent that applied it would write it.
+// The second result is the sum of its pods' resource requests.
+func (f *Fleet) report(ctx context.Context, cluster string, work *workv1alpha1.Work) (workv1alpha1.WorkStatus, corev1.ResourceList, error) {
+	out, asks := workv1alpha1.WorkStatus{ObservedGeneration: work.Generation}, corev1.ResourceList{}
+	if suspended(work) {
+		dispatching := plan.Dispatching(true)
+		dispatching.ObservedGeneration = work.Generation
+		out.Conditions, out.ManifestStatuses = append(out.Conditions, dispatching), work.Status.ManifestStatuses
+		return out, asks, nil
 	}
 	results := []plan.Outcome{}
 	for _, m := range plan.Parse(work) {
@@ -78,8 +79,13 @@ func (f *Fleet) report(ctx context.Context, cluster string, work *workv1alpha1.W
 		} else {
 			status, err := f.manifestStatus(ctx, m, outcome)
 			if err != nil {
-				return out, err
+				return out, nil, err
 			}
+			more, err := f.asks(ctx, m.Desired)
+			if err != nil {
+				return out, nil, err
+			}
+			add(asks, more)
 			out.ManifestStatuses = append(out.ManifestStatuses, status)
 		}
 		results = append(results, result)
@@ -87,10 +93,15 @@ func (f *Fleet) report(ctx context.Context, cluster string, work *workv1alpha1.W
 	applied, dispatching := plan.Condition(results), plan.Dispatching(false)
 	applied.ObservedGeneration, dispatching.ObservedGeneration = work.Generation, work.Generation
 	out.Conditions = append(out.Conditions, applied, dispatching)
-	return out, nil
+	return out, asks, nil
 }
 
-// manifestStatus is what is told of an object that was applied.
+// suspended reports that dispatching of a Work is suspended, so that the objects in the member stay as they are.
+func suspended(work *workv1alpha1.Work) bool {
+	return work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
+}
+
+// manifestStatus returns the status of an object that was applied.
 func (f *Fleet) manifestStatus(ctx context.Context, m plan.Manifest, outcome Outcome) (workv1alpha1.ManifestStatus, error) {
 	out := workv1alpha1.ManifestStatus{Identifier: m.Object.Identifier(m.Ordinal), Health: outcome.Health}
 	if outcome.Live == nil {

@@ -2,6 +2,7 @@ package hollow
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,13 +19,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// task is something for an agent to look at: a Work, or its Cluster if that is empty.
+// task is an item of the work queue: a Work, or the agent's Cluster if work is empty.
 type task struct {
 	agent *agent
 	work  string
 }
 
-// work does what agents have to do until the fleet ends.
+// work processes the queue until the fleet ends.
 func (f *Fleet) work() {
 	for {
 		t, shutdown := f.queue.Get()
@@ -43,7 +44,7 @@ func (f *Fleet) work() {
 func (t task) do() error {
 	l := t.agent.alive()
 	if l == nil {
-		return nil // when it talks again it sees everything anew
+		return nil // when it talks again it lists everything anew
 	}
 	var err error
 	if t.work == "" {
@@ -57,7 +58,7 @@ func (t task) do() error {
 	return err
 }
 
-// workStore takes what the hub shows of the agent's Works.
+// workStore receives the agent's Works from their watch.
 type workStore struct {
 	ignore
 
@@ -81,16 +82,24 @@ func (s *workStore) Delete(obj any) error {
 		s.agent.mu.Lock()
 		delete(s.agent.works, work.Name)
 		s.agent.mu.Unlock()
+		s.agent.use(work.Name, nil)
 	}
 	return nil
 }
 
 func (s *workStore) Replace(objs []any, _ string) error {
 	s.agent.mu.Lock()
+	gone := maps.Clone(s.agent.used)
 	clear(s.agent.works)
 	s.agent.mu.Unlock()
 	for _, obj := range objs {
 		_ = s.Update(obj) // it never fails
+		if work, ok := obj.(*workv1alpha1.Work); ok {
+			delete(gone, work.Name)
+		}
+	}
+	for name := range gone {
+		s.agent.use(name, nil)
 	}
 	return nil
 }
@@ -109,7 +118,7 @@ func (a *agent) seeWork(work *workv1alpha1.Work) {
 	}
 }
 
-// tellWork does what there is to do about a Work: let it go, hold it, and say what came of it.
+// tellWork reconciles a Work: it adds or removes the finalizer, and writes the status.
 func (a *agent) tellWork(l *life, name string) error {
 	a.mu.Lock()
 	work := a.works[name]
@@ -124,9 +133,12 @@ func (a *agent) tellWork(l *life, name string) error {
 			return err
 		}
 	}
-	want, err := a.fleet.report(l.ctx, a.name, work)
+	want, asks, err := a.fleet.report(l.ctx, a.name, work)
 	if err != nil {
 		return err
+	}
+	if !suspended(work) {
+		a.use(name, asks)
 	}
 	news := difference(&work.Status, &want)
 	if len(news) == 0 {
@@ -152,8 +164,8 @@ func (a *agent) tellWork(l *life, name string) error {
 	return nil
 }
 
-// difference is what of a report the hub does not have, as a merge patch of the status. It puts
-// into want what stays as it is.
+// difference returns the changes of a Work's status as a merge patch. It copies the unchanged conditions of has into
+// want.
 func difference(has, want *workv1alpha1.WorkStatus) map[string]any {
 	now := metav1.Now().Rfc3339Copy()
 	conditions := slices.Clone(has.Conditions)
@@ -182,7 +194,7 @@ func difference(has, want *workv1alpha1.WorkStatus) map[string]any {
 	return news
 }
 
-// decoded is the status of an object, however it is written.
+// decoded returns the status of an object in a form that compares equal regardless of its encoding.
 func decoded(m workv1alpha1.ManifestStatus) any {
 	var out any
 	if m.Status != nil && json.Unmarshal(m.Status.Raw, &out) != nil {
@@ -191,7 +203,7 @@ func decoded(m workv1alpha1.ManifestStatus) any {
 	return out
 }
 
-// setFinalizer adds or removes the finalizer of agents.
+// setFinalizer adds or removes the agent's finalizer.
 func (a *agent) setFinalizer(l *life, work *workv1alpha1.Work, hold bool) error {
 	is := work.DeepCopy()
 	if hold {
@@ -203,7 +215,7 @@ func (a *agent) setFinalizer(l *life, work *workv1alpha1.Work, hold bool) error 
 	return ignoreGone(l.hubClient.Patch(l.ctx, is, patch, client.FieldOwner(contract.FieldManagerAgent)))
 }
 
-// ignoreGone makes no error of a Work that is gone, or changed: its watch says what it is now.
+// ignoreGone ignores that a Work is gone or has changed: its watch delivers the new state.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 		return nil

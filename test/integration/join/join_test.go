@@ -34,6 +34,7 @@ import (
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
 	"fairlead.dev/hub/fleet/cluster"
 	hubregistration "fairlead.dev/hub/fleet/registration"
 	"fairlead.dev/hub/machinery/apiserver"
@@ -80,7 +81,7 @@ func newHub(t *testing.T) *hub {
 	return h
 }
 
-// installed has the first test prepare the hub for all.
+// installed makes the first test install the hub's prerequisites for all.
 var installed sync.Once
 
 // serve runs the stages until the test ends or the returned function is called.
@@ -94,7 +95,7 @@ func (h *hub) serve() func() {
 	})
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Expect(kube.Index(h.t.Context(), mgr.GetCache())).To(Succeed())
-	nobody := func(kube.Event) {}
+	nobody := func(eventsink.Event) {}
 	h.g.Expect(cluster.Register(mgr, cluster.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: nobody, Clock: clock.RealClock{},
 	})).To(Succeed())
@@ -114,7 +115,7 @@ func (h *hub) serve() func() {
 	return stop
 }
 
-// token makes a token and returns it when agents can use it.
+// token creates a token and returns it when agents can use it.
 func (h *hub) token(ctx context.Context, name string, valid time.Duration) string {
 	token, err := bootstrap.New(rand.Reader, name, time.Now().Add(valid))
 	h.g.Expect(err).NotTo(HaveOccurred())
@@ -122,8 +123,7 @@ func (h *hub) token(ctx context.Context, name string, valid time.Duration) strin
 	return token.String()
 }
 
-// options are those of a join that succeeds, but for the token. The hub's own API plays
-// the member.
+// options returns the options of a successful join, except for the token. The hub's own API serves as the member.
 func (h *hub) options(name, token string) registration.Options {
 	return registration.Options{
 		Flags:    discovery.Flags{Hub: h.address, Token: token, CACertHashes: h.hashes, Cluster: name},
@@ -246,93 +246,13 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
-	h := newHub(t)
-	ctx := t.Context()
-	stop := h.serve()
-	h.g.Expect(h.removeOthers(ctx, "resumed")).To(Succeed())
-	stop()
-	o := h.options("resumed", h.token(ctx, "resumed", time.Hour))
-	o.Deadline = 3 * time.Second
-	_, err := registration.Join(ctx, o)
-	h.g.Expect(err).To(MatchError(registration.ErrDeadline), "no hub is there to decide")
-	_, err = registration.Load(o.StateDir, "resumed")
-	h.g.Expect(err).To(MatchError(registration.ErrNotJoined))
-
-	// The hub decides while nobody waits for it, and the API has seen by now that the token is used up.
-	h.serve()
-	h.awaitUsedUp(ctx, o.Token)
-	o.Deadline = registration.DefaultDeadline
-	findings, well := h.check(o)
-	h.g.Expect(well).To(BeTrue(), "`agent join` looks first, and joins only if nothing is in the way")
-	h.g.Expect(findings["name"].Is).To(ContainSubstring("goes on with it"))
-	_, err = registration.Join(ctx, o)
-	h.g.Expect(err).NotTo(HaveOccurred())
-	var csrs certificatesv1.CertificateSigningRequestList
-	h.g.Expect(h.List(ctx, &csrs)).To(Succeed())
-	count := 0
-	for _, csr := range csrs.Items {
-		if strings.HasPrefix(csr.Name, "resumed-") {
-			count++
-		}
-	}
-	h.g.Expect(count).To(Equal(1))
-
-	other := h.options("resumed", o.Token)
-	_, err = registration.Join(ctx, other)
-	denied, ok := errors.AsType[*registration.DeniedError](err)
-	h.g.Expect(ok).To(BeTrue(), "%v", err)
-	h.g.Expect(denied.Reason).To(Equal(contract.ReasonTokenUsed))
-	h.g.Expect(denied.Message).To(ContainSubstring("was used already"))
-}
-
-// Somebody has mistyped its name, or was given a token for another one.
-func TestAJoinThatWasStoppedIsInNobodysWay(t *testing.T) {
-	h := newHub(t)
-	ctx := t.Context()
-	stop := h.serve()
-	stop()
-	o := h.options("mistyped", h.created(ctx, "--cluster", "mistyped"))
-	o.Member, o.Deadline = members(t)("mistyped"), time.Second
-	_, err := registration.Join(ctx, o)
-	h.g.Expect(err).To(MatchError(registration.ErrDeadline), "no hub is there to decide")
-
-	h.serve()
-	h.g.Eventually(func() error {
-		return h.Get(ctx, client.ObjectKey{Name: "mistyped"}, &clusterv1alpha1.Cluster{})
-	}).WithTimeout(time.Minute).Should(Succeed())
-	mistyped := o
-	var steps []string
-	o.Progress = func(s string) { steps = append(steps, s) }
-	o.Cluster, o.Token, o.Deadline = "typed", h.created(ctx, "--cluster", "typed"), registration.DefaultDeadline
-	h.g.Eventually(func() error {
-		_, err = registration.Join(ctx, o)
-		return err
-	}).WithTimeout(time.Minute).Should(MatchError(ContainSubstring("cluster mistyped")), "the hub has that by now")
-	h.g.Expect(steps).To(ContainElement(ContainSubstring("hub forget mistyped")))
-	h.must(ctx, "forget", "mistyped", "--force")
-	h.g.Eventually(func() error {
-		_, err = registration.Join(ctx, o)
-		return err
-	}).WithTimeout(time.Minute).Should(Succeed())
-
-	_, err = registration.Join(ctx, mistyped)
-	h.g.Expect(err).To(MatchError(registration.ErrOtherCluster), "it has joined")
-	kept, err := registration.Load(o.StateDir, "typed")
-	h.g.Expect(err).NotTo(HaveOccurred())
-	as, err := client.New(kept, client.Options{Scheme: h.Scheme()})
-	h.g.Expect(err).NotTo(HaveOccurred())
-	h.g.Eventually(func() error { return as.Get(ctx, client.ObjectKey{Name: "typed"}, &clusterv1alpha1.Cluster{}) }).WithTimeout(time.Minute).Should(Succeed())
-	h.g.Expect(as.Get(ctx, client.ObjectKey{Name: "mistyped"}, &clusterv1alpha1.Cluster{})).To(MatchError(apierrors.IsForbidden, "IsForbidden"), "which is another join")
-}
-
 func TestAJoinThatWaitsForAnOperatorGoesOnWithTheTokenThatIsMeantForIt(t *testing.T) {
 	h := newHub(t)
 	ctx := t.Context()
 	h.serve()
 	dir := h.keeps(ctx, "waited", 0).dir
 	o := h.options("waited", h.created(ctx, "--cluster-pattern", "waite*", "--max-uses", "3"))
-	o.StateDir, o.Member, o.Clock = dir, members(t)("waited"), ahead{by: 400 * day} // its certificate ended
+	o.StateDir, o.Member, o.Clock = dir, members(t)("waited"), ahead{by: 400 * day} // its certificate has expired
 	o.Deadline = 3 * time.Second
 	_, err := registration.Join(ctx, o)
 	h.g.Expect(err).To(MatchError(registration.ErrDeadline), "the token was not made for who joined before")
@@ -344,14 +264,13 @@ func TestAJoinThatWaitsForAnOperatorGoesOnWithTheTokenThatIsMeantForIt(t *testin
 	h.g.Expect(err).NotTo(HaveOccurred())
 }
 
-// withoutClock are options of a machine whose clock is right.
+// withoutClock returns options with a correct clock.
 func withoutClock(o registration.Options) registration.Options {
 	o.Clock = nil
 	return o
 }
 
-// awaitUsedUp waits until the API lets nobody make a request with a token. It remembers a token for some
-// seconds as it was.
+// awaitUsedUp waits until the API rejects a token. It caches the authentication of a token for some seconds.
 func (h *hub) awaitUsedUp(ctx context.Context, token string) {
 	h.t.Helper()
 	anybody := rest.AnonymousClientConfig(h.config)
@@ -426,8 +345,7 @@ func (h *hub) short(name, token string) registration.Options {
 	return o
 }
 
-// removeOthers removes the Clusters that other tests made of the one member that all
-// tests share.
+// removeOthers removes the Clusters that other tests created for the one member that all tests share.
 func (h *hub) removeOthers(ctx context.Context, name string) error {
 	var list clusterv1alpha1.ClusterList
 	if err := h.List(ctx, &list); err != nil {

@@ -1,19 +1,12 @@
 package join
 
 import (
-	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -30,8 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,16 +37,17 @@ import (
 
 const day = 24 * time.Hour
 
-// ahead is a clock that is ahead of the others.
+// ahead is a clock that is ahead.
 type ahead struct {
 	clock.RealClock
 	by time.Duration
 }
 
-func (a ahead) Now() time.Time                  { return time.Now().Add(a.by) }
+func (a ahead) Now() time.Time { return time.Now().Add(a.by) }
+
 func (a ahead) Since(t time.Time) time.Duration { return a.Now().Sub(t) }
 
-// joined is a member that has joined and keeps its credentials.
+// joined is a joined member with its credentials.
 type joined struct {
 	*registration.Credentials
 	h     *hub
@@ -82,21 +74,21 @@ func (h *hub) keeps(ctx context.Context, name string, by time.Duration) *joined 
 	return j
 }
 
-// keep looks after the credentials until the test ends, and returns how it ended.
+// keep renews the credentials until the test ends, and returns the result.
 func (j *joined) keep(ctx context.Context) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- j.Keep(ctx) }()
 	return done
 }
 
-// onDisk returns what the next start would run with.
+// onDisk returns the configuration that the next start would use.
 func (j *joined) onDisk(g Gomega) *rest.Config {
 	config, err := registration.Load(j.dir, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	return config
 }
 
-// usedCertificate is by which certificate the hub's API recognizes a request.
+// usedCertificate returns the certificate with which the hub's API authenticates a request.
 func (j *joined) usedCertificate(ctx context.Context, g Gomega) string {
 	scheme := runtime.NewScheme()
 	g.Expect(authenticationv1.AddToScheme(scheme)).To(Succeed())
@@ -112,7 +104,7 @@ func TestACertificateIsRenewedAndNoWatchIsCutOff(t *testing.T) {
 	ctx := t.Context()
 	h.serve()
 	j := h.keeps(ctx, "renews", 25*day)
-	// Certificates are told apart by the second in which they end.
+	// Certificates are told apart by the second in which they expire.
 	joined := time.Now().Unix()
 	h.g.Eventually(func() int64 { return time.Now().Unix() }).WithTimeout(time.Minute).Should(BeNumerically(">", joined))
 	agent, err := client.NewWithWatch(j.Config(), client.Options{Scheme: h.Scheme()})
@@ -202,8 +194,8 @@ func TestAnAgentWhoseCertificateEndedIsCalledBack(t *testing.T) {
 	h.g.Expect(h.must(ctx, "token", "list")).To(MatchRegexp(`was-off +0 of 1`))
 }
 
-// killedRejoining returns a member that was killed before it had what the hub answered when it came back with a token, and was away for so
-// long that the hub forgot the answer, and closed the token.
+// killedRejoining returns a member that was killed before it saved the hub's response when it rejoined with a token,
+// and was away so long that the hub forgot the response and closed the token.
 func (h *hub) killedRejoining(ctx context.Context, name string) *joined {
 	h.t.Helper()
 	issuedTo := func() string {
@@ -213,7 +205,8 @@ func (h *hub) killedRejoining(ctx context.Context, name string) *joined {
 	}
 	stop := h.serve()
 	j := h.keeps(ctx, name, 400*day)
-	// The agent has its certificate before the hub has written that down: what is written next is not yet that of the second join.
+	// The agent has its certificate before the hub has recorded it: the next write may not be that of the second join
+	// yet.
 	h.g.Eventually(issuedTo).WithTimeout(time.Minute).ShouldNot(BeEmpty())
 	first := issuedTo()
 	stop()
@@ -255,7 +248,7 @@ func TestAnAgentThatWasKilledBeforeItHadWhatItWasCalledBackForIsCalledAgain(t *t
 	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
 }
 
-// The certificate that it has holds still, and is of a join that has no rights any more.
+// TestAnAgentThatTheHubGivesNoRightsIsCalledBack has a valid certificate of a join that has no rights any more.
 func TestAnAgentThatTheHubGivesNoRightsIsCalledBack(t *testing.T) {
 	for name, retired := range map[string]bool{"works": false, "had-retired": true} {
 		t.Run(name, func(t *testing.T) {
@@ -310,7 +303,7 @@ func TestAMemberWhoseCertificateWasCopiedJoinsAgainAndLocksTheCopyOut(t *testing
 		cancel()
 		h.g.Eventually(done).WithTimeout(time.Minute).Should(Receive(BeNil()))
 	}
-	now := time.Now().Unix() // by which certificates are told apart
+	now := time.Now().Unix() // tells certificates apart
 	h.g.Eventually(func() int64 { return time.Now().Unix() }).WithTimeout(time.Minute).Should(BeNumerically(">", now))
 	while(thief, func(g Gomega) { g.Expect(thief.onDisk(g).CertData).NotTo(Equal(before.CertData)) })
 	while(honest, func(g Gomega) {
@@ -357,107 +350,6 @@ func TestAMemberWhoseCertificateWasCopiedJoinsAgainAndLocksTheCopyOut(t *testing
 	h.g.Expect(registration.Joined(ctx, o)).To(BeTrue(), "once is enough")
 }
 
-// authorities has the hub name certificate authorities until the test ends.
-func (h *hub) authorities(ctx context.Context, ca []byte) {
-	h.t.Helper()
-	info := &corev1.ConfigMap{}
-	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, info)).To(Succeed())
-	before := info.DeepCopy()
-	config := clientcmdapi.NewConfig()
-	config.Clusters[""] = &clientcmdapi.Cluster{Server: h.config.Host, CertificateAuthorityData: ca}
-	raw, err := clientcmd.Write(*config)
-	h.g.Expect(err).NotTo(HaveOccurred())
-	info.Data["kubeconfig"] = string(raw)
-	h.g.Expect(h.Patch(ctx, info, client.MergeFrom(before))).To(Succeed())
-}
-
-func TestAnAgentFollowsTheHubToAnotherAuthority(t *testing.T) {
-	h := newHub(t)
-	ctx := t.Context()
-	h.serve()
-	j := h.keeps(ctx, "follows", 0)
-	old := j.onDisk(h.g).CAData
-	next := newAuthority(t)
-	defer h.authorities(context.WithoutCancel(ctx), old)
-
-	h.authorities(ctx, append(bytes.Clone(old), next...))
-	keeping, cancel := context.WithCancel(ctx)
-	done := j.keep(keeping)
-	h.g.Eventually(func() string { return string(j.onDisk(h.g).CAData) }).WithTimeout(time.Minute).
-		Should(And(ContainSubstring(strings.TrimSpace(string(old))), ContainSubstring(strings.TrimSpace(string(next)))))
-	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
-	cancel()
-	h.g.Eventually(done).WithTimeout(time.Minute).Should(Receive(BeNil()))
-
-	// Once another authority is named first, it is the one that signs: the certificate is
-	// renewed long before its time.
-	before := j.onDisk(h.g).CertData
-	h.authorities(ctx, append(bytes.Clone(next), old...))
-	keeping, cancel = context.WithCancel(ctx)
-	done = j.keep(keeping)
-	h.g.Eventually(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(time.Minute).ShouldNot(Equal(before))
-	cancel()
-	h.g.Eventually(done).WithTimeout(time.Minute).Should(Receive(BeNil()))
-
-	// Whoever names only authorities that do not vouch for the hub is not followed.
-	h.authorities(ctx, next)
-	keeping, cancel = context.WithCancel(ctx)
-	done = j.keep(keeping)
-	h.g.Consistently(func() string { return string(j.onDisk(h.g).CAData) }).WithTimeout(12 * time.Second).WithPolling(100 * time.Millisecond).
-		Should(ContainSubstring(strings.TrimSpace(string(old))))
-	cancel()
-	h.g.Eventually(done).Should(Receive(BeNil()), "it writes to the test's directory no more")
-}
-
-func TestAnAgentAsksTheHubWhomToTrustOverTheConnectionThatItHas(t *testing.T) {
-	h := newHub(t)
-	ctx := t.Context()
-	h.serve()
-	j := h.keeps(ctx, "asks", 0)
-	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
-	h.g.Expect(j.dials.Load()).To(BeEquivalentTo(1))
-
-	// That it asked shows in what else the answer says.
-	told := h.config.Host + "," + "https://hub-b.example.com:6443"
-	info := &corev1.ConfigMap{}
-	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, info)).To(Succeed())
-	before := info.DeepCopy()
-	info.Data[bootstrap.ServersKey] = strings.ReplaceAll(told, ",", "\n")
-	h.g.Expect(h.Patch(ctx, info, client.MergeFrom(before))).To(Succeed())
-	defer func() {
-		after := info.DeepCopy()
-		after.Data = before.Data
-		h.g.Expect(h.Patch(context.WithoutCancel(ctx), after, client.MergeFrom(info))).To(Succeed())
-	}()
-	keeping, cancel := context.WithCancel(ctx)
-	done := j.keep(keeping)
-	h.g.Eventually(func() (string, error) {
-		raw, err := os.ReadFile(filepath.Join(j.dir, "agent.json"))
-		return string(raw), err
-	}).WithTimeout(time.Minute).Should(ContainSubstring(told))
-	h.g.Expect(j.dials.Load()).To(BeEquivalentTo(1), "the hub is connected to once")
-	cancel()
-	h.g.Eventually(done).WithTimeout(time.Minute).Should(Receive(BeNil()))
-}
-
-// newAuthority returns the certificate of an authority that signed nothing.
-func newAuthority(t *testing.T) []byte {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "next"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(day),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
 func TestAnAgentIsToldThatItWasRetired(t *testing.T) {
 	h := newHub(t)
 	ctx := t.Context()
@@ -468,7 +360,7 @@ func TestAnAgentIsToldThatItWasRetired(t *testing.T) {
 	agent, err := client.New(j.Config(), client.Options{Scheme: h.Scheme()})
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Eventually(func() error {
-		// The agent goes on with its work, until the hub refuses it something.
+		// The agent continues its work until the hub rejects a request.
 		return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-retires"))
 	}).ShouldNot(Succeed())
 	var ended error

@@ -37,8 +37,9 @@ type RolloutStrategyList struct {
 // RolloutStrategySpec is the body of a RolloutStrategy, and what a revision keeps of it.
 type RolloutStrategySpec struct {
 	// NamespaceSelector picks namespaces by their labels, whatever policies and templates there are
-	// annotated with: the strategy is forced on all templates there that a policy has. Whoever may
+	// annotated with: the strategy is forced on all templates there that a policy has or had. Whoever may
 	// only write in a namespace cannot take that off, since the labels of a Namespace are not theirs.
+	// What only follows workloads, which no policy has, goes out with these.
 	// Templates of cluster-scoped kinds are in no namespace. If PolicySelector is there as well, both
 	// must pick. Of several strategies that pick a template, the first by name counts. None if absent.
 	// +optional

@@ -53,9 +53,11 @@ type ClusterAffinity struct {
 
 	// ClusterNames lists the only clusters that may be picked.
 	// +optional
+	// +kubebuilder:validation:items:MaxLength=253
 	ClusterNames []string `json:"clusterNames,omitempty"`
 
 	// ExcludeClusters lists clusters that are never picked, whatever else matches.
 	// +optional
+	// +kubebuilder:validation:items:MaxLength=253
 	ExcludeClusters []string `json:"exclude,omitempty"`
 }

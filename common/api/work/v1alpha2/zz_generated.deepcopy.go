@@ -7,8 +7,8 @@ package v1alpha2
 import (
 	"fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -159,7 +159,7 @@ func (in *ComponentReplicaRequirements) DeepCopyInto(out *ComponentReplicaRequir
 	}
 	if in.ResourceRequest != nil {
 		in, out := &in.ResourceRequest, &out.ResourceRequest
-		*out = make(v1.ResourceList, len(*in))
+		*out = make(corev1.ResourceList, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val.DeepCopy()
 		}
@@ -227,7 +227,7 @@ func (in *NodeClaim) DeepCopyInto(out *NodeClaim) {
 	*out = *in
 	if in.HardNodeAffinity != nil {
 		in, out := &in.HardNodeAffinity, &out.HardNodeAffinity
-		*out = new(v1.NodeSelector)
+		*out = new(corev1.NodeSelector)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.NodeSelector != nil {
@@ -239,7 +239,7 @@ func (in *NodeClaim) DeepCopyInto(out *NodeClaim) {
 	}
 	if in.Tolerations != nil {
 		in, out := &in.Tolerations, &out.Tolerations
-		*out = make([]v1.Toleration, len(*in))
+		*out = make([]corev1.Toleration, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -281,7 +281,7 @@ func (in *ReplicaRequirements) DeepCopyInto(out *ReplicaRequirements) {
 	}
 	if in.ResourceRequest != nil {
 		in, out := &in.ResourceRequest, &out.ResourceRequest
-		*out = make(v1.ResourceList, len(*in))
+		*out = make(corev1.ResourceList, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val.DeepCopy()
 		}
@@ -454,7 +454,7 @@ func (in *ResourceBindingStatus) DeepCopyInto(out *ResourceBindingStatus) {
 	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]metav1.Condition, len(*in))
+		*out = make([]v1.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

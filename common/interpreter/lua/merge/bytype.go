@@ -10,11 +10,11 @@ type Source struct {
 	Cluster string
 	// Conditions is the list of its conditions.
 	Conditions any
-	// Current says that it speaks of the template as it is now.
+	// Current says that it refers to the present template.
 	Current bool
 }
 
-// rank is how good it is that a condition has a status.
+// rank orders the statuses of a condition from bad to good.
 func rank(status any) int {
 	switch status {
 	case "False":
@@ -32,12 +32,12 @@ func rank(status any) int {
 type statement struct {
 	source    int
 	condition map[string]any
-	// status is a text or nil.
+	// status is a string or nil.
 	status any
 }
 
-// statusOf is the status of a condition. What is no text, which a member may report, is Unknown:
-// it is compared, and told to schemas.
+// statusOf returns the status of a condition. A status that is not a string, which a member may report, counts as
+// Unknown, since it is compared and passed to schemas.
 func statusOf(condition map[string]any) any {
 	switch status := condition["status"].(type) {
 	case nil, string:
@@ -47,10 +47,9 @@ func statusOf(condition map[string]any) any {
 	}
 }
 
-// ByType makes one condition per type, as kinds demand whose conditions are a map by type. A
-// type is as bad as the worst source says, and Unknown if a source does not have it. Types in
-// bad are bad when they are True, and sources without them do not count. The conditions say
-// generation as their observedGeneration if all sources are current.
+// ByType makes one condition per type, for kinds whose conditions are a map by type. A type is as bad as its worst
+// source, and Unknown if a source lacks it. Types in bad are bad when they are True, and sources that lack them do
+// not count. The conditions have generation as their observedGeneration if all sources are current.
 func ByType(sources []Source, bad []string, generation any) []any {
 	found := map[string][]statement{}
 	for i := range sources {
@@ -69,7 +68,7 @@ func ByType(sources []Source, bad []string, generation any) []any {
 	return out
 }
 
-// merged returns the condition that all sayings of a type make.
+// merged returns the condition for all statements of a type.
 func merged(name string, sources []Source, all []statement, bad bool, generation any) map[string]any {
 	worst := all[0]
 	worstRank := ranked(worst.status, bad)
@@ -84,18 +83,18 @@ func merged(name string, sources []Source, all []statement, bad bool, generation
 	}
 	out := map[string]any{"type": name}
 	status, reason := worst.status, worst.condition["reason"]
-	said, silent := texts{}, missing(sources, all)
-	if n := len(silent.said) + silent.more; n > 0 && !bad && worstRank > rank("Unknown") {
+	reported, silent := message{}, missing(sources, all)
+	if n := len(silent.sentences) + silent.omitted; n > 0 && !bad && worstRank > rank("Unknown") {
 		status, reason, current = "Unknown", "NotReported", false
 		out["message"] = "not reported by " + silent.joined()
 	} else {
 		for _, one := range all {
 			if m := text(one.condition["message"]); m != "" && one.status == status {
-				said.say(sources[one.source].Cluster, m)
+				reported.add(sources[one.source].Cluster, m)
 			}
 		}
-		if messages || len(said.said) > 0 {
-			out["message"] = said.joined()
+		if messages || len(reported.sentences) > 0 {
+			out["message"] = reported.joined()
 		}
 	}
 	for _, one := range all {
@@ -121,15 +120,15 @@ func ranked(status any, bad bool) int {
 }
 
 // missing returns the clusters of the sources that say nothing of a type.
-func missing(sources []Source, all []statement) texts {
+func missing(sources []Source, all []statement) message {
 	has := make([]bool, len(sources))
 	for _, one := range all {
 		has[one.source] = true
 	}
-	out := texts{}
+	out := message{}
 	for i := range sources {
 		if !has[i] {
-			out.say("", sources[i].Cluster)
+			out.add("", sources[i].Cluster)
 		}
 	}
 	return out

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Item is the report of one cluster, as unstructured values that are not changed.
+// Item is the report of one cluster, as unstructured values that are not modified.
 type Item struct {
 	Cluster string
 	// Status is nil if the cluster reported none.
 	Status map[string]any
 }
 
-// Last returns, for each field, the value of the last status in which it is not empty.
+// Last returns, for each field, the value in the last status in which it is not empty.
 func Last(items []Item, fields []string) map[string]any {
 	out := make(map[string]any, len(fields))
 	for _, field := range fields {
@@ -30,8 +30,7 @@ func Last(items []Item, fields []string) map[string]any {
 	return out
 }
 
-// Extreme returns the smallest text in a field, or the largest; not ok if there is none. Times
-// are texts that sort by time.
+// Extreme returns the smallest or largest text in a field; ok is false if there is none. Timestamps sort as texts.
 func Extreme(items []Item, field string, largest bool) (extreme string, ok bool) {
 	for i := range items {
 		if value, is := items[i].Status[field].(string); is && (!ok || (value > extreme) == largest) {
@@ -41,7 +40,7 @@ func Extreme(items []Item, field string, largest bool) (extreme string, ok bool)
 	return extreme, ok
 }
 
-// Sum returns the sums of fields. What is no number, or a text of one, counts nothing.
+// Sum returns the sums of fields. Values that are neither numbers nor numeric texts are ignored.
 func Sum(items []Item, fields []string) map[string]any {
 	out := make(map[string]any, len(fields))
 	for _, field := range fields {
@@ -56,7 +55,7 @@ func Sum(items []Item, fields []string) map[string]any {
 	return out
 }
 
-// ObservedBy says whether every cluster has observed a generation of the template.
+// ObservedBy returns whether every cluster has observed a generation of the template.
 func ObservedBy(items []Item, generation float64) bool {
 	for i := range items {
 		status := items[i].Status
@@ -70,36 +69,36 @@ func ObservedBy(items []Item, generation float64) bool {
 	return true
 }
 
-// Joined joins what the items say at a path in their status; not ok if they say nothing.
+// Joined joins the items' texts at a path in their status; ok is false if there are none.
 func Joined(items []Item, path []string) (joined string, ok bool) {
-	out := texts{}
+	out := message{}
 	for i := range items {
 		var value any = items[i].Status
 		for _, name := range path {
 			part, _ := value.(map[string]any)
 			value = part[name]
 		}
-		if said := text(value); said != "" {
-			out.say(items[i].Cluster, said)
+		if sentence := text(value); sentence != "" {
+			out.add(items[i].Cluster, sentence)
 		}
 	}
-	return out.joined(), len(out.said) > 0
+	return out.joined(), len(out.sentences) > 0
 }
 
-// Current says whether an item speaks of a generation of the template, or a later one.
+// Current returns whether an item refers to a generation of the template, or a later one.
 func Current(item Item, generation float64) bool {
 	of, _ := number(item.Status["resourceTemplateGeneration"])
 	return of >= generation
 }
 
-// Conditions returns the conditions of all items. Those of the same type, status and reason
-// are one, whose message says which cluster said what.
+// Conditions returns the conditions of all items. Those of the same type, status and reason are merged into one,
+// whose message says which cluster reported what.
 func Conditions(items []Item) []any {
 	type key struct{ kind, status, reason string }
 	type entry struct {
 		condition map[string]any
 		key       key
-		said      texts
+		message   message
 	}
 	found, all := map[key]*entry{}, []*entry{}
 	for i := range items {
@@ -109,14 +108,14 @@ func Conditions(items []Item) []any {
 			if one == nil && len(all) < most {
 				one = &entry{condition: make(map[string]any, len(condition)), key: k}
 				for name, value := range condition {
-					if name != "observedGeneration" { // that is of a member's object, and not of the template
+					if name != "observedGeneration" { // it refers to a member's object, not to the template
 						one.condition[name] = value
 					}
 				}
 				found[k], all = one, append(all, one)
 			}
 			if one != nil {
-				one.said.say(items[i].Cluster, text(condition["message"]))
+				one.message.add(items[i].Cluster, text(condition["message"]))
 				later(one.condition, condition)
 			}
 		}
@@ -126,13 +125,13 @@ func Conditions(items []Item) []any {
 	})
 	out := make([]any, len(all))
 	for i, one := range all {
-		one.condition["message"] = one.said.joined()
+		one.condition["message"] = one.message.joined()
 		out[i] = one.condition
 	}
 	return out
 }
 
-// conditionsOf returns the conditions of a list; what is no condition is left out.
+// conditionsOf returns the conditions in a list, without entries that are none.
 func conditionsOf(v any) []map[string]any {
 	list, _ := v.([]any)
 	out := make([]map[string]any, 0, len(list))
@@ -144,8 +143,7 @@ func conditionsOf(v any) []map[string]any {
 	return out
 }
 
-// later takes over the times of a condition that are later than those of another. Times are
-// texts that sort by time.
+// later sets the times of a condition to those of another that are later. Timestamps sort as texts.
 func later(one, condition map[string]any) {
 	for _, field := range []string{"lastTransitionTime", "lastUpdateTime"} {
 		at, ok := condition[field].(string)
@@ -155,7 +153,7 @@ func later(one, condition map[string]any) {
 	}
 }
 
-// word is a value as a part of a key.
+// word formats a value as part of a key.
 func word(v any) string {
 	if v == nil {
 		return "nil"
@@ -163,7 +161,7 @@ func word(v any) string {
 	return text(v)
 }
 
-// text is a value as a part of a message.
+// text formats a value as part of a message.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -177,7 +175,7 @@ func text(v any) string {
 	}
 }
 
-// number returns a number, also one that is written as a text.
+// number returns a number, which may be given as text.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:

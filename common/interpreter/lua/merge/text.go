@@ -7,43 +7,43 @@ import (
 )
 
 const (
-	// longest is about how many bytes a message has that says what many clusters say.
+	// longest is the approximate limit in bytes of a message that combines many clusters' messages.
 	longest = 4096
-	// most is how many conditions, or types of them, a status has; schemas and the API have limits.
+	// most bounds the conditions, or types of them, in a status, since schemas and the API have limits.
 	most = 50
 )
 
-// texts collects the sentences of a message.
-type texts struct {
-	said   []string
-	length int
-	// more is how many there are that it does not say.
-	more int
+// message collects what clusters say, up to its length.
+type message struct {
+	sentences []string
+	length    int
+	// omitted is how many there are that it does not say.
+	omitted int
 }
 
-// say adds what a cluster says, or a text of nobody.
-func (t *texts) say(cluster, text string) {
-	if t.more > 0 || len(t.said) > 0 && t.length+len(text) > longest {
-		t.more++
+// add adds what a cluster says, or a text of nobody.
+func (m *message) add(cluster, text string) {
+	if m.omitted > 0 || len(m.sentences) > 0 && m.length+len(text) > longest {
+		m.omitted++
 		return
 	}
 	if cluster != "" {
 		text = cluster + "=" + text
 	}
 	text = shortened(text)
-	t.said = append(t.said, text)
-	t.length += len(text)
+	m.sentences = append(m.sentences, text)
+	m.length += len(text)
 }
 
-func (t *texts) joined() string {
-	text := strings.Join(t.said, ", ")
-	if t.more > 0 {
-		text += ", and " + strconv.Itoa(t.more) + " more"
+func (m *message) joined() string {
+	text := strings.Join(m.sentences, ", ")
+	if m.omitted > 0 {
+		text += ", and " + strconv.Itoa(m.omitted) + " more"
 	}
 	return text
 }
 
-// shortened returns as much of a text as a message may say, cut between two characters.
+// shortened cuts a text to the limit of a message, between two characters.
 func shortened(text string) string {
 	if len(text) <= longest {
 		return text

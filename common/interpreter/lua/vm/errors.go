@@ -18,16 +18,16 @@ import (
 type Error struct {
 	// Line of the script, from 1; 0 if it is not known.
 	Line int
-	// Message is Lua's message, without the line number.
+	// Message is Lua's message without the line number.
 	Message string
-	// exceeded says that it used more than it may.
+	// exceeded says that the script exceeded its limits.
 	exceeded bool
 }
 
-// ErrExceeded is matched by an Error of a script that used more time or memory than it may.
+// ErrExceeded matches an Error of a script that exceeded its time or memory.
 var ErrExceeded = errors.New("a script uses too much")
 
-// Is says whether it is ErrExceeded.
+// Is implements the matching of ErrExceeded.
 func (e *Error) Is(target error) bool { return e.exceeded && target == ErrExceeded }
 
 // Error implements error.
@@ -38,11 +38,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Message)
 }
 
-// position is how Lua begins a message about a line of ours.
+// position matches the prefix of Lua's messages about a line of the script.
 var position = regexp.MustCompile(`^` + chunk + `:(\d+): `)
 
-// newError returns what Lua says as an Error. The memory is that of the call, nil if there was
-// none.
+// newError converts an error of gopher-lua. The memory is that of the call, nil if there was none.
 func newError(err error, m *memory) *Error {
 	var (
 		syntax  *parse.Error
@@ -58,20 +57,20 @@ func newError(err error, m *memory) *Error {
 	case errors.As(err, &compile):
 		return &Error{Line: compile.Line, Message: compile.Message}
 	case errors.As(err, &running):
-		return said(running, m)
+		return raised(running, m)
 	default:
 		return &Error{Message: err.Error()}
 	}
 }
 
-// maxMessage is how long a message may be: it goes into conditions, events and logs. maxShown is
-// how large a table may be that is shown in one, by the decoder's reckoning.
+// maxMessage bounds messages, which are shown in conditions, events and logs. maxShown bounds a table that is shown
+// in one, by the decoder's count.
 const (
 	maxMessage = 1000
 	maxShown   = 64 << 10
 )
 
-// shown returns any value that a script raised as a text: a table as JSON.
+// shown formats any value that a script raised: a table as JSON.
 func shown(v lua.LValue, m *memory) string {
 	t, ok := v.(*lua.LTable)
 	if !ok {
@@ -89,8 +88,8 @@ func shown(v lua.LValue, m *memory) string {
 	return "an error that is a table"
 }
 
-// said returns what was raised while a script ran.
-func said(err *lua.ApiError, m *memory) *Error {
+// raised returns what was raised while a script ran.
+func raised(err *lua.ApiError, m *memory) *Error {
 	var message string
 	switch {
 	case err.Type == lua.ApiErrorPanic:

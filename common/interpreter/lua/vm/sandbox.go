@@ -7,8 +7,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// unsupported are functions that others' documentation knows and that raise an error
-// here: they load code, or reach around what keeps calls apart.
+// unsupported are documented Lua functions that raise an error here: they load code, or bypass the isolation of
+// calls.
 func unsupported() []string {
 	return []string{
 		"collectgarbage", "dofile", "getfenv", "getmetatable", "load", "loadfile", "loadstring", "module", "newproxy",
@@ -23,22 +23,22 @@ func allowed() []string {
 	}
 }
 
-// sandbox builds what every call sees, and cannot change.
+// sandbox builds the environment of every call, which scripts cannot change.
 type sandbox struct {
 	l       *lua.LState
 	budget  *budget
 	engine  *Engine
-	raw     *lua.LTable // the globals of gopher-lua, which scripts never see
+	raw     *lua.LTable // gopher-lua's own globals, which scripts never see
 	globals *lua.LTable
-	// fallback is the metatable of environments: what a script did not define itself is
-	// found among the globals. It goes once a script assigns to one of these; see own.
+	// fallback is the metatable of environments: names that a script does not define itself are found among the
+	// globals. It is removed once a script assigns to one of these; see own.
 	fallback *lua.LTable
 	// modules has the modules that the script has already required, by name.
 	modules map[string]lua.LValue
-	// memory is the memory of the call, and lazy the metatable of tables that wait there.
+	// memory is the memory of the call, and lazy the metatable of its waiting tables.
 	memory *memory
 	lazy   *lua.LTable
-	// patterns are the patterns that were translated already.
+	// patterns caches translated patterns.
 	patterns map[string]*pattern
 }
 
@@ -75,14 +75,14 @@ func newSandbox(l *lua.LState, b *budget, e *Engine) *sandbox {
 	s.globals.RawSetString("table", s.readOnly(s.tables(), "table"))
 	s.globals.RawSetString("math", s.readOnly(s.math(), "math"))
 	s.globals.RawSetString("os", s.readOnly(s.clock(), "os"))
-	// What ("x"):upper() finds is the library that scripts see, and no other.
+	// Methods of strings, as in ("x"):upper(), are those of the sandboxed library.
 	methods := l.NewTable()
 	methods.RawSetString("__index", text)
 	l.SetMetatable(lua.LString(""), methods)
 	return s
 }
 
-// environment returns what the globals of one call are kept in.
+// environment returns the table for the globals of one call.
 func (s *sandbox) environment() *lua.LTable {
 	env := s.l.CreateTable(0, 4)
 	env.Metatable = s.fallback
@@ -90,9 +90,8 @@ func (s *sandbox) environment() *lua.LTable {
 	return env
 }
 
-// own is called when a script assigns to a name that its environment does not have yet. If that
-// is the name of a global, the environment gets all globals for its own: one that is set to nil
-// is nil from then on.
+// own is called when a script assigns to a name that its environment lacks. If that is the name of a global, the
+// environment gets its own copy of all globals, so that one that is set to nil stays nil.
 func (s *sandbox) own(l *lua.LState) int {
 	env, name := l.CheckTable(1), l.Get(2)
 	if s.globals.RawGet(name) != lua.LNil {
@@ -103,8 +102,7 @@ func (s *sandbox) own(l *lua.LState) int {
 	return 0
 }
 
-// fillers returns the metatable of tables that wait to be filled: whoever looks for a field,
-// or sets one, has it filled.
+// fillers returns the metatable of waiting tables: reading or setting a field fills the table.
 func (s *sandbox) fillers() *lua.LTable {
 	t := s.l.NewTable()
 	s.function(t, "__index", func(l *lua.LState) int {
@@ -122,7 +120,7 @@ func (s *sandbox) fillers() *lua.LTable {
 	return t
 }
 
-// next and pairs are those of base, which look at a table without asking it.
+// next and pairs are those of base, which access a table without its metatable.
 func (s *sandbox) next() lua.LGFunction {
 	raw := s.rawFunction(s.raw, "next")
 	return func(l *lua.LState) int {
@@ -143,7 +141,7 @@ func (s *sandbox) pairs() lua.LGFunction {
 	}
 }
 
-// readOnly returns a table that shows another one and refuses to be changed.
+// readOnly returns a read-only view of a table.
 func (s *sandbox) readOnly(t *lua.LTable, name string) *lua.LTable {
 	shown := s.l.CreateTable(0, 0)
 	mt := s.l.NewTable()
@@ -161,14 +159,14 @@ func (s *sandbox) function(in *lua.LTable, name string, f lua.LGFunction) {
 }
 
 // refuse puts a function in place that says that it is not there.
-func (s *sandbox) refuse(in *lua.LTable, name, said string) {
+func (s *sandbox) refuse(in *lua.LTable, name, call string) {
 	s.function(in, name, func(l *lua.LState) int {
-		l.RaiseError("call function %s is not supported: scripts may not use it", said)
+		l.RaiseError("call function %s is not supported: scripts may not use it", call)
 		return 0
 	})
 }
 
-// library returns a copy of functions of a library of gopher-lua.
+// library returns a copy of some functions of a gopher-lua library.
 func (s *sandbox) library(name string, functions ...string) *lua.LTable {
 	from := s.rawLibrary(name)
 	out := s.l.NewTable()
@@ -190,7 +188,7 @@ func (s *sandbox) printLine(l *lua.LState) int {
 	return 0
 }
 
-// require returns a module, which is run when it is required for the first time.
+// require returns a module, which is run when it is first required.
 func (s *sandbox) require(l *lua.LState) int {
 	name := l.CheckString(1)
 	module, ok := s.modules[name]
@@ -230,7 +228,7 @@ func (s *sandbox) run(l *lua.LState, proto *lua.FunctionProto, name string) lua.
 	return s.readOnly(t, name)
 }
 
-// meters are the functions that a metered chunk takes; see metered.
+// meters are the functions passed to a metered chunk; see metered.
 func (s *sandbox) meters() []lua.LValue {
 	return []lua.LValue{
 		s.l.NewFunction(s.budget.block), s.l.NewFunction(s.budget.concat), s.l.NewFunction(s.budget.key), s.l.NewFunction(s.budget.many),
@@ -242,7 +240,7 @@ func (s *sandbox) math() *lua.LTable {
 		"frexp", "huge", "ldexp", "log", "log10", "max", "min", "mod", "modf", "pi", "pow", "rad", "random", "sin", "sinh", "sqrt", "tan", "tanh")
 }
 
-// maxDateFormat is how long the format of a date may be: each character may stand for many.
+// maxDateFormat bounds the length of a date format, since each character may stand for many.
 const maxDateFormat = 200
 
 func (s *sandbox) clock() *lua.LTable {

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// timeLimit is how long a script may have a processor in these tests: many are to be stopped.
+// timeLimit is the processor time of a script in these tests; short, since many are stopped by it.
 const timeLimit = 50 * time.Millisecond
 
 func shortLimiter() *Limiter {
@@ -22,7 +22,7 @@ func shortLimiter() *Limiter {
 	return l
 }
 
-// engine returns one without modules.
+// engine returns an Engine without modules.
 func engine(tb testing.TB) *Engine {
 	tb.Helper()
 	e, err := New(Options{Limiter: shortLimiter()})
@@ -32,7 +32,7 @@ func engine(tb testing.TB) *Engine {
 	return e
 }
 
-// run compiles a script that defines f, and returns what f returns for the arguments.
+// run compiles a script that defines f, and returns the results of f for the arguments.
 func run(tb testing.TB, source string, args ...any) (any, error) {
 	tb.Helper()
 	s, err := engine(tb).Compile(source, "f")
@@ -52,7 +52,7 @@ func called(s *Script, args ...any) (any, error) {
 	return out, err
 }
 
-// processorTime is for how long a function has a processor: on the clock it may take any time on a machine that is busy.
+// processorTime measures the processor time of f: on a busy machine the wall-clock time may be anything.
 func processorTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -61,7 +61,7 @@ func processorTime(f func()) time.Duration {
 	return cpuTime() - before
 }
 
-func TestWhatScriptsSay(t *testing.T) {
+func TestScriptsReturnWhatTheyCompute(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		script string
@@ -116,7 +116,7 @@ func TestWhatScriptsSay(t *testing.T) {
 	}
 }
 
-func TestWhatScriptsMayNot(t *testing.T) {
+func TestScriptsThatFailOrGoTooFarAreStopped(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		script string

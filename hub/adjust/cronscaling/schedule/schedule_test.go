@@ -19,7 +19,7 @@ type (
 	history = autoscalingv1alpha1.ExecutionHistory
 )
 
-// at reads a time such as 2026-03-28 12:00:30, in UTC or in a zone.
+// at parses a time such as 2026-03-28 12:00:30, in UTC or in the given zone.
 func at(t *testing.T, text string, zone ...string) time.Time {
 	t.Helper()
 	t.Helper()
@@ -84,7 +84,8 @@ func TestNextTime(t *testing.T) {
 	}
 }
 
-// Where clocks are set forwards at midnight the day has none. The rules name each day of the week and of the month, and both.
+// Where the clocks go forward at midnight, that day has no midnight. The schedules name every day of the week, every
+// day of the month, and both.
 func TestTheTimesOfARuleAreThoseThatTheClocksShow(t *testing.T) {
 	t.Parallel()
 	for _, zone := range []string{"America/Santiago", "America/Havana", "Atlantic/Azores", "Australia/Lord_Howe", "Europe/Berlin"} {
@@ -111,8 +112,8 @@ func TestTheTimesOfARuleAreThoseThatTheClocksShow(t *testing.T) {
 	}
 }
 
-// shown returns the times between two that a schedule names, from looking at the clock every half an hour, where the schedule is one of
-// such times.
+// shown returns the times between from and end that a schedule names, each once, found by checking the clock every half
+// hour. Only for schedules of full and half hours.
 func shown(t *testing.T, times string, from, end time.Time) []time.Time {
 	t.Helper()
 	const half = 30 * time.Minute
@@ -149,7 +150,7 @@ func TestATimeThatTheChangeOfClocksRepeatsCountsOnce(t *testing.T) {
 	g.Expect(days).To(Equal([]int{25, 26, 27}))
 }
 
-func TestWhatIsWrongWithARule(t *testing.T) {
+func TestInvalidRulesAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		rule rule
@@ -182,7 +183,7 @@ func TestWhatIsWrongWithARule(t *testing.T) {
 	}
 }
 
-func TestWhatIsDueAndWhatWasMissed(t *testing.T) {
+func TestDueAndMissedTimes(t *testing.T) {
 	t.Parallel()
 	const daily, minutely = "0 12 * * *", "* * * * *"
 	tests := map[string]struct {
@@ -285,8 +286,8 @@ func TestTheFirstTimeAfterAnEditIsNotLost(t *testing.T) {
 	const edited = "2026-03-28 08:55:00"
 	tests := map[string]struct {
 		rule       rule
-		next, now  string // what the history says, and when it is looked at
-		due, first string // first of what was missed
+		next, now  string // next is what the history says, now is when the rule is looked at
+		due, first string // first is the first missed time
 	}{
 		"a rule that was added":                              {cron("0 9 * * *"), "", "2026-03-28 09:00:10", "2026-03-28 09:00:00", ""},
 		"one whose time was missed":                          {cron("0 9 * * *"), "", "2026-03-28 09:10:00", "", "2026-03-28 09:00:00"},

@@ -9,9 +9,10 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/evictions"
 )
 
-// Apply returns the targets and tasks of a binding as a decision leaves them.
+// Apply returns the targets and tasks of a binding after a decision.
 func Apply(spec *workv1alpha2.ResourceBindingSpec, d *Decision, now time.Time) ([]workv1alpha2.TargetCluster, []workv1alpha2.GracefulEvictionTask) {
 	var tasks []workv1alpha2.GracefulEvictionTask
 	var targets []workv1alpha2.TargetCluster
@@ -48,7 +49,7 @@ func Apply(spec *workv1alpha2.ResourceBindingSpec, d *Decision, now time.Time) (
 	return targets, tasks
 }
 
-// Remember returns what a binding remembers of evictions after a decision.
+// Remember returns the eviction history of a binding after a decision.
 func Remember(in *Input, d *Decision) []workv1alpha2.Eviction {
 	out := slices.Clone(in.Past)
 	for i := range out {
@@ -65,13 +66,13 @@ func Remember(in *Input, d *Decision) []workv1alpha2.Eviction {
 		default:
 			continue
 		}
-		past.To, past.Before = past.Gained(in.Spec.Clusters), nil
+		past.To, past.Before = evictions.Gained(past, in.Spec.Clusters), nil
 		past.How, past.Ended = how, new(metav1.NewTime(in.Now.Truncate(time.Second)))
 	}
 	for _, e := range d.Evictions {
 		out = append(out, workv1alpha2.Eviction{
 			From: e.Cluster, At: *e.Task.CreationTimestamp, Reason: e.Task.Reason, Message: e.Task.Message,
-			Template: in.Spec.Resource.ResourceVersion, Before: workv1alpha2.TargetsBefore(in.Spec.Clusters),
+			Template: in.Spec.Resource.ResourceVersion, Before: evictions.TargetsBefore(in.Spec.Clusters),
 		})
 	}
 	return out

@@ -12,11 +12,11 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// settled is after how long a report that says Healthy is believed although it counts
-// fewer replicas than were assigned: an override or an autoscaler may want fewer there.
+// settled is how long a report of Healthy must last to count although it has fewer replicas than were assigned: an
+// override or an autoscaler may want fewer there.
 const settled = 30 * time.Second
 
-// assess says which of the tasks are over.
+// assess decides which tasks have ended.
 func (d *Decision) assess(in *Input, cond *conditionBuilder) {
 	room := Missing(in.Spec)
 	for i := range in.Spec.GracefulEvictionTasks {
@@ -37,7 +37,7 @@ func (d *Decision) assess(in *Input, cond *conditionBuilder) {
 	}
 }
 
-// rest notes by the state of which clusters a task ends. That somebody let a copy go is about none.
+// rest records the clusters whose state the end of a task depends on. A task that somebody released depends on none.
 func (d *Decision) rest(in *Input, task *workv1alpha2.GracefulEvictionTask, how string) {
 	if how == workv1alpha2.EvictionReleased {
 		return
@@ -58,8 +58,8 @@ func (d *Decision) rest(in *Input, task *workv1alpha2.GracefulEvictionTask, how 
 	}
 }
 
-// end says how a task ends, if it does, and with how many replicas a copy returns. Room is how
-// many replicas have no cluster.
+// end returns how a task ends, if it does, and with how many replicas a copy returns. Room is how many replicas have no
+// cluster.
 func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room int64, cond *conditionBuilder) (how string, replicas int32) {
 	c := in.Clusters[task.FromCluster]
 	replaced := d.replaced(in, task)
@@ -81,7 +81,9 @@ func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room 
 	case !heard(c) && !directly(task):
 		cond.leave(task, untilHeard)
 	case taintsExpiring(in, task):
-		cond.leave(task, untilHealthy) // the copy may stay: it is looked at when the taint is gone
+		cond.leave(task, untilHealthy) // the copy may stay: decided again once the taint is gone
+	case replaced && !directly(task) && !d.reported(in, task):
+		cond.leave(task, untilReported)
 	case replaced && d.chosenAgain(in, task):
 		cond.leave(task, untilChosen)
 	case replaced:
@@ -100,10 +102,10 @@ func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room 
 	return "", 0
 }
 
-// expire says whether a task is over because of its age.
+// expire returns how a task ends because of its age; empty if it does not.
 func (d *Decision) expire(in *Input, task *workv1alpha2.GracefulEvictionTask, since time.Time, cond *conditionBuilder) string {
-	// The new copies have as much time from when they got their clusters. A cluster that is not the namespace's any
-	// more is left in time all the same, or each edit of the placement would put that off.
+	// The grace period starts over when the scheduler assigns new clusters. Not so if the namespace may no longer use
+	// the cluster: otherwise each edit of the placement would postpone the end.
 	begin, must := since, task.Producer == workv1alpha2.ProducerNamespaceClusters
 	if at := in.Status.LastScheduledTime; at != nil && at.After(begin) && !must {
 		begin = at.Time
@@ -129,7 +131,7 @@ func (d *Decision) expire(in *Input, task *workv1alpha2.GracefulEvictionTask, si
 	}
 }
 
-// kept says that a copy stays until somebody lets it go.
+// kept says whether the copy stays until somebody releases it.
 func kept(task *workv1alpha2.GracefulEvictionTask) bool {
 	if task.SuppressDeletion != nil {
 		return *task.SuppressDeletion
@@ -137,17 +139,17 @@ func kept(task *workv1alpha2.GracefulEvictionTask) bool {
 	return task.PurgeMode.Canonical() == policyv1alpha1.PurgeNever
 }
 
-// compelled says since when an application has to leave a cluster. What leaves for a place
-// that is preferred stays as long as it does not work there, unless the cluster is being
-// removed by now, or a taint drives it out; and so does what left because of a taint that is
-// gone. A cluster that is silent is no reason: it may be the hub that is cut off.
+// compelled returns since when an application must leave a cluster, and whether it must. An application that left for a
+// preferred cluster, or because of a taint that is gone, need not: its old copy stays until the replacement works,
+// unless the cluster is being removed or a taint evicts it by now. A silent cluster does not compel: the hub itself may
+// be cut off.
 func (d *Decision) compelled(in *Input, task *workv1alpha2.GracefulEvictionTask, cond *conditionBuilder) (since time.Time, must bool) {
 	c := in.Clusters[task.FromCluster]
 	since = task.CreationTimestamp.Time
 	if directly(task) {
 		return since, task.Producer != workv1alpha2.ProducerScheduler
 	}
-	// Nobody saw how it fared elsewhere, and there, while the cluster was silent.
+	// While the cluster was silent nobody knew how the application fared there.
 	since = later(since, in.HeardSince[task.FromCluster])
 	if !c.DeletionTimestamp.IsZero() {
 		return later(since, c.DeletionTimestamp.Time), true
@@ -163,7 +165,7 @@ func (d *Decision) compelled(in *Input, task *workv1alpha2.GracefulEvictionTask,
 		}
 		at := verdict.Until
 		if verdict.Seconds == nil {
-			at = in.Now // until it is known since when the taint is there
+			at = in.Now // if the time of the taint is unknown
 			if verdict.Taint.TimeAdded != nil {
 				at = verdict.Taint.TimeAdded.Time
 			}
@@ -181,8 +183,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// directly says that the old copy goes before new ones are made. Its task lasts as long as
-// that takes: new ones are held back by it.
+// directly says whether the old copy is deleted before replacements are created. Such a task lasts until the copy is
+// gone, since it holds the replacements back.
 func directly(task *workv1alpha2.GracefulEvictionTask) bool {
 	return task.PurgeMode.Canonical() == policyv1alpha1.PurgeDirectly
 }
@@ -192,14 +194,14 @@ func there(in *Input, cluster string) bool {
 	return ok
 }
 
-// gone says that nothing is to be done in a cluster any more: it is no more, or is being
-// removed and nobody is there to do it.
+// gone says whether nothing is left to do in a cluster: it does not exist, or it is being removed and nobody is there
+// to do it.
 func gone(in *Input, cluster string) bool {
 	c := in.Clusters[cluster]
 	return c == nil || (!c.DeletionTimestamp.IsZero() && !heard(c))
 }
 
-// taintsExpiring says whether the only taints that drive an application out are about to go.
+// taintsExpiring says whether all taints that evict the application are about to be removed.
 func taintsExpiring(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	c := in.Clusters[task.FromCluster]
 	if task.Producer != workv1alpha2.ProducerTaintManager || len(in.Expiring[c.Name]) == 0 {

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// conditionBuilder gathers the sentences of condition Evicting of a binding. The first gives the reason.
+// conditionBuilder collects the sentences of a binding's condition Evicting. The first one determines the reason.
 type conditionBuilder struct {
 	reason    string
 	status    metav1.ConditionStatus
@@ -26,20 +26,21 @@ func (b *conditionBuilder) add(reason string, status metav1.ConditionStatus, sen
 	b.sentences = append(b.sentences, sentence)
 }
 
-// What the copy in a cluster that is being left waits for.
+// What the copy in a cluster waits for during an eviction.
 const (
 	untilHealthy  = "The copy there stays until those elsewhere are healthy."
 	untilGrace    = "The copy there stays until those elsewhere are healthy, or its grace period is over."
 	untilHeard    = "The copy there stays until the cluster is heard from again, and goes then if those elsewhere are healthy. If the cluster will not come back: hub forget %s."
+	untilReported = "The copy there stays until those elsewhere, which were healthy before the hub started, have had the time to report to it."
 	untilChosen   = "The copy there stays: the scheduler is about to choose the cluster again."
 	untilReleased = "The copy there stays until suppressDeletion of its task in spec.gracefulEvictionTasks is set to false."
 )
 
-// leave says that a cluster is being left, and what the copy there waits for.
+// leave adds that a cluster is being left, and what the copy there waits for.
 func (b *conditionBuilder) leave(task *workv1alpha2.GracefulEvictionTask, waits string) {
-	said := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
+	sentences := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
 	if task.Message != "" {
-		said = append(said, task.Message)
+		sentences = append(sentences, task.Message)
 	}
 	reason := workv1alpha2.ReasonWaitingForReplacement
 	switch {
@@ -50,51 +51,50 @@ func (b *conditionBuilder) leave(task *workv1alpha2.GracefulEvictionTask, waits 
 	case waits == untilHeard:
 		reason, waits = workv1alpha2.ReasonWaitingForCluster, fmt.Sprintf(untilHeard, task.FromCluster)
 	}
-	b.add(reason, metav1.ConditionTrue, strings.Join(append(said, waits), " "))
+	b.add(reason, metav1.ConditionTrue, strings.Join(append(sentences, waits), " "))
 }
 
-// purge says that new copies wait for the old one to go.
+// purge adds that new copies wait until the old one is gone.
 func (b *conditionBuilder) purge(task *workv1alpha2.GracefulEvictionTask, heard bool) {
-	said := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
+	sentences := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
 	if task.Message != "" {
-		said = append(said, task.Message)
+		sentences = append(sentences, task.Message)
 	}
-	said = append(said, "The copy there is removed before others are made.")
+	sentences = append(sentences, "The copy there is removed before others are made.")
 	if !heard {
-		said = append(said, fmt.Sprintf("That waits for the cluster to be heard from again. If it will not come back: hub forget %s.", task.FromCluster))
+		sentences = append(sentences, fmt.Sprintf("That waits for the cluster to be heard from again. If it will not come back: hub forget %s.", task.FromCluster))
 	}
-	b.add(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionTrue, strings.Join(said, " "))
+	b.add(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionTrue, strings.Join(sentences, " "))
 }
 
-// held says that a copy that is to go before others are made stays, because its cluster is
-// silent: nothing is left before it can be.
+// held adds that a direct eviction does not start because the cluster is silent: the copy there could not be deleted.
 func (b *conditionBuilder) held(cluster, why string) {
 	b.add(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionFalse, fmt.Sprintf(
 		"%s The copy there is to be removed before others are made, and that waits for the cluster to be heard from again. If it will not come back: hub forget %s.", why, cluster))
 }
 
-// stuck says that a copy stays although its time is over.
+// stuck adds that a copy stays although its grace period is over.
 func (b *conditionBuilder) stuck(task *workv1alpha2.GracefulEvictionTask) {
-	said := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
+	sentences := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
 	if task.Message != "" {
-		said = append(said, task.Message)
+		sentences = append(sentences, task.Message)
 	}
-	said = append(said, "The copy there stays, because no cluster takes its place; see condition Scheduled.")
-	b.add(workv1alpha2.ReasonWaitingForRoom, metav1.ConditionTrue, strings.Join(said, " "))
+	sentences = append(sentences, "The copy there stays, because no cluster takes its place; see condition Scheduled.")
+	b.add(workv1alpha2.ReasonWaitingForRoom, metav1.ConditionTrue, strings.Join(sentences, " "))
 }
 
-// unsent says that a copy stays, because what is to take its place is not sent to these clusters.
+// unsent adds that a copy stays because dispatching to the clusters of its replacements is suspended.
 func (b *conditionBuilder) unsent(task *workv1alpha2.GracefulEvictionTask, clusters []string) {
-	said := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
+	sentences := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
 	if task.Message != "" {
-		said = append(said, task.Message)
+		sentences = append(sentences, task.Message)
 	}
-	said = append(said, fmt.Sprintf("The copy there stays, because dispatching to what is to take its place is suspended: %s. "+
+	sentences = append(sentences, fmt.Sprintf("The copy there stays, because dispatching to what is to take its place is suspended: %s. "+
 		"Resume it in spec.suspension of the policy.", strings.Join(clusters, ", ")))
-	b.add(workv1alpha2.ReasonDispatchingSuspended, metav1.ConditionTrue, strings.Join(said, " "))
+	b.add(workv1alpha2.ReasonDispatchingSuspended, metav1.ConditionTrue, strings.Join(sentences, " "))
 }
 
-// suspended says that a copy that is to go before others are made stays, because none would be.
+// suspended adds that a direct eviction does not start because no replacement would be dispatched.
 func (b *conditionBuilder) suspended(why string) {
 	b.add(workv1alpha2.ReasonDispatchingSuspended, metav1.ConditionFalse, why+" The copy there is to be removed before others are made, and stays, "+
 		"because dispatching to the clusters that would have those is suspended. Resume it in spec.suspension of the policy.")

@@ -13,16 +13,17 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/disruption"
+	"fairlead.dev/common/evictions"
 )
 
 const (
-	// defaultTolerance is how long an application may be unhealthy if nothing is said.
+	// defaultTolerance is how long an application may be unhealthy if the policy does not say.
 	defaultTolerance = 300 * time.Second
-	// askAgain is after how long the scheduler is asked again for another place.
+	// askAgain is the delay until the scheduler is asked again for another place.
 	askAgain = time.Minute
 )
 
-// byHealth finds the targets in which the application has been unhealthy for too long.
+// byHealth evicts the application from targets in which it has been unhealthy for too long.
 func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 	if in.Spec.Failover == nil || in.Spec.Failover.Application == nil || !in.HasHealthRule || stays(in.Spec) {
 		return
@@ -32,7 +33,7 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 	if s := rule.DecisionConditions.TolerationSeconds; s != nil {
 		tolerance = time.Duration(*s) * time.Second
 	}
-	failed := workv1alpha2.FailedIn(in.Past, in.Spec.Resource.ResourceVersion, in.Now)
+	failed := evictions.FailedIn(in.Past, in.Spec.Resource.ResourceVersion, in.Now)
 	for i := range in.Spec.Clusters {
 		target := &in.Spec.Clusters[i]
 		d.keepUnheard(in, target.Name)
@@ -65,8 +66,8 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 			continue
 		}
 		if directly(&task) && len(task.PreservedLabelState) > 0 {
-			// It is read for the state only. These are as many names as there are targets: in ten tasks of an application that
-			// is in thousands of clusters the database would not take them.
+			// Only preserved state needs these names. They are as many as there are targets: with ten tasks of an
+			// application in thousands of clusters, the binding would be too large for etcd.
 			task.ClustersBeforeFailover = bindings.TargetNames(in.Spec.Clusters)
 		}
 		failed = without
@@ -75,7 +76,7 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 	}
 }
 
-// unhealthySince remembers since when the application is not healthy in a cluster.
+// unhealthySince returns, and remembers, since when the application is unhealthy in a cluster.
 func (d *Decision) unhealthySince(in *Input, cluster string) time.Time {
 	since, known := in.Memory.Unhealthy[cluster]
 	if at, unheard := in.Memory.Unheard[cluster]; unheard {
@@ -89,12 +90,12 @@ func (d *Decision) unhealthySince(in *Input, cluster string) time.Time {
 	return since
 }
 
-// keepUnheard keeps what is remembered of an application that is not healthy in a cluster whose line was lost a moment ago:
-// lines that are lost again and again would be the reason for which it is never moved.
+// keepUnheard keeps the memory of an unhealthy application in a cluster whose line was lost a moment ago. Otherwise a
+// line that is lost repeatedly would prevent the eviction forever.
 func (d *Decision) keepUnheard(in *Input, cluster string) {
 	since, known := in.Memory.Unhealthy[cluster]
 	c := in.Clusters[cluster]
-	if !known || c == nil || in.Memory.Template != in.Spec.Resource.ResourceVersion || !in.Now.Before(disruption.ActFrom(c, in.silence(), in.Began)) {
+	if !known || c == nil || in.Memory.Template != in.Spec.Resource.ResourceVersion || !in.Now.Before(disruption.ActFrom(c, in.silence(), in.Began, in.HeardBy)) {
 		return
 	}
 	at, unheard := in.Memory.Unheard[cluster]

@@ -12,11 +12,12 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/test/builder"
 )
 
-// TestAnApplicationInThousandsOfClustersLeavesTenAtOnce holds that what its binding remembers has room, and that it is known by
-// that which clusters took the place: another target that is not healthy holds nothing up.
+// TestAnApplicationInThousandsOfClustersLeavesTenAtOnce checks that the record in the binding fits, and that it shows
+// which clusters are the replacements: another unhealthy target does not hold up the eviction.
 func TestAnApplicationInThousandsOfClustersLeavesTenAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -40,9 +41,9 @@ func TestAnApplicationInThousandsOfClustersLeavesTenAtOnce(t *testing.T) {
 	write := func(d Decision) {
 		past := Remember(&in, &d)
 		in.Spec.Clusters, in.Spec.GracefulEvictionTasks = Apply(in.Spec, &d, in.Now)
-		g.Expect(workv1alpha2.SetEvictions(b, past)).To(Succeed())
+		g.Expect(evictions.Set(b, past)).To(Succeed())
 		g.Expect(validation.ValidateAnnotationsSize(b.Annotations)).To(Succeed())
-		in.Past = workv1alpha2.EvictionsOf(b)
+		in.Past = evictions.Of(b)
 	}
 	d := Decide(in)
 	g.Expect(d.Evictions).To(HaveLen(10))
@@ -67,8 +68,8 @@ func TestAnApplicationInThousandsOfClustersLeavesTenAtOnce(t *testing.T) {
 	}
 }
 
-// TestItIsNotKnownWhatWasBefore holds that an old copy stays until all targets are healthy, or for its grace period, if a
-// binding had no room for the targets before its eviction.
+// TestItIsNotKnownWhatWasBefore checks that, if a binding had no room to record its targets from before the eviction,
+// the old copy stays until all targets are healthy or its grace period ends.
 func TestItIsNotKnownWhatWasBefore(t *testing.T) {
 	t.Parallel()
 	moved := func(more ...func(*Input)) Input {

@@ -29,7 +29,7 @@ func TestTurnsComeOneAfterTheOther(t *testing.T) {
 	g.Expect(p.Ask("north", "shop", "f", now)).To(Equal(500 * time.Millisecond))
 }
 
-func TestWhoGivesUpHoldsUpNobody(t *testing.T) {
+func TestARequestThatIsGivenUpHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -93,7 +93,7 @@ func TestWithoutALimitEveryTurnIsNow(t *testing.T) {
 	}
 }
 
-// ask has many names of a namespace wait in a zone.
+// ask enqueues many names of a namespace for a zone.
 func ask(p *RateLimiter, namespace string, names int, now time.Time) {
 	for i := range names {
 		p.Ask("north", namespace, fmt.Sprint(namespace, i), now)
@@ -129,7 +129,8 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	g.Expect(p.Ask("north", "many", "many999", now)).To(Equal(995*time.Second), "all come to their turns")
 }
 
-// TestOneThatAsksAgainAndAgainHoldsUpNobody holds that a namespace whose names come one by one has no more turns for it.
+// TestOneThatAsksAgainAndAgainHoldsUpNobody checks that a namespace gets no more turns by asking with one name after
+// another.
 func TestOneThatAsksAgainAndAgainHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -149,7 +150,7 @@ func TestOneThatAsksAgainAndAgainHoldsUpNobody(t *testing.T) {
 	g.Expect(through["many"]).To(BeNumerically("~", 51, 1))
 }
 
-// TestASlotThatWasMissedIsNotTakenByOthers holds that the limit stays one also when many do not come.
+// TestASlotThatWasMissedIsNotTakenByOthers checks that the limit also holds when many miss their slots.
 func TestASlotThatWasMissedIsNotTakenByOthers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

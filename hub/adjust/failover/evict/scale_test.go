@@ -14,8 +14,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// TestWhatABindingShowsOfACluster holds that it is the first that it says of it, in whatever order it says that.
-func TestWhatABindingShowsOfACluster(t *testing.T) {
+// TestTheFirstItemOfAClusterCounts holds that it is the first that it says of it, in whatever order it says that.
+func TestTheFirstItemOfAClusterCounts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(4, 4))
@@ -39,8 +39,8 @@ func TestWhatABindingShowsOfACluster(t *testing.T) {
 	g.Expect(shown).To(BeNumerically(">", 1000))
 }
 
-// BenchmarkDecide is what it costs to decide on an application in so many clusters, of which ten are being left, each by a task of its
-// own that waits for the last of the others to be healthy.
+// BenchmarkDecide measures a decision on an application in this many clusters, ten of which are being left, each by its
+// own task that waits for the last of the others to be healthy.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		in := given(duplicated, func(in *Input) { in.Spec.Clusters, in.Status.AggregatedStatus = nil, nil })

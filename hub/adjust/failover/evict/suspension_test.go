@@ -12,7 +12,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// dispatchingTo has dispatching be suspended to some clusters; to all if none is named.
+// dispatchingTo suspends dispatching to some clusters, or to all if none is named.
 func dispatchingTo(clusters ...string) func(*Input) {
 	return func(in *Input) {
 		in.Spec.Suspension = &workv1alpha2.Suspension{}
@@ -24,7 +24,7 @@ func dispatchingTo(clusters ...string) func(*Input) {
 	}
 }
 
-// onlyIn has the scheduler find other places in some clusters only.
+// onlyIn makes the scheduler find other places in the named clusters only.
 func onlyIn(clusters ...string) func(*Input) {
 	return func(in *Input) {
 		in.CouldPlaceWithout = func(without []string) bool {
@@ -89,7 +89,7 @@ func TestACopyStaysWhileItsReplacementIsNotSent(t *testing.T) {
 	}
 }
 
-func TestWhatNamesTheSuspension(t *testing.T) {
+func TestMessagesNameTheSuspension(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := given(taint("edge-1"), task(), targets(target("edge-3", 4)), dispatchingTo("edge-3"))
@@ -120,7 +120,7 @@ func TestALineThatIsLostForAMomentForgetsNoResumption(t *testing.T) {
 	}
 }
 
-func TestWhatGoesFirstStaysWhileNothingWouldBeSent(t *testing.T) {
+func TestACopyToBePurgedStaysWhileDispatchingIsSuspended(t *testing.T) {
 	t.Parallel()
 	directly := func(in *Input) { in.Options.PurgeMode = policyv1alpha1.PurgeDirectly }
 	failed := func(mode policyv1alpha1.PurgeMode) func(*Input) {

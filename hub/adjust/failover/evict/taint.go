@@ -16,14 +16,13 @@ import (
 	"fairlead.dev/common/disruption"
 )
 
-// byTaint finds the targets that have to be left because of their taints, or because the
-// cluster is being removed.
+// byTaint evicts the application from targets because of their taints, or because the cluster is being removed.
 func (d *Decision) byTaint(in *Input, cond *conditionBuilder) {
 	for i := range in.Spec.Clusters {
 		target := &in.Spec.Clusters[i]
 		c := in.Clusters[target.Name]
 		if c == nil {
-			continue // the scheduler sees to it
+			continue // the scheduler removes it
 		}
 		if !c.DeletionTimestamp.IsZero() {
 			task, _ := taskOf(in, workv1alpha2.EvictionClusterRemoved, workv1alpha2.ProducerClusterRemoval)
@@ -42,7 +41,7 @@ func (d *Decision) byTaint(in *Input, cond *conditionBuilder) {
 	}
 }
 
-// driveOut leaves a target because of a taint, when all is ready for that.
+// driveOut evicts the application from a target because of a taint, unless something has to be waited for.
 func (d *Decision) driveOut(in *Input, cond *conditionBuilder, target *workv1alpha2.TargetCluster, verdict Tolerance) {
 	task, rules := taskOf(in, workv1alpha2.EvictionTaintUntolerated, workv1alpha2.ProducerTaintManager)
 	task.Message = verdict.Why(target.Name)
@@ -64,15 +63,15 @@ func (d *Decision) driveOut(in *Input, cond *conditionBuilder, target *workv1alp
 	d.evict(in, cond, target, task)
 }
 
-// stays says whether an object never leaves a cluster, because all that is in it, or that is
-// of its kind, would go with it: also what the member has made itself.
+// stays says whether an object is never evicted, because deleting it would delete what it contains or all objects of
+// its kind, including those that the member created itself.
 func stays(spec *workv1alpha2.ResourceBindingSpec) bool {
 	kind := schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)
 	return contract.IsContainer(kind.Group, kind.Kind)
 }
 
-// elsewhere says whether an application that a policy drives out of a cluster has another
-// place. What goes to every cluster that fits has none: it would only be missing here.
+// elsewhere says whether an application that a policy evicts from a cluster has another place. One that goes to every
+// fitting cluster has none: it would only be missing here.
 func (d *Decision) elsewhere(in *Input, cond *conditionBuilder, cluster string, verdict Tolerance) bool {
 	if !taken(in.Spec) || in.Unscheduled {
 		return false
@@ -85,7 +84,7 @@ func (d *Decision) elsewhere(in *Input, cond *conditionBuilder, cluster string, 
 	return false
 }
 
-// without names a cluster and those that are left by now.
+// without returns a cluster and those that this decision evicts from already.
 func (d *Decision) without(cluster string) []string {
 	out := []string{cluster}
 	for _, e := range d.Evictions {
@@ -94,10 +93,9 @@ func (d *Decision) without(cluster string) []string {
 	return out
 }
 
-// drivenOut says whether taints drive an application out of a cluster, and whether it is a
-// policy that put them there. What people say is believed; what a policy says of a cluster
-// that is silent may be the hub's own fault, and what it said of one that is back is about to
-// go.
+// drivenOut returns the verdict of a cluster's taints, and whether a policy added them. Taints from people always
+// count. Those of a policy do not count on a silent cluster, since the hub itself may be cut off, and not on one that
+// is back, whose taints are about to be removed.
 func (d *Decision) drivenOut(in *Input, cond *conditionBuilder, c *clusterv1alpha1.Cluster) (verdict Tolerance, byPolicy bool) {
 	var fromPeople, fromPolicy []corev1.Taint
 	for _, t := range c.Spec.Taints {
@@ -120,20 +118,21 @@ func (d *Decision) drivenOut(in *Input, cond *conditionBuilder, c *clusterv1alph
 	return people, false
 }
 
-// ofSilence has a taint of a cluster whose silence is known early be as young as if it had been known by its lease: policies say
-// from then on for how long they tolerate it. What was there before the silence is as old as it says.
+// ofSilence adjusts the age of a taint if the line showed the cluster's silence earlier than its lease would have: the
+// tolerations of policies count from when the lease would have shown it. A taint from before the silence keeps its age.
 func (in *Input) ofSilence(c *clusterv1alpha1.Cluster, t corev1.Taint) corev1.Taint {
 	since := disruption.Since(c)
 	if since.IsZero() || t.TimeAdded == nil || t.TimeAdded.Time.Before(since) {
 		return t
 	}
-	early := disruption.ActFrom(c, in.silence(), time.Time{}).Sub(since)
+	early := disruption.ActFrom(c, in.silence(), time.Time{}, time.Time{}).Sub(since)
 	t.TimeAdded = &metav1.Time{Time: t.TimeAdded.Add(early)}
 	return t
 }
 
-// asSeen has a taint be no older than this process has seen it. A hub whose clock was behind when it tainted a cluster, and is put right,
-// would count the difference as time for which the cluster was silent.
+// asSeen limits the age of a taint to the time for which this process has seen it. Otherwise, if the hub's clock was
+// behind when it tainted the cluster and is corrected, the difference would count as time for which the cluster was
+// silent.
 func (in *Input) asSeen(c *clusterv1alpha1.Cluster, t corev1.Taint) corev1.Taint {
 	seen, ok := in.SeenFor[c.Name][t.Key]
 	if since := in.Now.Add(-seen); ok && t.TimeAdded != nil && t.TimeAdded.Time.Before(since) {
@@ -142,15 +141,15 @@ func (in *Input) asSeen(c *clusterv1alpha1.Cluster, t corev1.Taint) corev1.Taint
 	return t
 }
 
-// silence is after how much of it the hub gives up members that have nothing but their lease.
+// silence is how long a member with nothing but its lease may be silent before the hub gives it up.
 func (in *Input) silence() time.Duration {
 	return cmp.Or(in.Options.Silence, disruption.DefaultSilence)
 }
 
-// suspended says whether the taints of policies do not count, or not yet: the cluster is
-// silent, and it may be the hub that is cut off.
+// suspended says whether taints of policies do not count, or not yet: the cluster is silent, and the hub itself may be
+// cut off.
 func (d *Decision) suspended(in *Input, cond *conditionBuilder, c *clusterv1alpha1.Cluster, verdict Tolerance) bool {
-	counts := disruption.ActFrom(c, in.silence(), in.Began)
+	counts := disruption.ActFrom(c, in.silence(), in.Began, in.HeardBy)
 	if counts.IsZero() {
 		return false
 	}
@@ -165,8 +164,8 @@ func (d *Decision) suspended(in *Input, cond *conditionBuilder, c *clusterv1alph
 	return false
 }
 
-// taskOf returns a task that is about a cluster, not about the application, and the rules
-// for what is to go along.
+// taskOf returns an eviction task that is caused by a cluster rather than by the application, and the rules for the
+// state to preserve.
 func taskOf(in *Input, reason, producer string) (workv1alpha2.GracefulEvictionTask, *policyv1alpha1.StatePreservation) {
 	task := workv1alpha2.GracefulEvictionTask{
 		Reason: reason, Producer: producer, PurgeMode: cmp.Or(in.Options.PurgeMode, policyv1alpha1.PurgeGracefully),

@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/common/disruption"
 )
 
-// takeBack says whether a copy that is being left stays after all, and with how many replicas:
-// the cause of the task is gone, and nothing has taken the place of the copy. What left because
-// of a taint also takes the place back of what is not ready yet.
+// takeBack says whether a copy that is being left stays after all, and with how many replicas: the cause of the task is
+// gone, and the copy has not been replaced. If it left because of a taint, it also displaces replacements that are not
+// ready yet.
 func (d *Decision) takeBack(in *Input, task *workv1alpha2.GracefulEvictionTask, room int64) (int32, bool) {
 	if !wellAgain(in, task) {
 		return 0, false
@@ -25,7 +25,7 @@ func (d *Decision) takeBack(in *Input, task *workv1alpha2.GracefulEvictionTask, 
 		return had, open || d.withdraw(in, task, 1) > 0
 	}
 	if d.unsure(in, task) {
-		return 0, false // all that does not return now goes
+		return 0, false // all replicas that do not return now would be lost
 	}
 	free := min(had, int32(min(max(room, 0), math.MaxInt32)))
 	free += d.withdraw(in, task, had-free)
@@ -50,10 +50,9 @@ func wellAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	}
 }
 
-// withdraw takes up to n replicas from targets that gained them by an eviction and do not have them
-// ready, and says how many these are: what works is not given up for a copy of which nobody knows
-// whether it does. What is not divided loses whole clusters, in which nothing is ready, or in which
-// it is not healthy though it is where it was.
+// withdraw takes up to n replicas from targets that gained them by an eviction and do not have them ready, and returns
+// how many. Ready replicas are not given up for a copy that may not work. If replicas are not divided, whole targets
+// are removed: those with nothing ready, or those that are unhealthy while the copy at the old place is healthy.
 func (d *Decision) withdraw(in *Input, task *workv1alpha2.GracefulEvictionTask, n int32) int32 {
 	divided := bindings.Divided(in.Spec)
 	var sum int32
@@ -85,14 +84,14 @@ func (d *Decision) withdraw(in *Input, task *workv1alpha2.GracefulEvictionTask, 
 	return sum
 }
 
-// gainer is a target that has more than before an eviction: by how many replicas, if these are divided.
+// gainer is a target that has more than before an eviction, and by how many replicas if these are divided.
 type gainer struct {
 	*workv1alpha2.TargetCluster
 	gain int32
 }
 
-// gained returns the targets from which a copy that is back may take its place: they gained by an
-// eviction that was made because of a taint and is not over. None do if it is not known what was before.
+// gained returns the targets that a returning copy may displace: those that gained from an eviction in progress that
+// was caused by a taint. There are none if it is unknown what was before.
 func gained(in *Input, task *workv1alpha2.GracefulEvictionTask) []gainer {
 	past := underWay(in, task)
 	if past == nil || past.Before == nil || directly(task) || task.Producer != workv1alpha2.ProducerTaintManager {
@@ -113,16 +112,16 @@ func gained(in *Input, task *workv1alpha2.GracefulEvictionTask) []gainer {
 	return out
 }
 
-// ready says how many replicas a target has ready, which is none if it is silent, and whether that is
-// known: its line may be lost for a moment, or it has not reported yet since it is heard from again,
-// or the binding has no room for its status, or it is healthy and counts nothing. Then it is asked again.
+// ready returns how many ready replicas a target has, none if it is silent, and whether that is known. It is unknown if
+// its line was just lost, if it has not reported since it came back, if the binding has no room for its status, or if
+// it is healthy but counts no replicas. Then it is decided again later.
 func (d *Decision) ready(in *Input, target *workv1alpha2.TargetCluster) (n int32, known bool) {
 	c := in.Clusters[target.Name]
 	if !heard(c) {
 		if c == nil {
 			return 0, true
 		}
-		counts := disruption.ActFrom(c, in.silence(), in.Began)
+		counts := disruption.ActFrom(c, in.silence(), in.Began, in.HeardBy)
 		if in.Now.Before(counts) {
 			d.recheck(in.Now, counts)
 			return 0, false
@@ -134,7 +133,7 @@ func (d *Decision) ready(in *Input, target *workv1alpha2.TargetCluster) (n int32
 	return n, (item == nil || item.StaleSince == nil && !bindings.IsTooLarge(item)) && (counted || health(in, target.Name) != workv1alpha1.Healthy)
 }
 
-// unsure says that it is not known yet of a target that gained by an eviction whether it works.
+// unsure says whether it is unknown of a target that gained from an eviction whether it works.
 func (d *Decision) unsure(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	for _, target := range gained(in, task) {
 		if _, known := d.ready(in, target.TargetCluster); !known && !d.works(in, target.TargetCluster) {
@@ -144,8 +143,8 @@ func (d *Decision) unsure(in *Input, task *workv1alpha2.GracefulEvictionTask) bo
 	return false
 }
 
-// healthyAgain says whether a copy works in a cluster that is back, and has for long enough to believe
-// its reports.
+// healthyAgain says whether a copy is healthy in a cluster that is back, and the cluster has been back for long enough
+// to believe its reports.
 func (d *Decision) healthyAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	if health(in, task.FromCluster) != workv1alpha1.Healthy {
 		return false
@@ -157,8 +156,7 @@ func (d *Decision) healthyAgain(in *Input, task *workv1alpha2.GracefulEvictionTa
 	return true
 }
 
-// underWay returns what the binding remembers of an eviction that is not over; nil if that is
-// nothing.
+// underWay returns the record of an eviction in progress; nil if there is none.
 func underWay(in *Input, task *workv1alpha2.GracefulEvictionTask) *workv1alpha2.Eviction {
 	i := slices.IndexFunc(in.Past, func(e workv1alpha2.Eviction) bool { return e.Ended == nil && e.From == task.FromCluster })
 	if i < 0 {

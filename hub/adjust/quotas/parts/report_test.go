@@ -25,7 +25,7 @@ func list(pairs ...string) corev1.ResourceList {
 	return out
 }
 
-// part is what a cluster reports.
+// part returns a part with a cluster's report.
 func part(t *testing.T, name string, applied metav1.ConditionStatus, hard, used corev1.ResourceList) parts.Part {
 	t.Helper()
 	raw, err := json.Marshal(corev1.ResourceQuotaStatus{Hard: hard, Used: used})
@@ -64,7 +64,8 @@ func TestAmountsThatTakeMinutesAreNotRead(t *testing.T) {
 	NewWithT(t).Expect(got.AggregatedStatus).To(BeEmpty())
 }
 
-// The status of the whole is one object, which all clusters share.
+// TestOfAReportCountsWhatWasAsked checks that additional reports are dropped, because all clusters share the aggregated
+// status.
 func TestOfAReportCountsWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -116,8 +117,9 @@ func TestStatus(t *testing.T) {
 	g.Expect(parts.Over(&want)).To(BeEmpty(), "all of it is not more than all of it")
 }
 
-// TestWhatDidNotChangeIsNotReadAgain has the status of a Work change without a new version, which does not happen, and so shows what is read.
-func TestWhatDidNotChangeIsNotReadAgain(t *testing.T) {
+// TestUnchangedReportsAreNotReadAgain changes the status of a Work without a new resourceVersion, which does not happen
+// in an API, to show that it is not parsed again.
+func TestUnchangedReportsAreNotReadAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	q, reports := whole(list("services", "5")), &parts.Reports{}

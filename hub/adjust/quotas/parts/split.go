@@ -17,13 +17,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// workIDSpace is the name space of the permanent ids of Works, which are derived.
+// workIDSpace is the UUID namespace of the permanent IDs of Works, which are derived from names.
 const workIDSpace = "6f0e6a4e-6a53-4b53-8a52-4d1c9df2a1b7"
 
 const kind = "ResourceQuota"
 
-// Work returns the Work for one cluster, complete but for what the API server fills in. Its
-// annotation contract.ManifestHashAnnotation is the hash of what it carries.
+// Work returns the Work for one cluster, complete except for the fields set by the API server. Its annotation
+// contract.ManifestHashAnnotation is the hash of its content.
 func Work(q *policyv1alpha1.FederatedResourceQuota, part policyv1alpha1.StaticClusterAssignment, prefix string) (*workv1alpha1.Work, error) {
 	id := uuid.NewSHA1(uuid.MustParse(workIDSpace), []byte(string(q.UID)+"/"+part.ClusterName)).String()
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
@@ -55,12 +55,4 @@ func Work(q *policyv1alpha1.FederatedResourceQuota, part policyv1alpha1.StaticCl
 	sum := sha256.Sum256(manifest)
 	work.Annotations = map[string]string{contract.ManifestHashAnnotation: hex.EncodeToString(sum[:])}
 	return work, nil
-}
-
-// QuotaOf returns the name of the FederatedResourceQuota that a Work brings a part of, and
-// whether it does.
-func QuotaOf(work metav1.Object) (namespace, name string, ok bool) {
-	labels := work.GetLabels()
-	namespace, name = labels[contract.FederatedResourceQuotaNamespaceLabel], labels[contract.FederatedResourceQuotaNameLabel]
-	return namespace, name, namespace != "" && name != ""
 }

@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/adjust/quotas/parts"
 )
 
@@ -30,7 +31,7 @@ func TestWork(t *testing.T) {
 	g.Expect(work.Labels).To(HaveKeyWithValue("federatedresourcequota.karmada.io/namespace", "shop"))
 	g.Expect(work.Labels).To(HaveKeyWithValue("federatedresourcequota.karmada.io/name", "all"))
 	g.Expect(work.Finalizers).To(Equal([]string{contract.ExecutionFinalizer}))
-	namespace, name, ok := parts.QuotaOf(work)
+	namespace, name, ok := quota.PartOf(work)
 	g.Expect([]any{namespace, name, ok}).To(Equal([]any{"shop", "all", true}))
 
 	manifest := corev1.ResourceQuota{}
@@ -50,10 +51,4 @@ func TestWork(t *testing.T) {
 	other, err := parts.Work(q, assignment("edge-2", "2"), contract.DefaultExecutionNamespacePrefix)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(other.Labels[contract.WorkPermanentIDLabel]).NotTo(Equal(work.Labels[contract.WorkPermanentIDLabel]))
-}
-
-func TestOfSaysWhatIsNoPart(t *testing.T) {
-	t.Parallel()
-	_, _, ok := parts.QuotaOf(&metav1.ObjectMeta{Labels: map[string]string{"federatedresourcequota.karmada.io/name": "all"}})
-	NewWithT(t).Expect(ok).To(BeFalse())
 }

@@ -12,8 +12,7 @@ import (
 	"fairlead.dev/hub/adjust/replicas/scale"
 )
 
-// settled is a binding in two clusters, of which the second has one replica more than it was
-// given.
+// settled is a binding in two clusters, the second of which reports one replica more than it was assigned.
 func settled() *workv1alpha2.ResourceBinding {
 	b := &workv1alpha2.ResourceBinding{}
 	b.Generation, b.Status.SchedulerObservedGeneration = 3, 3
@@ -69,7 +68,7 @@ func TestDecide(t *testing.T) {
 }
 
 // A cluster that lies, or an autoscaler without a limit, does not decide how large the template gets.
-func TestWhatCountsIsBounded(t *testing.T) {
+func TestReportedReplicasAreBounded(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change     func(*workv1alpha2.ResourceBinding)
@@ -107,7 +106,7 @@ func TestWhatCountsIsBounded(t *testing.T) {
 	}
 }
 
-// many is the report of cluster b of so many replicas.
+// many is a report of this many replicas by cluster b.
 func many(replicas string) workv1alpha2.AggregatedStatusItem {
 	return item("b", `{"replicas": `+replicas+`, "updatedReplicas": `+replicas+`}`)
 }

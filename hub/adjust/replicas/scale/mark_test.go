@@ -14,7 +14,7 @@ import (
 
 var web = scale.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 
-func TestWhatIsMarkedIsRemembered(t *testing.T) {
+func TestAMarkIsStoredOnTheBinding(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
@@ -31,7 +31,7 @@ func TestWhatIsMarkedIsRemembered(t *testing.T) {
 	g.Expect(scale.Marked(b)).To(Equal(scale.Mark{Target: web}), "an older hub wrote it")
 }
 
-func TestWhoseLabelItIs(t *testing.T) {
+func TestTheOwnerOfALabelIsTheManagerThatWroteIt(t *testing.T) {
 	t.Parallel()
 	wrote := func(manager, fields string) metav1.Object {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "one", ManagedFields: []metav1.ManagedFieldsEntry{

@@ -22,7 +22,7 @@ func amounts(pairs ...string) corev1.ResourceList {
 	return out
 }
 
-// report is what an agent reports at a time, and whether that is to be shown as a jump.
+// report is what an agent reports at a time, and whether it should be shown as a jump.
 type report struct {
 	after  time.Duration
 	of     corev1.ResourceList
@@ -56,7 +56,7 @@ func TestAJumpIsShown(t *testing.T) {
 			now, annotation := start, ""
 			for _, r := range reports {
 				now = now.Add(r.after)
-				// Reported again at once, nothing is to be written again.
+				// The same report again causes no further write.
 				for again := range 2 {
 					d := Decide(Input{Now: now, Cluster: "edge-1", Usual: Read(annotation), Believed: r.of})
 					g.Expect(d.Jumped).To(Equal(r.jumped), "%v", r)
@@ -73,7 +73,7 @@ func TestAJumpIsShown(t *testing.T) {
 	}
 }
 
-func TestWhatAJumpSays(t *testing.T) {
+func TestMessageOfAJumpInCapacity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	usual := Decide(Input{Now: start, Cluster: "edge-1", Believed: amounts("cpu", "4", "memory", "16Gi", "pods", "110")}).Usual

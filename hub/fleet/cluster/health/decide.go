@@ -7,9 +7,10 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
 )
 
-// What the hub writes when it no longer hears from an agent.
+// The messages that the hub writes when it no longer hears from an agent.
 const (
 	// MessageNeverUpdated is the message of ReasonClusterStatusNeverUpdated.
 	MessageNeverUpdated = "Cluster status controller never posted cluster status."
@@ -29,7 +30,8 @@ type Options struct {
 	Grace time.Duration
 	// StartupGrace is how long a member may take until its first report.
 	StartupGrace time.Duration
-	// FirstGrace is the grace period after a start of the hub, if it is longer than Grace: agents with a line renew their lease rarely.
+	// FirstGrace is the grace period after a start of the hub, if it is longer than Grace: agents with a line renew their lease rarely. It
+	// lasts longer while agents come back: see disruption.HeardBy.
 	FirstGrace time.Duration
 	// LineGrace is how long a member that has reported may take to reopen its line.
 	LineGrace time.Duration
@@ -65,7 +67,9 @@ type Memory struct {
 	// Losses are the times at which the line was lost without a goodbye within lossWindow, the oldest first.
 	Losses []time.Time
 
-	ready report
+	// unheard says that the member had reported before the hub started, and was not heard from since.
+	unheard bool
+	ready   report
 	// lost is the time of the last loss of the line, and warned the time of the last warning that it is unstable.
 	lost, warned time.Time
 }
@@ -97,30 +101,38 @@ type Input struct {
 	Memory *Memory
 	// Awake is since when the hub has run without a suspension: see Watchdog.
 	Awake time.Time
+	// Reconnected is when any member was last heard from for the first time since the hub started: see Decision. Zero if none was.
+	Reconnected time.Time
 	// Options are the grace periods.
 	Options Options
 }
 
 // Decision is the result of Decide.
 type Decision struct {
-	// Memory is to be kept for the next decision.
+	// Memory is the state to pass to the next decision.
 	Memory Memory
 	// Ready is the Ready condition to write; nil to leave the written one.
 	Ready *metav1.Condition
 	// Settling says that the member's heartbeats are back, but came and went too often to count yet: the taints for its silence stay.
 	Settling bool
-	// Unstable is the number of recent losses of the line if people are to be warned of them; else 0.
+	// Unstable is the number of recent losses of the line if a warning is due; else 0.
 	Unstable int
+	// Reconnected says that a member that had reported before the hub started was heard from for the first time since.
+	// It is set once after each start, and not for a line that an earlier leader of the hub had already seen.
+	Reconnected bool
 	// RecheckAfter is the delay until the next decision if nothing happens before; zero if none is needed.
 	RecheckAfter time.Duration
 }
 
-// Decide decides whether a member is alive. A heartbeat is a changed Ready condition, a renewed lease, or an open line. Decide sets Ready
-// only to Unknown: whether its member is ready, the agent alone knows.
+// Decide decides whether a member is alive. A heartbeat is a changed Ready condition, a renewed lease, or an open line.
+// Decide sets Ready only to Unknown: only the agent knows whether its member is ready.
 func Decide(in Input) Decision {
-	memory := Memory{Heard: in.Now, Renewed: in.Renewed, Started: in.Now, ready: reportOf(in.Ready)}
+	memory := Memory{Heard: in.Now, Renewed: in.Renewed, Started: in.Now, unheard: in.Ready != nil, ready: reportOf(in.Ready)}
+	reconnected := false
 	if in.Memory != nil && !in.missed() {
 		memory.Started = in.Memory.Started
+		reconnected = in.Memory.unheard && in.isHeardAnew(memory)
+		memory.unheard = in.Memory.unheard && !reconnected
 		if !in.Line.Up && isUnchanged(in, memory) {
 			memory.Heard = in.previouslyHeard()
 		}
@@ -128,12 +140,12 @@ func Decide(in Input) Decision {
 	settle(in, &memory)
 	unstable := countLosses(in, &memory)
 	if in.Ready != nil && in.Ready.Status == metav1.ConditionUnknown {
-		return Decision{Memory: memory, Unstable: unstable} // only a sign of life changes that, and it wakes us
+		return Decision{Memory: memory, Unstable: unstable, Reconnected: reconnected} // only a heartbeat changes that, and it triggers a reconcile
 	}
 	deadline, disconnected := in.deadline(memory)
 	if in.Now.Before(deadline) {
 		memory.Due = deadline
-		out := Decision{Memory: memory, RecheckAfter: deadline.Sub(in.Now), Unstable: unstable}
+		out := Decision{Memory: memory, RecheckAfter: deadline.Sub(in.Now), Unstable: unstable, Reconnected: reconnected}
 		if left := memory.Settled.Sub(in.Now); left > 0 {
 			out.Settling = true
 			out.Memory.Due = in.Now.Add(min(left, out.RecheckAfter))
@@ -142,16 +154,17 @@ func Decide(in Input) Decision {
 		return out
 	}
 	unknown := unknown(in, disconnected)
-	memory.ready = reportOf(unknown) // our own word is no sign of life
-	if !disconnected {               // how long that lasts is known when it has ended, see settle
+	memory.ready = reportOf(unknown) // our own write must not count as a heartbeat
+	if !disconnected {               // how long a disconnection lasts is known only when it is over: see settle
 		memory.Silences = append(memory.Silences, in.Now)
 	}
 	memory.Settled = time.Time{}
-	return Decision{Memory: memory, Ready: unknown, Unstable: unstable}
+	return Decision{Memory: memory, Ready: unknown, Unstable: unstable, Reconnected: reconnected}
 }
 
-// settle carries over the silences, and decides when a member whose heartbeats are back counts as back: at once after its first silence. A
-// line that was lost for a moment, as when an agent restarts, is no silence, since it would be none without lines.
+// settle carries over the silences, and decides when a member whose heartbeats are back counts as back: at once after
+// its first silence. A line that was briefly lost, as when an agent restarts, is not a silence: without lines it would
+// not have been noticed.
 func settle(in Input, memory *Memory) {
 	if in.Memory == nil {
 		return
@@ -172,21 +185,30 @@ func (in Input) missed() bool {
 	return !in.Memory.Due.IsZero() && in.Memory.Due.Before(in.Awake)
 }
 
-// isUnchanged says that neither the condition nor the lease was written since the last decision.
+// isUnchanged says whether neither the condition nor the lease was written since the last decision.
 func isUnchanged(in Input, now Memory) bool {
 	return now.ready == in.Memory.ready && now.Renewed.Equal(in.Memory.Renewed)
+}
+
+// isHeardAnew says whether there was a heartbeat since the hub started. A line that was open at the start does not tell
+// when the agent came, nor does the lease, which is rarely renewed beside a line.
+func (in Input) isHeardAnew(now Memory) bool {
+	if in.Line.Up {
+		return in.Line.Since.After(now.Started)
+	}
+	return !isUnchanged(in, now)
 }
 
 // previouslyHeard returns the time of the last heartbeat of a member that is silent now.
 func (in Input) previouslyHeard() time.Time {
 	if in.Line.down() && in.Line.Lost.After(in.Memory.Heard) {
-		return in.Line.Lost // until then the line was open
+		return in.Line.Lost // the open line counted as a heartbeat until then
 	}
 	return in.Memory.Heard
 }
 
-// deadline returns when the member becomes Unknown without a heartbeat, and whether a lost line is the reason. While the line is open it is
-// the time of the next decision, by which a suspension of the hub is noticed.
+// deadline returns when the member becomes Unknown unless there is a heartbeat, and whether a lost line is the reason.
+// While the line is open, it is the time of the next check for a suspension of the hub.
 func (in Input) deadline(memory Memory) (at time.Time, disconnected bool) {
 	grace := in.grace()
 	if in.Line.Up {
@@ -196,7 +218,7 @@ func (in Input) deadline(memory Memory) (at time.Time, disconnected bool) {
 		return in.Line.Lost.Add(min(in.Options.LineGrace, grace)), true
 	}
 	at = memory.Heard.Add(grace)
-	if first := memory.Started.Add(in.Options.FirstGrace); first.After(at) {
+	if first := disruption.HeardBy(memory.Started, in.Reconnected, in.Options.FirstGrace); first.After(at) {
 		at = first
 	}
 	return at, false

@@ -12,7 +12,9 @@ import (
 
 // Reasons are what is known of why Works go that a binding does not want any more.
 type Reasons struct {
-	// Removed says that the binding is being deleted, or that nothing is to be anywhere.
+	// Removed says that the binding is being deleted, or that nothing is to be anywhere. Where it was evicted from counts before: what a
+	// workload needed leaves its last cluster for the reason for which the workload does. Of a binding that is being deleted no
+	// evictions are noted.
 	Removed bool
 	// Departed are the namespaces of the clusters that are known to leave the fleet.
 	Departed sets.Set[string]
@@ -45,10 +47,10 @@ func (r *Reasons) intent(w *workv1alpha1.Work) string {
 	switch {
 	case r.Departed.Has(w.Namespace):
 		return contract.DeletionClusterLeft
-	case r.Removed:
-		return contract.DeletionRemoved
 	case ok && !w.CreationTimestamp.After(evicted):
 		return contract.DeletionEvicted
+	case r.Removed:
+		return contract.DeletionRemoved
 	default:
 		return contract.DeletionMoved
 	}

@@ -359,7 +359,13 @@ func TestWhyAWorkGoes(t *testing.T) {
 		"the cluster goes": {
 			reasons: fanout.Reasons{Departed: sets.New(namespace("b"))}, evictions: eviction(plain), want: contract.DeletionClusterLeft,
 		},
-		"it was evicted":           {evictions: eviction(plain), want: contract.DeletionEvicted},
+		"it was evicted": {evictions: eviction(plain), want: contract.DeletionEvicted},
+		"it was evicted from the last cluster, and is to be nowhere now": {
+			reasons: fanout.Reasons{Removed: true}, evictions: eviction(plain), want: contract.DeletionEvicted,
+		},
+		"it came back after it was evicted, and is to be nowhere now": {
+			reasons: fanout.Reasons{Removed: true}, evictions: eviction(plain), work: work("b", made(at.Add(time.Second))), want: contract.DeletionRemoved,
+		},
 		"it was evicted elsewhere": {evictions: eviction(func(e *workv1alpha2.Eviction) { e.From = "a" }), want: contract.DeletionMoved},
 		"the scheduler prefers another cluster": {
 			evictions: eviction(func(e *workv1alpha2.Eviction) { e.Reason = workv1alpha2.EvictionPreferred }), want: contract.DeletionMoved,

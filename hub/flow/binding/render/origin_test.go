@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -84,6 +85,7 @@ func TestAnOriginIsAnotherIfAnythingOfItIs(t *testing.T) {
 			}}
 		},
 		"where it stays after a deletion": func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"edge-1"} },
+		"a quota":                         func(s *story, _ *workv1alpha2.ResourceBinding) { s.origin.Quota = &render.Quota{} },
 		"what stays after a deletion":     func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) },
 	} {
 		NewWithT(t).Expect(of(change)).NotTo(Equal(same), name)
@@ -103,6 +105,25 @@ func TestAnOriginIsAnotherIfAnythingOfItIs(t *testing.T) {
 	NewWithT(t).Expect(of(func(s *story, _ *workv1alpha2.ResourceBinding) {
 		s.work.Annotations[contract.RenderedFromAnnotation] = same
 	})).To(Equal(same), "what it says itself does not count")
+	bounded := func(change func(*render.Quota, *workv1alpha2.ResourceBinding)) string {
+		return of(func(s *story, b *workv1alpha2.ResourceBinding) {
+			b.Spec.Replicas, b.Spec.ReplicaRequirements = 0, nil
+			s.origin.Quota = &render.Quota{Resources: []corev1.ResourceName{"cpu"}, Admitted: "{}"}
+			change(s.origin.Quota, b)
+		})
+	}
+	for name, change := range map[string]func(*render.Quota, *workv1alpha2.ResourceBinding){
+		"what the quota is about": func(q *render.Quota, _ *workv1alpha2.ResourceBinding) {
+			q.Resources = []corev1.ResourceName{"cpu", "memory"}
+		},
+		"what was admitted":                      func(q *render.Quota, _ *workv1alpha2.ResourceBinding) { q.Admitted = `{"requests":{"cpu":"1"}}` },
+		"the share of what may have no replicas": func(_ *render.Quota, b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas++ },
+		"what the binding says that it requests": func(_ *render.Quota, b *workv1alpha2.ResourceBinding) {
+			b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{}
+		},
+	} {
+		NewWithT(t).Expect(bounded(change)).NotTo(Equal(bounded(func(*render.Quota, *workv1alpha2.ResourceBinding) {})), name)
+	}
 	plain := func(change func(*story)) string {
 		return of(func(s *story, _ *workv1alpha2.ResourceBinding) {
 			s.origin.Overrides = nil

@@ -44,20 +44,20 @@ func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object,
 // clusters, and to those where it has followed before. It never leaves one that is there:
 // what the member has put there itself would go with it.
 func ToContents(
-	b workv1alpha2.Binding, kind schema.GroupVersionKind, namespace metav1.Object, clusters map[string]struct{}, there func(cluster string) bool, id string,
+	b workv1alpha2.Binding, kind schema.GroupVersionKind, namespace metav1.Object, clusters sets.Set[string], there func(cluster string) bool, id string,
 ) {
 	describe(b, kind, namespace, id)
-	all := maps.Clone(clusters)
+	all := clusters.Clone()
 	for _, s := range b.BindingSpec().RequiredBy {
 		if s.Namespace == namespace.GetName() && s.Name == "" {
 			for _, target := range s.Clusters {
-				if there(target.Name) {
-					all[target.Name] = struct{}{}
+				if !all.Has(target.Name) && there(target.Name) {
+					all.Insert(target.Name)
 				}
 			}
 		}
 	}
-	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{Namespace: namespace.GetName(), Clusters: targets(slices.Sorted(maps.Keys(all)))})
+	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{Namespace: namespace.GetName(), Clusters: targets(sets.List(all))})
 }
 
 // describe says whose binding it is.
@@ -118,6 +118,13 @@ func Places(b workv1alpha2.Binding, independent types.NamespacedName) sets.Set[s
 		}
 	}
 	return out
+}
+
+// Names says whether a binding names another one that needs its object, in whatever clusters.
+func Names(b workv1alpha2.Binding, independent types.NamespacedName) bool {
+	return slices.ContainsFunc(b.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
+		return s.Namespace == independent.Namespace && s.Name == independent.Name
+	})
 }
 
 // OnlyFor says whether a binding is there for the sake of another one alone: without that it is to go, with what it

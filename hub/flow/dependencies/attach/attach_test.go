@@ -143,7 +143,11 @@ func TestOptions(t *testing.T) {
 			referrers: []workv1alpha2.Binding{wanting(true, true), wanting(false, false), wanting(true, false)}, overwrite: true, preserve: true,
 			conflicts: []string{overwriting, preserving},
 		},
-		"one of another namespace": {referrers: []workv1alpha2.Binding{in("bank", true, true)}, preserve: true},
+		"one of another namespace": {referrers: []workv1alpha2.Binding{in("bank", true, true)}},
+		"one of another namespace that is preserved beside one of the same": {
+			referrers: []workv1alpha2.Binding{in("bank", false, true), wanting(false, false)},
+		},
+		"one of no namespace that is preserved": {referrers: []workv1alpha2.Binding{in("", false, true)}, preserve: true},
 		"one of another namespace beside one of the same": {
 			referrers: []workv1alpha2.Binding{in("bank", true, false), wanting(false, false)},
 		},

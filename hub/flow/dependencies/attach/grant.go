@@ -8,6 +8,7 @@ import (
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 // GrantKind is the kind by which the owner of a namespace lets objects of other namespaces refer to what is in it.
@@ -17,7 +18,7 @@ func GrantKind() schema.GroupVersionKind {
 
 // Crosses says whether what a workload needs is in another namespace than itself. What is in no namespace an administrator made.
 func Crosses(workload workv1alpha2.ObjectReference, ref configv1alpha1.DependentObjectReference) bool {
-	return workload.Namespace != "" && ref.Namespace != "" && ref.Namespace != workload.Namespace
+	return bindings.IsForeign(workload.Namespace, ref.Namespace)
 }
 
 // Granted says whether the ReferenceGrants of the namespace of a reference let a workload have what it refers to. Whoever

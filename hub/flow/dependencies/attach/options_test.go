@@ -1,6 +1,7 @@
 package attach_test
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/hub/flow/dependencies/attach"
@@ -52,13 +54,13 @@ func TestTheLastWorkloadSaysWhatStays(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
-	attach.PreserveAsLast(b, workload("web-deployment"))
+	attach.PreserveAsLast(b, workload("web-deployment"), nil)
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(BeNil(), "none and false are the same")
-	attach.PreserveAsLast(b, preserved(workload("web-deployment")))
+	attach.PreserveAsLast(b, preserved(workload("web-deployment")), nil)
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
-	attach.PreserveAsLast(b, nil)
+	attach.PreserveAsLast(b, nil, nil)
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
-	attach.PreserveAsLast(b, workload("web-deployment"))
+	attach.PreserveAsLast(b, workload("web-deployment"), nil)
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeFalse()))
 	g.Expect(b.Spec.RequiredBy).To(BeNil())
 
@@ -66,10 +68,65 @@ func TestTheLastWorkloadSaysWhatStays(t *testing.T) {
 	attach.Options(b, []workv1alpha2.Binding{workload("web-deployment", "a")})
 	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse())
 	once := b.DeepCopy()
-	attach.PreserveAsLast(b, workload("web-deployment", "a"))
+	attach.PreserveAsLast(b, workload("web-deployment", "a"), nil)
 	g.Expect(b).To(BeComparableTo(once), "it says so already")
-	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")))
+	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")), nil)
 	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeTrue(), "its policy was edited since")
+	b.Spec.RequiredBy[0].Clusters = append(b.Spec.RequiredBy[0].Clusters, workv1alpha2.TargetCluster{Name: "left"})
+	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")), sets.New("a"))
+	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse(), "it goes on there, and does without")
+	g.Expect(bindings.Preserved(&b.Spec, "left")).To(BeTrue())
+	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")), sets.New("a", "left"))
+	g.Expect(bindings.Preserved(&b.Spec, "left")).To(BeFalse())
+	g.Expect(attach.Names(b, types.NamespacedName{Namespace: "shop", Name: "web-deployment"})).To(BeTrue(), "it is found by that")
+	b.Namespace = "vault"
+	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")), nil)
+	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse(), "it is somebody else's")
+}
+
+// TestWhatGoesAlreadyStaysWhereAPreservedWorkloadIs has the word of a policy come to a binding that is being deleted before its workload is.
+func TestWhatGoesAlreadyStaysWhereAPreservedWorkloadIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{}
+	web, api := workload("web-deployment", "edge-1"), workload("api-deployment", "edge-1", "edge-2")
+	attach.To(b, configMap(), settings(), web, "id")
+	attach.To(b, configMap(), settings(), api, "id")
+	attach.Options(b, []workv1alpha2.Binding{web, api})
+	once := b.DeepCopy()
+	attach.PreserveGoing(b, web)
+	attach.PreserveGoing(b, preserved(workload("another-deployment", "edge-2")))
+	g.Expect(b).To(BeComparableTo(once), "it is not preserved, and nobody that needs it is")
+	attach.PreserveGoing(b, preserved(web))
+	g.Expect(bindings.Preserved(&b.Spec, "edge-1")).To(BeTrue())
+	g.Expect(bindings.Preserved(&b.Spec, "edge-2")).To(BeFalse())
+	g.Expect(b.Spec.RequiredBy).To(HaveLen(2))
+
+	b = once.DeepCopy()
+	b.Namespace = "vault"
+	attach.PreserveGoing(b, preserved(web))
+	g.Expect(bindings.Preserved(&b.Spec, "edge-1")).To(BeFalse(), "it is somebody else's")
+
+	b = once.DeepCopy()
+	b.Spec.Placement = &policyv1alpha1.Placement{}
+	attach.PreserveGoing(b, preserved(web))
+	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeFalse()), "its own policy has the say")
+
+	many := make([]string, 4000)
+	for i := range many {
+		many[i] = fmt.Sprintf("edge-%04d", i)
+	}
+	b = &workv1alpha2.ResourceBinding{}
+	var all []workv1alpha2.Binding
+	for i := range 4 {
+		all = append(all, workload(fmt.Sprintf("web-%d", i), many...))
+		attach.To(b, configMap(), settings(), all[i], "id")
+	}
+	attach.Options(b, all)
+	attach.Pack(b, all)
+	attach.PreserveGoing(b, preserved(workload("web-2", many...)))
+	g.Expect(bindings.SharesClusters(&b.Spec)).To(BeTrue(), "a list for each would be too long")
+	g.Expect(bindings.Preserved(&b.Spec, "edge-3999")).To(BeTrue())
 }
 
 func TestWhatWorkloadsNeedStaysWhereThoseThatArePreservedAre(t *testing.T) {

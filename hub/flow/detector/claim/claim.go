@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 )
 
@@ -26,33 +27,13 @@ func By(p policyv1alpha1.Policy) Claim {
 }
 
 // IDLabel returns the label that holds the permanent id of a policy.
-func IDLabel(p policyv1alpha1.Policy) string {
-	if p.GetNamespace() == "" {
-		return contract.ClusterPropagationPolicyPermanentIDLabel
-	}
-	return contract.PropagationPolicyPermanentIDLabel
-}
+func IDLabel(p policyv1alpha1.Policy) string { return bindings.PolicyIDLabel(p.GetNamespace()) }
 
 // On returns the claim on a template or a binding, and whether there is a complete
 // one. That of a PropagationPolicy comes first.
 func On(obj metav1.Object) (Claim, bool) {
-	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
-	c := Claim{
-		Namespace: annotations[contract.PropagationPolicyNamespaceAnnotation],
-		Name:      annotations[contract.PropagationPolicyNameAnnotation],
-		ID:        labels[contract.PropagationPolicyPermanentIDLabel],
-	}
-	if c.Namespace != "" && c.Name != "" && c.ID != "" {
-		return c, true
-	}
-	c = Claim{
-		Name: annotations[contract.ClusterPropagationPolicyNameAnnotation],
-		ID:   labels[contract.ClusterPropagationPolicyPermanentIDLabel],
-	}
-	if c.Name != "" && c.ID != "" {
-		return c, true
-	}
-	return Claim{}, false
+	policy, id := bindings.PolicyOn(obj)
+	return Claim{Namespace: policy.Namespace, Name: policy.Name, ID: id}, id != ""
 }
 
 // Key names the policy of the claim, whatever its id.

@@ -10,7 +10,7 @@ import (
 // keeps the template while it is there and selects it, unless another one preempts it: in
 // whatever version, even one that is not served any more, for that a version goes must move
 // nothing. A template without a holder goes to the best policy of its namespace, or else to
-// the best ClusterPropagationPolicy. Candidates may select anything, and the holder may be
+// the best ClusterPropagationPolicy; a grant (see isGrant) to the latter first. Candidates may select anything, and the holder may be
 // among them. Others are the other apiVersions in which the template is served.
 func Policy(
 	holder policyv1alpha1.Policy, candidates []policyv1alpha1.Policy, t selector.Target, others ...string,
@@ -21,23 +21,26 @@ func Policy(
 		}
 		return holder, nil
 	}
-	namespaced, wide := byScope(candidates, t)
-	if best := Best(namespaced, t, others...); best != nil {
+	first, then := byScope(candidates, t)
+	if best := Best(first, t, others...); best != nil {
 		return best, nil
 	}
-	return Best(wide, t, others...), nil
+	return Best(then, t, others...), nil
 }
 
 // byScope separates the policies of a template's namespace from the cluster-wide ones, and
-// leaves out those of other namespaces.
-func byScope(policies []policyv1alpha1.Policy, t selector.Target) (namespaced, wide []policyv1alpha1.Policy) {
+// leaves out those of other namespaces. It returns first those that come before the others.
+func byScope(policies []policyv1alpha1.Policy, t selector.Target) (first, then []policyv1alpha1.Policy) {
 	for _, p := range policies {
 		switch p.GetNamespace() {
 		case "":
-			wide = append(wide, p)
+			then = append(then, p)
 		case t.Namespace:
-			namespaced = append(namespaced, p)
+			first = append(first, p)
 		}
 	}
-	return namespaced, wide
+	if isGrant(t) {
+		first, then = then, first
+	}
+	return first, then
 }

@@ -11,31 +11,29 @@ import (
 // if none does. It is one of those with preemption Always: any PropagationPolicy takes
 // from a ClusterPropagationPolicy, none of the latter from one of the former, and
 // between two of a kind the explicit priority must be higher. Of several the best
-// one takes it, those of the namespace first. Others are as with Best.
+// one takes it, those of the namespace first. Of a grant (see isGrant) the two kinds
+// change places. Others are as with Best.
 func Preemptor(holder policyv1alpha1.Policy, policies []policyv1alpha1.Policy, t selector.Target, others ...string) policyv1alpha1.Policy {
 	var preempting []policyv1alpha1.Policy
 	for _, p := range policies {
-		if p.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && outranks(p, holder) {
+		if p.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && outranks(p, holder, t) {
 			preempting = append(preempting, p)
 		}
 	}
-	namespaced, wide := byScope(preempting, t)
-	if best := Best(namespaced, t, others...); best != nil {
+	first, then := byScope(preempting, t)
+	if best := Best(first, t, others...); best != nil {
 		return best
 	}
-	return Best(wide, t, others...)
+	return Best(then, t, others...)
 }
 
-// outranks says whether a policy may take what another one has.
-func outranks(p, holder policyv1alpha1.Policy) bool {
-	switch {
-	case p.GetNamespace() != "" && holder.GetNamespace() == "":
-		return true
-	case p.GetNamespace() == "" && holder.GetNamespace() != "":
-		return false
-	default:
+// outranks says whether a policy may take a template that another one has.
+func outranks(p, holder policyv1alpha1.Policy, t selector.Target) bool {
+	wide := p.GetNamespace() == ""
+	if wide == (holder.GetNamespace() == "") {
 		return explicit(p) > explicit(holder)
 	}
+	return wide == isGrant(t)
 }
 
 // explicit is the priority that the author of a policy gave it.

@@ -12,6 +12,8 @@ type Reason int
 const (
 	// WiderScope is that of a ClusterPropagationPolicy beside a policy of the namespace.
 	WiderScope Reason = iota
+	// Grant is that of a policy of the namespace beside a ClusterPropagationPolicy, of a template that says who may do what, or how much.
+	Grant
 	// LowerPriority is less explicit priority than that of the other.
 	LowerPriority
 	// NoPreemption is that of a policy that could take the template, but does not ask to.
@@ -28,11 +30,13 @@ const (
 // yet. Both select it, in its version or in one of others.
 func WhyNot(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target, others ...string) Reason {
 	switch {
-	case p.GetNamespace() == "" && winner.GetNamespace() != "":
+	case p.GetNamespace() == "" && winner.GetNamespace() != "" && !isGrant(t):
 		return WiderScope
-	case explicit(p) < explicit(winner):
+	case p.GetNamespace() != "" && winner.GetNamespace() == "" && isGrant(t):
+		return Grant
+	case p.GetNamespace() == winner.GetNamespace() && explicit(p) < explicit(winner):
 		return LowerPriority
-	case claimed && outranks(p, winner):
+	case claimed && outranks(p, winner, t):
 		return NoPreemption
 	case precision(p, t, others) < precision(winner, t, others):
 		return LessPrecise

@@ -3,7 +3,10 @@ package plan
 import (
 	"fmt"
 
+	"k8s.io/utils/ptr"
+
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/detector/claim"
 )
@@ -50,22 +53,39 @@ type Plan struct {
 	// BindingClaim is the claim that the binding is to carry where the rest of it stays as
 	// it is. The zero value is no claim; nil leaves it as it is.
 	BindingClaim *claim.Claim
-	// Strategy is what the binding is to say of it where BindingClaim is to be written for a policy
-	// that has the template.
-	Strategy Strategy
+	// Strategy is the one that the binding is to go by where the rest of it stays as it is; nil leaves it as it is.
+	Strategy *Strategy
+	// Preserve says that the binding is to say from now on that objects stay in the members when it goes, where the rest of it stays as it is.
+	Preserve bool
 	// Why says what somebody must do before the policy can be applied.
 	Why string
 }
 
-// Decide decides what becomes of a template.
+// Decide decides what becomes of a template. Whatever it is, a binding that stays as it is goes by the right strategy: it is rendered as
+// long as it is there.
 func Decide(in Input) Plan {
+	p := decide(in)
+	if in.Template == nil || p.Binding != nil || p.Outcome == Elsewhere || in.Binding == nil || in.Binding.GetDeletionTimestamp() != nil || !Owned(in.Binding, in.Template) {
+		return p
+	}
+	s := Kept(in)
+	if policy := policyOf(in); policy != nil {
+		s = strategyOf(in, policy)
+	}
+	if StrategyOn(in.Binding) != s {
+		p.Strategy = &s
+	}
+	return p
+}
+
+func decide(in Input) Plan {
 	switch {
 	case in.Template == nil:
 		if in.Claim == (claim.Claim{}) || stays(in.Holder) || in.Binding.GetDeletionTimestamp() != nil {
 			return Plan{}
 		}
 		// The policy need not wait for the garbage collector.
-		return Plan{Outcome: Released, BindingClaim: new(claim.Claim{})}
+		return Plan{Outcome: Released, BindingClaim: new(claim.Claim{}), Preserve: preservesMore(in)}
 	case in.Excluded:
 		// Only a policy that is going would wait for this template for ever.
 		if in.Claim == (claim.Claim{}) || stays(in.Holder) {
@@ -89,7 +109,7 @@ func release(in Input) Plan {
 	p := Plan{Outcome: Released}
 	// A binding of the same name may be that of another object.
 	if in.Binding != nil && Owned(in.Binding, in.Template) {
-		p.BindingClaim = new(claim.Claim{})
+		p.BindingClaim, p.Preserve = new(claim.Claim{}), preservesMore(in)
 	}
 	if claim.Clear(in.Template.DeepCopy()) {
 		p.Claim = new(claim.Claim{})
@@ -100,6 +120,13 @@ func release(in Input) Plan {
 	return p
 }
 
+// preservesMore says whether the last word of the policy that lets a template go is that its objects stay in the members, which its binding may
+// not say yet: an edit of a policy comes to one template after the other.
+func preservesMore(in Input) bool {
+	return in.Holder != nil && in.Binding != nil && ptr.Deref(in.Holder.PropagationSpec().PreserveResourcesOnDeletion, false) &&
+		!ptr.Deref(in.Binding.BindingSpec().PreserveResourcesOnDeletion, false)
+}
+
 // apply gives a template to the policy that won it.
 func apply(in Input) Plan {
 	c := claim.By(in.Winner)
@@ -108,7 +135,7 @@ func apply(in Input) Plan {
 		return Plan{} // no binding for what is about to go
 	case c.ID == "":
 		return Plan{} // the policy gets its id first, and that wakes the stage
-	case len(in.Missing) > 0 && in.Claim.Key() != c.Key():
+	case waits(in):
 		return Plan{Outcome: Waiting, Why: fmt.Sprintf("waiting for dependent overrides: create %s %q, or remove it from dependentOverrides of the policy", overrideKind(in.Winner), in.Missing[0])}
 	}
 	p := Plan{}
@@ -121,7 +148,7 @@ func apply(in Input) Plan {
 	case !activation.Bind:
 		p.Outcome = Postponed
 		if in.Binding != nil && Owned(in.Binding, in.Template) && in.Binding.GetDeletionTimestamp() == nil {
-			p.BindingClaim, p.Strategy = &c, strategyOf(in) // a lazy policy does not put off how edits are rolled out
+			p.BindingClaim = &c
 		}
 	case in.Binding != nil && !Owned(in.Binding, in.Template):
 		ref := in.Binding.BindingSpec().Resource
@@ -137,13 +164,35 @@ func apply(in Input) Plan {
 	return p
 }
 
+// Restage has a binding whose rest stays as it is go by the strategy of the plan, if that has one.
+func (p Plan) Restage(b workv1alpha2.Binding) {
+	if p.Strategy != nil {
+		p.Strategy.Set(b)
+	}
+}
+
+// waits says whether the winner waits for override policies that do not exist yet. One that has the template already does not.
+func waits(in Input) bool { return len(in.Missing) > 0 && in.Claim.Key() != claim.By(in.Winner).Key() }
+
+// policyOf returns the policy by whose word a binding goes that is left as it is: the winner, also if it is lazy or cannot be applied, or
+// else the one that has the template; nil if none has.
+func policyOf(in Input) policyv1alpha1.Policy {
+	switch {
+	case in.Winner != nil && !waits(in):
+		return in.Winner
+	case (in.Winner != nil || in.Excluded) && stays(in.Holder):
+		return in.Holder
+	}
+	return nil
+}
+
 // bind has the binding say what the template and the policy ask for.
 func (p *Plan) bind(in Input, c claim.Claim) {
 	p.Outcome = Bound
 	p.Binding = &Desired{
 		Kind: in.Template.GroupVersionKind(), Demand: Demand{Meta: in.Template},
-		Rules: in.Rules, Priority: cappedPriority(in.Priority), ReturnToPreferred: in.Winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
-		Strategy: strategyOf(in), SeenAt: in.Now, Claim: c, Policy: in.Winner.PropagationSpec(),
+		Rules: in.Rules, Priority: cappedPriority(in.Priority), ReturnToPreferred: bounded(in.Winner.GetAnnotations()[contract.ReturnToPreferredAnnotation]),
+		Strategy: strategyOf(in, in.Winner), SeenAt: in.Now, Claim: c, Policy: in.Winner.PropagationSpec(),
 	}
 	// A new claim changes the template, and so what the binding was made of.
 	current := p.Claim == nil && in.Binding != nil && Current(in.Binding, in.Template.GroupVersionKind(), in.Template, in.Rules)

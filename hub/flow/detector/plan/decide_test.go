@@ -167,6 +167,20 @@ func TestDecide(t *testing.T) {
 		"the binding of what is gone is released by a policy that goes": {
 			given: func(in *Input) { in.Template = nil; going(in.Holder) }, want: Plan{Outcome: Released, BindingClaim: none},
 		},
+		"what the last word of a policy preserves is preserved once it is released": {
+			given: func(in *Input) {
+				in.Winner = nil
+				in.Holder.PropagationSpec().PreserveResourcesOnDeletion, in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true), nil
+				going(in.Holder)
+			}, want: Plan{Outcome: Released, Claim: none, BindingClaim: none, Preserve: true},
+		},
+		"also of a template that is gone": {
+			given: func(in *Input) {
+				in.Template = nil
+				in.Holder.PropagationSpec().PreserveResourcesOnDeletion, in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true), nil
+				going(in.Holder)
+			}, want: Plan{Outcome: Released, BindingClaim: none, Preserve: true},
+		},
 		"a binding that is going as well is left alone": {
 			given: func(in *Input) { in.Template, in.Holder = nil, nil; going(in.Binding) }, want: Plan{},
 		},

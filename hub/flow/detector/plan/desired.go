@@ -89,7 +89,7 @@ func groups(affinity *policyv1alpha1.WorkloadAffinity, labels map[string]string)
 	if affinity == nil {
 		return nil
 	}
-	of := func(key string) string {
+	group := func(key string) string {
 		if value, ok := labels[key]; ok {
 			return key + "=" + value
 		}
@@ -97,10 +97,10 @@ func groups(affinity *policyv1alpha1.WorkloadAffinity, labels map[string]string)
 	}
 	out := workv1alpha2.WorkloadAffinityGroups{}
 	if affinity.Affinity != nil {
-		out.AffinityGroup = of(affinity.Affinity.GroupByLabelKey)
+		out.AffinityGroup = group(affinity.Affinity.GroupByLabelKey)
 	}
 	if affinity.AntiAffinity != nil {
-		out.AntiAffinityGroup = of(affinity.AntiAffinity.GroupByLabelKey)
+		out.AntiAffinityGroup = group(affinity.AntiAffinity.GroupByLabelKey)
 	}
 	if out == (workv1alpha2.WorkloadAffinityGroups{}) {
 		return nil

@@ -13,7 +13,7 @@ import (
 // it is read, by the rules as they are, so that there is no need to look at the template
 // again. The same object in another version is of no other generation.
 func Current(b workv1alpha2.Binding, kind schema.GroupVersionKind, template metav1.Object, rules string) bool {
-	of := b.BindingSpec().Resource
-	return of.APIVersion == kind.GroupVersion().String() && of.Kind == kind.Kind &&
+	resource := b.BindingSpec().Resource
+	return resource.APIVersion == kind.GroupVersion().String() && resource.Kind == kind.Kind &&
 		b.GetAnnotations()[contract.TemplateFingerprintAnnotation] == bindings.MadeOf(template, rules)
 }

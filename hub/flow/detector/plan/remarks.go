@@ -6,7 +6,9 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/selector"
 )
 
 // HighestPriority is the highest that a user may give: what is above it Kubernetes keeps for itself, and anybody may name its classes.
@@ -37,6 +39,36 @@ func PolicyRemarks(p *policyv1alpha1.PropagationSpec) []string {
 	return out
 }
 
+// StayRemarks says what of a policy is selected in vain because it stays on the hub: a sentence each, with what to do. A selector that
+// picks by labels, or every object, in all namespaces leaves out what stays without a word.
+func StayRemarks(p policyv1alpha1.Policy, e selector.Exclusions) []string {
+	const advice = "Use another namespace, or have the operator of the hub change --skipped-propagating-namespaces."
+	if ns := p.GetNamespace(); ns != "" {
+		if why := e.WhyNamespace(ns); why != "" {
+			return []string{fmt.Sprintf("Nothing that this policy selects is sent to any cluster: %s. %s", why, advice)}
+		}
+	}
+	var out []string
+	selectors := p.PropagationSpec().ResourceSelectors
+	for i := range selectors {
+		s := &selectors[i]
+		namespace := s.Namespace
+		if p.GetNamespace() != "" {
+			namespace = p.GetNamespace()
+		}
+		why := e.Why(selector.Target{APIVersion: s.APIVersion, Kind: s.Kind, Namespace: namespace, Name: s.Name})
+		if why == "" {
+			continue
+		}
+		what := "every " + s.Kind
+		if s.Name != "" {
+			what = fmt.Sprintf("%s %q", s.Kind, s.Name)
+		}
+		out = append(out, fmt.Sprintf("spec.resourceSelectors[%d] selects %s, which is sent to no cluster: %s. Select something else.", i, what, why))
+	}
+	return out
+}
+
 // TemplateRemarks says what the policy of a template that is bound asks for in vain, a sentence each. Demand is what its binding says
 // that it asks for; judged that something tells when one of its kind is not healthy.
 func TemplateRemarks(in Input, demand *workv1alpha2.ResourceBindingSpec, judged bool) []string {
@@ -52,7 +84,7 @@ func TemplateRemarks(in Input, demand *workv1alpha2.ResourceBindingSpec, judged 
 		say("spec.failover.application of %s has no effect on %s: nothing tells when a %s is not healthy, so it never moves. "+
 			"Make a ResourceInterpreterCustomization with healthInterpretation for the kind, or leave the field out.", policy, template, in.Template.Kind)
 	}
-	if len(demand.Components) > 0 && divided(&spec.Placement) && !inOneCluster(&spec.Placement) {
+	if bindings.HasComponents(demand) && divided(&spec.Placement) && !inOneCluster(&spec.Placement) {
 		say("spec.placement.replicaScheduling of %s has no effect on %s: its components (%s) are not divided, and each of its clusters runs all of it. "+
 			"To have it in one cluster, add {spreadByField: cluster, minGroups: 1, maxGroups: 1} to spec.placement.spreadConstraints; "+
 			"to have it in each of them, write replicaSchedulingType: Duplicated.", policy, template, componentNames(demand.Components))

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"regexp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -9,9 +10,10 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/selector"
 )
 
-func TestWhatAPolicySetsInVain(t *testing.T) {
+func TestRemarksNameFieldsWithoutEffect(t *testing.T) {
 	t.Parallel()
 	labels := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 	scheduling := func(s policyv1alpha1.ReplicaSchedulingStrategy) policyv1alpha1.PropagationSpec {
@@ -45,7 +47,7 @@ func onlySaying(want string) OmegaMatcher {
 	return ConsistOf(ContainSubstring(want))
 }
 
-func TestWhatIsInVainForATemplate(t *testing.T) {
+func TestRemarksNameFieldsWithoutEffectOnATemplate(t *testing.T) {
 	t.Parallel()
 	type spec = policyv1alpha1.PropagationSpec
 	type demand = workv1alpha2.ResourceBindingSpec
@@ -104,5 +106,46 @@ func TestAPriorityOfTheSystemIsCapped(t *testing.T) {
 		g.Expect(p.Binding).NotTo(BeNil())
 		p.Binding.Update(in.Binding)
 		g.Expect(in.Binding.BindingSpec().SchedulePriority.Priority).To(Equal(want))
+	}
+}
+
+func TestRemarksNameSelectedObjectsThatStayOnTheHub(t *testing.T) {
+	t.Parallel()
+	exclusions := selector.NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{})
+	deployment := policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+	in := func(namespace string, s policyv1alpha1.ResourceSelector) policyv1alpha1.ResourceSelector {
+		s.Namespace = namespace
+		return s
+	}
+	root := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", Name: "kube-root-ca.crt"}
+	for name, tc := range map[string]struct {
+		namespace string
+		selectors []policyv1alpha1.ResourceSelector
+		want      []string
+	}{
+		"a namespace that is sent out":          {"shop", []policyv1alpha1.ResourceSelector{deployment}, nil},
+		"a namespace that stays":                {"kube-x", []policyv1alpha1.ResourceSelector{deployment, root}, []string{"Nothing that this policy selects is sent to any cluster: namespace kube-x is one of those"}},
+		"one of the hub's own":                  {"karmada-system", []policyv1alpha1.ResourceSelector{deployment}, []string{"namespace karmada-system is one of the hub's own"}},
+		"what every API server has":             {"shop", []policyv1alpha1.ResourceSelector{deployment, root}, []string{`spec.resourceSelectors[1] selects ConfigMap "kube-root-ca.crt", which is sent to no cluster`}},
+		"all namespaces":                        {"", []policyv1alpha1.ResourceSelector{deployment}, nil},
+		"one of them that stays":                {"", []policyv1alpha1.ResourceSelector{in("kube-x", deployment)}, []string{`spec.resourceSelectors[0] selects Deployment "web"`}},
+		"all in one that stays":                 {"", []policyv1alpha1.ResourceSelector{in("kube-x", policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"})}, []string{"selects every Deployment"}},
+		"a Namespace that stays":                {"", []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Namespace", Name: "kube-x"}}, []string{`selects Namespace "kube-x"`}},
+		"cluster-scoped objects of such a name": {"", []policyv1alpha1.ResourceSelector{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "kube-x"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			spec := policyv1alpha1.PropagationSpec{ResourceSelectors: tc.selectors}
+			var p policyv1alpha1.Policy = &policyv1alpha1.ClusterPropagationPolicy{Spec: spec}
+			if tc.namespace != "" {
+				p = &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace}, Spec: spec}
+			}
+			got := StayRemarks(p, exclusions)
+			g.Expect(got).To(HaveLen(len(tc.want)))
+			for i := range tc.want {
+				g.Expect(got[i]).To(ContainSubstring(tc.want[i]))
+			}
+		})
 	}
 }

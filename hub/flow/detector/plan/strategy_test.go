@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -98,7 +99,7 @@ func TestALazyPolicyDoesNotPutOffItsStrategy(t *testing.T) {
 	p := Decide(in)
 	g.Expect(p.Outcome).To(Equal(Postponed))
 	g.Expect(p.BindingClaim).NotTo(BeNil())
-	g.Expect(p.Strategy).To(Equal(Strategy{Name: "careful"}))
+	g.Expect(p.Strategy).To(HaveValue(Equal(Strategy{Name: "careful"})))
 }
 
 func TestAStrategyIsReadAsItWasSet(t *testing.T) {
@@ -109,4 +110,17 @@ func TestAStrategyIsReadAsItWasSet(t *testing.T) {
 	g.Expect(StrategyOn(b)).To(Equal(Strategy{Name: "f", Forced: true}))
 	Strategy{}.Set(b)
 	g.Expect(b.Annotations).To(Equal(map[string]string{"other": "x"}))
+}
+
+// TestAnnotationsOfTenantsAreBounded: the annotations of a binding have to leave room for those of the hub.
+func TestAnnotationsOfTenantsAreBounded(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	long := strings.Repeat("x", 200<<10)
+	in := held()
+	in.Winner.SetAnnotations(map[string]string{contract.ReturnToPreferredAnnotation: long, contract.RolloutStrategyAnnotation: long})
+	p := Decide(in)
+	p.Binding.Update(in.Binding)
+	g.Expect(len(in.Binding.GetAnnotations()[contract.ReturnToPreferredAnnotation])).To(BeNumerically("<=", 253))
+	g.Expect(len(StrategyOn(in.Binding).Name)).To(And(BeNumerically(">", 0), BeNumerically("<=", 253)), "no strategy has that name, so that nothing is sent")
 }

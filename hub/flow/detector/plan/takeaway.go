@@ -11,7 +11,7 @@ import (
 func (p Plan) TakesAway(b workv1alpha2.Binding) bool {
 	was, spec := StrategyOn(b), b.BindingSpec()
 	if p.Binding == nil {
-		return p.Outcome == Postponed && p.BindingClaim != nil && was.Name != "" && was != p.Strategy
+		return p.Strategy != nil && was.Name != "" && was != *p.Strategy
 	}
 	policy := p.Binding.Policy
 	return was.Name != "" && was != p.Binding.Strategy ||

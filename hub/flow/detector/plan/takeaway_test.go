@@ -8,10 +8,9 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/flow/detector/claim"
 )
 
-func TestWhatAPlanTakesAway(t *testing.T) {
+func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
 	t.Parallel()
 	const strategy = contract.RolloutStrategyAnnotation
 	for name, c := range map[string]struct {
@@ -51,7 +50,7 @@ func TestWhatAPlanTakesAway(t *testing.T) {
 			}
 			g.Expect(Plan{Binding: &Desired{Strategy: c.is, Policy: &c.policy}}.TakesAway(b)).To(Equal(c.want))
 			g.Expect(Plan{}.TakesAway(b)).To(BeFalse(), "it leaves the binding as it is")
-			g.Expect(Plan{Outcome: Postponed, BindingClaim: &claim.Claim{Name: "p"}, Strategy: c.is}.TakesAway(b)).To(Equal(c.want && StrategyOn(b).Name != ""), "it leaves the rest as it is")
+			g.Expect(Plan{Strategy: &c.is}.TakesAway(b)).To(Equal(c.want && StrategyOn(b).Name != ""), "it leaves the rest as it is")
 		})
 	}
 }

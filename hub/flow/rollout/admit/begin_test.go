@@ -17,7 +17,7 @@ import (
 
 // Whoever may edit a template may go back to any edit, and may not approve: r1 is known to have passed every wave, r2 to be stable, r3
 // and r4 are edits that wait for approval.
-func TestWhatNeverPassedGoesBackToAllAtOnceOnlyIfNobodyIsToApprove(t *testing.T) {
+func TestARevisionThatNeverPassedReturnsToAllAtOnceOnlyWithoutApprovals(t *testing.T) {
 	t.Parallel()
 	canary := fairleadv1alpha1.Wave{Name: "canary", Size: new(intstr.FromInt32(1))}
 	approved := func(w fairleadv1alpha1.Wave, at fairleadv1alpha1.ApprovalPoint) fairleadv1alpha1.Wave {

@@ -17,31 +17,29 @@ type rollout struct {
 	in     Input
 	spec   fairleadv1alpha1.RolloutStrategySpec
 	status fairleadv1alpha1.StagedRolloutStatus
-	// newest and stable are the revisions of that name; stable changes when the last wave passes.
+	// newest and stable are the newest and the stable revision; stable changes when the last wave passes.
 	newest, stable revision.ID
 	// completed says that newest is stable.
 	completed bool
 	waves     []*wave
-	members   []*member // by name
-	// current is the index of the wave that is going on.
+	members   []*member // sorted by name
+	// current is the index of the current wave.
 	current int
-	// lifted says that a person did something about failures.
+	// lifted says that a person acted on failures, which ends a halt.
 	lifted bool
-	// hold is why nobody is sent the newest revision, whatever is in its strategy.
+	// hold is why no cluster is sent the newest revision, regardless of the strategy.
 	hold *Reason
 	halt *Reason
-	// waiting is why the current wave does not go on by itself.
+	// waiting is why the current wave does not proceed.
 	waiting *Reason
 	out     Decision
 }
 
-// steps is how many times one thing may follow from another in one decision. What follows still is
-// decided the next time.
+// steps bounds the consecutive steps in one decision. Further steps are left to the next one.
 const steps = 8
 
-// Decide says what a rollout does next. It is total: whatever it is given, it sends nothing to
-// anybody whose turn it is not. What it returns is at rest: deciding again at the same time, with
-// the status that it returned, changes nothing.
+// Decide decides what a rollout does next. It is total: whatever the input, it sends nothing to a cluster out of turn. Its result is a
+// fixed point, within steps: deciding again at the same time with the returned status changes nothing.
 func Decide(in Input) Decision {
 	out := decide(in)
 	for range steps {
@@ -50,7 +48,7 @@ func Decide(in Input) Decision {
 		}
 		in.Status, in.Memory = out.Status, out.Memory
 		next := decide(in)
-		if next.Cut != nil { // One thing after the other: what led to it is written first.
+		if next.Cut != nil { // write what led to the revision first
 			out.wake(time.Millisecond)
 			break
 		}
@@ -71,8 +69,8 @@ func decide(in Input) Decision {
 	}
 	out.wakeForEdit(in)
 	out.Status.ObservedGeneration = in.Generation
-	if in.Status.Revision == 0 && in.Hold == nil {
-		return out // Nothing is known of the content yet.
+	if in.Status.Revision == 0 && in.Hold == nil && in.Unseen == "" {
+		return out // the content is not known yet
 	}
 	if in.Frozen == nil {
 		return unreadable(in, out)
@@ -113,19 +111,19 @@ func newRollout(in Input, out Decision) *rollout {
 	return r
 }
 
-// id returns a revision that is kept, or none.
+// id returns the ID of a revision in the status; zero if it is not there.
 func (r *rollout) id(number int64) revision.ID { return revision.Of(r.in.Status.Revisions, number) }
 
-// blocked says that nobody is to be sent anything now.
+// blocked returns whether nothing may be sent to any cluster now.
 func (r *rollout) blocked() bool { return r.in.Spec.Paused || r.in.HubSuspect || r.hold != nil }
 
-// wentBack says that a person went back with the newest revision. It goes by what was frozen with it.
+// wentBack returns whether the newest revision is a rollback by a person, which needs only the strategy that was frozen with it.
 func (r *rollout) wentBack() bool {
 	cause := r.made().Cause
 	return cause == fairleadv1alpha1.CauseUndone || cause == fairleadv1alpha1.CauseAborted
 }
 
-// wake asks for another decision after some time.
+// wake requests another decision after some time.
 func (d *Decision) wake(after time.Duration) {
 	if after > 0 && (d.RetryAfter == 0 || after < d.RetryAfter) {
 		d.RetryAfter = after
@@ -136,13 +134,13 @@ func (r *rollout) say(warning bool, reason, message string) {
 	r.out.Events = append(r.out.Events, Event{Warning: warning, Reason: reason, Message: message})
 }
 
-// slot is where the frozen waves have a cluster.
+// slot is the place of a cluster in the frozen waves.
 type slot struct {
 	wave     *wave
 	position int
 }
 
-// gather puts together the waves and those who are in them.
+// gather assembles the waves and their members.
 func (r *rollout) gather() {
 	slots := r.gatherWaves()
 	before, skipped := positions(&r.in.Status), r.skipped()
@@ -155,7 +153,7 @@ func (r *rollout) gather() {
 	}
 }
 
-// gatherWaves puts together the waves as they were left, and returns where each cluster was put when they were frozen, by its name.
+// gatherWaves assembles the waves from the status, and returns the slot of each cluster in the frozen waves, by name.
 func (r *rollout) gatherWaves() map[string]slot {
 	byName := map[string]fairleadv1alpha1.WaveStatus{}
 	for _, w := range r.in.Status.Waves {
@@ -184,7 +182,7 @@ func (r *rollout) gatherWaves() map[string]slot {
 	return slots
 }
 
-// skipped are the clusters that a person leaves out of the newest revision.
+// skipped returns the clusters that a person excluded from the newest revision.
 func (r *rollout) skipped() sets.Set[string] {
 	out := sets.Set[string]{}
 	for _, s := range r.in.Spec.Skip {
@@ -195,7 +193,7 @@ func (r *rollout) skipped() sets.Set[string] {
 	return out
 }
 
-// gatherTargets joins the targets of the application to their waves, and returns their names.
+// gatherTargets adds the targets of the application to their waves, and returns their names.
 func (r *rollout) gatherTargets(slots map[string]slot, before map[string]position, skipped sets.Set[string]) sets.Set[string] {
 	targets := sets.Set[string]{}
 	for _, c := range r.in.Clusters {
@@ -215,7 +213,7 @@ func (r *rollout) gatherTargets(slots map[string]slot, before map[string]positio
 	return targets
 }
 
-// gatherDeparted looks after those that were targets before: some count still.
+// gatherDeparted handles clusters in the status that are not targets any more. Some still count as members.
 func (r *rollout) gatherDeparted(targets sets.Set[string], slots map[string]slot, before map[string]position, skipped sets.Set[string]) {
 	others := map[string]Cluster{}
 	for _, c := range r.in.Clusters {
@@ -235,17 +233,17 @@ func (r *rollout) gatherDeparted(targets sets.Set[string], slots map[string]slot
 		}
 		switch {
 		case at.state == fairleadv1alpha1.ClusterFailed:
-			r.lifted = true // Somebody took it out of the application: that is a way to mend it.
+			r.lifted = true // removing a failed cluster from the targets is one way to act on the failure
 		case at.state == fairleadv1alpha1.ClusterLost && skipped.Has(name):
 			r.lifted = true
 		case !r.completed && !skipped.Has(name) && (at.state == fairleadv1alpha1.ClusterLost || r.cutOff(m)):
-			// What was sent may be what cut it off, and that is why it was moved away: it still counts.
+			// The revision may have cut it off, and failover then moved the application away: it still counts.
 			r.join(m)
 		}
 	}
 }
 
-// soakAnew ends the soak of a wave whose members have all come too late for it: those have left who were to prove something.
+// soakAnew restarts the soak of a wave all of whose members were added during it: the clusters that were to prove the revision have left.
 func (r *rollout) soakAnew(w *wave) {
 	stays := func(m *member) bool { return !m.late || r.wasSent(m) }
 	if w.soaking && w.status.PassedAt == nil && len(w.members) > 0 && !slices.ContainsFunc(w.members, stays) {
@@ -258,7 +256,7 @@ func (r *rollout) join(m *member) {
 	m.wave.members = append(m.wave.members, m)
 }
 
-// positions are how the clusters were when the status was written.
+// positions returns the positions of the clusters in a status, by name.
 func positions(status *fairleadv1alpha1.StagedRolloutStatus) map[string]position {
 	out := map[string]position{}
 	for _, group := range status.Clusters {

@@ -92,7 +92,7 @@ func odd(r *rand.Rand) Input {
 	return in
 }
 
-func TestWhateverItIsGivenItDecides(t *testing.T) {
+func TestAnyInputIsDecidedAndLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for seed := range uint64(5000) {

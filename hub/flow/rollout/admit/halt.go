@@ -10,9 +10,8 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// findHalt says whether the rollout is to stop. A halt for which clusters failed lasts until a
-// person has done something about it, though these may be well meanwhile; a halt for which enough
-// are merely lost is over when these are well again.
+// findHalt decides whether the rollout halts. A halt because of failed clusters lasts until a person acts on it, even if these recover; one
+// because of lost clusters ends when enough of these are healthy again.
 func (r *rollout) findHalt() {
 	if r.completed {
 		r.findFailedGoingBack()
@@ -38,7 +37,7 @@ func (r *rollout) findHalt() {
 	}
 }
 
-// adviseHalt adds what people can do.
+// adviseHalt adds to the message what people can do.
 func (r *rollout) adviseHalt() {
 	const advice = " What was sent stays. Mend it and hub rollout retry, or skip the cluster, undo or abort."
 	if r.halt != nil && !r.completed && !strings.HasSuffix(r.halt.Message, advice) {
@@ -46,8 +45,7 @@ func (r *rollout) adviseHalt() {
 	}
 }
 
-// findFailedGoingBack is about a revision that went to all at once: nothing is left to stop, but
-// it is no success if clusters did not take it.
+// findFailedGoingBack sets the halt of a revision that went to all clusters at once: there is nothing left to stop, but failures must show.
 func (r *rollout) findFailedGoingBack() {
 	if !r.in.Status.Immediately {
 		return
@@ -76,18 +74,18 @@ func (r *rollout) haltMessage(w *wave, allowed int) string {
 		len(failing), clusters(len(w.members)), w.settings.Name, r.newest.Number, allowed, list(failing))
 }
 
-// budget is how many clusters of a wave may fail.
+// budget returns how many clusters of a wave may fail.
 func (r *rollout) budget(w *wave) int {
-	of := 0
+	participants := 0
 	for _, m := range w.members {
 		if !m.in(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp, fairleadv1alpha1.ClusterSkipped) {
-			of++
+			participants++
 		}
 	}
-	return plan.Scaled(w.settings.MaxFailures, of, false)
+	return plan.Scaled(w.settings.MaxFailures, participants, false)
 }
 
-// failures is how many failed or were lost.
+// failures returns how many clusters of a wave failed or were lost.
 func (r *rollout) failures(w *wave) int {
 	n := 0
 	for _, m := range w.members {
@@ -98,7 +96,7 @@ func (r *rollout) failures(w *wave) int {
 	return n
 }
 
-// failed is how many failed.
+// failed returns how many clusters of a wave failed.
 func (r *rollout) failed(w *wave) int {
 	n := 0
 	for _, m := range w.members {

@@ -9,8 +9,8 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// TestWhatIsRetriedFitsIntoAStatus has a person ask for ten thousand tries, of clusters that there are not, and of one again and again.
-func TestWhatIsRetriedFitsIntoAStatus(t *testing.T) {
+// TestRetriesFitIntoAStatus has a person ask for ten thousand tries, of clusters that there are not, and of one again and again.
+func TestRetriesFitIntoAStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := fleet(20)

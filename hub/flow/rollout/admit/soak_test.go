@@ -125,7 +125,7 @@ func TestARolloutThatWaitsForTheHubLooksAgain(t *testing.T) {
 }
 
 // What cannot be read is looked at again, and keeps no places from others meanwhile.
-func TestWhatCannotBeReadGivesItsPlacesBack(t *testing.T) {
+func TestAnUnreadableRevisionGivesItsPlacesBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newSoaking()

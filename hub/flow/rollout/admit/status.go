@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
-	"fairlead.dev/hub/flow/rollout/judge"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// count fills in the numbers of the waves.
+// count sets the numbers of the waves.
 func (r *rollout) count() {
 	r.status.Waves = nil
 	for _, w := range r.waves {
@@ -40,7 +40,7 @@ func (r *rollout) count() {
 	}
 }
 
-// write makes the rest of the status.
+// write sets the rest of the status.
 func (r *rollout) write() {
 	r.status.Wave = ""
 	if !r.completed {
@@ -49,20 +49,22 @@ func (r *rollout) write() {
 	r.group()
 	r.forget()
 	var progressing Reason
-	r.status.Phase, progressing = r.phase()
+	if r.status.Phase, progressing = r.phase(); r.in.Unseen != "" {
+		progressing.Message += " " + r.in.Unseen
+	}
 	r.condition(fairleadv1alpha1.RolloutConditionProgressing, r.goesOn(), progressing)
 	r.writeHalted()
 	r.writeCaughtUp()
 	r.sayWaiting(progressing)
 	r.sayLongSilent()
 	if r.in.HubSuspect && (!r.completed || len(r.status.Clusters) > 0) {
-		r.out.wake(suspectAgain) // That depends on all clusters, of which this rollout may have few.
+		r.out.wake(suspectAgain) // that changes with clusters that this rollout may not have, whose events do not enqueue it
 	}
 	r.out.Urgent = r.urgent()
 	r.out.Status = r.status
 }
 
-// group names the clusters that do not simply have the stable revision.
+// group sets the groups of clusters, without those that simply have the stable revision.
 func (r *rollout) group() {
 	names := map[position][]string{}
 	for _, m := range r.members {
@@ -78,7 +80,7 @@ func (r *rollout) group() {
 	r.status.Clusters = grouped(names)
 }
 
-// grouped are clusters as a status names them, in one order.
+// grouped returns clusters as sorted groups for a status.
 func grouped(names map[position][]string) []fairleadv1alpha1.ClusterGroup {
 	var out []fairleadv1alpha1.ClusterGroup
 	for at, clusters := range names {
@@ -91,7 +93,7 @@ func grouped(names map[position][]string) []fairleadv1alpha1.ClusterGroup {
 	return out
 }
 
-// phase sums up how the rollout is, with what is waited for.
+// phase returns the phase of the rollout, with the reason for the condition Progressing.
 func (r *rollout) phase() (fairleadv1alpha1.RolloutPhase, Reason) {
 	flying := 0
 	for _, m := range r.members {
@@ -112,7 +114,7 @@ func (r *rollout) phase() (fairleadv1alpha1.RolloutPhase, Reason) {
 	case r.missingTarget():
 		return fairleadv1alpha1.RolloutCompleted, r.targetAbsent()
 	case r.completed && r.in.Hold != nil:
-		return fairleadv1alpha1.RolloutCompleted, *r.in.Hold // What is edited next goes nowhere.
+		return fairleadv1alpha1.RolloutCompleted, *r.in.Hold // the next edit will not be sent
 	case r.completed:
 		return fairleadv1alpha1.RolloutCompleted, Reason{fairleadv1alpha1.ReasonRolloutCompleted, fmt.Sprintf("Revision %d has passed every wave.", r.newest.Number)}
 	case r.in.Spec.Paused:
@@ -136,12 +138,12 @@ func (r *rollout) phase() (fairleadv1alpha1.RolloutPhase, Reason) {
 	return phases[r.waiting.Reason], *r.waiting
 }
 
-// goesOn says whether the revision goes on without a person.
+// goesOn returns whether the rollout proceeds without a person.
 func (r *rollout) goesOn() bool {
 	return r.status.Phase == fairleadv1alpha1.RolloutProgressing || r.status.Phase == fairleadv1alpha1.RolloutSoaking
 }
 
-// missingTarget says that a person wants to go back to a revision that is not kept.
+// missingTarget returns whether spec.target names a revision that is not stored any more.
 func (r *rollout) missingTarget() bool {
 	t := r.in.Spec.Target
 	return t != nil && t.Over == r.newest.Number && r.id(t.Revision).Zero()
@@ -175,66 +177,6 @@ func (r *rollout) writeHalted() {
 	}
 }
 
-// writeCaughtUp says who was left behind by a revision that is stable.
-func (r *rollout) writeCaughtUp() {
-	before := meta.FindStatusCondition(r.in.Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)
-	behind := map[fairleadv1alpha1.ClusterState]int{}
-	var oldest *member
-	total, failed, unsent := 0, 0, 0
-	for _, m := range r.members {
-		if r.isBeingSent(m) {
-			unsent++
-		}
-		if r.stable.Zero() || judge.Has(m.Work, r.stable) && !m.in(fairleadv1alpha1.ClusterCatchingUp) || m.Work.Revision.Number > r.stable.Number ||
-			!m.in(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp) {
-			continue
-		}
-		total++
-		behind[m.now.state]++
-		if m.in(fairleadv1alpha1.ClusterCatchingUp) && m.now.reason != "" {
-			failed++
-		}
-		if m.silent() && (oldest == nil || m.SilentSince.Before(oldest.SilentSince)) {
-			oldest = m
-		}
-	}
-	if total == 0 {
-		if before != nil && before.Status == metav1.ConditionFalse && before.Reason == fairleadv1alpha1.ReasonRolloutClustersBehind {
-			r.say(false, EventCaughtUp, fmt.Sprintf("All clusters that were left behind have caught up with revision %d.", r.stable.Number))
-		}
-		if unsent > 0 {
-			r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, false, Reason{
-				fairleadv1alpha1.ReasonRolloutBeingSent, fmt.Sprintf("%s without revision %d so far, which is to be sent; if it stays so, the conditions of the binding say why.", clustersAre(unsent), r.stable.Number),
-			})
-		} else {
-			r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, true, Reason{fairleadv1alpha1.ReasonRolloutNobodyBehind, "No cluster was left behind."})
-		}
-		return
-	}
-	message := fmt.Sprintf("%s behind revision %d: %d silent or suspended, %d waiting, %d catching up.", clustersAre(total), r.stable.Number,
-		behind[fairleadv1alpha1.ClusterSetAside], behind[fairleadv1alpha1.ClusterReturning], behind[fairleadv1alpha1.ClusterCatchingUp])
-	if failed > 0 {
-		message += fmt.Sprintf(" %d of the latter failed or fell silent.", failed)
-	}
-	if failed >= int(*r.spec.CatchUp.MaxClusters) {
-		message += " So nobody else is let in: hub rollout retry, or skip them."
-	}
-	if oldest != nil {
-		message += fmt.Sprintf(" Silent for the longest is %s.", oldest.name)
-	}
-	r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, false, Reason{fairleadv1alpha1.ReasonRolloutClustersBehind, message})
-}
-
-// isBeingSent says whether a target is to have the stable revision as things are, and its Work does not have it yet: it was only
-// just chosen, or all are given it at once. Who waits for that revision must not be told that everybody has it. One whose Cluster is gone is
-// sent nothing.
-func (r *rollout) isBeingSent(m *member) bool {
-	if r.stable.Zero() || m.left || m.Gone || judge.Has(m.Work, r.stable) || m.Work.Revision.Number > r.stable.Number {
-		return false
-	}
-	return m.in(fairleadv1alpha1.ClusterHeld) && m.now.revision == r.stable.Number || r.completed && m.in(fairleadv1alpha1.ClusterInFlight)
-}
-
 // sayBegun tells of a new revision.
 func (r *rollout) sayBegun() {
 	made := r.made()
@@ -254,7 +196,7 @@ func (r *rollout) sayWaiting(why Reason) {
 	}
 }
 
-// sayLongSilent warns of those that have been set aside for long, once.
+// sayLongSilent warns once of clusters that have been set aside for long.
 func (r *rollout) sayLongSilent() {
 	var fresh []*member
 	for _, m := range r.members {
@@ -267,25 +209,28 @@ func (r *rollout) sayLongSilent() {
 	}
 }
 
-// urgent says whether a person or a gate is behind what is new.
+// urgent returns whether the status must be written at once: a person, a gate or a failure changed it.
 func (r *rollout) urgent() bool {
 	return r.in.Status.Phase == "" || r.in.Status.Phase != r.status.Phase || r.in.Status.Wave != r.status.Wave || r.in.Status.Stable != r.status.Stable ||
 		!slices.Equal(r.in.Status.Retried, r.status.Retried)
 }
 
-// suspectAgain is after how long it is seen whether the hub suspects itself still, and readAgain whether what was kept can be read: no
-// change tells of either.
+// suspectAgain and readAgain are after how long to check again whether the hub suspects its own network, and whether a stored revision can
+// be read. No event tells of either.
 const (
 	suspectAgain = 15 * time.Second
 	readAgain    = time.Minute
 )
 
-// unreadable is the decision without what is kept with the newest revision: nobody is sent
-// anything, and nobody is said to be anything else than before, but that nobody catches up.
+// unreadable returns the decision if the newest revision cannot be read: nothing is sent, and the states of clusters stay, except that none
+// catches up.
 func unreadable(in Input, out Decision) Decision {
 	why := Reason{fairleadv1alpha1.ReasonRolloutRevisionAbsent, fmt.Sprintf("The content of revision %d cannot be read: nothing is sent. Have an operator restore its Secrets, or edit the template.", in.Status.Revision)}
-	if in.Hold != nil {
+	switch {
+	case in.Hold != nil:
 		why = *in.Hold
+	case in.Status.Revision == 0:
+		why = Reason{workv1alpha2.ReasonEditNotSeen, in.Unseen}
 	}
 	out.wake(readAgain)
 	out.Status.Clusters = giveBack(in)

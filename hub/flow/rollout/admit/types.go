@@ -11,150 +11,143 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// Input is all that is known of one rollout.
+// Input is the state of one rollout.
 type Input struct {
-	// Now is the time of the hub.
+	// Now is the current time.
 	Now time.Time
-	// Generation and Spec are what people say.
+	// Generation and Spec are those of the StagedRollout.
 	Generation int64
 	Spec       fairleadv1alpha1.StagedRolloutSpec
-	// Status is what was last written; the zero value if nothing was.
+	// Status is the status that was last written; the zero value if none was.
 	Status fairleadv1alpha1.StagedRolloutStatus
-	// Frozen is what is kept with the newest revision, Status.Revision. Nil if there is none yet,
-	// or if it cannot be read: then nothing is sent.
+	// Frozen is what was stored with the newest revision, Status.Revision; nil if there is none yet or it cannot be read. Nothing is sent
+	// then.
 	Frozen *Frozen
-	// Live is the content as it is now; nil if it cannot be read, is too large, or the strategy is
-	// gone: then no revision is made of it.
+	// Live is the current content; nil if it cannot be read, is too large, or the strategy does not exist. No revision is made of it then.
 	Live *Live
-	// Clusters are the targets, and those that are left and still have a Work, or are named by Status.
+	// Clusters are the targets, and former targets that still have a Work or are in Status.
 	Clusters []Cluster
-	// Slots are the clusters that may catch up, as package catchup says of all rollouts of the
-	// strategy.
+	// Slots are the clusters that may catch up, by package catchup over all rollouts of the strategy.
 	Slots sets.Set[string]
-	// HubSuspect says that the hub suspects its own network: nobody is sent anything, deadlines
-	// stand still, and nobody counts as lost.
+	// HubSuspect says that the hub suspects its own network: nothing is sent, deadlines stand still, and no cluster counts as lost.
 	HubSuspect bool
-	// Began is since when this process follows the clusters, without having been stopped, and Heard from when on each of them has reported since then or is known
-	// to be silent: what is known before that may be from before the process, in whose absence a soak proves nothing.
+	// Began is since when this process has watched the clusters without interruption. Heard is when each of them will have reported since
+	// then, or is known to be silent: earlier reports may be from before the process, and a soak without a hub proves nothing.
 	Began, Heard time.Time
-	// Hold, if set, is why nobody may be sent anything new, which only the caller knows: the strategy is
-	// gone, or the content of a revision cannot be read. A person may go back all the same.
+	// Hold, if set, is why nothing new may be sent, which only the caller knows: the strategy does not exist, or the content of a revision
+	// cannot be read. A person may roll back nevertheless.
 	Hold *Reason
+	// Unseen says why no revision is made of an edit yet, if that has lasted long; empty otherwise. The current rollout proceeds.
+	Unseen string
 	// Memory is what the last Decision returned, or the zero value after a start.
 	Memory Memory
 }
 
-// Frozen is what is kept with a revision.
+// Frozen is what is stored with a revision.
 type Frozen struct {
-	// Strategy as it was when the revision was made. What it leaves out has its default.
+	// Strategy is the strategy as it was when the revision was made. Unset fields have their defaults.
 	Strategy fairleadv1alpha1.RolloutStrategySpec
-	// Waves as plan.Waves returned them.
+	// Waves is the result of plan.Waves.
 	Waves []revision.Wave
 }
 
-// Live is the content of the template, its overrides and dependents as they are now.
+// Live is the current content of the template, its overrides and dependencies.
 type Live struct {
-	// Hash of the content.
+	// Hash is the hash of the content.
 	Hash string
-	// Edited says that it is not the content of the newest revision that was made of an edit or
-	// of what was found, with both hashed by the rules of now; true if there is no such revision.
+	// Edited says that the content differs from that of the newest revision made of an edit or of what was found, with both hashed by the
+	// current rules; true if there is no such revision.
 	Edited bool
-	// Settle is how long the strategy waits for further edits, and Since from when on: from now on if it is zero.
+	// Settle is how long the strategy waits for further edits, and Since from when on; zero means from now on.
 	Settle time.Duration
 	Since  time.Time
 }
 
-// Cluster is one cluster that has to do with the rollout.
+// Cluster is a cluster that is or was part of the rollout.
 type Cluster struct {
-	// Cluster is the object; of one that is no more only the name is set.
+	// Cluster is the object; only the name is set if it was deleted.
 	Cluster *clusterv1alpha1.Cluster
-	// Target says that the application is to run there. Others were left.
+	// Target says that the cluster is a target of the application. Others are former targets.
 	Target bool
-	// SilentSince is since when nothing is heard; zero if it is heard from.
+	// SilentSince is since when the cluster is silent; zero if it is not.
 	SilentSince time.Time
 	// HeardSince is since when it is heard from; zero if it always was.
 	HeardSince time.Time
-	// Gone says that there is no such Cluster any more, though the binding names it.
+	// Gone says that the Cluster was deleted, although the binding names it.
 	Gone bool
-	// Unconfirmed says that its silence is not believed yet: it fell silent with most others, or Early.
+	// Unconfirmed says that its silence is not believed yet: it fell silent together with most others, or Early is set.
 	Unconfirmed bool
-	// Early says that it is silent, but not for as long as it takes to give it up: its line was lost a moment ago, or the hub
-	// has only just started. Nobody takes that for proof of anything, and clocks stand still.
+	// Early says that it has been silent for less time than it takes to give it up: its line was just lost, or the hub has just started.
+	// That proves nothing, and clocks stand still.
 	Early bool
-	// Suspended says that nothing is dispatched to it by the will of a person.
+	// Suspended says that a person suspended dispatching to it.
 	Suspended bool
-	// Work is what it has.
+	// Work is its Work.
 	Work judge.Work
 }
 
-// Reason is a reason of a condition with its sentence.
+// Reason is the reason of a condition with its message.
 type Reason struct {
 	Reason, Message string
 }
 
-// Memory is what a Decision needs to know again, and may forget: it is in memory only. A hub that
-// starts gives everybody their time anew.
+// Memory is state that decisions pass on in memory only. A hub that starts without it restarts all waits.
 type Memory struct {
-	// LiveHash is the content seen last, LiveSince since when, and EditedSince since when it is
-	// not the newest revision.
+	// LiveHash is the last seen content, LiveSince since when it is that, and EditedSince since when it differs from the newest revision.
 	LiveHash               string
 	LiveSince, EditedSince time.Time
-	// Soak is what is known of the soak of the wave that goes on.
+	// Soak is the state of the current wave's soak.
 	Soak Soak
-	// Progress is that of clusters that are on their way, by name.
+	// Progress is the progress of clusters that were sent a revision, by name.
 	Progress map[string]judge.Progress
 }
 
-// Soak is what is remembered of a soak that stood still while nothing was heard of clusters that are to prove something.
+// Soak is the state of a soak that is paused while clusters of its wave are not heard from.
 type Soak struct {
-	// Wave is its name.
+	// Wave is the name of the wave.
 	Wave string
-	// Still is since when it stands still; zero if it does not.
+	// Still is since when the soak is paused; zero if it is not.
 	Still time.Time
-	// WellSince is when the soak would have begun had it not stood still; the status may not say so yet.
+	// WellSince is the start of the soak, shifted by its pauses; the status may not have it yet.
 	WellSince time.Time
 }
 
-// Decision is what is to be done. If Cut is set, only Status and Memory are, beside it.
+// Decision is the result of Decide. If Cut is set, only Status and Memory are set besides.
 type Decision struct {
-	// Cut, if set, is a revision that is to be made: the caller writes its content, and decides
-	// again, from what Begin makes of Status and from what was frozen. That decision has no Cut, and
-	// one write of the status carries both.
+	// Cut, if set, is a revision to make: the caller stores its content, and decides again with the result of Begin and what was frozen.
+	// That decision has no Cut, and one write of the status covers both.
 	Cut *Cut
-	// Status is to be written if it differs from the one that was given. It is complete, with
-	// conditions.
+	// Status must be written if it differs from Input.Status. It is complete, including conditions.
 	Status fairleadv1alpha1.StagedRolloutStatus
-	// Urgent says that a difference is not to wait for others: a person or a gate is behind it.
+	// Urgent says that Status must be written at once: a person, a gate or a failure changed it.
 	Urgent bool
-	// Events are to be emitted once Status is written.
+	// Events must be emitted once Status is written.
 	Events []Event
-	// Forget are the numbers of revisions whose content may be deleted once Status is written,
-	// which does not have them any more.
+	// Forget are the numbers of revisions whose content may be deleted once Status, which does not name them any more, is written.
 	Forget []int64
-	// OldestSetAside is since when the cluster is silent that was set aside the longest ago; zero
-	// if none is.
+	// OldestSetAside is since when the longest set aside cluster has been silent; zero if there is none.
 	OldestSetAside time.Time
-	// Memory is to be passed to the next decision, whether or not Status could be written.
+	// Memory must be passed to the next decision, whether or not Status was written.
 	Memory Memory
-	// RetryAfter is when to decide again if nothing happens; 0 is that time changes nothing.
+	// RetryAfter is after how long to decide again if nothing happens; 0 means never.
 	RetryAfter time.Duration
 }
 
-// Cut is a revision that is to be made.
+// Cut is a revision to make.
 type Cut struct {
-	// Number it is to have.
+	// Number is its number.
 	Number int64
-	// ContentOf is the revision whose content it has; 0 is the live content.
+	// ContentOf is the revision whose content it has; 0 means the live content.
 	ContentOf int64
 	// Cause is one of the values of RevisionStatus.Cause.
 	Cause string
-	// Immediately says that it is to go to all clusters at once; Begin says whether it does.
+	// Immediately requests that it goes to all clusters at once; Begin decides whether it does.
 	Immediately bool
-	// Message says why in a sentence, if the cause does not.
+	// Message says why, if the cause does not.
 	Message string
 }
 
-// Event is something that happened, for people; Warning if somebody is to look.
+// Event is an event for people; a Warning needs attention.
 type Event struct {
 	Warning         bool
 	Reason, Message string

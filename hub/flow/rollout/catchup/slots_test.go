@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-func TestWhoMayCatchUp(t *testing.T) {
+func TestSlotsGoToClustersInTheOrderOfTheirReturn(t *testing.T) {
 	t.Parallel()
 	at := func(minute int, cluster string) Waiting {
 		return Waiting{Cluster: cluster, Since: time.Date(2026, 5, 1, 6, minute, 0, 0, time.UTC)}

@@ -7,6 +7,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/division"
 	"fairlead.dev/common/selector"
 )
@@ -20,19 +21,18 @@ const (
 	Everywhere Strategy = "Everywhere"
 	// Duplicated : every cluster gets all replicas.
 	Duplicated Strategy = "Duplicated"
-	// StaticWeight : replicas are shared in proportion to fixed weights.
+	// StaticWeight : replicas are divided in proportion to fixed weights.
 	StaticWeight Strategy = "StaticWeight"
-	// DynamicWeight : replicas are shared by what fits into the clusters.
+	// DynamicWeight : replicas are divided in proportion to the clusters' available capacity.
 	DynamicWeight Strategy = "DynamicWeight"
 	// Aggregated : replicas are packed into as few clusters as possible.
 	Aggregated Strategy = "Aggregated"
 )
 
-// StrategyOf returns how the replicas of a binding are to be assigned. A workload with
-// no replicas is an object like any other: it goes everywhere, ready to be scaled up. One that
-// was scaled to 0 stays where it is: then there are no other candidates.
+// StrategyOf returns how the replicas of a binding are assigned. A workload with 0 replicas is treated like an object without replicas: it
+// goes everywhere, ready to be scaled up. One that was scaled to 0 stays where it is, because its clusters are then the only candidates.
 func StrategyOf(spec *workv1alpha2.ResourceBindingSpec) Strategy {
-	if spec.Replicas <= 0 || len(spec.Components) > 1 {
+	if spec.Replicas <= 0 || bindings.HasComponents(spec) {
 		return Everywhere
 	}
 	if spec.Placement == nil || spec.Placement.ReplicaScheduling == nil {
@@ -54,54 +54,52 @@ func StrategyOf(spec *workv1alpha2.ResourceBindingSpec) Strategy {
 // Candidate is a cluster that may get the application, or a share of it.
 type Candidate struct {
 	Cluster *clusterv1alpha1.Cluster
-	// Score says how much it is preferred.
+	// Score is the higher, the more the cluster is preferred.
 	Score int64
-	// Weight of the cluster, and the bounds of its share, for StaticWeight.
+	// Weight is the cluster's weight, and Bounds the bounds of its share, both for StaticWeight.
 	Weight int64
 	Bounds division.Bounds
-	// Available is how many more replicas fit, or sets of components.
+	// Available is how many more replicas, or sets of components, fit.
 	Available int32
-	// Assigned is how many replicas it has, and Target whether it has the application.
+	// Assigned is how many replicas the cluster has, and Target whether it has the application.
 	Assigned int32
 	Target   bool
-	// Tier is 0 for the clusters that are meant, and more for those that take what
-	// does not fit into the tiers before.
+	// Tier is 0 for regular clusters, and more for overflow clusters, which take what does not fit into the tiers before.
 	Tier int
 }
 
-// capacity is how many replicas it can have, with those that it has.
+// capacity returns how many replicas the cluster can have, including those that it has.
 func (c *Candidate) capacity() int64 { return int64(c.Available) + int64(c.Assigned) }
 
-// Request says what to share.
+// Request says what to divide.
 type Request struct {
 	Strategy Strategy
 	Replicas int32
-	// Fresh shares all replicas anew, whatever is assigned.
+	// Fresh divides all replicas anew, regardless of what is assigned.
 	Fresh bool
 	// DescendingTies gives the odd replica to the last name instead of the first.
 	DescendingTies bool
 	// Bounded says that the candidates have bounds.
 	Bounded bool
-	// Scratch is memory to work in; nil is new memory.
+	// Scratch holds reusable buffers; nil allocates new ones.
 	Scratch *Scratch
 }
 
 // Shortage says that not all replicas fit.
 type Shortage struct {
-	// Available is what fits, of Wanted.
+	// Available is how many replicas fit, of those Wanted.
 	Available, Wanted int64
 }
 
-// String is the sentence for conditions.
+// String returns the sentence for conditions.
 func (s *Shortage) String() string {
 	return fmt.Sprintf("Clusters available replicas %d are not enough to schedule. %d are wanted: %d too few fit.",
 		s.Available, s.Wanted, s.Wanted-s.Available)
 }
 
-// Replicas returns the share of each candidate; candidates are sorted by name. The
-// shares add up to the replicas, except those of Duplicated, which are all of them
-// each, of Everywhere, which are 0, and of bounded ones, of which no maximum may take all. The shortage is nil if all fit.
-// The shares are in the scratch memory.
+// Replicas returns the share of each candidate; the candidates must be sorted by name. The shares sum up to the replicas, with three
+// exceptions: with Duplicated each share is all replicas, with Everywhere it is 0, and with bounds the maxima may leave replicas over. The
+// shortage is nil if all fit. The shares are in the scratch memory.
 func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
 	if r.Scratch == nil {
 		r.Scratch = &Scratch{}
@@ -128,8 +126,7 @@ func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
 	return shares, nil
 }
 
-// divide adds to the shares what each candidate gets of total by its weight. All of
-// nothing goes to nobody.
+// divide divides total by the weights and adds the parts to the shares. If all weights are 0, no candidate gets anything.
 func divide(r Request, total int32, candidates []Candidate, weights []int64, shares []int32) {
 	s := r.Scratch
 	parties, at := slices.Grow(s.parties[:0], len(candidates)), slices.Grow(s.indexes[:0], len(candidates))
@@ -146,9 +143,8 @@ func divide(r Request, total int32, candidates []Candidate, weights []int64, sha
 	}
 }
 
-// Weights gives each cluster the largest weight of the entries that pick it. A
-// cluster that no entry picks weighs nothing, unless none is picked: then all weigh
-// the same. The error says which entry cannot be read.
+// Weights returns for each cluster the largest weight of the entries that select it. A cluster that no entry selects has weight 0, unless
+// none is selected: then all have weight 1. The error says which entry is invalid.
 func Weights(preference *policyv1alpha1.ClusterPreferences, clusters []*clusterv1alpha1.Cluster) ([]int64, error) {
 	weights := make([]int64, len(clusters))
 	listed := false
@@ -175,5 +171,5 @@ func Weights(preference *policyv1alpha1.ClusterPreferences, clusters []*clusterv
 	return weights, nil
 }
 
-// ByCapacity says whether a strategy shares replicas by what fits.
+// ByCapacity returns whether a strategy divides replicas by capacity.
 func ByCapacity(s Strategy) bool { return s == DynamicWeight || s == Aggregated }

@@ -109,7 +109,7 @@ func TestTheRegionWithTheMostClustersThatHaveRoomForACopyIsPreferred(t *testing.
 	g.Expect(selected(g, assign.SelectRequest{Constraints: one}, candidates)).To(Equal([]string{"a", "b"}), "what has no replicas fits anywhere")
 }
 
-func TestWhatWasSelectedStaysSelected(t *testing.T) {
+func TestSelectedClustersStaySelected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	candidates := []assign.Candidate{at("a", "z1", 1), at("b", "z2", 1), at("c", "z3", 1)}

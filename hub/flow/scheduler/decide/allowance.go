@@ -9,14 +9,15 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/evictions"
 )
 
-// maxLeftOut is how many clusters a message names that the namespace may not use.
+// maxLeftOut is how many clusters that the namespace does not allow a message names.
 const maxLeftOut = 5
 
-// NotAllowed are the clusters that an application has to leave because its namespace may not use them, by name: its
-// targets, and those that it leaves already for a reason for which the copy there might stay. None if it cannot be said
-// which it may use.
+// NotAllowed returns the clusters that an application must leave because its namespace does not allow them, sorted by name: its targets,
+// and those that it is already leaving for another reason, unless they are purged directly. It returns none if the allowed clusters
+// cannot be determined.
 func NotAllowed(in Input) []Departure {
 	if in.Allowance == nil || in.Allowance.Unusable(in.Clusters) != "" {
 		return nil
@@ -44,8 +45,8 @@ func NotAllowed(in Input) []Departure {
 	return out
 }
 
-// leaving returns a spec, and what is remembered of evictions, as if clusters were being left; both as they are if there are
-// none. What runs in these clusters counts until it is replaced.
+// leaving returns a spec, and a history of evictions, in which the application is being evicted from some clusters; the originals if there
+// are none. The copies in these clusters count until they are replaced.
 func leaving(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, left []Departure) (*workv1alpha2.ResourceBindingSpec, []workv1alpha2.Eviction) {
 	if len(left) == 0 {
 		return spec, past
@@ -57,7 +58,7 @@ func leaving(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Evictio
 	out.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool { return leaves(t.Name) })
 	out.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(t workv1alpha2.GracefulEvictionTask) bool { return leaves(t.FromCluster) })
 	past = slices.Clone(past)
-	before := workv1alpha2.TargetsBefore(spec.Clusters)
+	before := evictions.TargetsBefore(spec.Clusters)
 	for _, l := range left {
 		out.GracefulEvictionTasks = append(out.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: l.Cluster, Replicas: new(l.Replicas)})
 		if !slices.ContainsFunc(past, func(e workv1alpha2.Eviction) bool { return e.Ended == nil && e.From == l.Cluster }) {
@@ -67,7 +68,7 @@ func leaving(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Evictio
 	return &out, past
 }
 
-// leftOut says in a sentence which clusters the placement picks and the namespace may not use; empty if none.
+// leftOut returns a sentence that names the clusters which the placement selects and the namespace does not allow; empty if there are none.
 func leftOut(in Input, d Decision) string {
 	if in.Allowance == nil || d.Outcome == Refused {
 		return ""
@@ -85,7 +86,7 @@ func leftOut(in Input, d Decision) string {
 			continue
 		}
 		if len(names) == maxLeftOut {
-			// How many more is not said: each cluster that joins would change the message.
+			// Do not count them: the message would change with each cluster that joins.
 			names = append(names, "and others")
 			break
 		}

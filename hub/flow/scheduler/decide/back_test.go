@@ -96,7 +96,7 @@ func TestTheGroupInUseIsThatOfTheTargets(t *testing.T) {
 	g.Expect(got.Targets).To(BeComparableTo(targets{target("b", 2)}), "another placement is another matter")
 }
 
-func TestWhatIsScaledToNothingStaysWhereItIs(t *testing.T) {
+func TestAnApplicationScaledToZeroStaysWhereItIs(t *testing.T) {
 	t.Parallel()
 	for name, share := range map[string]func(*decide.Input){"by weights": divided, "by room": byRoom} {
 		t.Run(name, func(t *testing.T) {

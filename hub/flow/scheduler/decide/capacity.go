@@ -8,18 +8,19 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// room is how much fits into a cluster whose quotas do not matter.
+// room is how much fits into a cluster, regardless of quotas.
 type room struct {
 	fit.Capacity
 
-	// quotas are those of its namespaces: in these it may be less.
+	// quotas are those of the cluster's namespaces, in which less may fit.
 	quotas []clusterv1alpha1.NamespaceQuota
 }
 
-// capacities returns how much fits into each of the clusters that are left. They are asked about in their order.
+// capacities returns a function that returns how much fits into the i-th candidate. It must be called with ascending indexes.
 func (a *attempt) capacities() func(i int) fit.Capacity {
 	alone := func(i int) fit.Capacity {
 		c := a.clusters[i]
@@ -38,7 +39,7 @@ func (a *attempt) capacities() func(i int) fit.Capacity {
 		c := a.in.Clusters[i]
 		return room{a.capacity(c, reserved.assumed(i), ""), c.Status.NamespaceQuotas}
 	})
-	// Both lists are by name, and the clusters that are left are among all.
+	// Both lists are sorted by name, and all candidates are among the clusters.
 	next := 0
 	return func(i int) fit.Capacity {
 		for a.in.Clusters[next] != a.clusters[i] {
@@ -52,7 +53,7 @@ func (a *attempt) capacities() func(i int) fit.Capacity {
 	}
 }
 
-// size is what decides how much of an application fits into a cluster.
+// size is all of an application that its capacity in a cluster depends on.
 type size struct {
 	Request    corev1.ResourceList      `json:"request,omitempty"`
 	Components []workv1alpha2.Component `json:"components,omitempty"`
@@ -66,9 +67,9 @@ func sizeOf(spec *workv1alpha2.ResourceBindingSpec) size {
 	return s
 }
 
-// capacity is how much fits into a cluster to which so much was assigned that it does not report yet.
+// capacity returns how much fits into a cluster, given what was assigned to it and is not in its reports yet.
 func (a *attempt) capacity(c *clusterv1alpha1.Cluster, assumed fit.Assumed, namespace string) fit.Capacity {
-	if len(a.in.Spec.Components) > 1 {
+	if bindings.HasComponents(a.in.Spec) {
 		return fit.Sets(c, assumed, namespace, a.in.Spec.Components)
 	}
 	return fit.Replicas(c, assumed, namespace, a.in.Spec.ReplicaRequirements)

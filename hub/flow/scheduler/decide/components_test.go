@@ -70,6 +70,11 @@ func TestAnApplicationOfComponents(t *testing.T) {
 			}, with(member("a", cpus("50")), member("b", cpus("50")))),
 			want: decide.Scheduled, wantTargets: targets{{Name: "b", Components: parts}},
 		},
+		"goes as a whole where it fits though it has one component": {
+			in: input(ofComponents, func(in *decide.Input) { in.Spec.Components = in.Spec.Components[1:] }, inOneCluster,
+				with(member("a", cpus("3")), member("b", cpus("4")))),
+			want: decide.Scheduled, wantTargets: targets{{Name: "b", Components: parts[1:]}},
+		},
 		"goes everywhere if nothing says that it is one": {
 			in:   input(ofComponents, divided),
 			want: decide.Scheduled, wantTargets: targets{{Name: "a"}, {Name: "b"}},

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"fairlead.dev/common/contract"
 )
 
-// Decide places an application. What its namespace may not use it leaves, whatever else comes of the
-// decision. If it fits nowhere but where it was given up, it goes there rather than nowhere.
+// Decide places an application. It always leaves the clusters that its namespace does not allow, whatever the outcome. If it fits only into
+// clusters in which it recently failed, it goes there rather than nowhere.
 func Decide(in Input) Decision {
 	in.Clusters = in.Memo.sort(in.Clusters)
 	left := NotAllowed(in)
@@ -46,18 +48,25 @@ func decide(in Input) Decision {
 	if err != nil {
 		return refuse("The placement cannot be encoded: %v.", err)
 	}
-	d.Placement = string(placement)
-	in.placement = d.Placement
+	if len(placement) > maxPlacement {
+		return refuse("The placement takes %d bytes as JSON, and may take %d: select clusters by labels in the policy, or name fewer.", len(placement), maxPlacement)
+	}
+	if tooManyRequests(in) {
+		return refuse("What the application requests takes more than %d bytes as JSON: let it request fewer resources, which its quota is compared with.",
+			contract.MaxAdmittedRequests)
+	}
+	in.placement = string(placement)
+	d.Placement = applied(in.placement)
 	in.Spec = withDefaults(in.Spec)
 	in.Spec, in.copies = takeBack(in)
 	groups, current, err := compile(in.Spec, in.ObservedAffinity)
 	if err != nil {
 		return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
 	}
-	if samePlacement(in.AppliedPlacement, d.Placement) {
+	if samePlacement(in.AppliedPlacement, in.placement) {
 		current = inUse(in, groups, current)
 	}
-	d.Trigger = trigger(in, d.Placement, groups[current])
+	d.Trigger = trigger(in, in.placement, groups[current])
 	if d.Trigger == TriggerNone || d.Trigger == TriggerFollows {
 		b, err := planFailback(in, groups, current)
 		if err != nil {
@@ -80,7 +89,7 @@ func decide(in Input) Decision {
 	return placed
 }
 
-// failBack goes where it is better.
+// failBack moves the application to the preferred clusters.
 func (d Decision) failBack(in Input, b *failback) Decision {
 	d.Outcome, d.Trigger, d.Attempts = Scheduled, TriggerPreferred, []Attempt{b.attempt}
 	d.Targets, d.Leave, d.Affinity = b.targets, b.leave, b.group
@@ -88,7 +97,7 @@ func (d Decision) failBack(in Input, b *failback) Decision {
 	return d
 }
 
-// keep leaves all where it is, and says if that is more than the quotas allow.
+// keep keeps the targets. The outcome is OverQuota if they exceed a quota.
 func (d Decision) keep(in Input, g group) Decision {
 	d.Affinity = g.name
 	if d.Message = exceeded(in, in.Spec, in.Spec.Clusters); d.Message != "" {
@@ -97,7 +106,7 @@ func (d Decision) keep(in Input, g group) Decision {
 	return d
 }
 
-// place tries the groups in their order, and takes the first that fits.
+// place tries the groups as order returns them, and takes the first that fits.
 func (d Decision) place(in Input, groups []group, current int) (Decision, error) {
 	for _, i := range order(len(groups), current, d.Trigger == TriggerRequested || in.Explain && in.ReturnToPreferred, in.ReturnToPreferred) {
 		attempt, targets, err := try(in, groups[i], d.Trigger)
@@ -125,9 +134,8 @@ func (d Decision) place(in Input, groups []group, current int) (Decision, error)
 	return d.fail(), nil
 }
 
-// order returns the groups in the order in which they are tried: all from the first on, if
-// that is asked for; else the one in use, and the others from the next on, so that what fits
-// nowhere else goes back, or from the first on, if that is preferred.
+// order returns the indexes of the groups in the order in which they are tried. From scratch, they are tried from the first on. Otherwise
+// the one in use comes first; the others follow in a circle from the next one on, or, with preferred, from the first one on.
 func order(groups, current int, scratch, preferred bool) []int {
 	first, next := current, current+1
 	if scratch {
@@ -144,9 +152,8 @@ func order(groups, current int, scratch, preferred bool) []int {
 	return out
 }
 
-// fail says why no group does. The targets go only if no group has a cluster that passes
-// the filters, and then it is told why not the first that was tried, which matters most.
-// Where there is only too little room, it may come, and what runs stays until then.
+// fail returns the decision if no group fits. The targets are removed only if in no group a cluster passes the filters; the message is then
+// that of the first group tried, which matters most. If there is only too little capacity, the targets stay, since capacity may be freed.
 func (d Decision) fail() Decision {
 	for i := range d.Attempts {
 		if a := &d.Attempts[i]; !a.NoFit {
@@ -158,7 +165,7 @@ func (d Decision) fail() Decision {
 	return d
 }
 
-// fitError says how many of the clusters are kept out for each reason.
+// fitError returns the message for clusters none of which passes the filters, with the number of clusters for each reason.
 func fitError(clusters int, reasons map[string]int) string {
 	if clusters == 0 {
 		return "0/0 clusters are available: no cluster exists."

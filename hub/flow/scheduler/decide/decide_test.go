@@ -290,7 +290,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMeantIsRefusedByName(t *testing.T) {
+func TestAnInvalidPlacementIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(*workv1alpha2.ResourceBindingSpec)

@@ -58,7 +58,7 @@ func target(name string, replicas int32) workv1alpha2.TargetCluster {
 	return workv1alpha2.TargetCluster{Name: name, Replicas: replicas}
 }
 
-func TestWhatIsPreferredIsGoneBackTo(t *testing.T) {
+func TestFailback(t *testing.T) {
 	t.Parallel()
 	groups := func(in *decide.Input) {
 		in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b", "c"})

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// relation is what a filter says of a cluster to which the application has a relation of its own.
+// relation is the filter result for a cluster to which the application has a relation of its own, such as being a target.
 type relation struct {
 	refused
 
@@ -20,9 +20,9 @@ type relation struct {
 	at int
 }
 
-// filter asks the filters about every cluster.
+// filter applies the filters to every cluster.
 func (a *attempt) filter() {
-	if a.in.Memo != nil && !a.in.Explain { // what a person wants to know is not remembered
+	if a.in.Memo != nil && !a.in.Explain { // explanations are not memoized
 		a.filterByMemo()
 		return
 	}
@@ -53,15 +53,12 @@ func refusal(q *fit.Query, filters []fit.Filter, c *clusterv1alpha1.Cluster) (na
 	return "", ""
 }
 
-// filterByMemo does what filter does, without verdicts.
+// filterByMemo does the same as filter with the Memo, without verdicts.
 func (a *attempt) filterByMemo() {
 	m, filters, q := a.in.Memo, fit.Filters(), *a.query
 	q.Targets, q.Leaving, q.FailedIn, q.APIPending, q.Peers = bindings.Clusters{}, nil, nil, bindings.Clusters{}, fit.Peers{}
-	key := filterKey{placement: a.in.placement, apiVersion: q.APIVersion, kind: q.Kind, group: a.group, overflow: len(q.Overflow)}
-	if q.Allowance != nil {
-		key.allowance = q.Allowance.Why()
-	}
-	if m.seen.look(a.in.Clusters, fit.Reservations{}) { // what was worked on before may be gone
+	key := filterKey{placement: a.in.placement, apiVersion: q.APIVersion, kind: q.Kind, allowance: q.Allowance.Key(), group: a.group, overflow: len(q.Overflow)}
+	if m.seen.look(a.in.Clusters, fit.Reservations{}) { // do not keep deleted clusters in memory
 		m.memory.forget()
 	}
 	a.refused = m.filtered.get(key, &m.seen, func(i int) refused {
@@ -78,7 +75,7 @@ func (a *attempt) filterByMemo() {
 	m.memory.clusters = a.clusters
 }
 
-// relate asks the filters about the clusters to which the application has a relation of its own.
+// relate applies the filters to the clusters to which the application has a relation of its own.
 func (a *attempt) relate(filters []fit.Filter) {
 	a.related = a.memory.related[:0]
 	ask := func(i int) {
@@ -88,7 +85,7 @@ func (a *attempt) relate(filters []fit.Filter) {
 	clusters := sortedClusters(a.in.Clusters)
 	at, found := 0, false
 	for i := range a.in.Spec.Clusters {
-		// A target passes wherever the application would be let in anew, and elsewhere it may stay.
+		// A target passes wherever a new application would; where it would not, filters may still let a target stay.
 		if at, found = clusters.find(a.in.Spec.Clusters[i].Name, at); found && a.refused[at].filter != "" {
 			ask(at)
 		}
@@ -100,7 +97,7 @@ func (a *attempt) relate(filters []fit.Filter) {
 			}
 		}
 	}
-	// The clusters that get the API may be all there are, and only one filter lets them in for that.
+	// APIPending may contain all clusters; only those that the filter APIEnablement rejected can differ.
 	if a.query.APIPending.Len() > 0 {
 		for i, c := range clusters {
 			if a.refused[i].filter == fit.APIEnablement && a.query.APIPending.Has(c.Name) {
@@ -113,7 +110,7 @@ func (a *attempt) relate(filters []fit.Filter) {
 	a.memory.related = a.related
 }
 
-// refusals returns what keeps each cluster out, by index.
+// refusals iterates over the filter results of all clusters, by index.
 func (a *attempt) refusals() iter.Seq2[int, refused] {
 	related, byPeers := a.related, []fit.Filter(nil)
 	if len(a.query.Peers.Together)+len(a.query.Peers.Apart) > 0 {
@@ -133,7 +130,7 @@ func (a *attempt) refusals() iter.Seq2[int, refused] {
 	}
 }
 
-// fitError counts the reasons why no cluster passes the filters.
+// fitError returns the message for an attempt in which no cluster passes the filters.
 func (a *attempt) fitError() string {
 	reasons := map[string]int{}
 	for i := range a.verdicts {

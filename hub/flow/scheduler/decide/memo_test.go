@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"weak"
 
@@ -170,6 +171,9 @@ func (w *changing) change() {
 	}
 }
 
+// elsewhere are many sites in which there is no cluster.
+var elsewhere = strings.Repeat("a-site-of-which-nobody-has-heard,", 10)
+
 // input is the decision on an application.
 func (w *changing) input() decide.Input {
 	in := input(with())
@@ -227,7 +231,9 @@ func (w *changing) input() decide.Input {
 		in.Peers.Together = []fit.Peer{{Name: "peer", Clusters: bindings.ClustersOf([]workv1alpha2.TargetCluster{{Name: some()}, {Name: some()}})}}
 	}
 	if w.IntN(5) == 0 {
-		in.Allowance = selector.AllowanceOf(&metav1.ObjectMeta{Name: in.Spec.Resource.Namespace, Annotations: map[string]string{contract.ClustersAnnotation: "site=" + w.oneOf("shop", "ship")}})
+		// Two of them differ only behind what sentences repeat of them.
+		text := w.oneOf("site=shop", "site=ship", fmt.Sprintf("site in (%sshop)", elsewhere), fmt.Sprintf("site in (%sship)", elsewhere))
+		in.Allowance = selector.AllowanceOf(&metav1.ObjectMeta{Name: in.Spec.Resource.Namespace, Annotations: map[string]string{contract.ClustersAnnotation: text}})
 	}
 	return in
 }

@@ -19,7 +19,7 @@ func roomy(c *clusterv1alpha1.Cluster) {
 	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room("16", "64Gi")}
 }
 
-func TestWhatDoesNotFitStaysAndSaysHowMuch(t *testing.T) {
+func TestAnApplicationThatDoesNotFitStaysAndSaysHowMuch(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input(byRoom, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 1}), func(in *decide.Input) { in.Spec.Replicas = 200 }, with(member("a", roomy), member("b")))
@@ -50,9 +50,9 @@ func TestAClusterWithoutTheLabelIsRefusedByItsName(t *testing.T) {
 	NewWithT(t).Expect([]string{v.Filter, v.Reason}).To(Equal([]string{fit.SpreadConstraint, "cluster(s) did not have label rack"}))
 }
 
-// TestWhatRunsStaysWhereOnlyRoomIsLacking holds that a group without any cluster does not
+// TestAPlacedApplicationStaysWhereOnlyRoomIsLacking holds that a group without any cluster does not
 // take the application away from one that has it.
-func TestWhatRunsStaysWhereOnlyRoomIsLacking(t *testing.T) {
+func TestAPlacedApplicationStaysWhereOnlyRoomIsLacking(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(*decide.Input){
 		"when it returns to the preferred group": func(in *decide.Input) { in.ReturnToPreferred = true },

@@ -1,21 +1,17 @@
 package decide
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/flow/scheduler/assign"
 )
 
-// trigger says what calls for a new decision. An application whose replicas are
-// divided stays as it is until something does: clusters that come or change do not
-// move what runs. The wish to be placed from scratch comes first, because the others keep
-// what they can.
+// trigger returns the reason for a new decision. Without one, an application whose replicas are divided stays as it is: clusters that join
+// or change do not move running replicas. A request for a decision from scratch comes first, because the other triggers keep what they can.
 func trigger(in Input, placement string, current group) Trigger {
 	switch {
 	case requested(in):
@@ -35,32 +31,14 @@ func trigger(in Input, placement string, current group) Trigger {
 	}
 }
 
-// follows says whether the application goes to every cluster that fits, so that a
-// decision depends on nothing that was before.
+// follows returns whether the application goes to every cluster that fits, so that a decision does not depend on the current targets.
 func follows(spec *workv1alpha2.ResourceBindingSpec) bool {
 	s := assign.StrategyOf(spec)
 	return s == assign.Everywhere || s == assign.Duplicated
 }
 
-// samePlacement compares two placements as JSON by what they say: the annotation may
-// have been written by another program, with the keys in another order.
-func samePlacement(applied, placement string) bool {
-	if applied == placement {
-		return true
-	}
-	if applied == "" {
-		return false
-	}
-	var parsed *policyv1alpha1.Placement
-	if err := json.Unmarshal([]byte(applied), &parsed); err != nil {
-		return false
-	}
-	again, err := json.Marshal(parsed)
-	return err == nil && string(again) == placement
-}
-
-// requested says whether somebody asks for a decision from scratch: since the last one, or
-// before it and in vain. Who asks by a clock that is ahead is answered once, too.
+// requested returns whether a decision from scratch is requested: after the last decision, or before it if the request is still pending.
+// Answered ensures that a request by a clock that is ahead is fulfilled only once, too.
 func requested(in Input) bool {
 	at := in.Spec.RescheduleTriggeredAt
 	if at == nil || in.LastScheduled == nil {
@@ -70,14 +48,14 @@ func requested(in Input) bool {
 	return in.Pending == name || in.LastScheduled.Before(at) && in.Answered != name
 }
 
-// triggerName is how the annotation names a wish.
+// triggerName returns the name of a request in the annotations.
 func triggerName(at *metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// pending says which wish for a decision from scratch stays open.
+// pending returns the request for a decision from scratch that stays open; empty if none does.
 func pending(in Input, d Decision) string {
 	switch {
 	case d.Outcome == Refused:
-		return in.Pending // nothing was looked at
+		return in.Pending // the request was not considered
 	case d.Trigger == TriggerRequested && d.Outcome != Scheduled:
 		return triggerName(in.Spec.RescheduleTriggeredAt)
 	default:
@@ -85,11 +63,11 @@ func pending(in Input, d Decision) string {
 	}
 }
 
-// answered says which wish for a decision from scratch is done, by this decision or one before.
+// answered returns the request for a decision from scratch that is done, by this decision or an earlier one.
 func answered(in Input, d Decision) string {
 	switch {
 	case d.Outcome == Refused:
-		return in.Answered // nothing was looked at
+		return in.Answered // the request was not considered
 	case in.Spec.RescheduleTriggeredAt == nil || d.Pending != "":
 		return ""
 	default:

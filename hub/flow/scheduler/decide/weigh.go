@@ -7,10 +7,11 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/hub/flow/scheduler/assign"
 )
 
-// weigh scores the candidates and says what fits into them, as far as that matters.
+// weigh sets the candidates' scores, tiers, weights and, where it matters, capacities.
 func (a *attempt) weigh() error {
 	spec := a.in.Spec
 	a.candidates = slices.Grow(a.memory.candidates[:0], len(a.clusters))[:len(a.clusters)]
@@ -52,7 +53,7 @@ func (a *attempt) weigh() error {
 	return nil
 }
 
-// measure says what fits into the candidates.
+// measure sets the capacities of the candidates.
 func (a *attempt) measure() {
 	capacity, whole := a.capacities(), oneCluster(a.in.Spec)
 	for i := range a.candidates {
@@ -60,16 +61,16 @@ func (a *attempt) measure() {
 		if v := a.verdict(i); v != nil {
 			v.Estimated, v.Capacity = true, fits
 		}
-		// What runs there still has its room.
+		// Old copies that still run count as available.
 		available := int64(fits.Replicas) + int64(a.in.copies[candidate.Cluster.Name])
 		if candidate.Target && whole {
-			available++ // what runs there is one set, and fits
+			available++ // one set of components runs there already
 		}
 		candidate.Available = int32(min(available, math.MaxInt32))
 	}
 }
 
-// tellScores says in the verdicts how much the candidates are preferred.
+// tellScores records the scores in the verdicts.
 func (a *attempt) tellScores() {
 	if a.verdicts == nil {
 		return
@@ -83,10 +84,9 @@ func (a *attempt) tellScores() {
 	}
 }
 
-// oneCluster says whether a workload of several components goes to one cluster as a
-// whole, so that all of it must fit there.
+// oneCluster returns whether a workload with components goes to a single cluster, so that all of it must fit there.
 func oneCluster(spec *workv1alpha2.ResourceBindingSpec) bool {
-	if len(spec.Components) < 2 {
+	if !bindings.HasComponents(spec) {
 		return false
 	}
 	for _, s := range spec.Placement.SpreadConstraints {

@@ -11,44 +11,44 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// World is what there is beside a binding that is decided on: for a decision, and for who
-// explains one or asks what if.
+// World is everything outside a binding that a decision on it depends on. The scheduler uses it, and so do explanations and what-if
+// questions.
 type World struct {
 	Clusters []*clusterv1alpha1.Cluster
 	// Assumed and APIPending are as in Input.
 	Assumed    fit.Reservations
 	APIPending bindings.Clusters
-	// Namespace is that of the binding; nil for a binding that has none.
+	// Namespace is the binding's; nil for a binding that has none.
 	Namespace metav1.Object
-	// Quotas are those of the namespace.
+	// Quotas are the quotas of the namespace.
 	Quotas []policyv1alpha1.FederatedResourceQuota
-	// Used is what the bindings of the namespace use, if somebody has added it up; else Others are.
+	// Used is the usage of the bindings of the namespace; if it is nil, it is summed up from Others.
 	Used *quota.Account
-	// Others are the bindings of the namespace, and may be with the binding itself; with Used it is enough
-	// if they are those of its affinity groups. They are of no use if NeedsOthers says no.
+	// Others are the bindings of the namespace, with or without the binding itself. With Used, those of its affinity groups suffice. They
+	// may be empty if NeedsOthers returns false.
 	Others []workv1alpha2.Binding
-	// Latest returns what a binding was given last, which it may not say itself yet: its
-	// targets, and what was admitted of its requests. If it is nil, that is what bindings say.
+	// Latest returns the last decision on a binding, which the cached object may not show yet: its targets and admitted requests. If it is
+	// nil, they are read from the binding.
 	Latest func(workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string)
-	// Now is the time.
+	// Now is the current time.
 	Now time.Time
 }
 
-// NeedsOthers says whether other bindings of its namespace matter to where a binding goes.
+// NeedsOthers returns whether the decision on a binding depends on other bindings of its namespace.
 func NeedsOthers(b workv1alpha2.Binding, quotas []policyv1alpha1.FederatedResourceQuota) bool {
 	return b.BindingSpec().WorkloadAffinityGroups != nil || len(quotas) > 0
 }
 
-// InputOf returns all that the decision on a binding depends on. What is in the spec is shared
-// with the binding.
+// InputOf returns the input of the decision on a binding. Its spec is a shallow copy of the binding's.
 func InputOf(b workv1alpha2.Binding, w World) Input {
 	spec, status, annotations := b.BindingSpec(), b.BindingStatus(), b.GetAnnotations()
-	past := workv1alpha2.EvictionsOf(b)
+	past := evictions.Of(b)
 	in := Input{
 		Spec:             new(*spec),
 		AppliedPlacement: annotations[contract.AppliedPlacementAnnotation],
@@ -60,7 +60,7 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 		Assumed:          w.Assumed,
 		APIPending:       w.APIPending,
 		Past:             past,
-		FailedIn:         workv1alpha2.FailedIn(past, spec.Resource.ResourceVersion, w.Now),
+		FailedIn:         evictions.FailedIn(past, spec.Resource.ResourceVersion, w.Now),
 	}
 	if w.Namespace != nil {
 		in.Allowance = selector.AllowanceOf(w.Namespace)
@@ -77,7 +77,7 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 	return in
 }
 
-// UsedByOthers is what the other bindings of the namespace of a binding use.
+// UsedByOthers returns the usage of the other bindings in the namespace of a binding.
 func UsedByOthers(b workv1alpha2.Binding, w World) corev1.ResourceList {
 	if w.Used != nil {
 		return w.Used.Others(b.GetName())
@@ -91,7 +91,7 @@ func UsedByOthers(b workv1alpha2.Binding, w World) corev1.ResourceList {
 	return sum
 }
 
-// Uses returns what a binding uses, given what tells what it was given last.
+// Uses returns the usage of a binding; latest is as World.Latest, but not nil.
 func Uses(b workv1alpha2.Binding, latest func(workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string)) corev1.ResourceList {
 	targets, admitted := latest(b)
 	return quota.UsageOf(b, admitted, targets)
@@ -104,8 +104,7 @@ func (w *World) latest(b workv1alpha2.Binding) (targets []workv1alpha2.TargetClu
 	return b.BindingSpec().Clusters, b.GetAnnotations()[contract.AdmittedRequestsAnnotation]
 }
 
-// failbackPreference reads from the annotations of a binding what its policy says of better places than
-// the one in use.
+// failbackPreference reads from the annotations of a binding whether its policy lets it return to preferred clusters.
 func failbackPreference(annotations map[string]string) (returnToPreferred, stayInOverflow bool) {
 	value := annotations[contract.ReturnToPreferredAnnotation]
 	return value == "true", value == "false"

@@ -12,6 +12,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/evictions"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
@@ -37,7 +38,7 @@ func TestInputOf(t *testing.T) {
 	b.Annotations[contract.AdmittedRequestsAnnotation] = "requests"
 	b.Status.SchedulerObservedAffinityName = "near"
 	now := time.Unix(1000, 0)
-	g.Expect(workv1alpha2.SetEvictions(b, []workv1alpha2.Eviction{{From: "c", At: metav1.NewTime(now), Reason: workv1alpha2.EvictionApplicationFailure, Template: "7"}})).To(Succeed())
+	g.Expect(evictions.Set(b, []workv1alpha2.Eviction{{From: "c", At: metav1.NewTime(now), Reason: workv1alpha2.EvictionApplicationFailure, Template: "7"}})).To(Succeed())
 	limit := policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}}
 	limit.Spec.Overall = cpu("9")
 	w := decide.World{Others: []workv1alpha2.Binding{b, other}, Quotas: []policyv1alpha1.FederatedResourceQuota{limit}, Now: now}

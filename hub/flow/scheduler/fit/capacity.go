@@ -11,41 +11,38 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// Limits that are no resource.
+// Limits other than the names of resources.
 const (
-	// LimitPods : the nodes take no more pods.
+	// LimitPods : the nodes accept no more pods.
 	LimitPods = "pods"
-	// LimitModels : there is enough in sum, but it is spread over nodes that are too
-	// small.
+	// LimitModels : there is enough in total, but spread over nodes that are too small.
 	LimitModels = "models"
-	// LimitNoSummary : the agent reported no resources yet, or took them back since the member does not show them any more, of which condition
-	// CapacityUnknown tells.
+	// LimitNoSummary : the agent has not reported resources yet, or removed them because it cannot read them in the member any more; the
+	// condition CapacityUnknown says so.
 	LimitNoSummary = "no summary"
 )
 
 // Capacity is how many more replicas, or sets of components, fit.
 type Capacity struct {
 	Replicas int32
-	// Limit is what keeps it from being more: the name of a resource, or one of the
-	// constants here.
+	// Limit is why it is not more: the name of a resource, one of the constants above, or a ResourceQuota (see ByQuota).
 	Limit string
 }
 
-// Amount is what so many pods request together.
+// Amount is a number of pods and what they request in total.
 type Amount struct {
 	Resources corev1.ResourceList
 	Pods      int64
 }
 
-// Assumed is what was assigned to a cluster and is not in its report yet: in all, and of that
-// in each namespace.
+// Assumed is what was assigned to a cluster and is not in its report yet: in total, and by namespace.
 type Assumed struct {
 	Amount
 	Namespaces map[string]Amount
 }
 
-// Replicas says how many more replicas of an application of a namespace, or of none, fit into
-// a cluster. An application that requests nothing is bounded by pods alone.
+// Replicas returns how many more replicas of an application fit into a cluster. Namespace is the application's; empty if it has none. An
+// application that requests nothing is bounded only by the number of pods, and by ResourceQuotas for pods.
 func Replicas(c *clusterv1alpha1.Cluster, assumed Assumed, namespace string, req *workv1alpha2.ReplicaRequirements) Capacity {
 	s := c.Capacity()
 	if s == nil {
@@ -61,20 +58,20 @@ func Replicas(c *clusterv1alpha1.Cluster, assumed Assumed, namespace string, req
 	return b.capacity()
 }
 
-// bound is the least of what was asked for so far.
+// bound is the least bound so far.
 type bound struct {
 	n     int64
 	limit string
 }
 
-// lower lowers the bound. The first of equal limits is the one that is told.
+// lower lowers the bound to n. Of equal bounds, the first determines the limit.
 func (b *bound) lower(n int64, limit string) {
 	if n < b.n {
 		b.n, b.limit = n, limit
 	}
 }
 
-// resources lowers the bound to what is free in sum for replicas that each request so much.
+// resources lowers the bound to the number of replicas with this request that fit into the total free resources.
 func (b *bound) resources(s *clusterv1alpha1.ResourceSummary, assumed Assumed, request corev1.ResourceList) {
 	least := bound{n: math.MaxInt64}
 	for name := range request {
@@ -98,14 +95,39 @@ func (b *bound) capacity() Capacity {
 	return Capacity{Replicas: int32(min(b.n, math.MaxInt32)), Limit: b.limit}
 }
 
-// free is what a cluster has left of a resource; less than nothing if it is
-// overcommitted, by however much: one pod may ask for more than all clusters have.
+// free returns what a cluster has left of a resource; it is negative if the cluster is overcommitted. It saturates rather than overflows,
+// since one pod may request more than all clusters have.
 func free(s *clusterv1alpha1.ResourceSummary, assumed Assumed, name corev1.ResourceName) int64 {
 	left := amount(s.Allocatable, name)
 	for _, taken := range [...]int64{amount(s.Allocated, name), amount(s.Allocating, name), assumed.of(name)} {
 		left = quantity.Minus(left, taken)
 	}
 	return left
+}
+
+// MoreFree says whether a report of a cluster has more of anything free than the one before, in sum or on some grade of nodes.
+func MoreFree(before, after *clusterv1alpha1.ResourceSummary) bool {
+	if after == nil {
+		return false
+	}
+	if before == nil {
+		return true
+	}
+	for name := range after.Allocatable {
+		if free(before, Assumed{}, name) < free(after, Assumed{}, name) {
+			return true
+		}
+	}
+	counts := make(map[uint]int, len(before.AllocatableModelings))
+	for _, m := range before.AllocatableModelings {
+		counts[m.Grade] = m.Count
+	}
+	for _, m := range after.AllocatableModelings {
+		if m.Count > counts[m.Grade] {
+			return true
+		}
+	}
+	return false
 }
 
 // amount is how much of a resource a list has: thousandths of a CPU, whole units of
@@ -122,7 +144,7 @@ func amount(list corev1.ResourceList, name corev1.ResourceName) int64 {
 	}
 }
 
-// multiply multiplies what is not negative and stops at the largest number.
+// multiply multiplies two non-negative numbers and saturates at math.MaxInt64.
 func multiply(a, b int64) int64 {
 	if a > 0 && b > math.MaxInt64/a {
 		return math.MaxInt64

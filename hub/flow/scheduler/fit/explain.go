@@ -15,12 +15,11 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// maxNames is how many clusters of a peer a sentence names.
+// maxNames is how many clusters of a peer an explanation names.
 const maxNames = 5
 
-// Explain says in a sentence what in particular made a filter refuse a cluster, with
-// the values; nothing if the reason says all. It is for a person who asks, not for
-// every decision. However many values there are, it is no longer than the message of a condition.
+// Explain returns in detail, with the values, why a filter rejected a cluster; empty if the filter's reason says everything. It is for
+// people who ask, not for every decision. It is cut to the length of a condition's message.
 func Explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
 	return prose.Cut(explain(name, q, c), prose.OfCondition)
 }
@@ -54,11 +53,7 @@ func explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
 
 // list names the first few clusters.
 func list(clusters bindings.Clusters) string {
-	names := strings.Join(clusters.First(maxNames), ", ")
-	if more := clusters.Len() - maxNames; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return names
+	return prose.FirstNames(clusters.First(maxNames), clusters.Len())
 }
 
 func explainAffinity(a *policyv1alpha1.ClusterAffinity, c *clusterv1alpha1.Cluster) string {

@@ -331,7 +331,7 @@ func TestABindingWithoutPlacementHasNoTolerations(t *testing.T) {
 	NewWithT(t).Expect(q.Tolerations).To(BeEmpty())
 }
 
-func TestWhatAClusterHasInPlaceOfTheLabelsItIsChosenBy(t *testing.T) {
+func TestExplainNamesTheLabelsOfACluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(fit.Explain(fit.NamespaceClusters, &fit.Query{}, member(func(c *clusterv1alpha1.Cluster) { c.Labels = nil }))).To(Equal("the cluster has no labels"))

@@ -10,10 +10,10 @@ import (
 	"fairlead.dev/common/quantity"
 )
 
-// limitQuota begins the limits that ResourceQuotas of the member are.
+// limitQuota is the prefix of limits by ResourceQuotas in the member.
 const limitQuota = "ResourceQuota: "
 
-// ByQuota says whether a limit is that of a ResourceQuota in the member.
+// ByQuota returns whether a limit is by a ResourceQuota in the member.
 func ByQuota(limit string) bool { return strings.HasPrefix(limit, limitQuota) }
 
 // party is the pods of one pod template.
@@ -24,9 +24,8 @@ type party struct {
 	replicas int64
 }
 
-// quotas lowers the bound to what the ResourceQuotas leave free in the namespace of an
-// application, for units of these pods each. What was assigned there and is not reported yet
-// is taken off all of them, whatever its priority class is.
+// quotas lowers the bound to the number of units that the ResourceQuotas of the application's namespace leave room for. What was assigned
+// there and is not reported yet counts against all quotas, whatever its priority class.
 func (b *bound) quotas(c *clusterv1alpha1.Cluster, namespace string, assumed Assumed, unit []party) {
 	if namespace == "" {
 		return
@@ -58,7 +57,7 @@ func (b *bound) quotas(c *clusterv1alpha1.Cluster, namespace string, assumed Ass
 	}
 }
 
-// of is how much of a resource one pod requests.
+// of returns how much of a resource one pod requests.
 func (p *party) of(name corev1.ResourceName) int64 {
 	if name == corev1.ResourcePods {
 		return 1
@@ -66,7 +65,7 @@ func (p *party) of(name corev1.ResourceName) int64 {
 	return amount(p.request, name)
 }
 
-// of is how much of a resource there is.
+// of returns how much of a resource the amount contains.
 func (a Amount) of(name corev1.ResourceName) int64 {
 	if name == corev1.ResourcePods {
 		return a.Pods
@@ -74,7 +73,7 @@ func (a Amount) of(name corev1.ResourceName) int64 {
 	return amount(a.Resources, name)
 }
 
-// picks says whether a quota bounds pods of a priority class.
+// picks returns whether a quota applies to pods of a priority class.
 func picks(scope *clusterv1alpha1.PriorityClassScope, class string) bool {
 	if scope == nil {
 		return true
@@ -93,8 +92,8 @@ func picks(scope *clusterv1alpha1.PriorityClassScope, class string) bool {
 	}
 }
 
-// MoreFree says whether the ResourceQuotas of a cluster leave more of anything free than before.
-func MoreFree(before, after []clusterv1alpha1.NamespaceQuota) bool {
+// MoreFreeByQuota says whether the ResourceQuotas of a cluster leave more of anything free than before.
+func MoreFreeByQuota(before, after []clusterv1alpha1.NamespaceQuota) bool {
 	type key struct{ namespace, scope string }
 	keyOf := func(q *clusterv1alpha1.NamespaceQuota) key {
 		if q.PriorityClass == nil {

@@ -108,7 +108,7 @@ func TestSetsInANamespace(t *testing.T) {
 	g.Expect(fit.Sets(c, fit.Assumed{}, "shop", components)).To(Equal(fit.Capacity{Replicas: 1, Limit: "ResourceQuota: pods"}), "the workers count")
 }
 
-func TestRoomier(t *testing.T) {
+func TestMoreFreeByQuota(t *testing.T) {
 	t.Parallel()
 	quotas := func(do ...func(*clusterv1alpha1.Cluster)) []clusterv1alpha1.NamespaceQuota {
 		return reporting(do...).Status.NamespaceQuotas
@@ -130,7 +130,7 @@ func TestRoomier(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(fit.MoreFree(before, tt.after)).To(Equal(tt.want))
+			NewWithT(t).Expect(fit.MoreFreeByQuota(before, tt.after)).To(Equal(tt.want))
 		})
 	}
 }

@@ -19,48 +19,45 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// Responsible says whether a binding is this scheduler's to place: somebody is to, and the binding
-// names nobody else.
+// Responsible returns whether this scheduler must place a binding: the binding is to be scheduled, and names no other scheduler.
 func Responsible(b workv1alpha2.Binding) bool {
 	name := b.BindingSpec().SchedulerName
 	return (name == "" || name == contract.DefaultSchedulerName) && bindings.IsScheduled(b)
 }
 
-// Event is what changed about a cluster, as far as decisions go.
+// Event classifies a change of a cluster by its effect on decisions.
 type Event int
 
-// Events, the least first.
+// Events, in ascending order of effect.
 const (
-	// None : nothing; an agent told that its cluster is alive, or that it has less
-	// room than before.
+	// None : no effect; the agent reported that its cluster is alive, or that it has less capacity than before.
 	None Event = iota
-	// Capacity : the cluster may have room for more. That helps who waits for room.
+	// Capacity : the cluster may have more capacity, which affects bindings that wait for it.
 	Capacity
-	// API : the cluster serves other kinds than before, or kinds in other versions, or it lists all of its APIs now and did not,
-	// or the other way round. That concerns applications of these kinds; of the list, those that have the cluster.
+	// API : the cluster serves other kinds or versions than before, or its list of APIs became complete or incomplete. The former affects
+	// applications of these kinds, the latter those that have the cluster.
 	API
-	// Worse : the cluster takes less than before: it has more taints, or is about to go. That
-	// concerns who has it.
+	// Worse : the cluster accepts less than before: it has more taints, or is being deleted. This affects the bindings that have it.
 	Worse
-	// Feasibility : what filters look at. A binding may fit now, or no longer.
+	// Feasibility : something that filters depend on changed. A binding may fit now, or no longer.
 	Feasibility
 )
 
-// Change is what happened to a cluster.
+// Change is a change of a cluster.
 type Change struct {
 	Event Event
-	// Before and After are the cluster as it was and as it is; nil if it was not there, is
-	// no more, or does not matter.
+	// Before and After are the cluster before and after the change; nil if it did not exist, does not exist any more, or does not matter.
 	Before, After *clusterv1alpha1.Cluster
-	// What follows is for the event API. Kinds are those that the cluster serves in other versions than before, anew or no more.
+	// Kinds and the fields below are for the event API. Kinds are those of which the cluster serves other versions than before, including
+	// those that it serves anew or no more.
 	Kinds sets.Set[schema.GroupKind]
-	// Completeness says that it lists all of its APIs and did not, or the other way round.
+	// Completeness says that the cluster's list of APIs became complete or incomplete.
 	Completeness bool
-	// Roomier says that it may have room for more as well.
+	// Roomier says that the cluster may have more capacity, too.
 	Roomier bool
 }
 
-// Of compares a cluster with what it was.
+// Of returns the change between two states of a cluster.
 func Of(before, after *clusterv1alpha1.Cluster) Change {
 	c := Change{Before: before, After: after}
 	switch {
@@ -69,7 +66,7 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 	case before.Generation != after.Generation,
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero(),
 		!maps.Equal(before.Labels, after.Labels),
-		// The first report is about all kinds that there are, and so is that of a cluster which finds none of them any more.
+		// The first report of APIs affects all kinds, and so does the loss of all APIs.
 		(len(before.Status.APIEnablements) == 0) != (len(after.Status.APIEnablements) == 0):
 		c.Event = Feasibility
 	default:
@@ -77,8 +74,8 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 			c.Kinds = fit.ChangedKinds(before, after)
 		}
 		c.Completeness = fit.ListsAllAPIs(before) != fit.ListsAllAPIs(after)
-		c.Roomier = moreFree(before.Status.ResourceSummary, after.Status.ResourceSummary) ||
-			fit.MoreFree(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas)
+		c.Roomier = fit.MoreFree(before.Status.ResourceSummary, after.Status.ResourceSummary) ||
+			fit.MoreFreeByQuota(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas)
 		switch {
 		case len(c.Kinds) > 0 || c.Completeness:
 			c.Event = API
@@ -93,8 +90,8 @@ func sameAPIs(before, after *clusterv1alpha1.Cluster) bool {
 	return equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
-// worse says whether all that changed of a cluster is that it has more taints, or is about to go, so that nothing
-// fits there that did not before. When a region is lost this happens to all of its clusters at once.
+// worse returns whether a cluster changed only in that it has more taints, or is being deleted, so that nothing fits there that did not
+// before. When a region is lost, this happens to all of its clusters at once.
 func worse(before, after *clusterv1alpha1.Cluster) bool {
 	goes := before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
 	if !goes && (before.Generation == after.Generation || !before.DeletionTimestamp.IsZero()) {
@@ -114,18 +111,17 @@ func worse(before, after *clusterv1alpha1.Cluster) bool {
 		fit.ListsAllAPIs(before) == fit.ListsAllAPIs(after) && sameAPIs(before, after)
 }
 
-// BindingState is where a binding stands by its last decision, which may not be in the cache
-// yet.
+// BindingState is the state of a binding by the last decision, which the cache may not show yet.
 type BindingState struct {
-	// Waits is the reason why it was not placed; empty if it was.
+	// Waits is the reason why the binding was not placed; empty if it was.
 	Waits string
-	// NotPreferred says that it would rather be elsewhere, and goes there when there is room.
+	// NotPreferred says that the binding prefers other clusters, and moves there when they have capacity.
 	NotPreferred bool
 	// Targets are the clusters that it has.
 	Targets []workv1alpha2.TargetCluster
 }
 
-// StateOf returns what a binding says itself.
+// StateOf returns the state that the binding itself shows. NotPreferred is not part of it.
 func StateOf(b workv1alpha2.Binding) BindingState {
 	s := BindingState{Targets: b.BindingSpec().Clusters}
 	c := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingScheduled)
@@ -138,7 +134,7 @@ func StateOf(b workv1alpha2.Binding) BindingState {
 	return s
 }
 
-// leftOver says whether bounds leave replicas without a cluster.
+// leftOver returns whether replicaBounds leave replicas without a cluster.
 func leftOver(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) bool {
 	rest := int64(spec.Replicas)
 	for i := range targets {
@@ -147,7 +143,7 @@ func leftOver(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.Tar
 	return rest > 0 && bindings.Bounded(spec)
 }
 
-// affinities returns all that a placement has, those of what overflows among them.
+// affinities returns all affinities of a placement, including overflow affinities.
 func affinities(p *policyv1alpha1.Placement) []*policyv1alpha1.ClusterAffinity {
 	if len(p.ClusterAffinities) == 0 {
 		return []*policyv1alpha1.ClusterAffinity{p.ClusterAffinity}
@@ -163,8 +159,8 @@ func affinities(p *policyv1alpha1.Placement) []*policyv1alpha1.ClusterAffinity {
 	return out
 }
 
-// Priority orders bindings: by the priority of their policy first, and of equals those
-// that somebody changed come before those that are looked at again.
+// Priority returns the queue priority of a binding: by the priority of its policy, and among equals, bindings that changed come before
+// those that are reconsidered (again).
 func Priority(spec *workv1alpha2.ResourceBindingSpec, again bool) int {
 	p := 0
 	if spec.SchedulePriority != nil {
@@ -174,36 +170,4 @@ func Priority(spec *workv1alpha2.ResourceBindingSpec, again bool) int {
 		return p - 1
 	}
 	return p
-}
-
-// moreFree says whether a report has more of anything free than the one before, in sum
-// or on some grade of nodes.
-func moreFree(before, after *clusterv1alpha1.ResourceSummary) bool {
-	if after == nil {
-		return false
-	}
-	if before == nil {
-		return true
-	}
-	for name := range after.Allocatable {
-		if free(before, name) < free(after, name) {
-			return true
-		}
-	}
-	counts := make(map[uint]int, len(before.AllocatableModelings))
-	for _, m := range before.AllocatableModelings {
-		counts[m.Grade] = m.Count
-	}
-	for _, m := range after.AllocatableModelings {
-		if m.Count > counts[m.Grade] {
-			return true
-		}
-	}
-	return false
-}
-
-// free is what is left of a resource.
-func free(s *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) float64 {
-	all, used, waiting := s.Allocatable[name], s.Allocated[name], s.Allocating[name]
-	return all.AsApproximateFloat64() - used.AsApproximateFloat64() - waiting.AsApproximateFloat64()
 }

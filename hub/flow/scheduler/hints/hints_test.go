@@ -304,9 +304,9 @@ func TestChangesTogetherConcernWhomOneOfThemConcerns(t *testing.T) {
 	g.Expect(min(said[true], said[false])).To(BeNumerically(">", 100))
 }
 
-// TestWhatFiltersSayOfAnAPIIsNews has clusters serve other kinds than before, and compares what the filters say of them then: whoever
-// they say something else to is concerned.
-func TestWhatFiltersSayOfAnAPIIsNews(t *testing.T) {
+// TestAHintIsGivenWheneverTheAPIFilterAnswersOtherwise has clusters serve other kinds than before, and compares what the filters say of
+// them then: whoever they say something else to is concerned.
+func TestAHintIsGivenWheneverTheAPIFilterAnswersOtherwise(t *testing.T) {
 	t.Parallel()
 	g, random := NewWithT(t), rand.New(rand.NewPCG(7, 1))
 	served := [][2]string{{"apps/v1", "Deployment"}, {"shop.example.com/v1", "Till"}, {"shop.example.com/v2", "Till"}, {"shop.example.com/v2", "Desk"}}

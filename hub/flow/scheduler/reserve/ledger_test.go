@@ -134,7 +134,7 @@ func TestForgetSaysWhetherThereIsRoomNow(t *testing.T) {
 	g.Expect(l.Forget(web)).To(BeFalse())
 }
 
-func TestWhatIsHandedOutDoesNotChange(t *testing.T) {
+func TestReservationsThatWereHandedOutDoNotChange(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	l := reserve.New()
@@ -203,7 +203,7 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-func TestWhatIsReservedInANamespace(t *testing.T) {
+func TestReservationsAreCountedByNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cpu := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}

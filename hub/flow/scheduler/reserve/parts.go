@@ -6,18 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
-// Part is how many pods of one kind a binding has in its clusters before an assignment and after it, and what each requests.
+// Part is the number of pods of one pod template that a binding has in its clusters before and after an assignment, with the request of
+// each.
 type Part struct {
 	Before, After []workv1alpha2.TargetCluster
 	Request       corev1.ResourceList
 }
 
-// Parts returns what an assignment is about: the replicas of a binding, or those of each of its components, of which a cluster
-// has all.
+// Parts returns the parts of an assignment: the replicas of a binding, or those of each of its components, of which each target has all.
 func Parts(spec *workv1alpha2.ResourceBindingSpec, before, after []workv1alpha2.TargetCluster) []Part {
-	if len(spec.Components) < 2 {
+	if !bindings.HasComponents(spec) {
 		out := Part{Before: before, After: after}
 		if spec.ReplicaRequirements != nil {
 			out.Request = spec.ReplicaRequirements.ResourceRequest
@@ -35,7 +36,7 @@ func Parts(spec *workv1alpha2.ResourceBindingSpec, before, after []workv1alpha2.
 	return out
 }
 
-// having returns targets with as many replicas as they have of a component: those that they tell, or all.
+// having returns the targets with their replicas of a component: those that the target lists, or all if it lists none.
 func having(c *workv1alpha2.Component, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
 	out := make([]workv1alpha2.TargetCluster, len(targets))
 	for i := range targets {
@@ -50,15 +51,15 @@ func having(c *workv1alpha2.Component, targets []workv1alpha2.TargetCluster) []w
 	return out
 }
 
-// Gained returns what targets of a binding have more than before, as far as their clusters have not reported it and it is not
-// reserved by now. Of components that is all of them or nothing.
+// Gained returns what the targets of a binding gained, except for what their clusters have reported or what is already reserved. Of
+// components, it is all of them or nothing.
 func (l *Ledger) Gained(b workv1alpha2.Binding, before []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
 	after := b.BindingSpec().Clusters
-	// Most changes of a binding leave it where it is.
+	// Most changes of a binding do not change its targets.
 	if slices.EqualFunc(after, before, func(a, b workv1alpha2.TargetCluster) bool { return a.Name == b.Name && a.Replicas == b.Replicas }) {
 		return nil
 	}
-	whole := len(b.BindingSpec().Components) > 1
+	whole := bindings.HasComponents(b.BindingSpec())
 	had := make(map[string]int32, len(before))
 	for i := range before {
 		if _, ok := had[before[i].Name]; !ok {
@@ -76,7 +77,7 @@ func (l *Ledger) Gained(b workv1alpha2.Binding, before []workv1alpha2.TargetClus
 		}
 	}
 	if len(gains) == 0 {
-		return nil // reports are read only if it matters
+		return nil // Missing reads all reports, which is needed only for gains
 	}
 	var out []workv1alpha2.TargetCluster
 	for _, m := range Missing(b) {

@@ -6,10 +6,9 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// Missing returns what a binding was assigned and its clusters have not reported yet:
-// after a restart, that is what its reservations were about. A cluster that is well has
-// all of it; else the status of most kinds says how many there are. Components are all missing
-// until the first is there.
+// Missing returns what was assigned to the targets of a binding and is not in their reports yet, which restores its reservations after a
+// restart. If the application is healthy in a cluster, nothing is missing there; otherwise the status of most kinds says how many replicas
+// exist. Components are all missing until the first exists.
 func Missing(b workv1alpha2.Binding) []workv1alpha2.TargetCluster {
 	reported := map[string]*workv1alpha2.AggregatedStatusItem{}
 	for i := range b.BindingStatus().AggregatedStatus {
@@ -17,7 +16,7 @@ func Missing(b workv1alpha2.Binding) []workv1alpha2.TargetCluster {
 		reported[item.ClusterName] = item
 	}
 	var out []workv1alpha2.TargetCluster
-	if spec := b.BindingSpec(); len(spec.Components) > 1 {
+	if spec := b.BindingSpec(); bindings.HasComponents(spec) {
 		for _, target := range spec.Clusters {
 			if existing(reported[target.Name], 1) == 0 {
 				out = append(out, workv1alpha2.TargetCluster{Name: target.Name, Components: target.Components})
@@ -33,7 +32,7 @@ func Missing(b workv1alpha2.Binding) []workv1alpha2.TargetCluster {
 	return out
 }
 
-// existing is how many of the wanted replicas a cluster says that there are.
+// existing returns how many of the wanted replicas exist by a cluster's report.
 func existing(item *workv1alpha2.AggregatedStatusItem, wanted int32) int32 {
 	if item == nil {
 		return 0
@@ -41,6 +40,6 @@ func existing(item *workv1alpha2.AggregatedStatusItem, wanted int32) int32 {
 	if item.Health == workv1alpha1.Healthy {
 		return wanted
 	}
-	counts, _ := bindings.CountsOf(item) // none of what does not count replicas
+	counts, _ := bindings.CountsOf(item) // 0 for kinds that do not count replicas
 	return counts.Replicas
 }

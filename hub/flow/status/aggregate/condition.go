@@ -15,15 +15,14 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Bounds of a message.
+// Bounds of a message: how many clusters it names, and how much of a cluster's own message it quotes, in bytes.
 const (
 	maxNames  = 5
 	maxReason = 512
 )
 
-// fullyApplied is True if every target, and no other cluster, has the object as asked
-// for. It stays as it is while all are well and some have yet to be given the latest change, or
-// to report on it.
+// fullyApplied returns the condition FullyApplied: True if every target has the latest object and no other cluster has it. A condition
+// that is True stays so while no target fails and some have yet to receive the latest change, or to report on it.
 func fullyApplied(
 	in Input, reports []Report, items []workv1alpha2.AggregatedStatusItem, before *metav1.Condition,
 ) metav1.Condition {
@@ -51,21 +50,21 @@ func fullyApplied(
 	return condition
 }
 
-// verdicts are the clusters by what is to be said of them, each list sorted.
+// verdicts groups the clusters by their state; each list is sorted.
 type verdicts struct {
 	failed    []string // the cluster refused
 	waiting   []string // the cluster has not reported
-	suspended []string // the cluster was told to wait
+	suspended []string // dispatching to the cluster is suspended
 	outdated  []string // the cluster has not reported on the latest change
-	leaving   []string // the cluster still has what it should not have
-	reason    string   // of the first that failed
+	leaving   []string // the cluster still has the object and is no target
+	reason    string   // the message of the first that failed
 }
 
-// classify goes by the names of the targets, which are sorted.
+// classify groups the clusters. The targets must be sorted.
 func classify(targets []string, reports []Report, items []workv1alpha2.AggregatedStatusItem) verdicts {
 	var v verdicts
 	reported := map[string]bool{}
-	for i, item := range items { // items are of the reports, in the same order
+	for i, item := range items { // items[i] is made of reports[i]
 		cluster, work := item.ClusterName, reports[i].Work
 		_, target := slices.BinarySearch(targets, cluster)
 		reported[cluster] = true
@@ -95,40 +94,32 @@ func classify(targets []string, reports []Report, items []workv1alpha2.Aggregate
 	return v
 }
 
-// complete says whether every target and no other cluster has the object.
+// complete returns whether every target and no other cluster has the object, in whatever version.
 func (v verdicts) complete() bool {
 	return len(v.failed)+len(v.waiting)+len(v.suspended)+len(v.leaving) == 0
 }
 
-// message says in sentences which clusters are missing and why.
+// message says which clusters are missing and why.
 func (v verdicts) message(targets int) string {
 	var parts []string
 	if len(v.failed) > 0 {
-		part := fmt.Sprintf("Failed in %d of %d clusters: %s.", len(v.failed), targets, list(v.failed))
+		part := fmt.Sprintf("Failed in %d of %d clusters: %s.", len(v.failed), targets, prose.Names(v.failed, maxNames))
 		if v.reason != "" {
 			part += fmt.Sprintf(" %s says: %s", v.failed[0], prose.Cut(v.reason, maxReason))
 		}
 		parts = append(parts, part)
 	}
 	if len(v.waiting) > 0 {
-		parts = append(parts, fmt.Sprintf("Waiting for %s to report.", list(v.waiting)))
+		parts = append(parts, fmt.Sprintf("Waiting for %s to report.", prose.Names(v.waiting, maxNames)))
 	}
 	if len(v.outdated) > 0 {
-		parts = append(parts, fmt.Sprintf("Waiting for %s to report on the latest change.", list(v.outdated)))
+		parts = append(parts, fmt.Sprintf("Waiting for %s to report on the latest change.", prose.Names(v.outdated, maxNames)))
 	}
 	if len(v.suspended) > 0 {
-		parts = append(parts, fmt.Sprintf("Delivery is suspended for %s.", list(v.suspended)))
+		parts = append(parts, fmt.Sprintf("Delivery is suspended for %s.", prose.Names(v.suspended, maxNames)))
 	}
 	if len(v.leaving) > 0 {
-		parts = append(parts, fmt.Sprintf("Still in %s, to be removed from there.", list(v.leaving)))
+		parts = append(parts, fmt.Sprintf("Still in %s, to be removed from there.", prose.Names(v.leaving, maxNames)))
 	}
 	return strings.Join(parts, " ")
-}
-
-// list names the first few of sorted names.
-func list(names []string) string {
-	if len(names) <= maxNames {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 }

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// TestTheLargestStatusesGiveWay holds of statuses of any sizes that as many are left out as there have to be, and always the first
-// of the largest that are left.
+// TestTheLargestStatusesGiveWay checks for random sizes that no more statuses are removed than necessary, and always the first of the
+// largest remaining.
 func TestTheLargestStatusesGiveWay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -49,9 +49,9 @@ func TestTheLargestStatusesGiveWay(t *testing.T) {
 	g.Expect(leftOut).To(BeNumerically(">", 100))
 }
 
-// TestWhoIsLeavingIsNoTarget holds of any targets that are chosen or needed there by others, in any order, that those
+// TestLeavingClustersAreNoTargets holds of any targets that are chosen or needed there by others, in any order, that those
 // leave which report and are none.
-func TestWhoIsLeavingIsNoTarget(t *testing.T) {
+func TestLeavingClustersAreNoTargets(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(15, 9))
@@ -82,8 +82,7 @@ func TestWhoIsLeavingIsNoTarget(t *testing.T) {
 	g.Expect(left).To(BeNumerically(">", 100))
 }
 
-// BenchmarkDecide is what it costs to make the status of a binding anew after one of its clusters has reported, with the statuses
-// that Deployments have.
+// BenchmarkDecide measures deciding the status of a binding after a report of one cluster, with typical statuses of Deployments.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		var names []string

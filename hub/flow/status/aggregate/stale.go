@@ -7,9 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/prose"
 )
 
-// age marks the items of clusters that are silent.
+// age sets staleSince on the items of silent clusters.
 func age(items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time) {
 	for i := range items {
 		item := &items[i]
@@ -19,7 +20,7 @@ func age(items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time)
 	}
 }
 
-// stale says on a binding which of its clusters are silent; nil if none is.
+// stale returns the condition Stale of a binding, which names its silent clusters; nil if none is silent.
 func stale(in Input, items []workv1alpha2.AggregatedStatusItem) *metav1.Condition {
 	message, silent := Staleness(items)
 	if silent == 0 {
@@ -31,8 +32,8 @@ func stale(in Input, items []workv1alpha2.AggregatedStatusItem) *metav1.Conditio
 	}
 }
 
-// Staleness says of how many clusters a status is made, and which of them are silent and
-// since when; it returns how many these are.
+// Staleness returns a message that says how many clusters a status is made of, and which of them are silent since when, and the number of
+// those.
 func Staleness(items []workv1alpha2.AggregatedStatusItem) (message string, silent int) {
 	var names []string
 	var from metav1.Time
@@ -51,13 +52,12 @@ func Staleness(items []workv1alpha2.AggregatedStatusItem) (message string, silen
 		return fmt.Sprintf("1 of %d clusters is silent, what it said last is shown: %s since %s.", len(items), names[0], from.UTC().Format(time.RFC3339)), 1
 	default:
 		return fmt.Sprintf("%d of %d clusters are silent, what they said last is shown: %s, the first since %s.",
-			len(names), len(items), list(names), from.UTC().Format(time.RFC3339)), len(names)
+			len(names), len(items), prose.Names(names, maxNames), from.UTC().Format(time.RFC3339)), len(names)
 	}
 }
 
-// MarkTemplate says in the status of a template how many clusters it is made of and how
-// many of these are silent, as a condition. It is for kinds whose conditions may be of any
-// type, and says whether this is one. Status is what the rules of the kind made.
+// MarkTemplate adds a condition to the status of a template that says how many clusters it is made of and how many of them are silent. It
+// does so only for kinds that allow conditions of any type, and returns whether kind is one. Status is the aggregated status.
 func MarkTemplate(kind, apiVersion string, status map[string]any, items []workv1alpha2.AggregatedStatusItem, now time.Time) bool {
 	if apiVersion != "apps/v1" {
 		return false
@@ -74,7 +74,7 @@ func MarkTemplate(kind, apiVersion string, status map[string]any, items []workv1
 	}
 	if left := leftOut(items); len(left) > 0 {
 		condition["status"], condition["reason"] = "False", workv1alpha2.ReasonStatusLeftOut
-		condition["message"] = message + " What " + list(left) + " reports is left out: it is not fit to be added up, or too large."
+		condition["message"] = message + " What " + prose.Names(left, maxNames) + " reports is left out: it is not fit to be added up, or too large."
 	}
 	condition["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
 	before, _ := status["conditions"].([]any)
@@ -88,7 +88,7 @@ func MarkTemplate(kind, apiVersion string, status map[string]any, items []workv1
 		if had["status"] == condition["status"] && had["lastTransitionTime"] != nil {
 			condition["lastTransitionTime"] = had["lastTransitionTime"]
 		}
-		// What the API adds to a condition of this kind, such as an empty lastUpdateTime, is no difference.
+		// Keep fields that the API server adds to a condition of this kind, such as an empty lastUpdateTime: they are no difference.
 		for field, value := range had {
 			if _, ours := condition[field]; !ours {
 				condition[field] = value

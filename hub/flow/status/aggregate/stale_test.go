@@ -20,7 +20,7 @@ func items(names ...string) []workv1alpha2.AggregatedStatusItem {
 	return out
 }
 
-func TestWhatSilentClustersSaidIsShownAsStale(t *testing.T) {
+func TestReportsOfSilentClustersAreStale(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := append(items("edge-1", "edge-2", "edge-3"), workv1alpha2.AggregatedStatusItem{ClusterName: "mute"})

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// two makes an authority and the one that follows it at the same second.
+// two creates an authority, and its successor in the same second.
 func two(t *testing.T) (before, after *x509.Certificate) {
 	t.Helper()
 	g, now := NewWithT(t), time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -45,7 +45,7 @@ func TestABundleSaysHowFarTheExchangeIs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoExchangeIsRefused(t *testing.T) {
+func TestAnInvalidBundleIsRefused(t *testing.T) {
 	t.Parallel()
 	before, after := two(t)
 	for name, data := range map[string][]byte{

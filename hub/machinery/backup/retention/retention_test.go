@@ -115,7 +115,7 @@ func TestAClockThatWasAheadOnceLeavesTheHistory(t *testing.T) {
 	}
 }
 
-func TestWhoseABackupIs(t *testing.T) {
+func TestHubOfABackup(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hub, ok := HubOf(Name("1a2b3c4d", at(0), true))

@@ -12,6 +12,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,7 +21,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// behind is a chain that counts what it is asked.
+// behind is the next admission plugin, which counts its calls.
 type behind struct{ admitted, validated int }
 
 func (*behind) Handles(admission.Operation) bool { return true }
@@ -37,7 +38,7 @@ func (b *behind) Validate(context.Context, admission.Attributes, admission.Objec
 
 func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// work is one with a manifest of so many bytes, of which so many are reported.
+// work returns a Work with a manifest and a status of these sizes in bytes.
 func work(manifest, status int) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
@@ -85,7 +86,8 @@ func TestReportsOnLargeWorksAreSmall(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	l := New(&behind{}, testclock.NewFakePassiveClock(now()))
-	// Six hundred Works of 200 kB, of which some bytes are reported and then the finalizer is taken off, need not wait; the next ones not long.
+	// Six hundred Works of 200 kB, each with a few bytes of status and then its finalizer removed, need not wait; the
+	// next ones wait only briefly.
 	for range 600 {
 		for _, subresource := range []string{"status", ""} {
 			g.Expect(l.Validate(t.Context(), writeTo(subresource, work(200_000, 300), "a", agents), nil)).To(Succeed())
@@ -161,19 +163,60 @@ func TestAgentsThatWroteLongAgoAreForgotten(t *testing.T) {
 	g.Expect(l.left).To(And(HaveLen(2), HaveKey("busy"), HaveKey("b")), "who has not all left is not")
 }
 
-func TestWhatIsEncodedCountsToo(t *testing.T) {
+func TestEncodedBytesCountToo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	l := New(&behind{}, testclock.NewFakePassiveClock(now()))
-	again := write(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new(strings.Repeat("x", 1_000_000))}}, "a", agents)
+	again := write(lease(10_000, 0), "a", agents)
 	var refused error
-	for range 100 {
+	for range 10_000 {
 		refused = l.Validate(t.Context(), again, nil)
 	}
 	g.Expect(apierrors.IsTooManyRequests(refused)).To(BeTrue())
 }
 
-// TestTheSizeIsNearlyNeverTooSmall compares it with what the encoder makes of it.
+// lease returns a lease with a holder and managedFields of these lengths.
+func lease(holder, owned int) *coordinationv1.Lease {
+	out := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new(strings.Repeat("x", holder))}}
+	out.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "a", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{Raw: fmt.Appendf(nil, `{"f:%s":{}}`, strings.Repeat("x", owned))},
+	}}
+	return out
+}
+
+func TestBuiltInKindsAreBoundedAsAWhole(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		object, before *coordinationv1.Lease
+		group          string
+		refused        bool
+	}{
+		"a usual one":                {object: lease(10, 500), group: agents},
+		"endless managed fields":     {object: lease(10, 20_000), group: agents, refused: true},
+		"more of them than before":   {object: lease(10, 30_000), before: lease(10, 20_000), group: agents, refused: true},
+		"as many as before":          {object: lease(10, 20_000), before: lease(10, 20_000), group: agents},
+		"an endless holder":          {object: lease(20_000, 10), group: agents, refused: true},
+		"of the holder of a token":   {object: lease(10, 20_000), group: "system:bootstrappers:a", refused: true},
+		"of an administrator":        {object: lease(10, 20_000), group: "system:masters"},
+		"small, of one with a token": {object: lease(10, 500), group: "system:bootstrappers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			var before runtime.Object
+			if tc.before != nil {
+				before = tc.before
+			}
+			err := New(&behind{}, testclock.NewFakePassiveClock(now())).Validate(t.Context(), admission.NewAttributesRecord(tc.object, before,
+				schema.GroupVersionKind{}, "karmada-cluster", "a", schema.GroupVersionResource{Resource: "leases"}, "", admission.Update, nil, false,
+				&user.DefaultInfo{Name: "a", Groups: []string{tc.group}}), nil)
+			g.Expect(apierrors.IsRequestEntityTooLargeError(err)).To(Equal(tc.refused))
+			g.Expect(err != nil).To(Equal(tc.refused))
+		})
+	}
+}
+
+// TestTheSizeIsNearlyNeverTooSmall compares the estimate with the length of the encoded object.
 func TestTheSizeIsNearlyNeverTooSmall(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

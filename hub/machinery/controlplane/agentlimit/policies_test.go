@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// policy is one of those that the hub installs, each expression of it as it would be evaluated by an API server.
+// policy is a policy that the hub installs, with each expression compiled as an API server compiles it.
 type policy struct {
 	env                    *cel.Env
 	variables, validations map[string]cel.Program
@@ -55,14 +55,14 @@ func readPolicy(t *testing.T, name string) policy {
 	return out
 }
 
-// allows says whether an agent may replace an object by another one, and what it costs at most to say so.
+// allows returns whether an agent may replace an object by another one, and the maximum cost of evaluating that.
 func (p policy) allows(t *testing.T, object, before map[string]any) (allowed bool, cost uint64) {
 	t.Helper()
 	g := NewWithT(t)
 	variables := map[string]any{}
 	input := map[string]any{
 		"object": object, "oldObject": before, "variables": variables,
-		"request": map[string]any{"name": "web", "namespace": "karmada-es-edge-1"},
+		"request": map[string]any{"name": "web", "namespace": "karmada-es-edge-1", "operation": "UPDATE"},
 	}
 	evaluate := func(program cel.Program) ref.Val {
 		value, details, err := program.Eval(input)
@@ -113,6 +113,18 @@ func TestPoliciesBoundWhatAgentsReport(t *testing.T) {
 		out := status(map[string]any{})
 		out["metadata"] = map[string]any{"managedFields": list(managers, map[string]any{"operation": "Apply", "manager": "a"})}
 		return out
+	}
+	owned := func(n int) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": "web", "managedFields": []any{
+			map[string]any{"operation": "Update", "manager": "a", "fieldsV1": map[string]any{"f:metadata": map[string]any{"f:" + text(n): map[string]any{}}}},
+		}}}
+	}
+	const own = "karmada.io/execution-controller"
+	kept := func(finalizers ...any) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": "web", "finalizers": finalizers}}
+	}
+	generated := func(from string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": "web", "generateName": from}}
 	}
 	for name, of := range map[string]map[string]struct {
 		object, before map[string]any
@@ -187,6 +199,30 @@ func TestPoliciesBoundWhatAgentsReport(t *testing.T) {
 			"thousands of objects": {object: status(map[string]any{"manifestStatuses": list(6000, manifest("web", nil))}), refused: true},
 			"drift":                {object: status(map[string]any{"drift": list(5, map[string]any{"fields": list(10, text(6000))})}), refused: true},
 			"an apply":             {object: applied(1), before: applied(0), refused: true},
+		},
+		"agent-works": {
+			"none":              {object: map[string]any{"metadata": map[string]any{"name": "web"}}},
+			"a few of it":       {object: owned(1000)},
+			"many":              {object: owned(700_000), refused: true},
+			"more than before":  {object: owned(700_001), before: owned(700_000), refused: true},
+			"no more":           {object: owned(700_000), before: owned(700_000)},
+			"fewer than before": {object: owned(20_000), before: owned(700_000)},
+
+			"its finalizer":                          {object: kept(own)},
+			"its finalizer beside another":           {object: kept("a.b/c", own), before: kept("a.b/c")},
+			"another finalizer":                      {object: kept("a.b/c"), refused: true},
+			"its finalizer twice":                    {object: kept(own, own), refused: true},
+			"its finalizer again":                    {object: kept(own, own), before: kept(own), refused: true},
+			"its finalizer thousands of times":       {object: kept(list(40_000, own)...), before: kept(own), refused: true},
+			"that of another again":                  {object: kept("a.b/c", "a.b/c"), before: kept("a.b/c"), refused: true},
+			"no finalizer":                           {object: kept(), before: kept(own)},
+			"a finalizer as often as before":         {object: kept(own, own), before: kept(own, own)},
+			"its finalizer instead of another":       {object: kept(own), before: kept("a.b/c")},
+			"no finalizer, of which there were many": {object: kept(), before: kept(list(40_000, own)...)},
+			"what its name is made of":               {object: generated("web-"), refused: true},
+			"what its name is made of, longer":       {object: generated(text(700_000)), before: generated("web-"), refused: true},
+			"what its name is made of, not any more": {object: status(nil), before: generated("web-"), refused: true},
+			"what its name is made of, as it is":     {object: generated(text(700_000)), before: generated(text(700_000))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 
 const proxied = "X-Remote-User"
 
-// world is an API server that trusts an authority, and whoever says by the header of a proxy who it is.
+// world is an API server that trusts a CA, and a proxy that names users in headers.
 type world struct {
 	*WithT
 
@@ -33,7 +33,7 @@ type world struct {
 	trusts  *x509.CertPool
 	ca      *x509.Certificate
 	key     *ecdsa.PrivateKey
-	asked   int // how often whose a certificate is was found out
+	asked   int // how often a certificate was verified
 	is      authenticator.Request
 	serials int64
 }
@@ -81,7 +81,7 @@ func (w *world) certificate(name string, lasts time.Duration) *x509.Certificate 
 	return out
 }
 
-// who says as whom a request with a certificate counts.
+// who returns the user as whom a request with a certificate is authenticated.
 func (w *world) who(cert *x509.Certificate, headers ...string) (user.Info, error) {
 	req := httptest.NewRequest(http.MethodGet, "/api", http.NoBody)
 	if cert != nil {
@@ -106,7 +106,7 @@ func (w *world) name(cert *x509.Certificate, headers ...string) string {
 	return who.GetName()
 }
 
-func TestWhoseACertificateIsIsFoundOutOnceForAWhile(t *testing.T) {
+func TestACertificateIsAuthenticatedOnceForAWhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	one, other := w.certificate("edge-1", time.Hour), w.certificate("edge-2", time.Hour)
@@ -144,7 +144,7 @@ func TestACertificateIsNotRememberedLongerThanItLasts(t *testing.T) {
 	cert := w.certificate("edge-1", keep/2)
 	w.Expect(w.name(cert)).To(Equal("edge-1"))
 
-	w.clock.Step(keep/2 + time.Second) // certificates tell time in seconds
+	w.clock.Step(keep/2 + time.Second) // certificates have a resolution of one second
 
 	_, err := w.who(cert)
 	w.Expect(err).To(HaveOccurred())

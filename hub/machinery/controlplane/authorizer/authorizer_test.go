@@ -16,14 +16,14 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// refuses is asked where RBAC allows nothing.
+// refuses is the authorizer that is asked where RBAC allows nothing.
 type refuses struct{}
 
 func (refuses) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "asked next", nil
 }
 
-// both returns the authorizer and that of Kubernetes, by the same objects.
+// both returns our authorizer and that of Kubernetes, with the same objects.
 func both(t testing.TB, objects ...any) (ours, theirs authorizer.Authorizer) {
 	t.Helper()
 	g := NewWithT(t)
@@ -92,7 +92,7 @@ func TestTheSameIsAllowedAsByKubernetes(t *testing.T) {
 					if want == authorizer.DecisionAllow {
 						allowed++
 					} else {
-						want = authorizer.DecisionDeny // what is asked next says so
+						want = authorizer.DecisionDeny // the decision of the next authorizer
 					}
 					g.Expect(got).To(Equal(want), "%+v of %q in %q", who, resource, namespace)
 				}
@@ -102,7 +102,7 @@ func TestTheSameIsAllowedAsByKubernetes(t *testing.T) {
 	g.Expect(allowed).To(BeNumerically(">", 500))
 }
 
-func TestWhoIsNamedNoMoreIsNotAllowed(t *testing.T) {
+func TestASubjectThatIsRemovedFromABindingIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	rights := informers.NewSharedInformerFactory(nil, 0).Rbac().V1()
@@ -125,7 +125,7 @@ func TestWhoIsNamedNoMoreIsNotAllowed(t *testing.T) {
 	g.Expect(may()).To(Equal(authorizer.DecisionDeny))
 }
 
-// BenchmarkAnAgentOfMany asks whether an agent may read its own Cluster, by both authorizers.
+// BenchmarkAnAgentOfMany measures whether an agent may read its own Cluster, with both authorizers.
 func BenchmarkAnAgentOfMany(b *testing.B) {
 	for _, agents := range []int{100, 1000, 5000} {
 		var objects []any

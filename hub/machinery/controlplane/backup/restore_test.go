@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
 
-// archive returns one with the given entries.
+// archive returns an archive with the given entries.
 func archive(t *testing.T, c contents, entries map[string]string) []byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -31,7 +31,7 @@ func archive(t *testing.T, c contents, entries map[string]string) []byte {
 	return out.Bytes()
 }
 
-func TestWhatIsNoWholeBackupIsRefusedAndLeavesNothing(t *testing.T) {
+func TestAnIncompleteBackupIsRefusedAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	sums, entries := map[string]string{}, map[string]string{}
 	for _, name := range required() {

@@ -28,13 +28,13 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
-// hub is what a backup is made of.
+// hub is the content of a backup.
 type hub struct {
 	files    map[string][]byte
 	database []byte
 }
 
-// makeHub has keys of its own, and a database with the values, of which the secrets are encrypted with these keys.
+// makeHub creates new keys, and a database with the values and with the secrets, encrypted with those keys.
 func makeHub(t *testing.T, now time.Time, values, secrets map[string]string) hub {
 	t.Helper()
 	root := t.TempDir()
@@ -70,7 +70,7 @@ func makeHub(t *testing.T, now time.Time, values, secrets map[string]string) hub
 	return hub{files: files, database: snapshotOf(t, values)}
 }
 
-// snapshotOf returns what etcd sends that is asked for a snapshot.
+// snapshotOf returns what etcd sends as a snapshot.
 func snapshotOf(t *testing.T, values map[string]string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
@@ -176,7 +176,7 @@ func TestABackupIsRestoredToBeVerified(t *testing.T) {
 	}
 }
 
-func TestWhatAVerificationLeftThatWasKilledIsRemoved(t *testing.T) {
+func TestLeftoversOfAKilledVerificationAreRemoved(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	data := makeHub(t, now, map[string]string{"/registry/namespaces/default": "ns"}, nil).backup(t, now)
@@ -195,7 +195,7 @@ func TestWhatAVerificationLeftThatWasKilledIsRemoved(t *testing.T) {
 	_ = opened("of-others").Close()
 	victim := filepath.Join(scratch, "victim")
 	planted := filepath.Join(scratch, scratchPrefix+"planted")
-	if err := errors.Join(os.WriteFile(victim, []byte("stays"), 0o600), os.Mkdir(planted, 0o755), os.Symlink(victim, filepath.Join(planted, "lock"))); err != nil { //nolint:gosec // as somebody else would
+	if err := errors.Join(os.WriteFile(victim, []byte("stays"), 0o600), os.Mkdir(planted, 0o755), os.Symlink(victim, filepath.Join(planted, "lock"))); err != nil { //nolint:gosec // as another user might plant it
 		t.Fatal(err)
 	}
 	if _, err := Verify(t.Context(), bytes.NewReader(data), scratch, now); err != nil {
@@ -217,7 +217,7 @@ func TestWhatAVerificationLeftThatWasKilledIsRemoved(t *testing.T) {
 func TestASnapshotIsTakenAgainWhenKeysWereExchangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		reads []string // what the keys are at each reading; the last goes on
+		reads []string // the keys at each read; the last repeats
 		takes int
 		err   error
 	}{

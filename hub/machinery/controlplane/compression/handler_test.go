@@ -32,7 +32,7 @@ const (
 	watchPath = "/watch"
 )
 
-// serve has a handler behind ours, over HTTP/2 or 1.1. What is at /watch is a watch.
+// serve puts our handler in front of next, over HTTP/2 or 1.1. Requests to /watch are watches.
 func serve(t *testing.T, http2 bool, next http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	ours := Handler(next)
@@ -51,7 +51,7 @@ func serve(t *testing.T, http2 bool, next http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// ask returns an answer as it came.
+// ask returns a response without decompressing it.
 func ask(t *testing.T, s *httptest.Server, path, accept string) *http.Response {
 	t.Helper()
 	g := NewWithT(t)
@@ -66,7 +66,7 @@ func ask(t *testing.T, s *httptest.Server, path, accept string) *http.Response {
 	return resp
 }
 
-// counted counts what is read.
+// counted counts the bytes read.
 type counted struct {
 	io.Reader
 	n atomic.Int64
@@ -78,7 +78,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// event is one of a watch, about a Work of some size whose content does not compress.
+// event returns a watch event about a Work of a given size, whose content is incompressible.
 func event(dice *rand.Rand, kind string, size int) []byte {
 	content := make([]byte, size/2)
 	_, _ = dice.Read(content)
@@ -116,7 +116,7 @@ func TestEventsComeAtOnceAndAsTheyWere(t *testing.T) {
 			}
 		})
 		t.Cleanup(end)                       // before the server waits for its handlers
-		resp := ask(t, s, watchPath, better) // it comes before any event
+		resp := ask(t, s, watchPath, better) // the header arrives before any event
 		g.Expect(resp.Header.Get("Content-Encoding")).To(Equal("gzip"))
 		g.Expect(resp.Header.Get("Vary")).To(Equal("Accept-Encoding"))
 		g.Expect(resp.ProtoMajor == 2).To(Equal(http2))
@@ -126,7 +126,7 @@ func TestEventsComeAtOnceAndAsTheyWere(t *testing.T) {
 		var from *bufio.Reader
 		for i, size := range []int{10, 3000, 100, 200_000, 1000, 31_000, 33_000, 70_000, 500} {
 			sent := event(dice, "Work", size)
-			for echo := range 3 { // as a Work that comes back with its status
+			for echo := range 3 { // like a Work that comes back with its status
 				was := raw.n.Load()
 				events <- sent
 				if from == nil {
@@ -134,7 +134,7 @@ func TestEventsComeAtOnceAndAsTheyWere(t *testing.T) {
 					g.Expect(err).NotTo(HaveOccurred())
 					from = bufio.NewReader(unzipped)
 				}
-				got, err := from.ReadBytes('\n') // there is no other event behind which it could wait
+				got, err := from.ReadBytes('\n') // no later event could flush this one
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(bytes.Equal(got, sent)).To(BeTrue(), "event %d", i)
 				if echo > 0 && size >= 500 && size < window {
@@ -175,7 +175,7 @@ func TestSecretsAreCompressedByThemselves(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return n
 	}
-	// Whoever guessed the whole of it learns nothing by how long it becomes.
+	// A guess of the whole secret is not revealed by the compressed size.
 	around := sizes(bytes.Replace(secret, []byte("Secret"), []byte("Wrong!"), 1), secret)
 	g.Expect(around).To(BeNumerically("~", 2*sizes(secret), 100))
 	g.Expect(sizes(secret, bytes.Replace(secret, []byte("Secret"), []byte("Wrong!"), 1))).To(BeNumerically("~", around, 20))
@@ -255,7 +255,7 @@ func TestAPanicIsNoCleanEnd(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestWhatIsUpgradedIsLeftAlone(t *testing.T) {
+func TestUpgradedConnectionsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := serve(t, false, func(w http.ResponseWriter, _ *http.Request) {

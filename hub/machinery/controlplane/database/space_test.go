@@ -15,14 +15,14 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/etcdtest"
 )
 
-// startFull returns an etcd of this process that has become full of old revisions of one key, and a client of it.
+// startFull returns an in-process etcd that is full of old revisions of one key, and a client of it.
 func startFull(t *testing.T) (*clientv3.Client, *embed.Etcd) {
 	t.Helper()
 	dir := t.TempDir()
 	server, client := etcdtest.Start(t, etcdtest.Options{Run: dir, Data: filepath.Join(dir, "etcd"), Quota: 16 << 20})
 	var err error
 	for err == nil {
-		// Values that are larger leave more pages empty that none of them fits into.
+		// Larger values would leave more empty pages into which none of them fits.
 		_, err = client.Put(t.Context(), "key", strings.Repeat("value", 20_000))
 	}
 	if !errors.Is(err, rpctypes.ErrNoSpace) {
@@ -44,7 +44,7 @@ func TestEnoughIsEnough(t *testing.T) {
 	}
 }
 
-// makeRoom drops all revisions but that of now.
+// makeRoom compacts all revisions but the current one.
 func makeRoom(t *testing.T, client *clientv3.Client, hasRoom func(int64) error) (Space, error) {
 	t.Helper()
 	space, err := LookAtSpace(t.Context(), client, client.Endpoints()[0])
@@ -60,7 +60,7 @@ func TestOldRevisionsMakeRoom(t *testing.T) {
 	if err != nil || !space.Full || !space.IsShort() || !space.IsFilling() || space.Quota != 16<<20 {
 		t.Fatalf("got %+v, %v", space, err)
 	}
-	// Without room on the disk nothing is promised.
+	// Without free disk space the database stays full.
 	noRoom := func(int64) error { return datadir.ErrDiskFull }
 	if space, err = makeRoom(t, client, noRoom); !errors.Is(err, datadir.ErrDiskFull) || !space.Full {
 		t.Fatalf("got %+v, %v", space, err)
@@ -76,7 +76,7 @@ func TestOldRevisionsMakeRoom(t *testing.T) {
 	}
 }
 
-func TestWhatIsInUseMakesNoRoom(t *testing.T) {
+func TestDataInUseMakesNoRoom(t *testing.T) {
 	client, _ := startFull(t)
 	anyRoom := func(int64) error { return nil }
 	space, err := makeRoom(t, client, anyRoom)
@@ -88,7 +88,7 @@ func TestWhatIsInUseMakesNoRoom(t *testing.T) {
 	if err != nil || !space.Full || !space.IsFilling() {
 		t.Fatalf("got %+v, %v", space, err)
 	}
-	// Whoever deletes something is let do so, and makes room by that.
+	// Deletions are allowed while it is full, and make room.
 	if _, err := client.Delete(t.Context(), "kept", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestWhatIsInUseMakesNoRoom(t *testing.T) {
 	}
 }
 
-// On a busy machine somebody still reads when the revisions are dropped.
+// On a busy machine a read transaction may still be open during the compaction.
 func TestPagesThatWereReadMeanwhileAreCounted(t *testing.T) {
 	client, server := startFull(t)
 	space, err := LookAtSpace(t.Context(), client, client.Endpoints()[0])

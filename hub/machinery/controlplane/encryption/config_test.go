@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// writers returns what encrypts each resource of a configuration, and fails where the keys of the hub do not decrypt.
+// writers returns which provider encrypts each resource of a configuration, and fails if the keys of the hub cannot
+// decrypt it.
 func writers(t *testing.T, config Config, key string) map[string]string {
 	t.Helper()
 	parsed := &apiserverv1.EncryptionConfiguration{}
@@ -42,7 +43,7 @@ func writers(t *testing.T, config Config, key string) map[string]string {
 	return out
 }
 
-func TestWhatEncryptsWhat(t *testing.T) {
+func TestConfigNamesTheProviderOfEachResource(t *testing.T) {
 	t.Parallel()
 	const (
 		head = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"

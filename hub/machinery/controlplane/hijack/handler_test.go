@@ -25,18 +25,18 @@ import (
 // waitTimeout bounds waiting; nothing here takes that long.
 const waitTimeout = time.Minute
 
-// front is a server that forwards upgrades to another as the aggregator does.
+// front is a server that forwards upgrades to another server, as the aggregator does.
 type front struct {
 	*httptest.Server
 
 	g *WithT
-	// returned is told when the outermost handler has returned.
+	// returned receives when the outermost handler has returned.
 	returned chan struct{}
-	// gone is told when the connection to the other server has ended.
+	// gone receives when the connection to the other server has ended.
 	gone chan struct{}
 }
 
-// newFront has the other server echo what comes over an upgraded connection, and refuse at /refuse.
+// newFront has the other server echo upgraded connections, and refuse upgrades at /refuse.
 func newFront(t *testing.T, lasts bool) *front {
 	t.Helper()
 	f := &front{g: NewWithT(t), returned: make(chan struct{}, 10), gone: make(chan struct{}, 10)}
@@ -88,7 +88,7 @@ func (failed) Error(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// dial asks for an upgrade.
+// dial requests an upgrade.
 func (f *front) dial(t *testing.T, path string) (*tls.Conn, *bufio.Reader, *http.Response) {
 	t.Helper()
 	conn, err := tls.Dial("tcp", f.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
@@ -138,7 +138,7 @@ func TestRequestsOfLinesEndWhenTheyAreOpen(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTakenOverIsAnswered(t *testing.T) {
+func TestARefusedUpgradeIsAnswered(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, true)
 	_, _, resp := f.dial(t, "/refuse")

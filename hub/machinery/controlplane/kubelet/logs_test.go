@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// written is a log whose lines were written at seconds after a time.
+// written is a log whose lines were written some seconds after a time.
 type written struct {
 	t     *testing.T
 	p     *pods
@@ -30,7 +30,7 @@ func write(t *testing.T) *written {
 	return w
 }
 
-// append writes at a second, and somebody looks then.
+// append writes a line at a second, and reads the log then.
 func (w *written) append(second int, text string) {
 	w.t.Helper()
 	log, err := os.OpenFile(w.log, os.O_APPEND|os.O_WRONLY, 0)
@@ -117,8 +117,8 @@ func TestLogOptions(t *testing.T) {
 	}
 }
 
-// TestWhoFollowsALogGoesOnWhereTheyWere: by the time of the last line that they have seen, also when the kubelet was killed.
-func TestWhoFollowsALogGoesOnWhereTheyWere(t *testing.T) {
+// TestAFollowedLogResumesAfterItsLastLine: by the time of the last line that they have seen, also when the kubelet was killed.
+func TestAFollowedLogResumesAfterItsLastLine(t *testing.T) {
 	t.Parallel()
 	w := write(t)
 	w.append(0, "a\nb\n")
@@ -127,7 +127,7 @@ func TestWhoFollowsALogGoesOnWhereTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kept.WriteString("12 34"); err != nil { // killed while it wrote
+	if _, err := kept.WriteString("12 34"); err != nil { // killed while it was writing
 		t.Fatal(err)
 	}
 	if err := kept.Close(); err != nil {
@@ -145,7 +145,7 @@ func TestWhoFollowsALogGoesOnWhereTheyWere(t *testing.T) {
 	}
 }
 
-// TestALogThatIsBegunAnew: a program may empty it.
+// TestALogThatIsBegunAnew: a program may truncate its log.
 func TestALogThatIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	w := write(t)

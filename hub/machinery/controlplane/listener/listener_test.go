@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/listener"
 )
 
-// greeting returns a listener which greets whoever comes, at what port it is public, and what opens it.
+// greeting returns a listener that greets every client, its public port, and a function that opens it.
 func greeting(tb testing.TB, host string) (l *listener.Listener, public netip.AddrPort, open func()) {
 	tb.Helper()
 	private, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,7 +57,7 @@ func visit(address string) (string, error) {
 	return string(said), err
 }
 
-func TestWhoComesBeforeItIsOpenIsRefused(t *testing.T) {
+func TestConnectionsBeforeTheListenerOpensAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"127.0.0.1", "0.0.0.0", "::"} {
 		t.Run(host, func(t *testing.T) {

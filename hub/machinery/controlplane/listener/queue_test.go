@@ -16,18 +16,18 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// Only what fails waits to the end; a busy machine takes longer than the second of gomega.
+// Only failing tests wait until the timeout; a busy machine takes longer than gomega's default of a second.
 func TestMain(m *testing.M) {
 	SetDefaultEventuallyTimeout(time.Minute)
 	os.Exit(m.Run())
 }
 
-// server is who greets one connection at a time, by a queue.
+// server greets one connection at a time, by way of a queue.
 type server struct {
 	*queue
 	tb   testing.TB
 	time *clocktesting.FakeClock
-	// given are the connections that it was given.
+	// given are the connections that the queue passed on.
 	given chan net.Conn
 }
 
@@ -43,7 +43,7 @@ func newServer(tb testing.TB) *server {
 	return s
 }
 
-// comes has a client come, and returns its end. It has said nothing yet.
+// comes connects a client, and returns its end. It has said nothing yet.
 func (s *server) comes() net.Conn {
 	s.tb.Helper()
 	client, conn := net.Pipe()
@@ -52,7 +52,7 @@ func (s *server) comes() net.Conn {
 	return client
 }
 
-// says has a client come that says something, and returns when that is known.
+// says connects a client that sends something, and returns when the queue has noticed.
 func (s *server) says(g Gomega, what string) net.Conn {
 	s.tb.Helper()
 	before, client := s.count(), s.comes()
@@ -62,14 +62,14 @@ func (s *server) says(g Gomega, what string) net.Conn {
 	return client
 }
 
-// count is how many are greeted or wait for it.
+// count returns how many connections are being greeted or waiting.
 func (s *server) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.greeting + len(s.waiting)
 }
 
-// hears returns what the client of the next connection said.
+// hears returns the next connection, and what its client said.
 func (s *server) hears(g Gomega) (net.Conn, string) {
 	var conn net.Conn
 	g.Eventually(s.given).Should(Receive(&conn))
@@ -79,13 +79,13 @@ func (s *server) hears(g Gomega) (net.Conn, string) {
 	return conn, string(said[:n])
 }
 
-func TestWhoCameLastIsGreetedFirst(t *testing.T) {
+func TestTheLastConnectionIsGreetedFirst(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer(t)
 	for _, what := range []string{"first", "second", "third"} {
 		client := s.says(g, what)
-		go func() { _, _ = io.Copy(io.Discard, client) }() // it reads what the server answers
+		go func() { _, _ = io.Copy(io.Discard, client) }() // the client reads what the server answers
 	}
 
 	first, said := s.hears(g)
@@ -97,7 +97,7 @@ func TestWhoCameLastIsGreetedFirst(t *testing.T) {
 	third, said := s.hears(g)
 	g.Expect(said).To(Equal("third"))
 	g.Expect(third.Close()).To(Succeed())
-	_ = third.Close() // which gives nobody a second turn
+	_ = third.Close() // a second close frees no second slot
 
 	second, said := s.hears(g)
 	g.Expect(said).To(Equal("second"))
@@ -105,13 +105,13 @@ func TestWhoCameLastIsGreetedFirst(t *testing.T) {
 	g.Expect(s.count()).To(BeZero())
 }
 
-func TestWhoIsSlowKeepsNobodyOut(t *testing.T) {
+func TestASlowConnectionKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer(t)
 	s.comes()
 	record := s.comes()
-	_, err := record.Write([]byte{recordHandshake, 3, 1, 0}) // and how long it is to be does not come
+	_, err := record.Write([]byte{recordHandshake, 3, 1, 0}) // the rest of the length never arrives
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Consistently(s.count, "50ms").Should(BeZero(), "they have not said hello")
 
@@ -135,7 +135,7 @@ func TestWhoIsSlowKeepsNobodyOut(t *testing.T) {
 	g.Eventually(rest).Should(Receive(Equal("and the rest")))
 }
 
-// The hello of TLS is longer than a packet of most networks.
+// A TLS ClientHello is longer than a packet on most networks.
 func TestAHelloInSeveralPacketsCountsOnceItIsWhole(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]int{"within the header": 3, "after the header": recordHeader, "later": 1448} {
@@ -190,14 +190,14 @@ func TestTLSIsSpokenThroughTheQueue(t *testing.T) {
 	g.Eventually(said).Should(Receive(Equal("welcome")))
 }
 
-func TestWhoWaitedTooLongIsClosed(t *testing.T) {
+func TestAConnectionThatWaitedTooLongIsClosed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer(t)
 	s.says(g, "first")
 	old := s.says(g, "second")
 	s.time.Step(longestWait + time.Second)
-	s.comes().Write([]byte("third")) //nolint:errcheck // It is heard below.
+	s.comes().Write([]byte("third")) //nolint:errcheck // It is read below.
 
 	_, err := old.Read(make([]byte, 1))
 	g.Expect(err).To(MatchError(io.EOF), "so that its client comes again")
@@ -217,7 +217,7 @@ func TestWhoWaitedTooLongIsClosed(t *testing.T) {
 	g.Expect(err).To(MatchError(io.EOF), "and takes nobody on")
 }
 
-func TestWhomTheServerDoesNotTakeCountsNoMore(t *testing.T) {
+func TestAConnectionThatTheServerRefusesCountsNoMore(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer(t)

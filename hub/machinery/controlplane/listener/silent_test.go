@@ -17,7 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// from is a connection of an address.
+// from is a connection from an address.
 type from struct {
 	net.Conn
 
@@ -26,8 +26,9 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(f.address) }
 
-// TestWhoeverOpensMostAndSaysNothingEnds has somebody of one network come again and again. Those of others stay, and who comes is taken on.
-func TestWhoeverOpensMostAndSaysNothingEnds(t *testing.T) {
+// TestTheNetworkWithMostSilentConnectionsLosesOne has somebody of one network come again and again. Those of others stay, and who comes
+// is taken on.
+func TestTheNetworkWithMostSilentConnectionsLosesOne(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := silentConns{most: 8, from: map[netip.Prefix]map[net.Conn]uint64{}}
@@ -53,8 +54,8 @@ func TestWhoeverOpensMostAndSaysNothingEnds(t *testing.T) {
 	g.Expect(s.all()).To(HaveLen(4))
 }
 
-// TestAPersonIsServedAmongThousandsThatSayNothing has a stranger open more connections than there may be, at a real port, each with the
-// beginning of a long hello.
+// TestAPersonIsServedAmongThousandsThatSayNothing has a stranger exceed the limit of connections at a real port, each
+// with the beginning of a long ClientHello.
 func TestAPersonIsServedAmongThousandsThatSayNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -93,7 +94,7 @@ func TestAPersonIsServedAmongThousandsThatSayNothing(t *testing.T) {
 	for range 4 * most {
 		conn, err := net.Dial("tcp", public.Addr().String()) //nolint:noctx // It is on this machine.
 		g.Expect(err).NotTo(HaveOccurred())
-		defer conn.Close() //nolint:errcheck // It says nothing.
+		defer conn.Close() //nolint:errcheck // The client sends nothing more.
 		_, _ = conn.Write([]byte{recordHandshake, 3, 1, recordMost >> 8, recordMost & 0xff})
 		strangers = append(strangers, conn)
 		if len(strangers) == 1 {
@@ -102,7 +103,7 @@ func TestAPersonIsServedAmongThousandsThatSayNothing(t *testing.T) {
 	}
 	g.Eventually(came).Should(BeEquivalentTo(len(strangers)), "the person comes last")
 	client := server.Client()
-	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec,forcetypeassert // What is tried is who is let in.
+	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec,forcetypeassert // The test is about admission.
 	answer, err := client.Get("https://" + public.Addr().String())                             //nolint:noctx // As above.
 	g.Expect(err).NotTo(HaveOccurred())
 	defer answer.Body.Close() //nolint:errcheck // It was read.
@@ -118,7 +119,7 @@ func TestAPersonIsServedAmongThousandsThatSayNothing(t *testing.T) {
 	g.Expect(errors.Is(err, net.ErrClosed)).To(BeFalse(), "by the server")
 }
 
-// handed is a listener of the connections that a queue hands on.
+// handed is a listener for the connections that a queue passes on.
 type handed struct {
 	net.Listener
 

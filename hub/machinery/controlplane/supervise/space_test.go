@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/etcdtest"
 )
 
-// world is a data directory whose etcd runs in this process, and what is told of it.
+// world is a data directory with an in-process etcd, and the messages about it.
 type world struct {
 	*testing.T
 	dir    *datadir.Dir
@@ -53,7 +53,7 @@ func newWorld(t *testing.T, change ...func(*etcdtest.Options)) *world {
 	return w
 }
 
-// keep has it looked after once, and returns what was told, and what there is then.
+// keep runs the upkeep once, and returns the messages and the space afterwards.
 func (w *world) keep(starting bool) (string, database.Space) {
 	w.Helper()
 	w.told = nil
@@ -72,7 +72,7 @@ func (w *world) space() database.Space {
 	return space
 }
 
-// put writes so many kilobytes, and says whether there was room for them.
+// put writes this many kilobytes, and returns whether there was room for them.
 func (w *world) put(key string, size int) bool {
 	w.Helper()
 	_, err := w.client.Put(w.Context(), key, strings.Repeat("v", size<<10))
@@ -82,7 +82,7 @@ func (w *world) put(key string, size int) bool {
 	return err == nil
 }
 
-// awaits waits for what etcd comes to by itself.
+// awaits waits for a state that etcd reaches by itself.
 func (w *world) awaits(check func(Gomega)) {
 	w.Helper()
 	NewWithT(w).Eventually(check).WithTimeout(time.Minute).WithPolling(10 * time.Millisecond).Should(Succeed())
@@ -97,7 +97,7 @@ func (w *world) remove(from, to string) {
 
 func key(n int) string { return fmt.Sprintf("kept-%04d", n) }
 
-// TestHowFullTheDatabaseIsIsWrittenDown is for the hub, which tells Prometheus.
+// TestHowFullTheDatabaseIsIsWrittenDown covers the file from which the hub reports to Prometheus.
 func TestHowFullTheDatabaseIsIsWrittenDown(t *testing.T) {
 	w := newWorld(t)
 	w.put(key(0), 300)
@@ -114,7 +114,7 @@ func TestHowFullTheDatabaseIsIsWrittenDown(t *testing.T) {
 		t.Errorf("written %+v of %+v", written, now)
 	}
 
-	// Of an etcd of somebody else's it is the fullest member that counts, and none that does not say how much it may have.
+	// Of an external etcd the fullest member counts; members that do not report a quota do not.
 	fullest := database.Space{}
 	for _, space := range []database.Space{{InUse: 9}, {InUse: 1, Quota: 4}, {InUse: 3, Quota: 8}, {InUse: 1, Quota: 8}} {
 		if space.IsFuller(fullest) {
@@ -130,7 +130,7 @@ func TestHowFullTheDatabaseIsIsWrittenDown(t *testing.T) {
 	}
 }
 
-func TestWhatPeopleDoInAFullDatabase(t *testing.T) {
+func TestAFullDatabaseRecoversWhenPeopleDelete(t *testing.T) {
 	w := newWorld(t)
 	n, told := 0, ""
 	for size := 300; !strings.Contains(told, "the database is full"); n++ {
@@ -165,7 +165,7 @@ func TestWhatPeopleDoInAFullDatabase(t *testing.T) {
 			t.Fatalf("%+v has enough room: %s", now, told)
 		}
 	}
-	if again == 0 && removed > 0 || w.room.isFull { // how the pages lie may let one that is removed be enough
+	if again == 0 && removed > 0 || w.room.isFull { // depending on how the pages are laid out, removing one object may be enough
 		t.Errorf("told %d times what is left to do, after %d were removed in vain", again, removed)
 	}
 	if !w.put("more", 1) {
@@ -209,7 +209,7 @@ func TestATryThatDidNotEndIsNotMadeAtEachStart(t *testing.T) {
 		t.Errorf("told %q, %+v", told, after)
 	}
 
-	// One that takes no writes has no choice.
+	// If it takes no writes, the hub has no choice.
 	for w.put("changing", 1000) {
 	}
 	if err := w.dir.BeginShrinking(); err != nil {
@@ -224,7 +224,7 @@ func TestNoMarkIsLeftOfWhatWasNotBegun(t *testing.T) {
 	w := newWorld(t)
 	w.put("some", 1)
 	short := w.space()
-	short.Size = short.Quota // of which etcd knows nothing, so that it is waited for pages to become empty
+	short.Size = short.Quota // etcd does not report this, so that reclaim waits for pages to become empty
 	for name, after := range map[string]time.Duration{
 		"before old revisions are dropped":       0,
 		"while their pages are counted as empty": time.Second / 2,
@@ -241,9 +241,9 @@ func TestNoMarkIsLeftOfWhatWasNotBegun(t *testing.T) {
 }
 
 func TestAHubThatRunsDropsOldRevisionsOnceAfterATryThatDidNotEnd(t *testing.T) {
-	w := newWorld(t, func(o *etcdtest.Options) { o.CommitsEach = true }) // or it is full before it is counted as short
+	w := newWorld(t, func(o *etcdtest.Options) { o.CommitsEach = true }) // otherwise it is full before it counts as short of space
 	for !w.space().IsShort() {
-		w.put("changing", 100) // with larger ones the next write may fill it, after which nothing is freed
+		w.put("changing", 100) // with larger values the next write may fill it, after which nothing can be freed
 	}
 	if err := w.dir.BeginShrinking(); err != nil { // and the hub is killed
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestAHubThatRunsDropsOldRevisionsOnceAfterATryThatDidNotEnd(t *testing.T) {
 	if after.Full || !strings.Contains(told, "Remove "+w.dir.ShrinkingMark()) {
 		t.Errorf("told %q, %+v", told, after)
 	}
-	w.awaits(func(g Gomega) { // pages count as empty some commits after that which freed them
+	w.awaits(func(g Gomega) { // pages count as empty only some commits after the one that freed them
 		w.put("any", 1)
 		g.Expect(w.space().InUse).To(BeNumerically("<=", after.Quota/2))
 	})

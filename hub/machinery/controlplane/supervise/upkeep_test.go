@@ -49,7 +49,7 @@ func TestRoomIsNotMadeTwiceOfTheSame(t *testing.T) {
 	}
 }
 
-func TestWhatCouldNotBeWrittenIsTriedAgain(t *testing.T) {
+func TestAFailedWriteIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakeClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
 	bundle, err := pki.Ensure(t.TempDir(), pki.Leaves{Hosts: []string{"localhost"}}, clk.Now())

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestWhoIsKubectl(t *testing.T) {
+func TestKubectlIsToldByTheNameOfTheProgram(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want bool

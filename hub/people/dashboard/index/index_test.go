@@ -58,7 +58,7 @@ func TestAnApplicationIsJudgedAgainWhenAClusterFallsSilent(t *testing.T) {
 	g.Expect(x.ClusterNames()).To(Equal([]string{"b"}))
 }
 
-func TestWhatIsInAClusterIsCounted(t *testing.T) {
+func TestApplicationsOfAClusterAreCounted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	x, now := index.New(), time.Unix(1000, 0)

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// binding keeps where an object is. The hub goes on from there: it has been placed, by the
-// placement that it still has.
+// binding converts a binding, which preserves the placement of an object: to the hub it is already scheduled with its
+// present placement.
 func (c *converter) binding(d conversion.Document, find finder) {
 	b, err := bindingOf(d.Object)
 	withhold := func() { c.omitBound(d.Object) }
@@ -25,7 +25,7 @@ func (c *converter) binding(d conversion.Document, find finder) {
 		find(true, "", "it cannot be read: %v", err)
 		return
 	case b.Spec.Placement == nil || len(b.Spec.Clusters) == 0:
-		return // it only follows others, or is nowhere
+		return // it is only attached to others, or placed nowhere
 	}
 	if len(b.Spec.GracefulEvictionTasks) > 0 {
 		withhold()
@@ -33,7 +33,7 @@ func (c *converter) binding(d conversion.Document, find finder) {
 		return
 	}
 	clusters, left := c.targetsOf(b)
-	// Of a workload that is scaled to 0 there is no share to lose.
+	// A workload that is scaled to 0 has no shares to lose.
 	if bindings.Divided(&b.Spec) && b.Spec.Replicas > 0 && len(left) > 0 && len(clusters) > 0 {
 		withhold()
 		find(true, "spec.clusters", "its replicas are divided with %s, which does not come along; name all of its clusters with --cluster", strings.Join(left, ", "))
@@ -52,7 +52,7 @@ func (c *converter) binding(d conversion.Document, find finder) {
 	c.byRole[binding] = append(c.byRole[binding], converted(d.Object, b, clusters, string(placement)))
 }
 
-// targetsOf returns where an object stays, as the hub writes it, and which of its clusters do not come along.
+// targetsOf returns the targets of a binding that are included, as the hub writes them, and the clusters that are not.
 func (c *converter) targetsOf(b *workv1alpha2.ResourceBinding) (clusters []any, left []string) {
 	clusters = []any{}
 	for _, t := range b.Spec.Clusters {
@@ -60,16 +60,16 @@ func (c *converter) targetsOf(b *workv1alpha2.ResourceBinding) (clusters []any, 
 			left = append(left, t.Name)
 			continue
 		}
-		of := map[string]any{"name": t.Name}
+		target := map[string]any{"name": t.Name}
 		if t.Replicas > 0 {
-			of["replicas"] = int64(t.Replicas)
+			target["replicas"] = int64(t.Replicas)
 		}
-		clusters = append(clusters, of)
+		clusters = append(clusters, target)
 	}
 	return clusters, left
 }
 
-// converted returns a binding with those of its fields that the hub has too.
+// converted returns a binding with the fields that the hub has, too.
 func converted(obj *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, clusters []any, placement string) *unstructured.Unstructured {
 	out := cleaned(obj)
 	out.SetFinalizers(nil)
@@ -96,7 +96,7 @@ func converted(obj *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, 
 	return out
 }
 
-// bindingOf reads a binding of either kind.
+// bindingOf decodes a binding of either kind.
 func bindingOf(obj *unstructured.Unstructured) (*workv1alpha2.ResourceBinding, error) {
 	if obj.GroupVersionKind().Version != workv1alpha2.GroupVersion.Version {
 		return nil, fmt.Errorf("its version is %s; export it as %s", obj.GetAPIVersion(), workv1alpha2.GroupVersion)

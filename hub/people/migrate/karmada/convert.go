@@ -19,13 +19,13 @@ import (
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
-// Options of a conversion.
+// Options are the options of a conversion.
 type Options struct {
-	// Clusters are the clusters that come along; all if there are none.
+	// Clusters are the clusters to migrate; empty means all.
 	Clusters []string
 }
 
-// Convert converts all of a control plane.
+// Convert converts the objects of a control plane.
 func Convert(documents []conversion.Document, o Options) conversion.Result {
 	c := &converter{options: o, byRole: map[role][]*unstructured.Unstructured{}, files: map[string][]string{}, withheld: map[string]bool{}}
 	documents = slices.SortedStableFunc(slices.Values(conversion.Flatten(documents)), func(a, b conversion.Document) int {
@@ -43,13 +43,13 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 			c.out.Findings = append(c.out.Findings, conversion.Finding{Refused: true, Object: "Cluster " + name, Text: "there is no such cluster; correct --cluster"})
 		}
 	}
-	// Without where it is, an object would be placed anew, and run twice.
+	// Without its placement, an object would be rescheduled, possibly to other clusters, and run twice.
 	c.byRole[template] = slices.DeleteFunc(c.byRole[template], func(obj *unstructured.Unstructured) bool {
 		return c.withheld[key(obj.GetKind(), obj.GetNamespace(), obj.GetName())]
 	})
 	c.byRole[binding] = slices.DeleteFunc(c.byRole[binding], func(obj *unstructured.Unstructured) bool {
-		of, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "resource")
-		return c.withheld[key(of["kind"], of["namespace"], of["name"])]
+		resource, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "resource")
+		return c.withheld[key(resource["kind"], resource["namespace"], resource["name"])]
 	})
 	for r := namespace; r <= policy; r++ {
 		c.out.Objects = append(c.out.Objects, c.byRole[r]...)
@@ -61,9 +61,9 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 type converter struct {
 	options Options
 	byRole  map[role][]*unstructured.Unstructured
-	// files are the files that each object is in.
+	// files are the files that contain each object.
 	files map[string][]string
-	// withheld are the objects that do not come along, with their bindings, if any of the two cannot.
+	// withheld are the objects that are not converted, together with their bindings, because one of the two cannot be.
 	withheld map[string]bool
 	clusters []string
 	out      conversion.Result
@@ -104,12 +104,13 @@ func (c *converter) convert(d conversion.Document) {
 	}
 }
 
-// identity names an object, in whichever version.
+// identity identifies an object regardless of its version.
 func identity(obj *unstructured.Unstructured) string {
 	return obj.GroupVersionKind().GroupKind().String() + " " + conversion.NameOf(obj)
 }
 
-// omitDuplicate leaves out an object of which nobody knows what it is, with its binding or what it binds.
+// omitDuplicate omits an object that occurs more than once, since it is unclear which copy is meant, together with its
+// binding or the object that it binds.
 func (c *converter) omitDuplicate(d conversion.Document, kind role) {
 	switch kind {
 	case binding:
@@ -121,23 +122,18 @@ func (c *converter) omitDuplicate(d conversion.Document, kind role) {
 	}
 }
 
-// omitBound leaves out what a binding binds, with it.
+// omitBound omits the object of a binding.
 func (c *converter) omitBound(b *unstructured.Unstructured) {
-	of, _, _ := unstructured.NestedStringMap(b.Object, "spec", "resource")
-	c.withheld[key(of["kind"], of["namespace"], of["name"])] = true
+	resource, _, _ := unstructured.NestedStringMap(b.Object, "spec", "resource")
+	c.withheld[key(resource["kind"], resource["namespace"], resource["name"])] = true
 }
 
 type finder = func(refused bool, field, format string, args ...any)
 
-// cleaned is an object without what an API server and the old machinery wrote on it.
+// cleaned returns an object without what an API server and the old control plane wrote to it.
 func cleaned(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	ttl, ephemeral, _ := unstructured.NestedFieldCopy(out.Object, "spec", "ttlSecondsAfterFinished")
-	prune.Object(out)
-	if ephemeral {
-		// Members do without it, and the template keeps it.
-		_ = unstructured.SetNestedField(out.Object, ttl, "spec", "ttlSecondsAfterFinished") // spec was read as an object
-	}
+	prune.Generated(out) // the template keeps its ttlSecondsAfterFinished
 	labels, annotations := out.GetLabels(), out.GetAnnotations()
 	ours := func(key, _ string) bool { return written(key) }
 	maps.DeleteFunc(labels, ours)
@@ -146,7 +142,7 @@ func cleaned(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// setMetadata sets labels and annotations, and none where there are none.
+// setMetadata sets labels and annotations, and omits empty maps.
 func setMetadata(obj *unstructured.Unstructured, labels, annotations map[string]string) {
 	obj.SetLabels(nil)
 	obj.SetAnnotations(nil)
@@ -158,7 +154,7 @@ func setMetadata(obj *unstructured.Unstructured, labels, annotations map[string]
 	}
 }
 
-// written says whether a label or an annotation is one that the machinery writes, and not a person.
+// written says whether a label or annotation is written by a control plane rather than by people.
 func written(key string) bool {
 	switch key {
 	case corev1.LastAppliedConfigAnnotation,
@@ -172,49 +168,49 @@ func written(key string) bool {
 	return strings.HasPrefix(key, contract.DependedByLabelPrefix)
 }
 
-// isIncluded says whether a cluster comes along.
+// isIncluded says whether a cluster is migrated.
 func (c *converter) isIncluded(name string) bool {
 	return len(c.options.Clusters) == 0 || slices.Contains(c.options.Clusters, name)
 }
 
-// taintTerminating is on a Cluster that a Karmada control plane is about to remove.
+// taintTerminating is the taint on a Cluster that a Karmada control plane is removing.
 const taintTerminating = "cluster.karmada.io/terminating"
 
-// cluster makes the command with which a member joins.
+// cluster adds the command with which a member joins.
 func (c *converter) cluster(d conversion.Document, find finder) {
-	var of clusterv1alpha1.Cluster
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object.Object, &of); err != nil {
+	var member clusterv1alpha1.Cluster
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object.Object, &member); err != nil {
 		find(true, "", "it cannot be read: %v", err)
 		return
 	}
-	c.clusters = append(c.clusters, of.Name)
-	if !c.isIncluded(of.Name) {
+	c.clusters = append(c.clusters, member.Name)
+	if !c.isIncluded(member.Name) {
 		return
 	}
-	if of.Spec.SyncMode == "Push" {
+	if member.Spec.SyncMode == "Push" {
 		find(false, "spec.syncMode", "the cluster gets an agent, and nobody dials it any more")
 	}
-	for _, taint := range of.Spec.Taints {
+	for _, taint := range member.Spec.Taints {
 		switch taint.Key {
-		case contract.TaintClusterNotReady, contract.TaintClusterUnreachable, taintTerminating: // this hub finds out for itself
+		case contract.TaintClusterNotReady, contract.TaintClusterUnreachable, taintTerminating: // this hub sets its own
 		case contract.TaintClusterUnschedulable:
-			find(false, "spec.taints", "the cluster is cordoned; run `hub cordon %s` once it has joined and before you apply", of.Name)
+			find(false, "spec.taints", "the cluster is cordoned; run `hub cordon %s` once it has joined and before you apply", member.Name)
 		default:
 			find(false, "spec.taints", "put %s on the cluster again once it has joined", taint.ToString())
 		}
 	}
-	if ready := meta.FindStatusCondition(of.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil && ready.Status != metav1.ConditionTrue {
+	if ready := meta.FindStatusCondition(member.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil && ready.Status != metav1.ConditionTrue {
 		find(false, "status.conditions", "the cluster is not Ready on the old control plane, which may be about to take its objects elsewhere; "+
 			"have it Ready before you export, or leave it behind and name the others with --cluster")
 	}
-	if len(of.Spec.ResourceModels) > 0 {
+	if len(member.Spec.ResourceModels) > 0 {
 		find(false, "spec.resourceModels", "put them on the cluster again once it has joined, if they are not those that every cluster gets")
 	}
-	zones := of.Spec.Zones
-	if len(zones) == 0 && of.Spec.Zone != "" {
-		zones = []string{of.Spec.Zone}
+	zones := member.Spec.Zones
+	if len(zones) == 0 && member.Spec.Zone != "" {
+		zones = []string{member.Spec.Zone}
 	}
 	c.out.Commands = append(c.out.Commands, conversion.TokenCommand(conversion.Member{
-		Name: of.Name, Labels: of.Labels, Region: of.Spec.Region, Zones: zones, Provider: of.Spec.Provider,
+		Name: member.Name, Labels: member.Labels, Region: member.Spec.Region, Zones: zones, Provider: member.Spec.Provider,
 	}))
 }

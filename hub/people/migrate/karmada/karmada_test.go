@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// read reads documents as a file has them.
+// read parses documents as they are in a file.
 func read(g Gomega, text string) []conversion.Document {
 	objects, err := builder.Objects(text)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -262,8 +262,8 @@ func TestSomeClusters(t *testing.T) {
 	g.Expect(r.Findings[0].String()).To(Equal("Cluster c: there is no such cluster; correct --cluster"))
 }
 
-// TestWhatIsNotBroughtAlongIsNotPlacedAnew holds that no object comes without where it is.
-func TestWhatIsNotBroughtAlongIsNotPlacedAnew(t *testing.T) {
+// TestObjectsWithoutTheirPlacementAreNotConverted holds that no object comes without where it is.
+func TestObjectsWithoutTheirPlacementAreNotConverted(t *testing.T) {
 	t.Parallel()
 	moving := strings.ReplaceAll(shop, "  schedulerName: default-scheduler", "  gracefulEvictionTasks: [{fromCluster: c, reason: TaintUntolerated, producer: TaintManager}]")
 	tests := map[string]struct {
@@ -304,7 +304,7 @@ func TestNamespacesOfPeopleComeAlong(t *testing.T) {
 	g.Expect(printed(g, r)).To(Equal("---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: karmada-demo\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: needed\n  namespace: karmada-demo\n"))
 }
 
-func TestWhatThisHubDoesNotHaveIsNamed(t *testing.T) {
+func TestKindsWithoutAnEquivalentAreNamed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := karmada.Convert(read(g, `
@@ -331,8 +331,8 @@ func TestWhatThisHubDoesNotHaveIsNamed(t *testing.T) {
 	}))
 }
 
-// TestWhatWouldBeSentIsWhatWasSent holds that a member gets what it has, and that a difference shows.
-func TestWhatWouldBeSentIsWhatWasSent(t *testing.T) {
+// TestDifferencesToTheMemberShow holds that a member gets what it has, and that a difference shows.
+func TestDifferencesToTheMemberShow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	revise := func(schema.GroupVersionKind) render.Revise {
@@ -362,7 +362,7 @@ func TestWhatWouldBeSentIsWhatWasSent(t *testing.T) {
 	g.Expect(changes[1]).To(And(HaveField("Cluster", "b"), HaveField("Object", "Deployment shop/web"), HaveField("Sent", BeNil()), HaveField("Desired", Not(BeNil()))))
 }
 
-func TestWhatIsSaidOfAClusterIsNotLost(t *testing.T) {
+func TestFieldsOfAClusterAreNotLost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := karmada.Convert(read(g, `
@@ -397,8 +397,8 @@ status: {conditions: [{type: Ready, status: "True", reason: ClusterReady, messag
 	))
 }
 
-// TestOfTwoTheSameNoneComesAlong holds that nobody picks one of two, nor takes a binding without what
-// it binds or the other way round.
+// TestOfTwoTheSameNoneComesAlong checks that of two duplicates neither is picked, and that a binding is not converted
+// without its template, or the other way round.
 func TestOfTwoTheSameNoneComesAlong(t *testing.T) {
 	t.Parallel()
 	const configMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}`

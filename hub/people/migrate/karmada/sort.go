@@ -9,16 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 )
 
 // role classifies the objects of the old control plane.
 type role int
 
-// Roles, in the order in which objects are applied. What differs is there before what it is
-// about, and what it is about before its binding; policies come last and set all in motion.
+// The roles, in the order in which objects are applied: overrides before the objects that they apply to, and objects
+// before their bindings; policies come last, since they start the propagation.
 const (
-	// machinery marks internal objects of the old control plane, which are left out.
+	// machinery are internal objects of the old control plane, which are omitted.
 	machinery role = iota
 	namespace
 	definition
@@ -26,17 +27,17 @@ const (
 	template
 	binding
 	policy
-	// cluster is a member, which joins anew.
+	// cluster is a member, which must join this hub.
 	cluster
-	// work marks Works: objects that were sent to members.
+	// work are Works: objects that were sent to members.
 	work
-	// once is a request that was carried out.
+	// once are requests that were already executed.
 	once
-	// unknown is of the old control plane, and has no equivalent.
+	// unknown are objects of the old control plane without an equivalent.
 	unknown
 )
 
-// roleOf says what an object is.
+// roleOf returns the role of an object.
 func roleOf(obj *unstructured.Unstructured) role {
 	gvk := obj.GroupVersionKind()
 	switch {
@@ -73,12 +74,12 @@ func ofKarmada(kind string) role {
 	}
 }
 
-// internal says whether an object is one of those that a control plane makes for itself.
+// internal says whether a control plane creates an object for itself.
 func internal(obj *unstructured.Unstructured) bool {
 	name, labels := obj.GetName(), obj.GetLabels()
 	switch {
 	case claimed(obj):
-		return false // somebody wants it in members
+		return false // a policy propagates it
 	case ownNamespace(obj.GetNamespace()), labels[contract.SystemLabel] == contract.LabelTrue, labels["kubernetes.io/bootstrapping"] != "":
 		return true
 	case slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.Controller != nil && *ref.Controller }):
@@ -103,7 +104,7 @@ func internal(obj *unstructured.Unstructured) bool {
 	case "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
 		return strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "karmada-") || strings.HasPrefix(name, "system-") ||
 			slices.Contains([]string{"admin", "edit", "view", "cluster-admin"}, name)
-	case "CustomResourceDefinition": // this hub has those of its own
+	case "CustomResourceDefinition": // this hub has its own versions of these
 		return strings.HasSuffix(name, "karmada.io") || strings.HasSuffix(name, "multicluster.x-k8s.io") || strings.HasSuffix(name, ".fairlead.dev")
 	case "PriorityClass":
 		return strings.HasPrefix(name, "system-")
@@ -111,16 +112,15 @@ func internal(obj *unstructured.Unstructured) bool {
 	return false
 }
 
-// ownNamespace says whether a namespace is one of the control plane's own. People have namespaces
-// that begin with karmada-, too.
+// ownNamespace says whether a namespace is one of the control plane's own. Users have namespaces with the prefix
+// karmada-, too.
 func ownNamespace(name string) bool {
 	return strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, contract.DefaultExecutionNamespacePrefix) ||
 		name == "karmada-system" || name == "karmada-cluster"
 }
 
-// claimed says whether a policy has an object.
+// claimed says whether a policy has claimed an object.
 func claimed(obj *unstructured.Unstructured) bool {
-	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
-	return labels[contract.PropagationPolicyPermanentIDLabel] != "" || labels[contract.ClusterPropagationPolicyPermanentIDLabel] != "" ||
-		annotations[contract.PropagationPolicyNameAnnotation] != "" || annotations[contract.ClusterPropagationPolicyNameAnnotation] != ""
+	annotations := obj.GetAnnotations()
+	return bindings.HasPolicy(obj) || annotations[contract.PropagationPolicyNameAnnotation] != "" || annotations[contract.ClusterPropagationPolicyNameAnnotation] != ""
 }

@@ -17,12 +17,12 @@ import (
 	"fairlead.dev/common/prune"
 )
 
-// isReservedNamespace are the namespaces that KubeFed leaves alone as such.
+// isReservedNamespace says whether KubeFed ignores a namespace.
 func isReservedNamespace(namespace string) bool {
 	return slices.Contains([]string{"kube-system", "kube-public", "default", "kube-federation-system"}, namespace)
 }
 
-// namespace reads where a FederatedNamespace is, which bounds where everything in it is.
+// namespace reads the placement of a FederatedNamespace, which restricts that of everything in it.
 func (c *converter) namespace(i *item) {
 	if t, known := c.target(i); !known || !t.isNamespace() {
 		return
@@ -39,7 +39,7 @@ func (c *converter) namespace(i *item) {
 	}
 }
 
-// reach reads a placement, and refuses what it cannot read.
+// reach converts a placement, and refuses what is invalid.
 func (i *item) reach(p placement) reach {
 	if p.Clusters != nil {
 		for n, ref := range *p.Clusters {
@@ -96,13 +96,13 @@ func (c *converter) federated(i *item, t target) {
 	c.emit(i, obj, t, own, found, spec)
 }
 
-// bounded is a reach within that of the namespace.
+// bounded restricts a placement to that of the namespace.
 func (c *converter) bounded(i *item, t target, own reach) reach {
 	namespace := i.Object.GetNamespace()
 	if c.options.Namespaced || t.isNamespace() || namespace == "" {
 		return own
 	}
-	if of := c.namespaces[namespace]; of != nil && of.refused {
+	if ns := c.namespaces[namespace]; ns != nil && ns.refused {
 		i.refuse("metadata.namespace", "its FederatedNamespace is refused, so that nobody knows where it is")
 		return own
 	}
@@ -116,7 +116,7 @@ func (c *converter) bounded(i *item, t target, own reach) reach {
 	return own.and(bound)
 }
 
-// template makes what KubeFed would send of a template, before overrides.
+// template returns what KubeFed would send before overrides.
 func (i *item) template(f *federated, t target) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(f.Spec.Template)}
 	if f.Spec.Template == nil {
@@ -171,7 +171,7 @@ func (i *item) template(f *federated, t target) *unstructured.Unstructured {
 	return obj
 }
 
-// tellUnsent tells which fields of a template the hub keeps from the members. KubeFed sends them.
+// tellUnsent reports the fields of a template that KubeFed sends and the hub does not.
 func (i *item) tellUnsent(obj *unstructured.Unstructured) {
 	sent := obj.DeepCopy()
 	prune.Object(sent)
@@ -180,7 +180,7 @@ func (i *item) tellUnsent(obj *unstructured.Unstructured) {
 	}
 }
 
-// missingPaths returns the paths of what is in one object and not in the other.
+// missingPaths returns the paths of fields that are in one object and not in the other.
 func missingPaths(at string, whole, rest map[string]any) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(whole)) {
@@ -197,7 +197,7 @@ func missingPaths(at string, whole, rest map[string]any) []string {
 	return out
 }
 
-// asMap is a value of the API as its JSON has it, without what says nothing.
+// asMap converts a value of the API to JSON without empty fields.
 func asMap(value any) map[string]any {
 	raw, err := json.Marshal(value)
 	var out map[string]any
@@ -205,14 +205,13 @@ func asMap(value any) map[string]any {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &out)
 	}
 	if err != nil {
-		panic(err) // types of the API are made of JSON
+		panic(err) // cannot happen: API types can be encoded
 	}
 	dropEmpty(out)
 	return out
 }
 
-// dropEmpty drops empty objects and what is null of an override that removes. What an override sets
-// stays as it is.
+// dropEmpty removes empty objects and nulls. In an override, the value is kept unless the operator is remove.
 func dropEmpty(m map[string]any) {
 	for key, value := range m {
 		if key == "value" && m["operator"] != string(policyv1alpha1.OverrideRemove) {

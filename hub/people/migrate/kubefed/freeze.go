@@ -12,12 +12,12 @@ import (
 	"fairlead.dev/common/division"
 )
 
-// keepShares divides so that every cluster keeps what it has: what KubeFed wrote into the object, or
-// else what it would come to.
+// keepShares divides replicas so that every cluster keeps what it has: what KubeFed wrote into the object, or else what
+// KubeFed would compute.
 func (s *replicaDivision) keepShares(f *federated, d differences, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) reach {
 	shares := written(f, d)
 	if len(shares) > 0 {
-		s.own = reach{} // where it runs is where it is to run
+		s.own = reach{} // it stays exactly where it runs
 	}
 	switch {
 	case !s.known(len(shares) > 0):
@@ -32,7 +32,7 @@ func (s *replicaDivision) keepShares(f *federated, d differences, spec *policyv1
 		_, star := s.clusters[everyOther]
 		for _, name := range among {
 			if _, named := s.clusters[name]; named || star {
-				shares[name] += 0 // it is known that it has none
+				shares[name] += 0 // it is known to have none
 			}
 		}
 		s.by.tell("spec.clusters", "frozen as KubeFed divides, if everything fits where it is to be")
@@ -60,7 +60,7 @@ func (s *replicaDivision) keepShares(f *federated, d differences, spec *policyv1
 	return reach{names: slices.Sorted(maps.Keys(shares)), selector: merged(s.own.selector, s.bound.selector)}
 }
 
-// without tells of the clusters that have no share, which the policy therefore does not name.
+// without reports the clusters that have no share, so that the policy does not name them.
 func (s *replicaDivision) without(shares map[string]int64, within func(string) bool) {
 	var none []string
 	for _, name := range slices.Sorted(maps.Keys(shares)) {
@@ -73,7 +73,8 @@ func (s *replicaDivision) without(shares map[string]int64, within func(string) b
 	}
 }
 
-// written returns the replicas that KubeFed wrote into an object when it last divided them, by cluster; none if it never did.
+// written returns the replicas by cluster that KubeFed wrote into an object when it last divided them; none if it never
+// did.
 func written(f *federated, d differences) map[string]int64 {
 	if f.Spec.Placement.Clusters == nil {
 		return nil
@@ -89,17 +90,17 @@ func written(f *federated, d differences) map[string]int64 {
 	return out
 }
 
-// frozenBounds are the bounds of clusters, as far as what they have now is within.
+// frozenBounds returns the bounds of clusters that their present replicas are within.
 func (s *replicaDivision) frozenBounds(shares map[string]int64, total int32) []policyv1alpha1.ClusterReplicaBounds {
 	var parties []division.Party
 	var limits []division.Bounds
 	var out []policyv1alpha1.ClusterReplicaBounds
 	for _, name := range slices.Sorted(maps.Keys(shares)) {
-		of, named := s.clusters[name]
+		preference, named := s.clusters[name]
 		if !named {
-			of = s.clusters[everyOther]
+			preference = s.clusters[everyOther]
 		}
-		b := boundsOf(policyv1alpha1.ClusterAffinity{ClusterNames: []string{name}}, of)
+		b := boundsOf(policyv1alpha1.ClusterAffinity{ClusterNames: []string{name}}, preference)
 		limit := division.Bounds{Min: b.MinReplicas, Max: division.Unbounded}
 		if b.MaxReplicas != nil {
 			limit.Max = *b.MaxReplicas

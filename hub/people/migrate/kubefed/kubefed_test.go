@@ -134,8 +134,8 @@ spec:
 	))
 }
 
-// TestRetainedReplicas holds that replicas are left to members where KubeFed leaves them: it
-// retains, and then overrides.
+// TestRetainedReplicas checks that replicas are left to the members where KubeFed leaves them: it retains first, and
+// then overrides.
 func TestRetainedReplicas(t *testing.T) {
 	t.Parallel()
 	const placed = "retainReplicas: true\n  placement: {clusters: [{name: a}, {name: b}]}\n"
@@ -167,7 +167,7 @@ func TestRetainedReplicas(t *testing.T) {
 	}
 }
 
-// TestEmptyObjectsInValuesStay holds that an override says what it said.
+// TestEmptyObjectsInValuesStay checks that empty objects in the value of an override are kept.
 func TestEmptyObjectsInValuesStay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -196,8 +196,8 @@ func TestEmptyObjectsInValuesStay(t *testing.T) {
 `))
 }
 
-// TestWhatIsNotSentIsTold holds that nobody misses in silence what KubeFed sent.
-func TestWhatIsNotSentIsTold(t *testing.T) {
+// TestObjectsThatAreNotSentAreTold holds that nobody misses in silence what KubeFed sent.
+func TestObjectsThatAreNotSentAreTold(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := kubefed.Convert(read(g, shop+`
@@ -215,7 +215,7 @@ func TestWhatIsNotSentIsTold(t *testing.T) {
 	g.Expect(told(r)).NotTo(ContainElement(ContainSubstring("headless")))
 }
 
-// TestHints holds that people are told to wait for all clusters where that matters.
+// TestHints checks that people are told to wait for all clusters where that matters.
 func TestHints(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -228,7 +228,8 @@ func TestHints(t *testing.T) {
 	g.Expect(r.Hints).To(ContainElements(HavePrefix("Apply this when all"), HavePrefix("KubeFed divides replicas among ready clusters")))
 }
 
-// TestWeightsOfNobodyByName holds that people are told what --apply cannot find out for a policy that names no clusters.
+// TestWeightsOfNobodyByName checks that people are told what --apply cannot find out for a policy that names no
+// clusters.
 func TestWeightsOfNobodyByName(t *testing.T) {
 	t.Parallel()
 	for clusters, want := range map[string]bool{
@@ -289,7 +290,8 @@ func TestClustersWithoutReplicasAreTold(t *testing.T) {
 	}
 }
 
-// TestAKindWhoseNameEndsInStatus holds that a kind which a FederatedTypeConfig names is no bookkeeping.
+// TestAKindWhoseNameEndsInStatus checks that a kind ending in Status is not taken for KubeFed's bookkeeping if a
+// FederatedTypeConfig names it.
 func TestAKindWhoseNameEndsInStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -20,19 +20,19 @@ const replicasPath = "/spec/replicas"
 
 // differences are the overrides of an object.
 type differences struct {
-	order []string
-	of    map[string]*policyv1alpha1.Overriders
+	order     []string
+	byCluster map[string]*policyv1alpha1.Overriders
 	// replicas by cluster, where they are overridden; fields is where that stands.
 	replicas map[string]int64
 	fields   map[string]string
 }
 
-// rules are the overrides, one rule for all clusters that have the same.
+// rules returns the override rules, one for all clusters with the same overrides.
 func (d *differences) rules() []policyv1alpha1.RuleWithCluster {
 	var out []policyv1alpha1.RuleWithCluster
 	at := map[string]int{}
 	for _, cluster := range d.order {
-		o := d.of[cluster]
+		o := d.byCluster[cluster]
 		raw, err := json.Marshal(o)
 		if err != nil || len(o.Plaintext)+len(o.AnnotationsOverrider) == 0 {
 			continue
@@ -48,21 +48,21 @@ func (d *differences) rules() []policyv1alpha1.RuleWithCluster {
 	return out
 }
 
-// overrides reads what differs in which cluster.
+// overrides reads the overrides by cluster.
 func (i *item) overrides(f *federated, obj *unstructured.Unstructured, t target) differences {
-	out := differences{of: map[string]*policyv1alpha1.Overriders{}, replicas: map[string]int64{}, fields: map[string]string{}}
+	out := differences{byCluster: map[string]*policyv1alpha1.Overriders{}, replicas: map[string]int64{}, fields: map[string]string{}}
 	for n, o := range f.Spec.Overrides {
 		field := fmt.Sprintf("spec.overrides[%d]", n)
 		if o.ClusterName == "" {
 			i.refuse(field+".clusterName", "it is missing")
 			continue
 		}
-		if out.of[o.ClusterName] != nil {
+		if out.byCluster[o.ClusterName] != nil {
 			i.refuse(field+".clusterName", "%q is there twice; KubeFed applies neither", o.ClusterName)
 			continue
 		}
 		to := &policyv1alpha1.Overriders{}
-		out.order, out.of[o.ClusterName] = append(out.order, o.ClusterName), to
+		out.order, out.byCluster[o.ClusterName] = append(out.order, o.ClusterName), to
 		paths := map[string]bool{}
 		for k, change := range o.ClusterOverrides {
 			at := fmt.Sprintf("%s.clusterOverrides[%d]", field, k)
@@ -93,8 +93,8 @@ func (i *item) overrides(f *federated, obj *unstructured.Unstructured, t target)
 	return out
 }
 
-// refuseWholeSpec refuses what replaces the whole spec of an object whose replicas are divided: it would set
-// the replicas of its cluster once more.
+// refuseWholeSpec refuses overrides that replace the whole spec of an object whose replicas are divided, since they
+// would also override the replicas.
 func (i *item) refuseWholeSpec(f *federated, d differences, pref *item) {
 	if pref == nil && len(d.replicas) == 0 {
 		return
@@ -133,8 +133,8 @@ func whyNotOverridable(path string, namespaced bool) string {
 	return ""
 }
 
-// change converts one override. Annotations are not changed in what a member has but set in what
-// is sent, where there may be none before.
+// change converts one override. Overrides of annotations become annotation overriders, since the manifest may have none
+// to change.
 func (i *item) change(at, op string, o override, to *policyv1alpha1.Overriders) {
 	key, annotation := strings.CutPrefix(o.Path, "/metadata/annotations")
 	if !annotation || key != "" && key[0] != '/' {
@@ -186,15 +186,15 @@ func (i *item) change(at, op string, o override, to *policyv1alpha1.Overriders) 
 // restore puts the overrides of replicas back among the others.
 func (d *differences) restore() {
 	for _, cluster := range slices.Sorted(maps.Keys(d.replicas)) {
-		d.of[cluster].Plaintext = append(d.of[cluster].Plaintext, policyv1alpha1.PlaintextOverrider{
+		d.byCluster[cluster].Plaintext = append(d.byCluster[cluster].Plaintext, policyv1alpha1.PlaintextOverrider{
 			Path: replicasPath, Operator: policyv1alpha1.OverrideReplace, Value: apiextensionsv1.JSON{Raw: fmt.Append(nil, d.replicas[cluster])},
 		})
 	}
 	d.replicas = nil
 }
 
-// divide makes overrides of replicas a division by weights, where every cluster is known and has
-// some; else they stay overrides.
+// divide converts overrides of replicas into a division by weights if every cluster is known and has some; otherwise
+// they stay overrides.
 func (i *item) divide(where reach, d differences, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) {
 	fields := slices.Sorted(maps.Values(d.fields))
 	each, err := replicasOf(obj)
@@ -234,7 +234,7 @@ func (i *item) divide(where reach, d differences, spec *policyv1alpha1.Propagati
 	setReplicas(obj, total)
 }
 
-// replicasOf reads the replicas of a template, 1 if it says nothing. Its spec is there then.
+// replicasOf returns the replicas of a template, 1 if they are not set. It creates a missing spec.
 func replicasOf(obj *unstructured.Unstructured) (int64, error) {
 	if obj.Object["spec"] == nil {
 		obj.Object["spec"] = map[string]any{}
@@ -252,7 +252,7 @@ func replicasOf(obj *unstructured.Unstructured) (int64, error) {
 	return 0, errors.New("the replicas of the template are no number")
 }
 
-// wholeNumber reads a number of JSON that has no fraction.
+// wholeNumber returns a JSON number that has no fraction.
 func wholeNumber(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -263,7 +263,7 @@ func wholeNumber(value any) (int64, bool) {
 	return 0, false
 }
 
-// byWeights divides replicas into exactly these shares, if there are as many as all together.
+// byWeights returns a division into exactly these shares, for that total.
 func byWeights(shares map[string]int64) *policyv1alpha1.ReplicaSchedulingStrategy {
 	list := []policyv1alpha1.StaticClusterWeight{}
 	for _, cluster := range slices.Sorted(maps.Keys(shares)) {

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// plan is how KubeFed divides replicas: what each of the clusters gets, of those that get any.
-// The key is that of the object, namespace/name. Nothing is known of what fits into the clusters
-// or runs there, so all fits, and all is planned from the beginning.
+// plan computes how KubeFed divides replicas: the share of each cluster that gets any. Key is the object's
+// namespace/name. Capacity and present replicas are unknown, so everything is assumed to fit, and the plan starts from
+// nothing.
 //
-//  1. The heaviest come first, and of equals whoever's hash of name and key is smaller.
-//  2. Each has its minimum, as long as there is any left.
-//  3. What is left is divided by weight, rounded up, in the order above; whoever has the maximum
-//     takes no more part, and what is left is divided again.
+//  1. Clusters are sorted by weight, the heaviest first, and at equal weight by the hash of name and key.
+//  2. Each gets its minimum while any replicas are left.
+//  3. The rest is divided by weight, rounded up, in this order; clusters that reach their maximum drop
+//     out, and what is left is divided again.
 func plan(total int64, clusters []string, key string, preferences map[string]clusterPreference) map[string]int64 {
 	if len(preferences) == 0 {
 		preferences = map[string]clusterPreference{everyOther: {Weight: 1}}
@@ -42,7 +42,7 @@ type party struct {
 	hash uint32
 }
 
-// partiesOf returns the clusters that somebody prefers, in the order of step 1.
+// partiesOf returns the clusters with a preference, in the order of step 1.
 func partiesOf(clusters []string, key string, preferences map[string]clusterPreference) []party {
 	var parties []party
 	for _, name := range clusters {
@@ -62,7 +62,7 @@ func partiesOf(clusters []string, key string, preferences map[string]clusterPref
 	return parties
 }
 
-// divideRest is step 3.
+// divideRest implements step 3.
 func divideRest(out map[string]int64, rest int64, parties []party) {
 	for again := true; again && rest > 0; {
 		again = false
@@ -91,9 +91,9 @@ func divideRest(out map[string]int64, rest int64, parties []party) {
 	}
 }
 
-// share returns of * weight / weights, rounded up. No value overflows.
-func share(of, weight int64, weights *big.Int) int64 {
-	n := new(big.Int).Mul(big.NewInt(of), big.NewInt(weight))
+// share returns total * weight / weights, rounded up. No value overflows.
+func share(total, weight int64, weights *big.Int) int64 {
+	n := new(big.Int).Mul(big.NewInt(total), big.NewInt(weight))
 	n.Add(n, weights).Sub(n, big.NewInt(1))
 	return n.Div(n, weights).Int64()
 }

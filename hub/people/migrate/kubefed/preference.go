@@ -13,24 +13,24 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// everyOther is the key of the clusters that a preference does not name.
+// everyOther is the key for clusters that a preference does not name.
 const everyOther = "*"
 
-// preferenceKey is the federated object that a preference is about.
+// preferenceKey identifies the federated object of a preference.
 type preferenceKey struct{ kind, namespace, name string }
 
 func (k preferenceKey) compare(o preferenceKey) int {
 	return cmp.Or(strings.Compare(k.kind, o.kind), strings.Compare(k.namespace, o.namespace), strings.Compare(k.name, o.name))
 }
 
-// preference remembers a ReplicaSchedulingPreference for the object that it is about.
+// preference records a ReplicaSchedulingPreference for its object.
 func (c *converter) preference(i *item) bool {
 	if i.Object.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: groupScheduling, Kind: "ReplicaSchedulingPreference"}) {
 		return false
 	}
 	var p replicaPreference
 	if !i.decode(&p) {
-		// Whatever it is about is not to be converted without it.
+		// Its object must not be converted without it.
 		for _, kind := range []string{"FederatedDeployment", "FederatedReplicaSet"} {
 			c.preferences[preferenceKey{kind: kind, namespace: i.Object.GetNamespace(), name: i.Object.GetName()}] = i
 		}
@@ -47,7 +47,7 @@ func (c *converter) preference(i *item) bool {
 	return true
 }
 
-// rescheduling are the lines about what KubeFed does at once when a cluster is not ready.
+// rescheduling are the hints about what KubeFed does at once when a cluster is not ready.
 func rescheduling() []string {
 	return []string{
 		"KubeFed divides replicas among ready clusters only, anew as soon as one is not. Here they move",
@@ -62,7 +62,7 @@ func rescheduling() []string {
 	}
 }
 
-// prefer divides the replicas of an object as a preference says, and returns where it is.
+// prefer divides the replicas of an object according to a preference, and returns where it is placed.
 func (c *converter) prefer(i, by *item, f *federated, d differences, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) reach {
 	var p replicaPreference
 	if !by.decode(&p) || by.refused || c.refuseInvalid(by, &p) {
@@ -85,33 +85,33 @@ func (c *converter) prefer(i, by *item, f *federated, d differences, spec *polic
 	return s.keepShares(f, d, spec, obj)
 }
 
-// refuseInvalid refuses what of a preference has no meaning.
+// refuseInvalid refuses invalid settings of a preference.
 func (c *converter) refuseInvalid(by *item, p *replicaPreference) bool {
 	if p.Spec.TotalReplicas < 0 {
 		by.refuse("spec.totalReplicas", "it is negative")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Spec.Clusters)) {
-		of, field := p.Spec.Clusters[name], "spec.clusters["+name+"]"
-		if of.Weight < 0 {
+		cluster, field := p.Spec.Clusters[name], "spec.clusters["+name+"]"
+		if cluster.Weight < 0 {
 			by.refuse(field+".weight", "it is negative")
 		}
-		if of.MinReplicas < 0 || of.MinReplicas > math.MaxInt32 {
-			by.refuse(field+".minReplicas", "%d is no number of replicas", of.MinReplicas)
+		if cluster.MinReplicas < 0 || cluster.MinReplicas > math.MaxInt32 {
+			by.refuse(field+".minReplicas", "%d is no number of replicas", cluster.MinReplicas)
 		}
-		if of.MaxReplicas != nil && (*of.MaxReplicas < of.MinReplicas || *of.MaxReplicas > math.MaxInt32) {
-			by.refuse(field+".maxReplicas", "%d is below minReplicas, or no number of replicas", *of.MaxReplicas)
+		if cluster.MaxReplicas != nil && (*cluster.MaxReplicas < cluster.MinReplicas || *cluster.MaxReplicas > math.MaxInt32) {
+			by.refuse(field+".maxReplicas", "%d is below minReplicas, or no number of replicas", *cluster.MaxReplicas)
 		}
-		if c.options.Plain && of.MinReplicas > 0 {
+		if c.options.Plain && cluster.MinReplicas > 0 {
 			by.refuse(field+".minReplicas", "only this hub has bounds of replicas; leave out --plain")
 		}
-		if c.options.Plain && of.MaxReplicas != nil {
+		if c.options.Plain && cluster.MaxReplicas != nil {
 			by.refuse(field+".maxReplicas", "only this hub has bounds of replicas; leave out --plain")
 		}
 	}
 	return by.refused
 }
 
-// tellUnsupported says what of a preference nothing here does.
+// tellUnsupported reports the settings of a preference that have no equivalent.
 func (c *converter) tellUnsupported(by *item, p *replicaPreference) {
 	by.tell("spec.totalReplicas", "the replicas of the template")
 	if p.Spec.Rebalance {
@@ -121,18 +121,19 @@ func (c *converter) tellUnsupported(by *item, p *replicaPreference) {
 	}
 }
 
-// replicaDivision is the division of the replicas of one object, on its way.
+// replicaDivision is the division of the replicas of one object.
 type replicaDivision struct {
 	converter  *converter
 	item, by   *item
 	preference *replicaPreference
 	clusters   map[string]clusterPreference
-	// own has the clusters that the object's own selector matches, if the preference respects it, and bound those to which the namespace goes.
+	// own are the clusters that the object's own selector matches, if the preference respects it, and bound those of
+	// its namespace.
 	own, bound reach
 }
 
-// ask reads where the object may be at all. Of its own placement the preference respects only
-// the selector: it is the preference that names clusters there.
+// ask reads which clusters the object may be in at all. Of its own placement a preference respects only the selector,
+// since it names the clusters itself.
 func (s *replicaDivision) ask(f *federated) {
 	if s.preference.Spec.IntersectWithClusterSelector {
 		s.by.tell("spec.intersectWithClusterSelector", "the policy has the object's selector too")
@@ -141,20 +142,19 @@ func (s *replicaDivision) ask(f *federated) {
 	s.bound = s.converter.bounded(s.item, target{}, reach{})
 }
 
-// known says whether it can be told which clusters there are. It need not if all that matter are
-// named.
+// known says whether all clusters that matter are known, because they are named or the files have all clusters.
 func (s *replicaDivision) known(named bool) bool {
 	_, star := s.clusters[everyOther]
 	named = (named || !star) && s.own.selector == nil && s.bound.selector == nil
 	return named || len(s.converter.clusters) > 0
 }
 
-// members are the names of the ready clusters that KubeFed divides among, and all that are in the
-// object's reach afterwards.
+// members returns the names of the ready clusters among which KubeFed divides, and a function that says whether a
+// cluster is within the object's reach afterwards.
 func (s *replicaDivision) members() (among []string, within func(string) bool) {
-	of := map[string]map[string]string{}
+	labelsOf := map[string]map[string]string{}
 	for _, m := range s.converter.clusters {
-		of[m.name] = m.labels
+		labelsOf[m.name] = m.labels
 		if m.ready && s.own.matches(m.name, m.labels) {
 			among = append(among, m.name)
 		}
@@ -166,5 +166,5 @@ func (s *replicaDivision) members() (among []string, within func(string) bool) {
 			}
 		}
 	}
-	return among, func(name string) bool { return s.bound.matches(name, of[name]) }
+	return among, func(name string) bool { return s.bound.matches(name, labelsOf[name]) }
 }

@@ -10,8 +10,8 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// reach is which clusters a placement picks: those of the names, if there are any, that the
-// selector matches, if there is one. The zero value picks all.
+// reach is the set of clusters that a placement selects: those with one of the names, if there are any, that match the
+// selector, if there is one. The zero value selects all.
 type reach struct {
 	nowhere  bool
 	names    []string
@@ -19,8 +19,8 @@ type reach struct {
 	selector *metav1.LabelSelector
 }
 
-// reachOf reads a placement: names win over a selector, an empty list of them is no cluster, and
-// so is neither of the two.
+// reachOf converts a placement: names take precedence over a selector; an empty list of names selects no cluster, and
+// so does a placement with neither.
 func reachOf(p placement) reach {
 	switch {
 	case p.Clusters != nil:
@@ -42,7 +42,7 @@ func reachOf(p placement) reach {
 	}
 }
 
-// and picks what both pick.
+// and returns the intersection.
 func (r reach) and(o reach) reach {
 	out := reach{nowhere: r.nowhere || o.nowhere, names: r.names, exclude: slices.Concat(r.exclude, o.exclude), selector: merged(r.selector, o.selector)}
 	switch {
@@ -57,8 +57,8 @@ func (r reach) and(o reach) reach {
 	return out
 }
 
-// merged is the selector that matches what both match. A label that the two want to be different
-// is two expressions, of which no cluster meets both.
+// merged returns a selector that matches what both match. A label with two different values becomes two expressions
+// that no cluster meets.
 func merged(a, b *metav1.LabelSelector) *metav1.LabelSelector {
 	if a == nil || b == nil {
 		if a == nil {
@@ -86,7 +86,7 @@ func merged(a, b *metav1.LabelSelector) *metav1.LabelSelector {
 }
 
 // matches says whether a cluster is picked. The selector was read before.
-func (r reach) matches(name string, of map[string]string) bool {
+func (r reach) matches(name string, clusterLabels map[string]string) bool {
 	if r.nowhere || len(r.names) > 0 && !slices.Contains(r.names, name) || slices.Contains(r.exclude, name) {
 		return false
 	}
@@ -94,10 +94,10 @@ func (r reach) matches(name string, of map[string]string) bool {
 		return true
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(r.selector)
-	return err == nil && parsed.Matches(labels.Set(of))
+	return err == nil && parsed.Matches(labels.Set(clusterLabels))
 }
 
-// affinity is the same for a policy; nil picks all.
+// affinity returns the affinity for a policy; nil selects all.
 func (r reach) affinity() *policyv1alpha1.ClusterAffinity {
 	if len(r.names) == 0 && len(r.exclude) == 0 && r.selector == nil {
 		return nil

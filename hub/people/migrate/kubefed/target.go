@@ -8,25 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// federatedPrefix begins the kinds that KubeFed generates, unless their FederatedTypeConfig says
+// federatedPrefix starts the names of the kinds that KubeFed generates, unless their FederatedTypeConfig says
 // otherwise.
 const federatedPrefix = "Federated"
 
 // target is the kind that a federated kind distributes.
 type target struct {
 	gvk schema.GroupVersionKind
-	// suspended says that nothing of the kind is sent anywhere.
+	// suspended says that objects of the kind are sent nowhere.
 	suspended bool
-	// bad says why nothing of the kind can be converted; empty if it can.
+	// bad says why objects of the kind cannot be converted; empty if they can.
 	bad string
 	// by is the name of the FederatedTypeConfig.
 	by string
-	// scope says whether objects of the kind are in a namespace; empty if nobody says so.
+	// scope says whether the kind is namespaced; empty if unknown.
 	scope apiextensionsv1.ResourceScope
 }
 
-// placed says what is wrong with the namespace of a federated object, which says where its target
-// is; empty if nothing is.
+// placed says what is wrong with the namespace of a federated object, which determines that of its target; empty if
+// nothing is.
 func (t target) placed(namespace string) string {
 	switch {
 	case t.isNamespace():
@@ -39,7 +39,7 @@ func (t target) placed(namespace string) string {
 	return ""
 }
 
-// scalable says whether KubeFed divides replicas of the kind.
+// scalable says whether KubeFed divides the replicas of the kind.
 func (t target) scalable() bool {
 	switch t.gvk.GroupKind() {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
@@ -48,12 +48,12 @@ func (t target) scalable() bool {
 	return false
 }
 
-// isNamespace says whether it is the kind whose placement bounds that of others.
+// isNamespace says whether the kind is Namespace, whose placement restricts that of others.
 func (t target) isNamespace() bool {
 	return t.gvk.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
-// builtin returns the target for a kind of Kubernetes whose federated kind has no FederatedTypeConfig.
+// builtin returns the target of a built-in kind whose federated kind has no FederatedTypeConfig.
 func builtin(kind string) (target, bool) {
 	group := map[string]string{
 		"ConfigMap": "", "LimitRange": "", "Namespace": "", "PersistentVolume": "", "PersistentVolumeClaim": "", "Pod": "",
@@ -66,7 +66,7 @@ func builtin(kind string) (target, bool) {
 		"ClusterRole": rbac, "ClusterRoleBinding": rbac, "Role": rbac, "RoleBinding": rbac,
 		"CustomResourceDefinition": "apiextensions.k8s.io",
 	}
-	of, known := group[kind]
+	apiGroup, known := group[kind]
 	version := "v1"
 	if kind == "HorizontalPodAutoscaler" {
 		version = "v2"
@@ -77,16 +77,16 @@ func builtin(kind string) (target, bool) {
 	}, kind) {
 		scope = apiextensionsv1.ClusterScoped
 	}
-	return target{gvk: schema.GroupVersionKind{Group: of, Version: version, Kind: kind}, scope: scope}, known
+	return target{gvk: schema.GroupVersionKind{Group: apiGroup, Version: version, Kind: kind}, scope: scope}, known
 }
 
 // scopeOf is the scope of a kind that a FederatedTypeConfig names: what it says, or what is known of
 // a kind of Kubernetes.
-func scopeOf(said string, kind schema.GroupKind) apiextensionsv1.ResourceScope {
+func scopeOf(declared string, kind schema.GroupKind) apiextensionsv1.ResourceScope {
 	if t, known := builtin(kind.Kind); known && t.gvk.Group == kind.Group {
 		return t.scope
 	}
-	return apiextensionsv1.ResourceScope(said)
+	return apiextensionsv1.ResourceScope(declared)
 }
 
 const rbac = "rbac.authorization.k8s.io"

@@ -17,15 +17,15 @@ func (s *replicaDivision) weights(spec *policyv1alpha1.PropagationSpec, obj *uns
 	named := slices.DeleteFunc(slices.Sorted(maps.Keys(s.clusters)), func(name string) bool { return name == everyOther })
 	where, list, bounds := reach{}, []policyv1alpha1.StaticClusterWeight{}, []policyv1alpha1.ClusterReplicaBounds{}
 	add := func(name string, affinity policyv1alpha1.ClusterAffinity) bool {
-		of := s.clusters[name]
-		if of.Weight == 0 {
-			if of.MinReplicas > 0 {
+		preference := s.clusters[name]
+		if preference.Weight == 0 {
+			if preference.MinReplicas > 0 {
 				s.by.refuse("spec.clusters["+name+"].minReplicas", "a cluster of weight 0 gets nothing here; give it a weight")
 			}
 			return false
 		}
-		list = append(list, policyv1alpha1.StaticClusterWeight{TargetCluster: affinity, Weight: of.Weight})
-		if b := boundsOf(affinity, of); !unbounded(b) {
+		list = append(list, policyv1alpha1.StaticClusterWeight{TargetCluster: affinity, Weight: preference.Weight})
+		if b := boundsOf(affinity, preference); !unbounded(b) {
 			bounds = append(bounds, b)
 		}
 		return true
@@ -60,7 +60,7 @@ func (s *replicaDivision) weights(spec *policyv1alpha1.PropagationSpec, obj *uns
 	return where
 }
 
-// compare says which clusters have more or fewer replicas afterwards.
+// compare reports which clusters will have more or fewer replicas.
 func (s *replicaDivision) compare() {
 	if !s.known(false) {
 		s.by.tell("spec.clusters", "divided by the weights. Add the KubeFedClusters to the files to be told which clusters have more or fewer replicas afterwards")
@@ -71,17 +71,17 @@ func (s *replicaDivision) compare() {
 	var parties []division.Party
 	var limits []division.Bounds
 	for _, name := range among {
-		of, named := s.clusters[name]
+		preference, named := s.clusters[name]
 		if !named {
-			of = s.clusters[everyOther]
+			preference = s.clusters[everyOther]
 		}
-		b := boundsOf(policyv1alpha1.ClusterAffinity{}, of)
+		b := boundsOf(policyv1alpha1.ClusterAffinity{}, preference)
 		limit := division.Bounds{Min: b.MinReplicas, Max: division.Unbounded}
 		if b.MaxReplicas != nil {
 			limit.Max = *b.MaxReplicas
 		}
 		if within(name) {
-			parties, limits = append(parties, division.Party{Name: name, Weight: of.Weight}), append(limits, limit)
+			parties, limits = append(parties, division.Party{Name: name, Weight: preference.Weight}), append(limits, limit)
 		} else {
 			delete(before, name)
 		}
@@ -101,15 +101,15 @@ func (s *replicaDivision) compare() {
 }
 
 func setReplicas(obj *unstructured.Unstructured, n int64) {
-	if spec, ok := obj.Object["spec"].(map[string]any); ok { // replicasOf has read it
+	if spec, ok := obj.Object["spec"].(map[string]any); ok { // replicasOf created it if it was missing
 		spec["replicas"] = n
 	}
 }
 
-func boundsOf(affinity policyv1alpha1.ClusterAffinity, of clusterPreference) policyv1alpha1.ClusterReplicaBounds {
-	b := policyv1alpha1.ClusterReplicaBounds{TargetCluster: affinity, MinReplicas: int32(of.MinReplicas)}
-	if of.MaxReplicas != nil {
-		b.MaxReplicas = new(int32(*of.MaxReplicas))
+func boundsOf(affinity policyv1alpha1.ClusterAffinity, preference clusterPreference) policyv1alpha1.ClusterReplicaBounds {
+	b := policyv1alpha1.ClusterReplicaBounds{TargetCluster: affinity, MinReplicas: int32(preference.MinReplicas)}
+	if preference.MaxReplicas != nil {
+		b.MaxReplicas = new(int32(*preference.MaxReplicas))
 	}
 	return b
 }

@@ -26,7 +26,7 @@ func TestHowLongAChangeTakes(t *testing.T) {
 	_, done = see(4, 1, true)
 	g.Expect(done).To(BeFalse(), "nothing changed")
 
-	// The scheduler adds to what the author changed: one change for people.
+	// The scheduler's update follows the author's: for people this is one change.
 	_, _ = see(10, 2, false)
 	_, _ = see(11, 3, false)
 	took, done = see(15, 3, true)
@@ -43,7 +43,8 @@ func TestHowLongAChangeTakes(t *testing.T) {
 	g.Expect(tr.since("never seen")).To(BeZero())
 }
 
-// TestHowLongTheHeardTake holds that a silent cluster, which may be so for days, makes no change old that the others have yet to apply.
+// TestHowLongTheHeardTake checks that a cluster which is silent, perhaps for days, does not make a change look old that
+// the others have yet to apply.
 func TestHowLongTheHeardTake(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -69,15 +70,25 @@ func TestHowLongTheHeardTake(t *testing.T) {
 	g.Expect(heard(1020, false)).To(BeZero())
 	g.Expect(heard(1030, true)).To(Equal(at(1030)), "another cluster is heard from again, and has yet to catch up")
 	g.Expect(tr.since("a")).To(Equal(at(0)), "the silent one still has not applied the first")
-	_, done := tr.Observe("a", Delivery{Generation: 3, Applied: true}, at(1040))
+	took, done := tr.Observe("a", Delivery{Generation: 3, Applied: true}, at(1040))
 	g.Expect(done).To(BeTrue())
+	g.Expect(took).To(Equal(10*time.Second), "it was silent before")
 	g.Expect(heard(1041, true)).To(BeZero(), "all have it")
+
+	change(1100, 4)
+	g.Expect(heard(1120, false)).To(BeZero())
+	_, done = tr.Observe("a", Delivery{Generation: 4, Applied: true}, at(700000))
+	g.Expect(done).To(BeFalse(), "the silent one was back, and had it, before anybody looked")
+	change(700100, 5)
+	took, done = tr.Observe("a", Delivery{Generation: 5, Applied: true}, at(700102))
+	g.Expect(done).To(BeTrue())
+	g.Expect(took).To(Equal(2*time.Second), "the next change is measured again")
 
 	tr.Start("a", Delivery{Generation: 3}, at(2000))
 	g.Expect(heard(2005, true)).To(Equal(at(2000)))
 }
 
-// since is since when a change is under way; zero if none is.
+// since returns since when a change is being propagated; zero if none is.
 func (t *Tracker[K]) since(key K) time.Time {
 	if known := t.of[key]; known != nil {
 		return known.since

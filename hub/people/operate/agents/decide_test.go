@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 
-// fleet are clusters edge-0, edge-1, … that are heard.
+// fleet returns the clusters edge-0, edge-1, …, all heard from.
 func fleet(n int) []*clusterv1alpha1.Cluster {
 	out := make([]*clusterv1alpha1.Cluster, n)
 	for i := range out {
@@ -35,7 +35,7 @@ func asking(clusters []*clusterv1alpha1.Cluster, waves ...fairleadv1alpha1.Wave)
 	}
 }
 
-// answer has the clusters that are asked answer, as agents do.
+// answer has the clusters that were asked answer as agents do.
 func answer(in Input, names []string, phase clusterv1alpha1.AgentUpgradePhase) {
 	for _, name := range names {
 		c := named(in, name)
@@ -122,7 +122,7 @@ func TestSilentClustersAreAskedAtTheEnd(t *testing.T) {
 	g.Expect(Decide(in).Stopped).To(ContainSubstring("silent are edge-"), "a wave of which nothing is heard proves nothing")
 }
 
-func TestWhoIsUpgradedByHandIsNotWaitedFor(t *testing.T) {
+func TestAnAgentUpgradedByHandIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := asking(fleet(1))
@@ -183,7 +183,7 @@ func TestAnAgentThatEndsAnotherUpgradeFirstIsWaitedFor(t *testing.T) {
 	g.Expect(d.Stopped).To(BeEmpty())
 	g.Expect(d.Waves[0].Members[0]).To(And(HaveField("State", InFlight), HaveField("Ends", "agent:hangs"), HaveField("Message", ContainSubstring("it ends its upgrade to agent:hangs first"))))
 
-	in.Now = now.Add(25 * time.Hour) // no upgrade takes longer
+	in.Now = now.Add(25 * time.Hour) // longer than any upgrade takes
 	g.Expect(Decide(in).Waves[0].Members[0]).To(And(HaveField("State", Failed), HaveField("Ends", BeEmpty()), HaveField("Message", ContainSubstring("its upgrade to agent:hangs"))))
 
 	c.Status.AgentUpgrade.Image = in.Wanted.Image

@@ -24,7 +24,7 @@ func named(in Input, name string) *clusterv1alpha1.Cluster {
 	return nil
 }
 
-// askedAt has clusters be upgraded that were asked some time ago.
+// askedAt makes clusters upgraded that were asked at a time.
 func askedAt(in Input, names []string, at time.Time) {
 	answer(in, names, clusterv1alpha1.AgentUpgraded)
 	for _, name := range names {
@@ -60,7 +60,7 @@ func TestAnAgentThatFallsSilentAfterItsUpgradeStopsTheNextWave(t *testing.T) {
 	}
 }
 
-func TestWhoWasTriedByItselfDoesNotLetTheFirstWavePass(t *testing.T) {
+func TestAnEarlierUpgradeDoesNotLetTheFirstWavePass(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := asking(fleet(20), fairleadv1alpha1.Wave{Name: "canary", Size: new(intstr.FromInt32(1)), Soak: &metav1.Duration{Duration: time.Hour}})
@@ -73,7 +73,7 @@ func TestWhoWasTriedByItselfDoesNotLetTheFirstWavePass(t *testing.T) {
 	g.Expect(Decide(in)).To(And(HaveField("Ask", BeEmpty()), HaveField("Stopped", ContainSubstring("the upgrade of "+canary))))
 }
 
-func TestWhatFallsSilentLaterDoesNotHoldUpAWaveThatHasPassed(t *testing.T) {
+func TestALaterSilenceDoesNotHoldUpAWaveThatHasPassed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := asking(fleet(20), fairleadv1alpha1.Wave{Name: "canary", Size: new(intstr.FromInt32(1)), Soak: &metav1.Duration{Duration: time.Hour}},
@@ -86,7 +86,7 @@ func TestWhatFallsSilentLaterDoesNotHoldUpAWaveThatHasPassed(t *testing.T) {
 	g.Expect(Decide(in)).To(And(HaveField("Ask", HaveLen(2)), HaveField("Stopped", BeEmpty())))
 }
 
-func TestWhoIsLostIsSetAsideIfSomebodySaysSo(t *testing.T) {
+func TestALostClusterIsSetAsideOnRequest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := asking(fleet(5), fairleadv1alpha1.Wave{Name: "all", MaxConcurrent: new(intstr.FromInt32(2))})
@@ -105,7 +105,7 @@ func TestWhoIsLostIsSetAsideIfSomebodySaysSo(t *testing.T) {
 	g.Expect(Decide(in)).To(And(HaveField("Ask", HaveLen(2)), HaveField("Stopped", BeEmpty())), "one may fail")
 }
 
-func TestWhoIsSilentForAMomentIsWaitedFor(t *testing.T) {
+func TestABriefSilenceIsAwaited(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := asking(fleet(20), fairleadv1alpha1.Wave{Name: "canary", Size: new(intstr.FromInt32(1)), Soak: &metav1.Duration{Duration: time.Hour}})
@@ -119,7 +119,7 @@ func TestWhoIsSilentForAMomentIsWaitedFor(t *testing.T) {
 	in.Now = now.Add(grace)
 	g.Expect(Decide(in)).To(And(HaveField("Ask", BeEmpty()), HaveField("Stopped", ContainSubstring(first[0]))))
 
-	// An agent that crashes again and again is heard in between: that is looked at for a while, whatever is left of the time.
+	// An agent in a crash loop is heard from in between: it is watched for a while, whatever is left of the time.
 	c.Status.Conditions[0].Status = metav1.ConditionTrue
 	in.Now = now.Add(time.Hour)
 	in.Back = map[string]time.Time{first[0]: in.Now}
@@ -128,7 +128,7 @@ func TestWhoIsSilentForAMomentIsWaitedFor(t *testing.T) {
 	g.Expect(Decide(in).Ask).To(HaveLen(19))
 }
 
-func TestWhoIsLostStopsNothingOnceAllWereAsked(t *testing.T) {
+func TestALostClusterStopsNothingOnceAllWereAsked(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := asking(fleet(3), fairleadv1alpha1.Wave{Name: "all"})
@@ -169,7 +169,7 @@ func TestAReportFromThePastSoaksAsLongAsTheStrategySays(t *testing.T) {
 	first := Decide(in).Ask
 	askedAt(in, first, now)
 	named(in, first[0]).Status.AgentUpgrade.Time = metav1.NewTime(now.AddDate(-1, 0, 0))
-	in.Asked[first[0]] = now // this command saw it under way
+	in.Asked[first[0]] = now // this command saw it in progress
 	g.Expect(Decide(in)).To(And(HaveField("Soaking", "first"), HaveField("Until", now.Add(time.Hour))))
 	in.Seen = map[string]time.Time{first[0]: now}
 	in.Now = now.Add(time.Hour)

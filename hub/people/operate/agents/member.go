@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// grace is how much longer than spec.agent.reportWithin an answer may take: until the agent has
-	// asked its guard, and until the one that it goes back to is heard. For as long may one that is
-	// upgraded be silent: lines are lost and come back.
+	// grace is how much longer than spec.agent.reportWithin a report may take: until the agent's guard has rolled it
+	// back, and the previous agent is heard. An upgraded agent may be silent for as long, since lines are lost and come
+	// back.
 	grace = 2 * time.Minute
-	// longest is how long spec.agent.reportWithin may be.
+	// longest is the maximum of spec.agent.reportWithin.
 	longest = 24 * time.Hour
 )
 
-// memberOf says how far one cluster is.
+// memberOf returns the state of one cluster.
 func memberOf(in Input, c *clusterv1alpha1.Cluster) Member {
 	out := Member{Name: c.Name, State: Held}
 	wanted, report := c.Spec.Agent, c.Status.AgentUpgrade
@@ -58,7 +58,7 @@ func memberOf(in Input, c *clusterv1alpha1.Cluster) Member {
 	return out
 }
 
-// ended takes over an upgrade of which the agent says how it ended.
+// ended handles an upgrade whose result the agent has reported.
 func ended(in Input, out *Member, report *clusterv1alpha1.AgentUpgrade) {
 	out.Message = report.Message
 	switch report.Phase {
@@ -72,8 +72,9 @@ func ended(in Input, out *Member, report *clusterv1alpha1.AgentUpgrade) {
 	}
 }
 
-// upgradedSince returns the time at which an agent finished its upgrade. The agent reports it by its own clock, so the time is bounded: an
-// agent cannot prolong the soak of its wave, nor, if the hub saw the upgrade under way, make it shorter than the strategy says.
+// upgradedSince returns the time at which an agent finished its upgrade. The agent reports it by its own clock, so the
+// time is bounded: an agent cannot prolong the soak time of its wave, nor, if the hub saw the upgrade in progress,
+// shorten it.
 func upgradedSince(in Input, name string, report *clusterv1alpha1.AgentUpgrade) time.Time {
 	seen, known := in.Seen[name]
 	if !known {
@@ -86,9 +87,10 @@ func upgradedSince(in Input, name string, report *clusterv1alpha1.AgentUpgrade) 
 	return seen
 }
 
-// mayBeUnderWay says whether an upgrade that is not the wanted one may be under way still: who hangs says nothing until its guard has gone back.
+// mayBeUnderWay says whether an upgrade other than the wanted one may still be in progress: an agent that hangs reports
+// nothing until its guard has rolled it back.
 func mayBeUnderWay(in Input, report *clusterv1alpha1.AgentUpgrade) bool {
-	age := in.Now.Sub(report.Time.Time) // by two clocks
+	age := in.Now.Sub(report.Time.Time) // by two different clocks
 	return age > -grace && age <= longest+grace
 }
 
@@ -100,9 +102,9 @@ func reportTimeout(wanted *clusterv1alpha1.WantedAgent) time.Duration {
 }
 
 // noAnswer says what is to be thought of an agent that does not say what came of its upgrade.
-func noAnswer(said string, report *clusterv1alpha1.AgentUpgrade, other bool) string {
+func noAnswer(message string, report *clusterv1alpha1.AgentUpgrade, other bool) string {
 	if other {
 		return "its agent does not say what came of its upgrade to " + report.Image + ", and nothing of this one"
 	}
-	return strings.TrimSpace("its agent does not say what came of it; one of before upgrades from the hub never does, and is upgraded by hand. " + said)
+	return strings.TrimSpace("its agent does not say what came of it; one of before upgrades from the hub never does, and is upgraded by hand. " + message)
 }

@@ -15,12 +15,12 @@ import (
 	"fairlead.dev/hub/people/pods/owned"
 )
 
-// by makes an object that another controls.
+// by returns the metadata of an object with a controller.
 func by(uid types.UID, kind string, controller types.UID) metav1.ObjectMeta {
 	return metav1.ObjectMeta{UID: uid, OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, UID: controller, Controller: new(true)}}}
 }
 
-// read returns a pod as it is read of a member.
+// read returns a pod as it is read from a member.
 func read(p *corev1.Pod) *owned.Object {
 	raw, err := json.Marshal(p)
 	if err != nil {
@@ -33,7 +33,7 @@ func read(p *corev1.Pod) *owned.Object {
 	return out
 }
 
-func TestWhosePodsAre(t *testing.T) {
+func TestPodsAreFoundByTheirOwners(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	direct := corev1.Pod{ObjectMeta: by("p1", "StatefulSet", "web")}
@@ -41,7 +41,7 @@ func TestWhosePodsAre(t *testing.T) {
 	others := corev1.Pod{ObjectMeta: by("p3", "ReplicaSet", "rs-of-others")}
 	alone := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p4"}}
 	borrowed := corev1.Pod{ObjectMeta: by("p5", "ReplicaSet", "x")}
-	borrowed.OwnerReferences[0] = metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", UID: "web"} // owns, and does not control
+	borrowed.OwnerReferences[0] = metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", UID: "web"} // an owner that is not the controller
 	circle := corev1.Pod{ObjectMeta: by("p6", "Job", "a")}
 	var all []owned.Candidate
 	for _, pod := range []corev1.Pod{direct, through, others, alone, borrowed, circle} {

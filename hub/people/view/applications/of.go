@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-// Of returns what is to be shown of a binding. Neither is changed.
+// Of returns the application of a binding. It changes neither argument.
 func Of(b workv1alpha2.Binding, clusters Clusters) Application {
 	spec := b.BindingSpec()
 	a := Application{
@@ -35,7 +35,7 @@ func Of(b workv1alpha2.Binding, clusters Clusters) Application {
 	return a
 }
 
-// PolicyOf returns the policy that has a template or a binding; empty if none does.
+// PolicyOf returns the policy that claims a template or a binding; empty if none does.
 func PolicyOf(obj metav1.Object) PolicyKey {
 	by, ok := claim.On(obj)
 	switch {
@@ -73,14 +73,14 @@ func countIf(is bool) int {
 	return 0
 }
 
-// worstState returns the worst that there is to say, and a sentence about it.
+// worstState returns the worst state, and a sentence about it.
 func worstState(b workv1alpha2.Binding, a *Application) (State, string) {
 	if b.GetDeletionTimestamp() != nil {
 		return Deleting, "It is being removed from its clusters."
 	}
 	scheduled := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingScheduled)
 	if scheduled != nil && scheduled.Status == metav1.ConditionFalse {
-		// A cluster that refuses is the worse news only where there is one.
+		// A cluster that refuses the object would be worse.
 		if a.Failing == 0 {
 			return Unscheduled, scheduled.Message
 		}
@@ -92,25 +92,36 @@ func worstState(b workv1alpha2.Binding, a *Application) (State, string) {
 		return Waiting, "It waits for its clusters to be chosen."
 	}
 	if rendered := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingRendered); rendered != nil && a.Failing == 0 {
+		if rendered.Reason == workv1alpha2.ReasonNamespaceTerminating {
+			return Deleting, rendered.Message
+		}
 		return Failing, rendered.Message
 	}
-	if evicting := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingEvicting); evicting != nil &&
-		a.Failing+a.Unhealthy+a.Stale == 0 {
-		return Moving, evicting.Message
+	evicting := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingEvicting)
+	leaving := a.leavingState(evicting)
+	if evicting != nil && leaving != Healthy && a.Failing+a.Unhealthy+a.Stale == 0 {
+		return leaving, evicting.Message
 	}
 	if rolling := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingRollingOut); rolling != nil &&
 		rolling.Status == metav1.ConditionTrue && a.Failing+a.Unhealthy+a.Stale == 0 {
 		return RollingOut, rolling.Message
 	}
 	for _, state := range States() {
-		if first, others := firstIn(a.Places, state); first != nil {
+		first, others := firstIn(a.Places, state)
+		switch {
+		case first == nil:
+		case state == Moving && evicting != nil:
+			return leaving, evicting.Message
+		case state == Moving:
+			return leaving, sentence(first, others)
+		default:
 			return state, sentence(first, others)
 		}
 	}
 	return Healthy, ""
 }
 
-// firstIn returns the first place that is in a state worth telling of, and how many others are.
+// firstIn returns the first place in a state that needs attention, and how many others there are.
 func firstIn(places []Place, state State) (first *Place, others int) {
 	if state == Healthy {
 		return nil, 0
@@ -140,7 +151,7 @@ func Compare(a, b Application) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// CompareBySeverity orders applications by what is to be looked at first, and else as Compare does.
+// CompareBySeverity orders applications by state, the worst first, and then like Compare.
 func CompareBySeverity(a, b Application) int {
 	all := States()
 	return cmp.Or(cmp.Compare(slices.Index(all, a.State), slices.Index(all, b.State)), Compare(a, b))

@@ -65,15 +65,27 @@ func condition(kind string, status metav1.ConditionStatus, message string) func(
 	}
 }
 
+// evicting is the condition of a binding that leaves cluster s.
+func evicting(reason string) func(*workv1alpha2.ResourceBinding) {
+	return func(b *workv1alpha2.ResourceBinding) {
+		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: workv1alpha2.BindingEvicting, Status: metav1.ConditionTrue, Reason: reason, Message: "Leaving s."})
+	}
+}
+
 func TestTheWorstIsSaidFirst(t *testing.T) {
 	t.Parallel()
 	sick := workv1alpha2.AggregatedStatusItem{ClusterName: "b", Applied: true, Health: workv1alpha1.Unhealthy}
 	unscheduled := condition(workv1alpha2.BindingScheduled, metav1.ConditionFalse, "0/3 clusters are available.")
-	task := func(b *workv1alpha2.ResourceBinding) {
-		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{
-			{FromCluster: "b", Reason: "TaintUntolerated", PurgeMode: policyv1alpha1.PurgeGracefully},
+	leave := func(clusters ...string) func(*workv1alpha2.ResourceBinding) {
+		return func(b *workv1alpha2.ResourceBinding) {
+			for _, cluster := range clusters {
+				b.Spec.GracefulEvictionTasks = append(b.Spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{
+					FromCluster: cluster, Reason: "TaintUntolerated", PurgeMode: policyv1alpha1.PurgeGracefully,
+				})
+			}
 		}
 	}
+	task := leave("b")
 	cases := map[string]struct {
 		b     *workv1alpha2.ResourceBinding
 		state State
@@ -171,6 +183,56 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 			Unhealthy, "b: It is applied and not healthy; its status in the cluster may say why.",
 			Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1, Unhealthy: 1},
 		},
+		"well elsewhere, and a silent cluster keeps its copy until it is heard from": {
+			binding(both(reports(well("a"), well("s")), leave("s"), evicting(workv1alpha2.ReasonWaitingForCluster)), "a"),
+			Healthy, "Leaving s.",
+			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 1},
+		},
+		"on its way from a silent cluster to another": {
+			binding(both(reports(workv1alpha2.AggregatedStatusItem{ClusterName: "a", Applied: true}, well("s")), leave("s"), evicting(workv1alpha2.ReasonWaitingForCluster)), "a"),
+			Moving, "Leaving s.",
+			Counts{Wanted: 1, Applied: 1, Leaving: 1},
+		},
+		"not well where it goes from a silent cluster": {
+			binding(both(reports(sick, well("s")), leave("s"), evicting(workv1alpha2.ReasonWaitingForCluster)), "b"),
+			Unhealthy, "b: It is applied and not healthy; its status in the cluster may say why.",
+			Counts{Wanted: 1, Applied: 1, Unhealthy: 1, Leaving: 1},
+		},
+		"suspended where it goes from a silent cluster": {
+			binding(both(reports(well("a"), well("s")), leave("s"), evicting(workv1alpha2.ReasonWaitingForCluster), func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}
+			}), "a"),
+			Suspended, "a: Delivery is suspended.",
+			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 1},
+		},
+		"a silent cluster has to remove it before others get it": {
+			binding(both(reports(well("a"), well("s")), leave("s"), evicting(workv1alpha2.ReasonWaitingForOldCopy)), "a"),
+			Stale, "Leaving s.",
+			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 1},
+		},
+		"leaving a silent cluster for none": {
+			binding(both(reports(well("s")), leave("s"), evicting(workv1alpha2.ReasonWaitingForCluster))),
+			Stale, "Leaving s.",
+			Counts{Leaving: 1},
+		},
+		"leaving a silent cluster and one that is heard from": {
+			binding(both(reports(well("a"), well("b"), well("s")), leave("b", "s")), "a"), Moving,
+			"b: It leaves for TaintUntolerated; the copy stays until the new one is healthy. (and 1 more)",
+			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 2},
+		},
+		"a silent cluster that still has it": {
+			binding(reports(well("a"), well("s")), "a"), Healthy,
+			"s: It is being removed from there. The cluster is not heard from since 2026-11-01T14:02:00Z; what is shown is what it said last.",
+			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 1},
+		},
+		"its namespace is being deleted": {
+			binding(both(reports(well("a")), func(b *workv1alpha2.ResourceBinding) {
+				b.Status.Conditions = []metav1.Condition{{
+					Type: workv1alpha2.BindingRendered, Status: metav1.ConditionFalse, Reason: workv1alpha2.ReasonNamespaceTerminating, Message: "Namespace \"shop\" is being deleted.",
+				}}
+			}), "a"), Deleting, "Namespace \"shop\" is being deleted.",
+			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1},
+		},
 		"a cluster that still has it": {
 			binding(reports(well("a"), well("b")), "a"), Moving, "b: It is being removed from there.",
 			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 1},
@@ -195,7 +257,7 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 	}
 }
 
-func TestWhatAnApplicationIs(t *testing.T) {
+func TestOf(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := binding(func(b *workv1alpha2.ResourceBinding) {
@@ -217,7 +279,7 @@ func TestWhatAnApplicationIs(t *testing.T) {
 	g.Expect(Template{Kind: "Namespace", Name: "shop"}.String()).To(Equal("Namespace shop"))
 }
 
-func TestWhoIsHeardFrom(t *testing.T) {
+func TestFreshnessByCondition(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		status metav1.ConditionStatus

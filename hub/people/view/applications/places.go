@@ -17,13 +17,13 @@ const (
 	unhealthy = string(workv1alpha1.Unhealthy)
 )
 
-// places returns an entry for each cluster that has the application or is to have it.
+// places returns an entry for each cluster that has the application or should.
 func places(b workv1alpha2.Binding, clusters Clusters) []Place {
 	spec := b.BindingSpec()
 	at := map[string]*Place{}
 	for i, t := range bindings.Targets(spec) {
 		at[t.Name] = &Place{Cluster: t.Name}
-		if i < len(spec.Clusters) { // the replicas of others are those of what needs this one
+		if i < len(spec.Clusters) { // the other targets are those of the workload that it is attached to, whose replicas they have
 			at[t.Name].Replicas = t.Replicas
 		}
 	}
@@ -52,7 +52,7 @@ func places(b workv1alpha2.Binding, clusters Clusters) []Place {
 	return out
 }
 
-// leavingSentence says why a cluster is left.
+// leavingSentence says why the application leaves a cluster.
 func leavingSentence(task *workv1alpha2.GracefulEvictionTask) string {
 	why := "It leaves for " + task.Reason
 	if task.Message != "" {
@@ -64,8 +64,7 @@ func leavingSentence(task *workv1alpha2.GracefulEvictionTask) string {
 	return why + "."
 }
 
-// fill says how the application fares in the cluster. It knows its Cluster, Leaving and the
-// reason for it.
+// fill sets the state in the cluster. Cluster, Leaving and the reason for that are already set.
 func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters, suspended bool) {
 	heard, known := clusters[p.Cluster]
 	if clusters == nil {
@@ -83,6 +82,9 @@ func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters,
 	switch {
 	case p.Leaving:
 		p.State = Moving
+		if p.Stale && known {
+			p.Why += " " + staleSentence(p.StaleSince)
+		}
 	case item != nil && !item.Applied && item.AppliedMessage != "":
 		p.State, p.Why = Failing, whyRefused(item.AppliedMessage)
 	case !known:
@@ -102,7 +104,7 @@ func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters,
 	}
 }
 
-// heardBy returns when the cluster was last heard from, as the hub noted it on a binding.
+// heardBy returns the freshness of a cluster as the hub recorded it on a binding.
 func heardBy(item *workv1alpha2.AggregatedStatusItem) Freshness {
 	if item == nil || item.StaleSince == nil {
 		return Freshness{Fresh: true}
@@ -116,7 +118,7 @@ var oneOfOne = regexp.MustCompile(`^Failed to apply all manifests \(0/1\): `)
 // whyRefused returns an agent's message about manifests that were not applied, without its prefix if there is only one.
 func whyRefused(message string) string { return oneOfOne.ReplaceAllString(message, "") }
 
-// refused says whether the cluster said that it does not take the object.
+// refused says whether the cluster refuses the object.
 func (p *Place) refused() bool { return p.State == Failing }
 
 func staleSentence(since *time.Time) string {

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-func TestWhatPoliciesHave(t *testing.T) {
+func TestPoliciesListTheirApplications(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	busy := builder.MakePolicy("shop", "web").Select("apps/v1", "Deployment", "web").SelectLabel("v1", "ConfigMap", "a", "b").Priority(7).Obj()

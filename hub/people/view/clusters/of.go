@@ -22,26 +22,25 @@ import (
 )
 
 const (
-	// clockSkew is how far ahead an agent's clock may be without a remark: its requests
-	// take some time.
+	// clockSkew is how far ahead an agent's clock may be without a remark, since requests take time.
 	clockSkew = 5 * time.Second
-	// soon is when the end of a certificate is worth a remark: agents renew theirs before, at a random point of the last third of its 30
-	// days but for the last three.
+	// soon is how long before its expiry a certificate gets a remark. Agents renew it earlier, at a random point in the
+	// last third of its 30 days, excluding the last three.
 	soon = 3 * 24 * time.Hour
 )
 
 // Input has the objects about one cluster. None of them is changed.
 type Input struct {
 	Cluster *clusterv1alpha1.Cluster
-	// Lease of its agent; nil if there is none, or it may not be read.
+	// Lease is the lease of its agent; nil if there is none, or it may not be read.
 	Lease *coordinationv1.Lease
-	// Works counts its Works; nil if that is not known.
+	// Works counts its Works; nil if unknown.
 	Works *Works
-	// Now is the time.
+	// Now is the present time.
 	Now time.Time
 }
 
-// Of returns what is to be shown of a cluster.
+// Of returns a cluster as people see it.
 func Of(in Input) Cluster {
 	c := in.Cluster
 	out := Cluster{
@@ -87,7 +86,7 @@ func zones(c *clusterv1alpha1.Cluster) []string {
 	return c.Spec.Zones
 }
 
-// usage returns what there is of a resource; nil if nothing was told of it.
+// usage returns the usage of a resource; nil if not reported.
 func usage(sum *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) *Usage {
 	total, ok := sum.Allocatable[name]
 	if !ok {
@@ -102,10 +101,10 @@ func usage(sum *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) *Usag
 	return u
 }
 
-// limit is how much of a resource is reported, and how much of that counts.
+// limit is how much of a resource is reported, and how much of that is counted.
 type limit struct{ reported, limit string }
 
-// limited returns the resources of which a cluster reports more than counts, by name.
+// limited returns, by name, the resources of which a cluster reports more than is counted.
 func limited(c *clusterv1alpha1.Cluster) []limit {
 	var out []limit
 	if c.Status.ResourceSummary == nil {
@@ -120,7 +119,7 @@ func limited(c *clusterv1alpha1.Cluster) []limit {
 	return out
 }
 
-// heartbeat says when the agent was heard from, and which it is.
+// heartbeat sets when the agent was last heard from, and its version.
 func (c *Cluster) heartbeat(lease *coordinationv1.Lease, now time.Time) {
 	if lease == nil {
 		return
@@ -137,13 +136,13 @@ func (c *Cluster) heartbeat(lease *coordinationv1.Lease, now time.Time) {
 			c.Heartbeat = c.Since
 		}
 	default:
-		c.Heartbeat = &now // the hub would say within seconds if its line were lost
+		c.Heartbeat = &now // the hub would notice within seconds if its line were lost
 	}
 	lag := max(now.Sub(*c.Heartbeat), 0).Seconds()
 	c.Lag = &lag
 }
 
-// RenewsRarely says whether an agent renews its lease rarely, because it is heard by its line.
+// RenewsRarely says whether an agent renews its lease rarely, because its line is its heartbeat.
 func RenewsRarely(lease *coordinationv1.Lease) bool {
 	seconds := lease.Spec.LeaseDurationSeconds
 	return seconds != nil && time.Duration(*seconds)*time.Second >= contract.RestingLease
@@ -168,7 +167,7 @@ func state(c *clusterv1alpha1.Cluster, ready string) State {
 	}
 }
 
-// IsCordoned says whether an operator keeps new applications away from a cluster.
+// IsCordoned says whether a cluster is cordoned.
 func IsCordoned(c *clusterv1alpha1.Cluster) bool {
 	return slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == contract.TaintClusterUnschedulable })
 }
@@ -188,7 +187,7 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCapacityJumped) {
 		say("It reports more than twice its usual capacity; see `hub clusters describe %s`.", c.Name)
 	}
-	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCapacityUnknown) {
+	if SaysNow(c, clusterv1alpha1.ClusterCapacityUnknown) {
 		say("Its agent cannot read its nodes or pods, so what it has left is not known; see `hub clusters describe %s`.", c.Name)
 	}
 	for _, limited := range limited(c) {
@@ -223,15 +222,15 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 	if row.Report != nil && row.Report.Journal != nil && row.Report.Journal.Failing {
 		say("Its agent cannot write its journal; free space on its disk or mend it.")
 	}
-	for _, said := range []string{upgradeOf(c), version.SkewOf(row.Agent)} {
-		if said != "" {
-			out = append(out, said)
+	for _, sentence := range []string{upgradeOf(c), version.SkewOf(row.Agent)} {
+		if sentence != "" {
+			out = append(out, sentence)
 		}
 	}
 	return out
 }
 
-// CompareBySeverity orders clusters by what is to be looked at first, and else by name.
+// CompareBySeverity orders clusters by state, the worst first, and then by name.
 func CompareBySeverity(a, b Cluster) int {
 	all := States()
 	return cmp.Or(cmp.Compare(slices.Index(all, a.State), slices.Index(all, b.State)), cmp.Compare(a.Name, b.Name))

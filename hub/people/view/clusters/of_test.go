@@ -53,7 +53,7 @@ func certificate(left time.Duration) func(*clusterv1alpha1.Cluster) {
 	}
 }
 
-// claims has a cluster report so many CPUs, of which so many count.
+// claims makes a cluster report this many CPUs, up to limit of which count.
 func claims(reported, limit string) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) {
 		c.Spec.CapacityLimit = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(limit)}
@@ -61,7 +61,7 @@ func claims(reported, limit string) func(*clusterv1alpha1.Cluster) {
 	}
 }
 
-func TestWhatIsReportedAboveTheLimitIsNotShownAsFree(t *testing.T) {
+func TestCapacityAboveTheLimitIsNotShownAsFree(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	shown := Of(Input{Cluster: cluster(claims("640", "8")), Now: now})
@@ -78,20 +78,26 @@ func TestStateAndRemarks(t *testing.T) {
 		state   State
 		remarks []string
 	}{
-		"ready":                {Input{Cluster: cluster(yes, certificate(month))}, Ready, nil},
-		"cordoned":             {Input{Cluster: cluster(yes, cordoned)}, Cordoned, nil},
-		"silent and cordoned":  {Input{Cluster: cluster(ready(metav1.ConditionUnknown), cordoned)}, Silent, []string{"It is cordoned."}},
-		"not ready":            {Input{Cluster: cluster(ready(metav1.ConditionFalse))}, NotReady, nil},
-		"never heard of":       {Input{Cluster: cluster()}, Joining, nil},
-		"forgotten":            {Input{Cluster: cluster(ready(metav1.ConditionUnknown), retired, certificate(-time.Hour))}, Forgotten, nil},
-		"being removed":        {Input{Cluster: cluster(yes, removed)}, Removing, nil},
-		"several agents":       {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionTrue))}, Ready, []string{"Several agents pass for it; see `hub clusters describe edge-1`."}},
-		"rights withheld":      {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterRightsWithheld, metav1.ConditionTrue))}, Ready, []string{"Its agent misses a right, since its name is kept; see `hub clusters describe edge-1`."}},
-		"one agent again":      {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionFalse))}, Ready, nil},
-		"silent among many":    {Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterEvictionSuspended, metav1.ConditionTrue))}, Silent, []string{"Nothing is moved away from it, since too many clusters fell silent together."}},
-		"it claims much more":  {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityJumped, metav1.ConditionTrue))}, Ready, []string{"It reports more than twice its usual capacity; see `hub clusters describe edge-1`."}},
-		"it shows no nodes":    {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue))}, Ready, []string{"Its agent cannot read its nodes or pods, so what it has left is not known; see `hub clusters describe edge-1`."}},
-		"it shows them again":  {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionFalse))}, Ready, nil},
+		"ready":               {Input{Cluster: cluster(yes, certificate(month))}, Ready, nil},
+		"cordoned":            {Input{Cluster: cluster(yes, cordoned)}, Cordoned, nil},
+		"silent and cordoned": {Input{Cluster: cluster(ready(metav1.ConditionUnknown), cordoned)}, Silent, []string{"It is cordoned."}},
+		"not ready":           {Input{Cluster: cluster(ready(metav1.ConditionFalse))}, NotReady, nil},
+		"never heard of":      {Input{Cluster: cluster()}, Joining, nil},
+		"forgotten":           {Input{Cluster: cluster(ready(metav1.ConditionUnknown), retired, certificate(-time.Hour))}, Forgotten, nil},
+		"being removed":       {Input{Cluster: cluster(yes, removed)}, Removing, nil},
+		"several agents":      {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionTrue))}, Ready, []string{"Several agents pass for it; see `hub clusters describe edge-1`."}},
+		"rights withheld":     {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterRightsWithheld, metav1.ConditionTrue))}, Ready, []string{"Its agent misses a right, since its name is kept; see `hub clusters describe edge-1`."}},
+		"one agent again":     {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionFalse))}, Ready, nil},
+		"silent among many":   {Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterEvictionSuspended, metav1.ConditionTrue))}, Silent, []string{"Nothing is moved away from it, since too many clusters fell silent together."}},
+		"it claims much more": {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityJumped, metav1.ConditionTrue))}, Ready, []string{"It reports more than twice its usual capacity; see `hub clusters describe edge-1`."}},
+		"it shows no nodes":   {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue))}, Ready, []string{"Its agent cannot read its nodes or pods, so what it has left is not known; see `hub clusters describe edge-1`."}},
+		"it shows them again": {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionFalse))}, Ready, nil},
+		"it showed none before it fell silent": {
+			Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue))}, Silent, nil,
+		},
+		"it showed none before it was not ready": {
+			Input{Cluster: cluster(ready(metav1.ConditionFalse), condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue))}, NotReady, nil,
+		},
 		"more than it may":     {Input{Cluster: cluster(yes, claims("640", "8"))}, Ready, []string{"It reports 640 cpu, of which spec.capacityLimit counts 8."}},
 		"less than it may":     {Input{Cluster: cluster(yes, claims("4", "8"))}, Ready, nil},
 		"expired":              {Input{Cluster: cluster(yes, certificate(0))}, Ready, []string{"Its agent's certificate has expired; call it back with `hub token create --rejoin edge-1`."}},
@@ -139,7 +145,7 @@ func lease(ahead time.Duration) *coordinationv1.Lease {
 	return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now.Add(ahead)}}}
 }
 
-func TestWhatIsShownOfACluster(t *testing.T) {
+func TestOf(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster(ready(metav1.ConditionUnknown), certificate(time.Hour), cordoned)

@@ -8,7 +8,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-func TestWhatIsSaidOfUpgrades(t *testing.T) {
+func TestRemarksOnUpgrades(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		report *clusterv1alpha1.AgentUpgrade

@@ -29,8 +29,8 @@ func TestYAML(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-// TestWhatIsLargeInYAMLIsShownAsJSON is not parallel: what others allocate would be counted.
-func TestWhatIsLargeInYAMLIsShownAsJSON(t *testing.T) {
+// TestLargeObjectsAreShownAsJSON is not parallel: what others allocate would be counted.
+func TestLargeObjectsAreShownAsJSON(t *testing.T) {
 	const levels = 250
 	deep := func(value any) any {
 		for range levels {
@@ -64,8 +64,8 @@ func TestWhatIsLargeInYAMLIsShownAsJSON(t *testing.T) {
 	}
 }
 
-// TestWhatDiffersWhereItIsNotShownDiffers holds that nobody is told that two objects are the same that are not.
-func TestWhatDiffersWhereItIsNotShownDiffers(t *testing.T) {
+// TestDifferencesBeyondTheShownPartAreTold holds that nobody is told that two objects are the same that are not.
+func TestDifferencesBeyondTheShownPartAreTold(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	object := func(last int64) map[string]any {

@@ -14,20 +14,20 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Group is clusters that are to have the same revision and are alike.
+// Group has clusters with the same state, desired revision and reason.
 type Group struct {
 	State fairleadv1alpha1.ClusterState `json:"state"`
-	// Wanted is the revision that they are to have; 0 is what they have.
+	// Wanted is the revision that they should have; 0 means the one that they have.
 	Wanted int64 `json:"wanted,omitempty"`
-	// Reason is why they are in that state, a word; empty if the state says it.
+	// Reason is one word for why they are in that state; empty if the state says it.
 	Reason   string   `json:"reason,omitempty"`
 	Clusters []string `json:"clusters"`
 }
 
-// ClusterStable is the state of a cluster that has the stable revision while no other is on its way.
+// ClusterStable is the state of a cluster that has the stable revision while no other is being rolled out.
 const ClusterStable fairleadv1alpha1.ClusterState = "Stable"
 
-// States returns the states of clusters in the order in which people are to look at them.
+// States returns the states of clusters; those that need attention come first.
 func States() []fairleadv1alpha1.ClusterState {
 	return []fairleadv1alpha1.ClusterState{
 		fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterCatchingUp,
@@ -60,7 +60,7 @@ func names(groups []Group, state fairleadv1alpha1.ClusterState) []string {
 
 // Sent is the revision that the Work of a cluster was rendered from.
 type Sent struct {
-	// ID is the revision that it was rendered from, since Since; none if that is not known.
+	// ID is the revision, since Since; none if unknown.
 	ID    revision.ID
 	Since time.Time
 	// PodReasons are why pods are not ready there, if the object is not healthy.
@@ -71,8 +71,8 @@ type Sent struct {
 type Cluster struct {
 	Name  string                        `json:"name"`
 	State fairleadv1alpha1.ClusterState `json:"state"`
-	// Has is the revision that it was sent last, 0 if none or if nobody knows, since Since; Wanted is
-	// the one that it is to have, 0 if that is none.
+	// Has is the revision that it was sent last, since Since; 0 if none or unknown. Wanted is the one that it should
+	// have; 0 if none.
 	Has    int64      `json:"has,omitempty"`
 	Since  *time.Time `json:"since,omitempty"`
 	Wanted int64      `json:"wanted,omitempty"`
@@ -80,8 +80,8 @@ type Cluster struct {
 	Why string `json:"why,omitempty"`
 }
 
-// Clusters returns each target of a rollout, by its name. What their Works say is given by name of the
-// cluster; nil if nobody looked, and then a cluster is taken to have what it is to have.
+// Clusters returns the targets of a rollout, sorted by name. Works has what was sent, by cluster; if nil, clusters are
+// assumed to have what they should have.
 func Clusters(status *fairleadv1alpha1.StagedRolloutStatus, targets []string, works map[string]Sent) []Cluster {
 	plan := revision.NewPlan(status)
 	groups := map[string]*fairleadv1alpha1.ClusterGroup{}
@@ -105,7 +105,7 @@ func Clusters(status *fairleadv1alpha1.StagedRolloutStatus, targets []string, wo
 		case g != nil:
 			c.State, word = g.State, g.Reason
 		case status.Revision > status.Stable && status.Phase != fairleadv1alpha1.RolloutCompleted:
-			c.State = fairleadv1alpha1.ClusterHeld // those that have exactly Stable are not named
+			c.State = fairleadv1alpha1.ClusterHeld // targets that have exactly Stable are in no group
 		}
 		want := plan.Wanted(name, sent.ID)
 		c.Why = reasonSentence(status, c, word, want != sent.ID && want.Hash == sent.ID.Hash)
@@ -125,46 +125,46 @@ func setOf(all []string) map[string]bool {
 	return out
 }
 
-// reasonSentence says in a sentence why a cluster is in its state. What it has may be the same as what it is to
-// have under another number: then nothing was sent.
+// reasonSentence says why a cluster is in its state. Same says that it has the desired content under another revision
+// number, so nothing was sent.
 func reasonSentence(status *fairleadv1alpha1.StagedRolloutStatus, c Cluster, word string, same bool) string {
-	said := ""
+	sentence := ""
 	switch c.State {
 	case fairleadv1alpha1.ClusterFailed:
-		said = fmt.Sprintf("It was sent r%d and failed", c.Wanted)
+		sentence = fmt.Sprintf("It was sent r%d and failed", c.Wanted)
 	case fairleadv1alpha1.ClusterLost:
-		said = fmt.Sprintf("It was sent r%d and has been silent since", c.Wanted)
+		sentence = fmt.Sprintf("It was sent r%d and has been silent since", c.Wanted)
 	case fairleadv1alpha1.ClusterInFlight:
-		said = fmt.Sprintf("It was sent r%d and is not healthy with it yet", c.Wanted)
+		sentence = fmt.Sprintf("It was sent r%d and is not healthy with it yet", c.Wanted)
 	case fairleadv1alpha1.ClusterCatchingUp:
-		said = fmt.Sprintf("It was behind, and was sent r%d", c.Wanted)
+		sentence = fmt.Sprintf("It was behind, and was sent r%d", c.Wanted)
 	case fairleadv1alpha1.ClusterReturning:
-		said = "It is heard from again and waits for a place to catch up"
+		sentence = "It is heard from again and waits for a place to catch up"
 	case fairleadv1alpha1.ClusterSetAside:
-		said = "It catches up when it returns; nothing is sent there until then"
+		sentence = "It catches up when it returns; nothing is sent there until then"
 	case fairleadv1alpha1.ClusterSkipped:
-		said = fmt.Sprintf("A person left it out of r%d", status.Revision)
+		sentence = fmt.Sprintf("A person left it out of r%d", status.Revision)
 	case fairleadv1alpha1.ClusterHeld:
-		said = "It waits for its turn with " + revisionName(c.Has)
+		sentence = "It waits for its turn with " + revisionName(c.Has)
 	case fairleadv1alpha1.ClusterHealthy:
 	case ClusterStable:
 		if c.Wanted > c.Has {
-			said = fmt.Sprintf("It is to have r%d", c.Wanted)
+			sentence = fmt.Sprintf("It is to have r%d", c.Wanted)
 		}
 		if same {
-			said = fmt.Sprintf("It has the content of r%d", c.Wanted)
+			sentence = fmt.Sprintf("It has the content of r%d", c.Wanted)
 		}
 	}
-	if said != "" && word != "" {
-		said += " (" + word + ")"
+	if sentence != "" && word != "" {
+		sentence += " (" + word + ")"
 	}
-	if said != "" {
-		said += "."
+	if sentence != "" {
+		sentence += "."
 	}
-	return said
+	return sentence
 }
 
-// revisionName names what a cluster has.
+// revisionName returns the name of a revision in a sentence.
 func revisionName(number int64) string {
 	if number == 0 {
 		return "what it has"
@@ -172,12 +172,12 @@ func revisionName(number int64) string {
 	return fmt.Sprintf("r%d", number)
 }
 
-// Names lists the clusters of a group, and writes out so many of them at most.
+// Names lists the clusters of a group, at most that many by name.
 func (g Group) Names(most int) string {
 	return prose.Names(g.Clusters, most)
 }
 
-// StateText is a state in words.
+// StateText returns a state in words.
 func StateText(s fairleadv1alpha1.ClusterState) string {
 	switch s {
 	case fairleadv1alpha1.ClusterInFlight:

@@ -13,19 +13,24 @@ import (
 	"fairlead.dev/hub/people/view/applications"
 )
 
-// Named is how people write an application in commands: deployment/web.
+// Named returns an application as an argument of commands: deployment/web.
 func Named(t applications.Template) string { return strings.ToLower(t.Kind) + "/" + t.Name }
 
-// Command returns what to type for a rollout: `hub rollout VERB deployment/web -n shop`.
-func Command(verb string, t applications.Template) string {
-	out := "hub rollout " + verb + " " + Named(t)
-	if t.Namespace != "" && t.Namespace != "default" {
-		out += " -n " + t.Namespace
+// Arguments returns an application as arguments of commands: deployment/web -n shop. The namespace is always included,
+// since the reader's context may have another.
+func Arguments(t applications.Template) string {
+	if t.Namespace == "" {
+		return Named(t)
 	}
-	return out
+	return Named(t) + " -n " + t.Namespace
 }
 
-// line sums a rollout up:
+// Command returns a command about a rollout: `hub rollout VERB deployment/web -n shop`.
+func Command(verb string, t applications.Template) string {
+	return "hub rollout " + verb + " " + Arguments(t)
+}
+
+// line sums up a rollout:
 //
 //	deployment/web r5 (stable r4) wave 2/3 tenth: 28/29 healthy, 1 lost, 3 set aside, soak 3m of 10m
 func (r *Rollout) line(now time.Time) string {
@@ -56,7 +61,7 @@ func (r *Rollout) line(now time.Time) string {
 	return out + r.stopped()
 }
 
-// stopped says that a rollout does not go on by itself.
+// stopped returns a clause if a rollout does not go on by itself.
 func (r *Rollout) stopped() string {
 	switch r.Phase {
 	case fairleadv1alpha1.RolloutHalted:
@@ -78,7 +83,7 @@ func reason(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	return ""
 }
 
-// waitingFor says what is waited for; empty if that is nothing.
+// waitingFor says what the rollout waits for; empty if nothing.
 func waitingFor(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	for _, kind := range []string{fairleadv1alpha1.RolloutConditionHalted, fairleadv1alpha1.RolloutConditionProgressing} {
 		c := meta.FindStatusCondition(status.Conditions, kind)
@@ -109,7 +114,7 @@ func next(r *Rollout, status *fairleadv1alpha1.StagedRolloutStatus) string {
 		return "Mend the template, which makes a new revision; or " + do("retry") + " gives the clusters that failed their time anew, " +
 			do("abort") + " takes it back where it was sent."
 	case WaitsForApproval(status) != "":
-		// What came after this was read is not approved by who copies the command.
+		// The revision keeps the command from approving a newer one than the reader saw.
 		return fmt.Sprintf("`%s --revision %d` goes on; ", Command("approve", r.Template), r.Revision) + do("abort") + " takes it back."
 	case reason(status) == fairleadv1alpha1.ReasonRolloutTooFewHeard:
 		return "It goes on by itself once more clusters of the wave are heard from; " + do("skip") + " CLUSTER leaves one out."
@@ -118,15 +123,15 @@ func next(r *Rollout, status *fairleadv1alpha1.StagedRolloutStatus) string {
 	}
 }
 
-// FailedNoMore says whether a rollout is still halted for clusters that failed, and none of them fails any more: it
-// goes on when a person says so.
+// FailedNoMore says whether a rollout is still halted because of failed clusters although none fails any more: a person
+// must let it go on.
 func FailedNoMore(status *fairleadv1alpha1.StagedRolloutStatus) bool {
 	c := meta.FindStatusCondition(status.Conditions, fairleadv1alpha1.RolloutConditionHalted)
 	return c != nil && c.Status == "True" && c.Reason == fairleadv1alpha1.ReasonRolloutTooManyFailed &&
 		len(revision.Names(status.Clusters, fairleadv1alpha1.ClusterFailed)) == 0
 }
 
-// WaitsForApproval returns the wave that a person is to approve; empty if none is.
+// WaitsForApproval returns the wave that waits for approval; empty if none does.
 func WaitsForApproval(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	if status.Phase != fairleadv1alpha1.RolloutWaiting || reason(status) != fairleadv1alpha1.ReasonRolloutNeedsApproval {
 		return ""

@@ -27,7 +27,7 @@ func web() applications.Template {
 	return applications.Template{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 }
 
-// shops is r5 on its way to 312 clusters: in wave 2 of 3, one is lost and three are silent.
+// shops is r5 on its way to 312 clusters, in wave 2 of 3: one cluster is lost and three are silent.
 func shops(change ...func(*fairleadv1alpha1.StagedRollout)) *fairleadv1alpha1.StagedRollout {
 	ro := &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 	soak := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
@@ -73,6 +73,14 @@ func done(ro *fairleadv1alpha1.StagedRollout) {
 }
 
 const command = "`hub rollout "
+
+// Whoever copies a command may have a context with another namespace than default.
+func TestCommandsNameTheNamespace(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(Command("abort", applications.Template{Kind: "Deployment", Namespace: "default", Name: "web"})).To(Equal("hub rollout abort deployment/web -n default"))
+	g.Expect(Command("abort", applications.Template{Kind: "ClusterRole", Name: "web"})).To(Equal("hub rollout abort clusterrole/web"))
+}
 
 func TestARolloutInOneLine(t *testing.T) {
 	t.Parallel()
@@ -170,7 +178,7 @@ func TestWavesInWords(t *testing.T) {
 	g.Expect(Wave{StartedAt: &at(12).Time}.Progress(at(10).Time)).To(Equal("began 0s ago"), "a clock that is behind")
 }
 
-func TestWhatEachClusterHasAndWhy(t *testing.T) {
+func TestClustersTellTheirRevisionAndWhy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ro := shops(func(ro *fairleadv1alpha1.StagedRollout) {

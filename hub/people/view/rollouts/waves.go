@@ -11,7 +11,7 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// Wave is how far one wave is. The counts add up to Size.
+// Wave is the progress of a wave. The counts add up to Size.
 type Wave struct {
 	Name     string `json:"name"`
 	Size     int32  `json:"size"`
@@ -22,7 +22,7 @@ type Wave struct {
 	Held     int32  `json:"held"`
 	SetAside int32  `json:"setAside"`
 	Skipped  int32  `json:"skipped"`
-	// Soak is how long it must be well, which it is since WellSince.
+	// Soak is how long it must be healthy, which it has been since WellSince.
 	Soak      metav1.Duration `json:"soak"`
 	StartedAt *time.Time      `json:"startedAt,omitempty"`
 	WellSince *time.Time      `json:"wellSince,omitempty"`
@@ -53,7 +53,7 @@ func wavesOf(status *fairleadv1alpha1.StagedRolloutStatus) []Wave {
 	return out
 }
 
-// Sum adds waves up.
+// Sum sums up waves.
 func Sum(waves []Wave) Wave {
 	var out Wave
 	for _, w := range waves {
@@ -69,28 +69,28 @@ func Sum(waves []Wave) Wave {
 	return out
 }
 
-// Counted says how the clusters of a wave are: "28/29 healthy, 1 lost, 3 set aside". Healthy are
-// so many of those that are neither set aside nor skipped.
+// Counted describes the clusters of a wave: "28/29 healthy, 1 lost, 3 set aside". The total excludes those that are set
+// aside or skipped.
 func (w Wave) Counted() string {
 	out := []string{fmt.Sprintf("%d/%d healthy", w.Healthy, w.Size-w.SetAside-w.Skipped)}
 	for _, c := range []struct {
-		n    int32
-		said string
+		n     int32
+		label string
 	}{{w.InFlight, "in flight"}, {w.Failed, "failed"}, {w.Lost, "lost"}, {w.Held, "held"}, {w.SetAside, "set aside"}, {w.Skipped, "skipped"}} {
 		if c.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", c.n, c.said))
+			out = append(out, fmt.Sprintf("%d %s", c.n, c.label))
 		}
 	}
 	return strings.Join(out, ", ")
 }
 
-// well says how long a wave is well, of how long it must be.
+// well says for how much of its soak time a wave has been healthy.
 func (w Wave) well(now time.Time) string {
 	well := min(max(now.Sub(*w.WellSince), 0), w.Soak.Duration)
 	return duration.HumanDuration(well) + " of " + duration.HumanDuration(w.Soak.Duration)
 }
 
-// Progress says in few words how far a wave is.
+// Progress describes the progress of a wave in a few words.
 func (w Wave) Progress(now time.Time) string {
 	ago := func(t *time.Time) string { return duration.HumanDuration(max(now.Sub(*t), 0)) }
 	switch {

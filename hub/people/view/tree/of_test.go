@@ -79,7 +79,7 @@ Deployment shop/web  Failing  b: denied
 `, "\n")))
 }
 
-func TestWhoTakesItAlong(t *testing.T) {
+func TestOwnersOfADependencyComeFirst(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "x"}}

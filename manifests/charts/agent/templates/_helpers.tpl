@@ -8,6 +8,13 @@ app.kubernetes.io/name: fairlead-agent
 {{- with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
+{{- /* As whom pods run: fixed, or assigned by the platform. */}}
+{{- define "agent.runAs" -}}
+{{- if ne .Values.runAs "auto" }}{{ .Values.runAs }}
+{{- else if has "security.openshift.io/v1" .Capabilities.APIVersions }}assigned
+{{- else }}fixed{{ end }}
+{{- end }}
+
 {{- /* The repositories from which the hub may have images run. */}}
 {{- define "agent.upgradeRepositories" -}}
 {{- if .Values.upgrades.repositories }}{{ join "," .Values.upgrades.repositories }}

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestMessagesAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var many []Line
@@ -47,7 +47,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	g.Expect(got.Synced).To(BeTrue())
 }
 
-func TestWhatNoReplicaSendsIsRefused(t *testing.T) {
+func TestInvalidMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"no JSON":                     "up\n",

@@ -1,0 +1,74 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
+)
+
+// What is in a namespace that is being deleted goes one kind after the other, in no particular order: OverridePolicies, quotas and rollouts may
+// be gone while the templates are there that they are about. What is rendered then is not what anybody asked for, and stays in the members
+// where objects are preserved. So nothing is written into the Works of such a namespace any more, nor made anew, as Kubernetes makes nothing
+// there; they go with their bindings as ever.
+
+// errNamespaceTerminating is what is said of Works that stay as they are since their namespace is being deleted.
+var errNamespaceTerminating = errors.New("the namespace is being deleted")
+
+// readTerminating finds out whether the namespace of a binding is being deleted. The watches of OverridePolicies and of quotas may be ahead of
+// that of Namespaces: if one is gone that a Work has, or that held one back, the Namespace is read live.
+func (r *reconciler) readTerminating(ctx context.Context, s *scope) error {
+	name := s.binding.GetNamespace()
+	if name == "" {
+		return nil
+	}
+	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, name)
+	if err != nil {
+		return err
+	}
+	s.terminating = ns == nil || !ns.DeletionTimestamp.IsZero()
+	if s.terminating {
+		r.bounded.forget(name)
+		return nil
+	}
+	if !s.lacksOverride() && !s.lacksQuota() {
+		return nil
+	}
+	if s.terminating, err = kube.NamespaceEnds(ctx, r.hubReader, name); err == nil && !s.terminating {
+		r.bounded.settle(name, s.boundBefore, boundBy(s.quotas))
+	}
+	return err
+}
+
+// lacksOverride says whether a Work has an OverridePolicy that is not about the template any more, or is gone.
+func (s *scope) lacksOverride() bool {
+	are, same := sets.Set[string]{}, "" // most Works have the same
+	for i := range s.policies.Namespaced {
+		are.Insert(s.policies.Namespaced[i].Name)
+	}
+	for _, work := range s.live {
+		text := work.Annotations[contract.AppliedOverridesAnnotation]
+		if text == same {
+			continue
+		}
+		same = text
+		_, applied := override.Read(work.Annotations)
+		for i := range applied {
+			if !are.Has(applied[i].PolicyName) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// terminatingNote is the sentence about a binding whose Works are written no more.
+func (s *scope) terminatingNote() string {
+	return fmt.Sprintf("Namespace %q is being deleted, so that nothing new is sent to any cluster: what is there stays as it is until the object goes with its namespace. "+
+		"If the namespace does not go, its conditions say what holds it: kubectl get namespace %s -o yaml.", s.binding.GetNamespace(), s.binding.GetNamespace())
+}

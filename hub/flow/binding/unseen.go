@@ -1,0 +1,80 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/edits"
+	"fairlead.dev/hub/flow/binding/fanout"
+)
+
+// awaitDetector has a binding wait until the detector has seen the template, of which the fingerprint is that of a live read, or empty before
+// one; and the templates of the workloads that need it and have no rollout as far as the cache shows. Each may have been edited together with
+// what says how edits reach clusters, and what is sent to all of them does not come back. What a rollout has the say of is sent meanwhile.
+func (r *reconciler) awaitDetector(s *scope, fingerprint string) {
+	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.binding)}
+	await := func(of kube.Binding, fingerprint string) {
+		if since, waits := r.seen.Await(req, of, fingerprint); waits {
+			s.unseen = s.unseen.OrLonger(edits.Unseen{Template: of.BindingSpec().Resource, Since: since})
+		}
+	}
+	await(s.binding, fingerprint)
+	for _, leader := range s.unstaged {
+		await(leader, "")
+	}
+}
+
+// waits says whether an edit may wait for the detector: what is there keeps its content, and where nothing is nothing is made.
+func (s *scope) waits() bool { return !s.unseen.IsZero() }
+
+// keepUnreplaced takes moves out of a plan while nothing new is made: an application that moves would be in no cluster until the detector
+// comes to its template, or for good if the namespace is being deleted. What runs goes once every target has its Work. What has to go for another
+// reason goes: the cluster leaves, failover or a person said so, or the namespace may not use it.
+func (r *reconciler) keepUnreplaced(ctx context.Context, s *scope, plan *fanout.Plan) error {
+	lacks := func(target workv1alpha2.TargetCluster) bool {
+		work := s.live[contract.ExecutionNamespace(r.prefix, target.Name)]
+		return s.clusters[target.Name] != nil && (work == nil || !work.DeletionTimestamp.IsZero())
+	}
+	if !s.waits() && !s.terminating || !slices.ContainsFunc(s.targets, lacks) {
+		return nil
+	}
+	var goes []fanout.Deletion
+	for _, d := range plan.Delete {
+		must := d.Intent != contract.DeletionMoved
+		if !must {
+			var err error
+			if must, err = r.isRefused(ctx, d); err != nil {
+				return err
+			}
+		}
+		if must {
+			goes = append(goes, d)
+		}
+	}
+	plan.Delete = goes
+	return nil
+}
+
+// tellUnseen has people told of an edit that waits for too long, and returns when to look again for that; 0 is not at all.
+func (r *reconciler) tellUnseen(s *scope, desired *rendering) time.Duration {
+	if !s.waits() {
+		return 0
+	}
+	if rest := s.unseen.TellIn(r.clock.Now()); rest > 0 {
+		return rest
+	}
+	err := s.unseen.Err()
+	if s.binding.BindingSpec().Resource != s.unseen.Template {
+		err = fmt.Errorf("it goes out as %s does, which needs it, and %w", s.unseen.Named(), err)
+	}
+	desired.failures = append(desired.failures, failure{err: err})
+	return 0
+}

@@ -1,0 +1,100 @@
+package dependencies
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/kube/eventsink"
+	"fairlead.dev/hub/flow/dependencies/attach"
+	"fairlead.dev/hub/flow/dependencies/plan"
+	"fairlead.dev/test/builder"
+)
+
+// TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs deletes what two workloads need, of which one is preserved, or is so by now by the word of
+// its policy, before the garbage collector has come to its binding. Whichever of them is looked at first, it stays where that one is.
+func TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		// noted says that the binding of the workload says that it is preserved, and by now that its policy does.
+		noted, byNow bool
+		// there says that the object is there, and not needed any more.
+		there bool
+		first string
+		want  bool
+	}{
+		"the preserved one first":                         {noted: true, first: "web-deployment", want: true},
+		"the preserved one last":                          {noted: true, first: "api-deployment", want: true},
+		"by its policy, first":                            {byNow: true, first: "web-deployment", want: true},
+		"by its policy, last":                             {byNow: true, first: "api-deployment", want: true},
+		"none is preserved":                               {first: "web-deployment"},
+		"it is there, and the preserved one does without": {noted: true, there: true, first: "web-deployment"},
+		"and is the last that does":                       {noted: true, there: true, first: "api-deployment"},
+		"and is so by its policy":                         {byNow: true, there: true, first: "api-deployment"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			web, api := follower("web"), follower("api")
+			if tc.noted {
+				web.Spec.PreserveResourcesOnDeletion = new(true)
+			}
+			policy := builder.MakePolicy("shop", "all").Select("apps/v1", "Deployment", "web").Obj()
+			policy.Labels, policy.Spec.PreserveResourcesOnDeletion = map[string]string{contract.PropagationPolicyPermanentIDLabel: "policy-1"}, &tc.byNow
+			web.Labels = map[string]string{contract.PropagationPolicyPermanentIDLabel: "policy-1"}
+			web.Annotations = map[string]string{contract.PropagationPolicyNamespaceAnnotation: "shop", contract.PropagationPolicyNameAnnotation: "all"}
+			needed := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings-configmap", Finalizers: []string{"test.fairlead.dev/held"}}}
+			needed.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "settings"}
+			needed.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{
+				{Namespace: "shop", Name: api.Name, Clusters: api.Spec.Clusters, Preserve: new(false)},
+				{Namespace: "shop", Name: web.Name, Clusters: web.Spec.Clusters, Preserve: new(tc.noted)},
+			}
+			objects := []client.Object{policy, web, api, needed}
+			if tc.there {
+				objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}})
+			}
+			scheme, err := kube.NewScheme()
+			g.Expect(err).NotTo(HaveOccurred())
+			hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+			r := &Reconciler{
+				hubClient: hub, liveReader: hub, events: func(eventsink.Event) {}, wrote: kube.NewWritten[types.NamespacedName, kube.Binding](clock.RealClock{}),
+			}
+			order := []*workv1alpha2.ResourceBinding{web, api}
+			if tc.first == api.Name {
+				order = []*workv1alpha2.ResourceBinding{api, web}
+			}
+			for _, b := range order {
+				g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+				g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(needed), needed)).To(Succeed())
+				in := &gathered{Input: plan.Input{Binding: b}, request: client.ObjectKeyFromObject(b), binding: b}
+				g.Expect(r.detachAll(t.Context(), in, []kube.Binding{needed})).To(Succeed())
+			}
+			g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(needed), needed)).To(Succeed())
+			g.Expect(needed.DeletionTimestamp).NotTo(BeNil(), "nothing needs it any more")
+			g.Expect(bindings.Preserved(&needed.Spec, "edge-1")).To(Equal(tc.want))
+			if tc.there {
+				g.Expect(attach.Places(needed, client.ObjectKeyFromObject(web))).To(BeEmpty(), "nor is it, when that goes by what needed it")
+			}
+		})
+	}
+}
+
+// follower is the binding of a Deployment in a cluster.
+func follower(name string) *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-deployment"}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1"}}
+	return b
+}

@@ -1,0 +1,52 @@
+package match
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/selector"
+)
+
+// TestATenantTakesNoGrantFromAnAdministrator: who writes policies in a namespace may not write its quotas and roles.
+func TestATenantTakesNoGrantFromAnAdministrator(t *testing.T) {
+	t.Parallel()
+	for kind, apiVersion := range map[string]string{
+		"ResourceQuota": "v1", "LimitRange": "v1", "Role": "rbac.authorization.k8s.io/v1", "RoleBinding": "rbac.authorization.k8s.io/v1",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			grant := selector.Target{APIVersion: apiVersion, Kind: kind, Namespace: "shop", Name: "limits"}
+			all := policyv1alpha1.ResourceSelector{APIVersion: apiVersion, Kind: kind}
+			tenant, admin := policy("tenant", ptr.To[int32](9), all), &policyv1alpha1.ClusterPropagationPolicy{}
+			tenant.Spec.Preemption = policyv1alpha1.PreemptAlways
+			admin.Name, admin.Spec.ResourceSelectors = "admin", []policyv1alpha1.ResourceSelector{all}
+			policies := []policyv1alpha1.Policy{tenant, admin}
+
+			winner, victim := Policy(nil, policies, grant)
+			g.Expect(winner).To(BeIdenticalTo(admin), "nobody has it yet")
+			g.Expect(victim).To(BeNil())
+			winner, victim = Policy(admin, policies, grant)
+			g.Expect(winner).To(BeIdenticalTo(admin), "the tenant preempts")
+			g.Expect(victim).To(BeNil())
+			g.Expect(WhyNot(tenant, admin, true, grant)).To(Equal(Grant))
+
+			winner, _ = Policy(tenant, policies, grant)
+			g.Expect(winner).To(BeIdenticalTo(tenant), "what the tenant had first stays")
+			g.Expect(WhyNot(admin, tenant, true, grant)).To(Equal(NoPreemption))
+			admin.Spec.Preemption = policyv1alpha1.PreemptAlways
+			winner, victim = Policy(tenant, policies, grant)
+			g.Expect(winner).To(BeIdenticalTo(admin), "unless the administrator preempts")
+			g.Expect(victim).To(BeIdenticalTo(tenant))
+			winner, _ = Policy(winner, policies, grant)
+			g.Expect(winner).To(BeIdenticalTo(admin), "it does not go back and forth")
+
+			winner, _ = Policy(nil, []policyv1alpha1.Policy{tenant}, grant)
+			g.Expect(winner).To(BeIdenticalTo(tenant), "there is no other")
+		})
+	}
+}

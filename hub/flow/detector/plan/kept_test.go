@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/detector/claim"
+)
+
+func TestAForcedStrategyHoldsWhateverKeepsAPolicyFromBeingApplied(t *testing.T) {
+	t.Parallel()
+	tenants := &metav1.LabelSelector{MatchLabels: map[string]string{"of": "tenants"}}
+	for name, given := range map[string]func(*Input){
+		"its policy is lazy": func(in *Input) {
+			in.Winner.PropagationSpec().ActivationPreference, in.Edit = policyv1alpha1.LazyActivation, "1"
+			metav1.SetMetaDataAnnotation(&in.Template.ObjectMeta, contract.TemplateEditAnnotation, "1")
+		},
+		"no class":                  func(in *Input) { in.MissingClass = "urgent" },
+		"no override policy":        func(in *Input) { in.Missing, in.Winner = []string{"op"}, rival() },
+		"policies do not get it":    func(in *Input) { in.Excluded, in.Winner = true, nil },
+		"they did not, and it went": func(in *Input) { in.Excluded, in.Winner, in.Holder = true, nil, nil },
+		"no policy selects it":      func(in *Input) { in.Winner = nil },
+		"none has it any more":      leave,
+		"it is about to go":         func(in *Input) { going(in.Template) },
+		"the policy has no id yet":  func(in *Input) { in.Winner.SetLabels(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			in := held()
+			in.Namespace = &metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"of": "tenants"}}
+			given(&in)
+			p := Decide(in)
+			g.Expect(p.Binding).To(BeNil())
+			g.Expect(p.Strategy).To(BeNil(), "nothing is forced on it")
+			in.Strategies = []*fairleadv1alpha1.RolloutStrategy{strategy("a", tenants), inNamespace(strategy("f", nil), tenants)}
+			want := Strategy{Name: "f", Forced: true}
+			g.Expect(Decide(in).Strategy).To(HaveValue(Equal(want)))
+			want.Set(in.Binding)
+			g.Expect(Decide(in).Strategy).To(BeNil(), "it says so")
+			in.Namespace = &metav1.ObjectMeta{Name: "shop"}
+			p = Decide(in)
+			g.Expect(p.Strategy).To(HaveValue(Equal(Strategy{})), "its label went")
+			g.Expect(p.TakesAway(in.Binding)).To(BeTrue())
+			in.Strategies = nil
+			g.Expect(Decide(in).Strategy).To(BeNil(), "nothing is sent to all clusters because something is absent")
+		})
+	}
+}
+
+// leave has no policy have the template of an input, since some time.
+func leave(in *Input) {
+	in.Winner, in.Holder, in.Claim = nil, nil, claim.Claim{}
+	claim.Clear(in.Template)
+	claim.Clear(in.Binding)
+}
+
+func TestTheStrategyThatNoPolicyAsksFor(t *testing.T) {
+	t.Parallel()
+	prod, tenants := &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"of": "tenants"}}
+	others := &metav1.LabelSelector{MatchLabels: map[string]string{"of": "others"}}
+	f := func(of, in *metav1.LabelSelector) []*fairleadv1alpha1.RolloutStrategy {
+		return []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", of), in)}
+	}
+	forced := Strategy{Name: "f", Forced: true}
+	for name, c := range map[string]struct {
+		template   string
+		strategies []*fairleadv1alpha1.RolloutStrategy
+		follows    bool
+		unmade     bool
+		was, want  Strategy
+	}{
+		"nothing": {},
+		"what the policy or the template asked for stays":      {was: Strategy{Name: "a"}, want: Strategy{Name: "a"}},
+		"what the template says later waits for a policy":      {was: Strategy{Name: "a"}, template: "none", want: Strategy{Name: "a"}},
+		"a template alone asks for none":                       {template: "a"},
+		"one that selects the namespace is put on":             {strategies: f(nil, tenants), want: forced},
+		"also in place of another one":                         {strategies: f(nil, tenants), was: Strategy{Name: "a"}, template: "none", want: forced},
+		"but not if it selects policies too":                   {strategies: f(prod, tenants)},
+		"nor on what only follows workloads":                   {strategies: f(nil, tenants), follows: true},
+		"on which one that is there stays":                     {strategies: f(nil, tenants), follows: true, was: forced, want: forced},
+		"nor on what the detector did not make":                {strategies: f(nil, tenants), unmade: true},
+		"it comes off when the label goes":                     {strategies: f(nil, others), was: forced},
+		"also of what only follows workloads":                  {strategies: f(nil, others), was: forced, follows: true},
+		"or when it is not forced on anything any more":        {strategies: f(nil, nil), was: forced},
+		"the template counts then":                             {strategies: f(nil, others), was: forced, template: "a", want: Strategy{Name: "a"}},
+		"one that is gone stays":                               {was: forced, template: "none", want: forced},
+		"one that selected the policy, which is gone, stays":   {strategies: f(prod, nil), was: forced, template: "none", want: forced},
+		"one that selected policies here, too":                 {strategies: f(prod, tenants), was: forced, want: forced},
+		"but that comes off when the label of the place goes":  {strategies: f(prod, others), was: forced},
+		"another one that is forced takes its place":           {strategies: append(f(nil, others), inNamespace(strategy("g", nil), tenants)), was: forced, want: Strategy{Name: "g", Forced: true}},
+		"what is gone gives way to one that is forced instead": {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("g", nil), tenants)}, was: forced, want: Strategy{Name: "g", Forced: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			in := held()
+			leave(&in)
+			in.Strategies, in.Namespace = c.strategies, &metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"of": "tenants"}}
+			if c.template != "" {
+				metav1.SetMetaDataAnnotation(&in.Template.ObjectMeta, contract.RolloutStrategyAnnotation, c.template)
+			}
+			if c.unmade {
+				in.Binding.SetAnnotations(nil)
+			}
+			c.was.Set(in.Binding)
+			if c.follows {
+				in.Binding.BindingSpec().RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "db-deployment"}}
+			}
+			g.Expect(Kept(in)).To(Equal(c.want))
+			if p := Decide(in); c.was == c.want {
+				g.Expect(p.Strategy).To(BeNil())
+			} else {
+				g.Expect(p.Strategy).To(HaveValue(Equal(c.want)))
+			}
+			in.Template = nil
+			if c.template != "a" || c.want.Name != "a" {
+				g.Expect(Kept(in)).To(Equal(c.want), "it is not known what the template says")
+			}
+		})
+	}
+}
+
+func TestTheBindingOfAnotherObjectIsNotForced(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := held()
+	in.Template.UID = "another"
+	in.Strategies = []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{})}
+	g.Expect(Decide(in).Strategy).To(BeNil())
+}

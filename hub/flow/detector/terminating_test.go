@@ -1,0 +1,45 @@
+package detector
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/test/stagetest"
+)
+
+// TestANamespaceThatIsDeletedGivesNothingToAnotherPolicy has a PropagationPolicy deleted together with its namespace, before its templates, while a
+// ClusterPropagationPolicy waits for them: what is to stay in the members would go by the word of that one.
+func TestANamespaceThatIsDeletedGivesNothingToAnotherPolicy(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	policy, template := s.policy("own", named("v1", "ConfigMap", "a")), s.configMap("a")
+	policy.Spec.PreserveResourcesOnDeletion = new(true)
+	s.create(t, policy, template)
+	s.eventually(t, "a-configmap", claimedBy("own"))
+	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{
+		ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: "a"}},
+		Placement:         policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-2"}}},
+	})
+
+	b := s.eventually(t, "a-configmap", claimedBy("own"))
+	stagetest.Terminate(t, s.client, b, template)
+	g.Eventually(func() (policyv1alpha1.Policy, error) {
+		return kube.PolicyNamed(t.Context(), s.client, s.namespace, "own")
+	}, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "it goes though its templates stay")
+	s.eventually(t, "a-configmap", claimedBy(""))
+	// Whatever asks for the template, it goes to no other one.
+	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"k":"w"}}`)))).To(Succeed())
+	g.Consistently(func() *workv1alpha2.ResourceBindingSpec {
+		b, err := s.binding(t.Context(), "a-configmap")
+		g.Expect(err).NotTo(HaveOccurred())
+		claimedBy("")(g, b)
+		return &b.Spec
+	}, stagetest.Quiet, stagetest.Poll).Should(And(
+		HaveField("PreserveResourcesOnDeletion", HaveValue(BeTrue())), HaveField("Placement.ClusterAffinity.ClusterNames", ConsistOf("edge-1"))))
+}
