@@ -209,7 +209,7 @@ func deployment(name client.ObjectKey) *appsv1.Deployment {
 // the oldest that are not complete, because its reads cost the API server that is measured.
 func (s *system) awaitServed(ctx context.Context) error {
 	const atATime = 5
-	began, open := time.Now(), s.namespaces()
+	began, open, told := time.Now(), s.namespaces(), 0
 	for {
 		var waiting []string
 		for i, namespace := range open {
@@ -229,7 +229,10 @@ func (s *system) awaitServed(ctx context.Context) error {
 			progress("all applications run after %.1f s", time.Since(began).Seconds())
 			return nil
 		}
-		progress("not all applications run in %d of %d namespaces", len(open), len(s.namespaces()))
+		if len(open) != told {
+			told = len(open)
+			progress("not all applications run in %d of %d namespaces", told, len(s.namespaces()))
+		}
 		if err := pause(ctx, 3*time.Second); err != nil {
 			return err
 		}
