@@ -41,7 +41,7 @@ func (w *world) actOne(a *app, cluster string, have *work) bool {
 		}
 	}
 	refused := o.manifest != have.manifest && a.does(have.manifest, cluster) == "refuses"
-	if o.manifest != have.manifest && !refused { // drift, or what was refused before is not any more
+	if o.manifest != have.manifest && !refused { // drift, or a manifest that was refused before is accepted now
 		o.manifest, o.readyAt = have.manifest, w.now.Add(startupTime)
 		w.after(startupTime)
 	}

@@ -12,10 +12,10 @@ import (
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
-// content is what a revision consists of.
+// content is the content of a revision.
 type content struct {
 	template, config string
-	// override is what an override policy changes, by cluster.
+	// override has the change that an override policy makes, by cluster.
 	override map[string]string
 }
 
@@ -33,10 +33,10 @@ func (c content) hash() string {
 	return strings.ReplaceAll(out.String(), "-", "_")
 }
 
-// in is what a cluster gets of it.
+// in returns the manifest that a cluster gets.
 func (c content) in(cluster string) string { return c.template + "+" + c.config + c.override[cluster] }
 
-// revisionSecret is what is kept of a revision.
+// revisionSecret is the stored content of a revision.
 type revisionSecret struct {
 	content
 	frozen admit.Frozen
@@ -52,19 +52,19 @@ type work struct {
 	report     report
 }
 
-// report is what the agent says of a Work, about a generation.
+// report is the agent's report on a generation of a Work.
 type report struct {
 	generation                int
 	applied, refused, healthy bool
 }
 
-// object is what an agent made of a Work.
+// object is the object that an agent applied from a Work.
 type object struct {
-	generation int // that was applied last
+	generation int // of the Work, last applied
 	manifest   string
 	replicas   int
 	readyAt    time.Time
-	// seen and seenAt are the generation that the agent has heard of, and since when.
+	// seen is the latest generation that the agent knows, and seenAt the time since when.
 	seen   int
 	seenAt time.Time
 }
@@ -77,25 +77,25 @@ type app struct {
 	replicas  int
 	targets   map[string]bool
 	suspended map[string]bool
-	// pinned are clusters whose Works somebody kept from changing, before there was a strategy.
+	// pinned are clusters whose Works somebody protected from changes before there was a strategy.
 	pinned map[string]bool
-	// trouble is what a template does, by "TEMPLATE CLUSTER" or "TEMPLATE".
+	// trouble has the faults of templates, by "TEMPLATE CLUSTER" or "TEMPLATE".
 	trouble map[string]string
 	spec    fairleadv1alpha1.StagedRolloutSpec
-	// status is JSON, as it is stored; seen is the one that the binding stage knows.
+	// status is the stored JSON; seen is the status that the binding stage knows.
 	status, seen string
 	generation   int64
 	secrets      map[int64]revisionSecret
-	// taken are those that somebody took away.
+	// taken are the Secrets that somebody removed.
 	taken    map[int64]revisionSecret
 	works    map[string]*work
 	objects  map[string]*object
 	saved    string
 	restored bool
-	// parsed is what the text says, to be read only.
+	// parsed is the decoded parsedText, which callers must not change.
 	parsedText string
 	parsed     *fairleadv1alpha1.StagedRolloutStatus
-	made       int64 // the highest number ever
+	made       int64 // the highest revision number ever
 	watch      watch
 }
 
@@ -106,7 +106,7 @@ func newApp(name string) *app {
 	}
 }
 
-// does is what a template does in a cluster: nothing, or refuses, sick, cuts.
+// does returns the fault of a template in a cluster: refuses, sick or cuts; empty if it has none.
 func (a *app) does(manifest, cluster string) string {
 	template, _, _ := strings.Cut(manifest, "+")
 	if t, ok := a.trouble[template+" "+cluster]; ok {
@@ -115,7 +115,7 @@ func (a *app) does(manifest, cluster string) string {
 	return a.trouble[template]
 }
 
-// bind is the stage binding: it makes Works by the status of the rollout, and by nothing else.
+// bind plays the binding stage, which decides about Works by the status of the rollout alone.
 func (w *world) bind() bool {
 	changed := false
 	for _, name := range names(w.apps) {
@@ -181,12 +181,12 @@ func (w *world) bindOne(a *app, cluster string, have *work, known revision.Plan,
 		return false
 	}
 	if proven, kept := a.secrets[status.Stable]; kept && proven.in(cluster) != secret.in(cluster) {
-		a.works[cluster].since = w.now // What was there may be what failed there.
+		a.works[cluster].since = w.now // The previous manifest may have failed there.
 	}
 	return true
 }
 
-// found is the revision of a Work that was there before the strategy.
+// found returns the revision of a Work that is older than the strategy.
 func (a *app) found(status *fairleadv1alpha1.StagedRolloutStatus, have *work, cluster string) revision.ID {
 	for _, r := range status.Revisions {
 		if s, ok := a.secrets[r.Number]; ok && r.Cause == fairleadv1alpha1.CauseAdopted && s.in(cluster) == have.manifest {
@@ -196,8 +196,8 @@ func (a *app) found(status *fairleadv1alpha1.StagedRolloutStatus, have *work, cl
 	return revision.ID{}
 }
 
-// isWhatRan says whether the newest revision is what ran before there was a strategy, and no edit of that: whoever has something has it,
-// and no wave gave it to them.
+// isWhatRan returns whether the newest revision is the content that ran before there was a strategy, and not an edit of it: every cluster
+// with a Work has it, and no wave sent it.
 func (a *app) isWhatRan(before, after *fairleadv1alpha1.StagedRolloutStatus) bool {
 	if newest := after.Revisions[len(after.Revisions)-1]; newest.Cause != fairleadv1alpha1.CauseAdopted ||
 		before.Revision == after.Revision && len(before.Waves) > 0 && before.Waves[0].StartedAt != nil {
@@ -236,7 +236,7 @@ func (w *world) writeWork(a *app, cluster string, have *work, id revision.ID, ma
 	return true
 }
 
-// judged is what the stage knows of a Work.
+// judged returns what the rollout stage knows about a Work.
 func (a *app) judged(status *fairleadv1alpha1.StagedRolloutStatus, cluster string) judge.Work {
 	have := a.works[cluster]
 	if have == nil {

@@ -131,7 +131,7 @@ func number(text string) (*int32, error) {
 	return new(int32(n)), err
 }
 
-// bare are the words that are no options.
+// bare returns the words without the options.
 func bare(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(word, "=") })
 }

@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/test/story"
 )
 
-// invent makes a story up: clusters, one or two strategies, one or two applications, and then some
-// hours in which anything may happen.
+// invent makes up a story: clusters, a strategy, one or two applications, and then some hours in which anything may
+// happen.
 func invent(seed uint64) *story.Story {
 	i := &inventor{Rand: rand.New(rand.NewPCG(seed, 18)), story: &story.Story{About: fmt.Sprintf("seed %d", seed)}, adopted: map[string]bool{}, version: 1}
 	i.inventClusters()
@@ -28,7 +28,7 @@ func invent(seed uint64) *story.Story {
 	return i.story
 }
 
-// inventor is a story that is being made up.
+// inventor holds a story while invent makes it up.
 type inventor struct {
 	*rand.Rand
 
@@ -45,12 +45,12 @@ type inventor struct {
 
 func (i *inventor) pick(of ...string) string { return of[i.IntN(len(of))] }
 
-// setUp adds a line to what is there at the beginning.
+// setUp adds a line to the setup.
 func (i *inventor) setUp(format string, args ...any) {
 	i.story.Setup = append(i.story.Setup, strings.Fields(fmt.Sprintf(format, args...)))
 }
 
-// do adds what happens now.
+// do adds a line at the present time of the story.
 func (i *inventor) do(format string, args ...any) {
 	i.story.Lines = append(i.story.Lines, story.Line{Number: len(i.story.Lines) + 1, At: i.at, Words: strings.Fields(fmt.Sprintf(format, args...))})
 }
@@ -95,7 +95,7 @@ func (i *inventor) inventApps() {
 	}
 }
 
-// adopt has something happen to an application without a strategy: it may get one.
+// adopt adds an event of an application without a strategy: it may get one.
 func (i *inventor) adopt(a, c string) {
 	if i.IntN(3) == 0 {
 		i.do("adopt %s s", a)
@@ -105,7 +105,7 @@ func (i *inventor) adopt(a, c string) {
 	i.do("%s", i.pick("pin "+a+" "+c, fmt.Sprintf("edit %s v%d", a, 1+i.IntN(2))))
 }
 
-// happen has something happen, to an application that follows the strategy or to a cluster.
+// happen adds an event of the hub, of an application with the strategy, or of a cluster.
 func (i *inventor) happen(a, c string) {
 	switch i.IntN(28) {
 	case 0, 1, 2, 3:
@@ -153,8 +153,8 @@ func (i *inventor) happen(a, c string) {
 	}
 }
 
-// mend undoes all that hinders: everybody is back, nobody waits for a person, every template is
-// good, and somebody edits once more. After that everybody is to have that edit.
+// mend removes every obstacle: all clusters are back, nothing waits for a person, every template is good. Then it edits
+// every application once more. After that, every cluster must get that edit.
 func (w *world) mend() {
 	w.suspect = false
 	for _, name := range names(w.clusters) {
@@ -170,7 +170,7 @@ func (w *world) mend() {
 		a.spec.Paused, a.spec.Target, a.spec.Skip = false, nil, nil
 		a.live.template = "last"
 	}
-	for range 60 { // Approvals are of the newest revision, which may not be made yet.
+	for range 60 { // An approval applies to the newest revision, which may not exist yet.
 		w.advance(w.now.Add(5 * time.Minute))
 		if w.mended() {
 			return
@@ -194,7 +194,7 @@ func (w *world) mended() bool {
 	return true
 }
 
-// checkMended is made after that.
+// checkMended checks after mend that every target has the newest content.
 func (w *world) checkMended() {
 	for _, name := range names(w.apps) {
 		a := w.apps[name]

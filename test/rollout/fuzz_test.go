@@ -14,8 +14,8 @@ var (
 	seed = flag.Uint64("seed", 1, "the seed of the first of them")
 )
 
-// TestInventedStories makes stories up: nothing may ever happen that must not, and in the end, when
-// all is mended, everybody has the newest content. A story that fails is printed as a file has it.
+// TestInventedStories plays random stories. The properties must hold throughout. At the end, when every obstacle is
+// removed, every target must have the newest content. A story that fails is printed in the format of story files.
 func TestInventedStories(t *testing.T) {
 	t.Parallel()
 	seeds := make(chan uint64)

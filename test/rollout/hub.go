@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// read returns the status as it is stored; it is not to be changed.
+// read returns the stored status, which callers must not change.
 func (a *app) read() *fairleadv1alpha1.StagedRolloutStatus {
 	if a.parsed == nil || a.parsedText != a.status {
 		a.parsed, a.parsedText = parse(a.status), a.status
@@ -44,7 +44,7 @@ func encode(status *fairleadv1alpha1.StagedRolloutStatus) string {
 	return string(data)
 }
 
-// decide is the stage rollout.
+// decide plays the rollout stage.
 func (w *world) decide() bool {
 	changed := false
 	for _, name := range names(w.apps) {
@@ -116,7 +116,7 @@ func (w *world) input(a *app, status fairleadv1alpha1.StagedRolloutStatus) admit
 	return in
 }
 
-// cut makes a revision, and decides what follows from it.
+// cut creates a revision and returns the decision that follows from it.
 func (w *world) cut(a *app, d admit.Decision) admit.Decision {
 	secret := revisionSecret{content: a.live.clone()}
 	if d.Cut.ContentOf > 0 {
@@ -136,7 +136,7 @@ func (w *world) cut(a *app, d admit.Decision) admit.Decision {
 	return admit.Decide(w.input(a, admit.Begin(d.Status, admit.Made{Cut: *d.Cut, Hash: secret.hash(), Strategy: a.strategy, At: w.now}, secret.frozen.Strategy)))
 }
 
-// slots is who may catch up, over all rollouts of a strategy.
+// slots returns the clusters that may catch up, over all rollouts of a strategy.
 func (w *world) slots(strategy string) sets.Set[string] {
 	in := catchup.Input{Max: int(*plan.Defaulted(*w.strategies[strategy]).CatchUp.MaxClusters), Busy: sets.Set[string]{}}
 	for _, name := range names(w.apps) {
@@ -159,7 +159,7 @@ func (w *world) slots(strategy string) sets.Set[string] {
 	return catchup.Slots(in)
 }
 
-// tellStatus tells what is new of a rollout.
+// tellStatus records the events of a decision and, if it changed, the summary of the status.
 func (w *world) tellStatus(a *app, before *fairleadv1alpha1.StagedRolloutStatus, d *admit.Decision) {
 	for _, e := range d.Events {
 		w.tell("%s: %s: %s", a.name, e.Reason, e.Message)
@@ -169,7 +169,7 @@ func (w *world) tellStatus(a *app, before *fairleadv1alpha1.StagedRolloutStatus,
 	}
 }
 
-// summary is a status in one line.
+// summary returns a status as one line.
 func summary(s *fairleadv1alpha1.StagedRolloutStatus) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "r%d (stable r%d) %s", s.Revision, s.Stable, s.Phase)

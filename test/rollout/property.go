@@ -12,33 +12,33 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// What must hold after every write:
+// Properties that must hold after every write:
 //
 //  1. A Work has exactly what its revision renders in its cluster, and its number never falls.
-//  2. Nobody is sent an unstable revision whose wave is not open: the waves before it have passed,
-//     with their soak, their approvals and as many healthy clusters as they need, and nobody while
-//     the rollout is paused or halted, the hub suspects itself, or the cluster is silent or
-//     suspended. Where waves are to be approved, only what has been stable goes back to all at once, and a wave that
-//     changes nothing passes without approval only if what is newest is what was stable.
-//  3. No more clusters of a wave are on their way than may be, and no more catch up over all
-//     rollouts of the strategy.
+//  2. No cluster is sent an unstable revision before its wave is open: the waves before it have passed, with their
+//     soak, their approvals and as many healthy clusters as they need. No cluster is sent one while the rollout is
+//     paused or halted, the hub suspects itself, or the cluster is silent or suspended. Where waves need approval, only
+//     a revision that has been stable goes back to all clusters at once, and a wave that changes nothing passes without
+//     approval only if the newest revision has the content of the stable one.
+//  3. The number of clusters in flight in a wave stays within its bound, and so does the number of clusters that catch
+//     up, over all rollouts of the strategy.
 //  4. Every target is in exactly one state, and the waves count each once.
-//  5. Numbers are never used twice, and no revision is forgotten that is wanted.
-//  6. A decision is at rest, and the stages come to an end.
+//  5. Numbers are never used twice, and no wanted revision is forgotten.
+//  6. Deciding again without a change decides the same, and the stages settle.
 //
-// And at the end, when everything has been mended: every target has the newest content.
+// And at the end, when every obstacle is removed, every target has the newest content.
 
-// watch is what the properties remember of an app.
+// watch is the history of an app that the properties need.
 type watch struct {
-	// unwell is when a wave was last seen unwell, by revision and name.
+	// unwell is the time when a wave last had clusters in flight or held, by revision and name.
 	unwell map[string]time.Time
-	// stable are the revisions that ever were stable.
+	// stable are the revisions that were ever stable.
 	stable map[int64]bool
 }
 
 func newWatch() watch { return watch{unwell: map[string]time.Time{}, stable: map[int64]bool{}} }
 
-// checkWork is made before a Work is written.
+// checkWork checks a Work before it is written.
 func (w *world) checkWork(a *app, cluster string, have, next *work) {
 	if have != nil && next.revision.Number < have.revision.Number {
 		w.breaks("1. %s goes back from r%d to r%d in %s", a.name, have.revision.Number, next.revision.Number, cluster)
@@ -51,7 +51,7 @@ func (w *world) checkWork(a *app, cluster string, have, next *work) {
 	}
 }
 
-// entitled are the clusters that a status names for a revision, with their states.
+// entitled returns the clusters that a status names for a revision, with their states.
 func entitled(s *fairleadv1alpha1.StagedRolloutStatus, number int64) map[string]fairleadv1alpha1.ClusterState {
 	out := map[string]fairleadv1alpha1.ClusterState{}
 	for _, group := range s.Clusters {
@@ -64,7 +64,7 @@ func entitled(s *fairleadv1alpha1.StagedRolloutStatus, number int64) map[string]
 	return out
 }
 
-// checkStatus is made before a status is written.
+// checkStatus checks a status before it is written.
 func (w *world) checkStatus(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus) {
 	w.checkGroups(a, after)
 	w.checkCatchingUp(a, before, after)
@@ -92,7 +92,7 @@ func (w *world) checkStatus(a *app, before, after *fairleadv1alpha1.StagedRollou
 		c := w.clusters[name]
 		adopted := after.Stable == 0 && have == nil && a.isWhatRan(before, after)
 		switch {
-		case state == fairleadv1alpha1.ClusterCatchingUp: // of strategies that catch up to the newest
+		case state == fairleadv1alpha1.ClusterCatchingUp: // only with a strategy that catches up to the newest revision
 		case !c.silentSince.IsZero(), a.suspended[name], w.suspect, (a.spec.Paused || halted) && !adopted:
 			w.breaks("2. %s is to get r%d of %s although it is silent (%s) or suspended (%v), the hub suspects itself (%v), or it is paused (%v) or halted (%v)",
 				name, after.Revision, a.name, c.silentSince, a.suspended[name], w.suspect, a.spec.Paused, halted)
@@ -111,7 +111,7 @@ func (w *world) checkStatus(a *app, before, after *fairleadv1alpha1.StagedRollou
 	}
 }
 
-// waveOf is the index of the wave of a target.
+// waveOf returns the index of a target's wave.
 func (w *world) waveOf(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, name string) int {
 	for i, wave := range a.secrets[status.Revision].frozen.Waves {
 		if slices.Contains(wave.Clusters, name) {
@@ -142,7 +142,7 @@ func (w *world) checkGroups(a *app, after *fairleadv1alpha1.StagedRolloutStatus)
 		}
 	}
 	if _, kept := a.secrets[after.Revision]; !kept {
-		return // Somebody restored a status: its waves are not known any more.
+		return // Somebody restored a status, and the waves of its revision are no longer known.
 	}
 	size := 0
 	for _, wave := range after.Waves {
@@ -156,7 +156,7 @@ func (w *world) checkGroups(a *app, after *fairleadv1alpha1.StagedRolloutStatus)
 	}
 }
 
-// checkCatchingUp counts who catches up when somebody new does.
+// checkCatchingUp checks the number of clusters that catch up when another one begins to.
 func (w *world) checkCatchingUp(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus) {
 	was, is := catchingUp(before), catchingUp(after)
 	if is.Difference(was).Len() == 0 {
@@ -172,10 +172,10 @@ func (w *world) checkCatchingUp(a *app, before, after *fairleadv1alpha1.StagedRo
 	for _, name := range sets.List(fresh) {
 		gaveBack := strings.HasSuffix(stateOf(before, name), "/"+fairleadv1alpha1.ClusterReasonNobodyLetIn)
 		if gaveBack && a.works[name] != nil && a.works[name].revision.Number >= after.Stable {
-			gaveBack = false // It has what it missed already.
+			gaveBack = false // It already has the revision that it missed.
 		}
 		if lost := entitled(before, after.Stable)[name]; lost == fairleadv1alpha1.ClusterCatchingUp && !gaveBack {
-			fresh.Delete(name) // It had been let in, fell silent and is heard again.
+			fresh.Delete(name) // It had a slot, fell silent and is heard again.
 		}
 	}
 	if bound := int(*plan.Defaulted(*w.strategies[a.strategy]).CatchUp.MaxClusters); fresh.Len() > 0 && busy.Union(is).Len() > bound {

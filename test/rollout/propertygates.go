@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-// checkGates looks at waves that begin and that pass.
+// checkGates checks waves that begin and waves that pass.
 func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec) {
 	past := map[string]fairleadv1alpha1.WaveStatus{}
 	if before.Revision == after.Revision {
@@ -16,7 +16,7 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 			past[wave.Name] = wave
 		}
 	}
-	// The first time everything may be made at once.
+	// The first revision may go to all clusters at once.
 	started := before.Stable == 0 && after.Stable == after.Revision && (len(past) == 0 || past[after.Waves[0].Name].StartedAt == nil) &&
 		(len(a.targets) == 0 || after.Revisions[len(after.Revisions)-1].Cause != fairleadv1alpha1.CauseAdopted || a.isWhatRan(before, after))
 	for i, wave := range after.Waves {
@@ -59,7 +59,7 @@ func asksApproval(spec *fairleadv1alpha1.RolloutStrategySpec) bool {
 	return slices.ContainsFunc(spec.Waves, func(wave fairleadv1alpha1.Wave) bool { return wave.Approval != fairleadv1alpha1.ApprovalNone })
 }
 
-// isAnother says whether the newest revision has another content than the one that clusters get that come before it is stable.
+// isAnother returns whether the newest revision differs in content from the revision that new clusters get before the newest is stable.
 func (a *app) isAnother(stable int64, status *fairleadv1alpha1.StagedRolloutStatus) bool {
 	proven, kept := a.secrets[stable]
 	if stable == 0 {
@@ -68,7 +68,7 @@ func (a *app) isAnother(stable int64, status *fairleadv1alpha1.StagedRolloutStat
 	return kept && proven.hash() != a.secrets[status.Revision].hash()
 }
 
-// checkAtOnce looks at what goes back to all clusters at once.
+// checkAtOnce checks a revision that goes back to all clusters at once.
 func (w *world) checkAtOnce(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec) {
 	asks := asksApproval(spec)
 	if newest := after.Revisions[len(after.Revisions)-1]; after.Immediately && asks && after.Revision != before.Revision && !a.watch.stable[newest.ContentOf] {
@@ -77,7 +77,7 @@ func (w *world) checkAtOnce(a *app, before, after *fairleadv1alpha1.StagedRollou
 	a.watch.stable[after.Stable] = true
 }
 
-// leavesOut says whether a person leaves clusters of a wave out that have something else.
+// leavesOut returns whether a person skips clusters of a wave that have another content.
 func (w *world) leavesOut(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) bool {
 	for name := range a.targets {
 		if stateOf(status, name) == string(fairleadv1alpha1.ClusterSkipped) && w.waveOf(a, status, spec, name) == wave &&
@@ -88,13 +88,13 @@ func (w *world) leavesOut(a *app, status *fairleadv1alpha1.StagedRolloutStatus, 
 	return false
 }
 
-// lateIn is how many targets of a wave came after it was made and have not been sent the revision:
-// while it soaks they wait.
+// lateIn returns how many targets of a wave came after the wave was made and have not been sent the revision: they wait
+// while it soaks.
 func (w *world) lateIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
 	return w.cameTo(a, status, spec, wave, "stable")
 }
 
-// missesIn is how many of them catch up with the revision, which has become stable without them.
+// missesIn returns how many targets that came after the wave was made catch up with the revision, which became stable without them.
 func (w *world) missesIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
 	if status.Stable != status.Revision {
 		return 0
@@ -103,7 +103,7 @@ func (w *world) missesIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, s
 		w.cameTo(a, status, spec, wave, string(fairleadv1alpha1.ClusterCatchingUp))
 }
 
-// cameTo is how many targets of a wave came after it was made, and are in a state.
+// cameTo returns how many targets of a wave came after the wave was made and are in a state.
 func (w *world) cameTo(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int, state string) int32 {
 	var n int32
 	for name := range a.targets {
@@ -115,7 +115,7 @@ func (w *world) cameTo(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spe
 	return n
 }
 
-// unchangedIn is how many clusters of a wave have what they had, and what was stable or there before there was a strategy.
+// unchangedIn returns how many clusters of a wave the revision did not change: their content was stable, or is older than the strategy.
 func (w *world) unchangedIn(a *app, stable int64, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
 	var n int32
 	newest := a.secrets[status.Revision]
