@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// TestTroubleshootingQuotesWhatAHubSays holds the section on several machines to the sources: what is quoted there is said, and what the
-// packages that meet other machines give as a reason has an entry.
+// TestTroubleshootingQuotesWhatAHubSays compares the section on several machines with the sources: every quoted message is in the sources,
+// and every reason of the packages that meet other machines has an entry.
 func TestTroubleshootingQuotesWhatAHubSays(t *testing.T) {
 	t.Parallel()
 	root, err := cluster.Root()
@@ -41,7 +41,7 @@ func TestTroubleshootingQuotesWhatAHubSays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Texts that go on in the next line of the source.
+	// Messages may continue in the next line of the source.
 	sources := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(said.String(), "")
 	for _, quoted := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(section, -1) {
 		if !strings.Contains(sources, quoted[1]) {

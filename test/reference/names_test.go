@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// foreign are names in the pages that are not of this tree: what other programs serve and keep.
+// foreign are names in the pages that belong to other programs.
 var foreign = map[string]string{
 	"etcd_disk_wal_fsync_duration_seconds": "a metric of etcd",
 	"apiserver_audit_error_total":          "a metric of kube-apiserver",
@@ -24,7 +24,7 @@ var foreign = map[string]string{
 	"argocd.argoproj.io/tracking-id":       "an annotation of Argo CD",
 }
 
-// theirs begins a command line of another program, whose flags are its own.
+// theirs matches the beginning of a command line of another program, which has flags of its own.
 var theirs = regexp.MustCompile(`^(\$ )?(etcdutl|etcdctl|helm|curl|docker|openssl|useradd) `)
 
 var (
@@ -40,14 +40,14 @@ var (
 	word    = regexp.MustCompile(`\w+`)
 )
 
-// tree is all that is not a page that somebody wrote: what pages may name.
+// tree is the content of the repository that pages may name: everything except handwritten pages.
 type tree struct {
 	root  string
 	pages []string
-	// base are the names of files, words those in them, text all of them.
+	// base has the names of files, words the words in the files, and text their content.
 	base, words map[string]bool
 	text        string
-	// commands are those of the pages of flags, makefile is that.
+	// commands are the commands in the pages of flags, makefile is the content of the Makefile.
 	commands []string
 	makefile string
 }
@@ -108,8 +108,8 @@ func TestPages(t *testing.T) {
 	t.Run("show the tree as it is", w.contributingShowsTheTree)
 }
 
-// pagesNameWhatThereIs holds that what the pages name in code is found in the tree: files, folders, commands, flags, targets of make,
-// and names of the API, of metrics and of Go.
+// pagesNameWhatThereIs checks that the names in code spans and blocks of the pages exist in the tree: files, folders, commands, flags,
+// targets of make, and names of the API, of metrics and of Go.
 func (w *tree) pagesNameWhatThereIs(t *testing.T) {
 	if len(w.pages) < 20 || len(w.commands) < 20 {
 		t.Fatalf("%d pages and %d commands: the rules below would hold of nothing", len(w.pages), len(w.commands))
@@ -142,14 +142,14 @@ func (w *tree) pagesNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// missing returns what of a text in code is not there; empty if all is.
+// missing describes the first name in a code span that does not exist; empty if all exist.
 func (w *tree) missing(from, text string) string {
 	if foreign[text] != "" {
 		return ""
 	}
 	switch {
 	case path.MatchString(text):
-		// Keys of labels are put together in the sources, and so are paths below a directory of data.
+		// The sources concatenate keys of labels, and paths below a directory of data.
 		last := filepath.Base(text)
 		if !exists(from, text) && !exists(w.root, text) && !exists(filepath.Join(w.root, "hub"), text) && !exists(filepath.Join(w.root, "agent"), text) &&
 			!exists(filepath.Join(w.root, "common/interpreter/lua"), text) && !strings.Contains(w.text, text) && !strings.Contains(w.text, last+`"`) {
@@ -169,7 +169,7 @@ func (w *tree) missing(from, text string) string {
 	return w.missingOfCommand(text)
 }
 
-// missingOfCommand returns the first of a command's words and flags that is not there.
+// missingOfCommand describes the first word or flag of a command that does not exist; empty if all exist.
 func (w *tree) missingOfCommand(line string) string {
 	if found := target.FindStringSubmatch(line); found != nil && !regexp.MustCompile(`\n[\w ./-]*\b`+regexp.QuoteMeta(found[1])+`\b[\w ./-]*:`).MatchString(w.makefile) {
 		return "target " + found[1]
@@ -190,13 +190,13 @@ func (w *tree) missingOfCommand(line string) string {
 	return ""
 }
 
-// exists says whether a path, which may be a pattern, is there below a directory.
+// exists returns whether a path, which may be a pattern, exists below a directory.
 func exists(below, path string) bool {
 	found, err := filepath.Glob(filepath.Join(below, path))
 	return err == nil && len(found) > 0
 }
 
-// contributingShowsTheTree holds that CONTRIBUTING shows every part of the tree, and no other.
+// contributingShowsTheTree checks that CONTRIBUTING shows every part of the tree, and no other.
 func (w *tree) contributingShowsTheTree(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(w.root, "CONTRIBUTING.md"))
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write FLAGS.md anew")
 
-// Check expects the page of a program, in its directory, to be what the program says of
-// itself.
+// Check fails the test if the page in a program's directory differs from the reference of the program.
 func Check(t *testing.T, directory string, program *cobra.Command) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -36,8 +35,7 @@ func Check(t *testing.T, directory string, program *cobra.Command) {
 	g.Expect(string(got)).To(gomega.Equal(want), "%s is out of date; `make generate` writes it anew", path)
 }
 
-// Page returns the reference of a program: each command with its flags, in the order of its
-// help.
+// Page returns the reference of a program: each command with its flags, in the order of its help.
 func Page(program *cobra.Command) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "<!-- Generated from the program by `make generate`; change the flags instead. -->\n\n# Flags of %s\n", program.Name())
@@ -83,5 +81,5 @@ func table(out *strings.Builder, sets ...*pflag.FlagSet) {
 	}
 }
 
-// cell returns a text that does not end the cell of a table.
+// cell escapes a text so that it does not end a cell of a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
