@@ -10,12 +10,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// userOfImage is whom the image of a hub runs as.
+// userOfImage is the user id that the image of a hub runs as.
 const userOfImage = 65532
 
-// TestAHubIsRestoredInAContainer takes the steps of manifests/install/disaster.md for containers: the backup of a hub, whose container is
-// gone then, becomes the volume of another one. Once the key comes from standard input, as the page says for Docker, and once the
-// backup does, as in the pod of manifests/install/hub/restore.yaml.
+// TestAHubIsRestoredInAContainer takes the steps of manifests/install/disaster.md for containers: after the hub's container is removed,
+// its backup becomes the volume of another one. The test does this twice: with the key from standard input, as the page says for Docker,
+// and with the backup from standard input, as in the pod of manifests/install/hub/restore.yaml.
 func TestAHubIsRestoredInAContainer(t *testing.T) {
 	s := newSite(t)
 	g := NewWithT(t)
