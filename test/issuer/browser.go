@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// Browser is one without a window. It obeys what keeps people safe: Secure, HttpOnly names that begin with __Host-, and
-// SameSite by the site that a navigation comes from. A port is a site of its own here.
+// Browser is a web browser without a window. It obeys the rules for cookies that protect people: Secure, HttpOnly names
+// that begin with __Host-, and SameSite by the site that a navigation comes from. Each port is a site of its own here.
 type Browser struct {
 	tb   testing.TB
 	http *http.Client
-	// Cookies are those of each site, by name.
+	// Cookies has the cookies of each site, by name.
 	Cookies map[string]map[string]*http.Cookie
 }
 
-// Page is what a browser shows.
+// Page is a page that a browser shows.
 type Page struct {
 	URL    *url.URL
 	Code   int
@@ -30,8 +30,8 @@ type Page struct {
 	Text   string
 }
 
-// NewBrowser returns one that trusts the authorities in these files. It calls from an address of the loopback network
-// of its own, since the dashboard counts the tries of each.
+// NewBrowser returns a browser that trusts the authorities in these files. It calls from an address of its own in the
+// loopback network, since the dashboard counts the attempts of each address.
 func NewBrowser(tb testing.TB, caFiles ...string) *Browser {
 	tb.Helper()
 	pool := x509.NewCertPool()
@@ -53,24 +53,24 @@ func NewBrowser(tb testing.TB, caFiles ...string) *Browser {
 	}
 }
 
-// Open follows a link of the site that it is on, wherever that leads.
+// Open follows a link of the present site, and all redirects.
 func (b *Browser) Open(address string) Page { return b.navigate(http.MethodGet, address, nil, false) }
 
-// Follow opens an address that another site leads to.
+// Follow opens an address from a link of another site, and follows all redirects.
 func (b *Browser) Follow(address string) Page { return b.navigate(http.MethodGet, address, nil, true) }
 
-// Submit sends a form of the site that it is on.
+// Submit sends a form of the present site.
 func (b *Browser) Submit(address string, form url.Values) Page {
 	return b.navigate(http.MethodPost, address, form, false)
 }
 
-// Step opens an address and goes nowhere from there.
+// Step opens an address and follows no redirect.
 func (b *Browser) Step(address string) Page {
 	b.tb.Helper()
 	return b.request(http.MethodGet, address, nil, false)
 }
 
-// navigate goes on until a page leads nowhere by itself.
+// navigate opens an address and follows redirects until a page has none.
 func (b *Browser) navigate(method, address string, form url.Values, fromElsewhere bool) Page {
 	b.tb.Helper()
 	const most = 12
@@ -80,7 +80,7 @@ func (b *Browser) navigate(method, address string, form url.Values, fromElsewher
 		if p.Code >= http.StatusMultipleChoices && p.Code < http.StatusBadRequest {
 			next = p.Header.Get("Location")
 		} else if _, to, ok := strings.Cut(p.Header.Get("Refresh"), "url="); ok {
-			next, fromElsewhere = to, false // the page itself leads on
+			next, fromElsewhere = to, false // a redirect in the page itself
 		}
 		if next == "" {
 			return p
@@ -128,7 +128,7 @@ func (b *Browser) request(method, address string, form url.Values, fromElsewhere
 	return Page{URL: r.URL, Code: answer.StatusCode, Header: answer.Header, Text: string(text)}
 }
 
-// keep takes the cookies that a browser would take.
+// keep stores the cookies of an answer. The test fails if scripts, other paths or other hosts could get one.
 func (b *Browser) keep(site string, cookies []*http.Cookie) {
 	b.tb.Helper()
 	if b.Cookies[site] == nil {
