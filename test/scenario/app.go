@@ -27,18 +27,18 @@ type app struct {
 	binding  *workv1alpha2.ResourceBinding
 	// works are its Works, by cluster.
 	works map[string]*workv1alpha1.Work
-	// startup is how long a replica takes to become ready, grace how long an old copy waits.
+	// startup is how long a replica takes to become ready, grace the grace period of an old copy.
 	startup, grace time.Duration
 	// directly means that no second copy may run at any time; most is the maximum number of copies.
 	directly bool
 	most     int32
-	// returns means that it fails back to a preferred group.
+	// returns means that the application fails back to a preferred group.
 	returns bool
-	// allowed are the clusters in which its Work may be deleted.
+	// allowed has the clusters in which its Work may be deleted, each with the reason.
 	allowed map[string]string
 	// deleted is the last deletion time per cluster.
 	deleted map[string]time.Time
-	// assigned is since when a cluster has had its share.
+	// assigned has the share of each cluster and the time since when it has it.
 	assigned map[string]share
 }
 

@@ -1,13 +1,13 @@
-// Package scenario plays stories of failing clusters: text files in which people, members and the hub do something at
-// some time, with the expected state.
+// Package scenario plays stories of failing clusters: text files that say what people, members and the hub do at which
+// time, and which state is expected.
 //
-// The world of a story has its own clock, members that run what their agents apply, and a hub that decides with the
-// same packages as the real one: cluster/health, cluster/taint, common/disruption, failover/evict, scheduler/decide,
-// binding/render and fanout, status/aggregate. Only its reads and writes differ. The stages run in random order until
-// none has anything to do.
+// The world of a story has its own clock, members that run the objects that their agents apply, and a hub that decides
+// with the same packages as the real one: cluster/health, cluster/taint, common/disruption, failover/evict,
+// scheduler/decide, binding/render and fanout, status/aggregate. Only its reads and writes differ. The stages run in
+// random order until none has anything to do.
 //
-// After every write of every stage the properties are checked that must always hold: see property.go. Every story is
-// played unmodified, then with other orders, and then once for each of its lines with a hub that is restarted there.
+// After every write of every stage, the test checks the properties in property.go, which must always hold. Every story
+// is played unmodified, then in other orders, and then once for each of its lines with a hub that restarts there.
 //
 // A story, by lines; # begins a comment:
 //
@@ -22,12 +22,11 @@
 //	TIME heal APP CLUSTER…                TIME template|release APP    TIME scale APP N
 //	TIME suspend APP [CLUSTER…] | resume APP         dispatching, to all clusters if none is named
 //	TIME room CLUSTER PODS
-//	TIME expect APP CLUSTER=N… [leaving CLUSTER…]    the targets, and what is being left
-//	TIME expect APP runs CLUSTER=N…                  what really runs
+//	TIME expect APP CLUSTER=N… [leaving CLUSTER…]    the targets, and the clusters that it leaves
+//	TIME expect APP runs CLUSTER=N…                  the ready replicas in the members
 //	TIME expect APP says REASON|nothing              the condition Evicting
-//	TIME expect APP label CLUSTER=VALUE              the state that came along
+//	TIME expect APP label CLUSTER=VALUE              the state that moved with the application
 //	TIME expect CLUSTER STATUS                       Ready, or gone
 //
-// A line --- ends it; what follows is what happened, which `go test ./test/scenario
-// -update` writes.
+// A line --- ends the story. The record of what happened follows, which `go test ./test/scenario -update` writes.
 package scenario

@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// evict is the stage that evicts applications from clusters.
+// evict plays the failover stage, which evicts applications from clusters.
 func (w *world) evict() bool {
 	changed := false
 	for _, name := range names(w.apps) {
@@ -140,7 +140,7 @@ func evicting(b *workv1alpha2.ResourceBinding) string {
 	return "nothing"
 }
 
-// taintByHand does the same as `hub cordon --evict`, and its opposite.
+// taintByHand changes the taints as `hub cordon`, `hub cordon --evict` and `hub uncordon` do.
 func taintByHand(c *clusterv1alpha1.Cluster, effects ...corev1.TaintEffect) {
 	var kept []corev1.Taint
 	for _, t := range c.Spec.Taints {

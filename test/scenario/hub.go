@@ -28,7 +28,7 @@ type hub struct {
 	rate   *evict.RateLimiter
 	// waiting are the clusters whose eviction is queued for an application.
 	waiting map[string]map[string]string
-	// better is since when a better placement has existed for an application.
+	// better is the time since when a better placement has existed for an application.
 	better map[string]time.Time
 	// scheduled, bound and added are the last inputs of these stages.
 	scheduled, bound, added map[string]inputs

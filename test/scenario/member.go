@@ -23,7 +23,7 @@ const lease = 10 * time.Second
 // member is the real state of a cluster.
 type member struct {
 	name string
-	// alive means that the cluster runs, connected that its agent reaches the hub.
+	// alive means that the cluster runs, and connected that its agent reaches the hub.
 	alive, connected bool
 	room             int64
 	renews           time.Time
@@ -34,7 +34,7 @@ type member struct {
 	reported report
 }
 
-// report is what an agent wrote, and of what.
+// report is the last report of an agent on a cluster, and its inputs.
 type report struct {
 	cluster         *clusterv1alpha1.Cluster
 	room, allocated int64
@@ -43,10 +43,10 @@ type report struct {
 // object is a workload in a member.
 type object struct {
 	replicas, ready int32
-	// readyAt is when all of them are ready.
+	// readyAt is the time at which all replicas are ready.
 	readyAt time.Time
 	state   string
-	// wellAt is when at least so many replicas were last ready.
+	// wellAt is the time at which at least that many replicas were last ready.
 	wellAt map[int32]time.Time
 	// executed is the agent's last execution of it.
 	executed execution
@@ -56,7 +56,7 @@ type object struct {
 type execution struct {
 	work  *workv1alpha1.Work
 	ready int32
-	sick  bool // so that none works
+	sick  bool // no replica becomes ready
 }
 
 // agents lets every member act.

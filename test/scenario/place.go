@@ -53,8 +53,8 @@ func (w *world) schedule() bool {
 	return changed
 }
 
-// decide decides, and goes to a better place when it has been there for long enough. It also says
-// whether there may be another decision later although nothing changes.
+// decide returns the scheduler's decision. It uses a better placement only after that has existed for long enough. It
+// also returns whether the decision may differ later although nothing changes.
 func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) (d decide.Decision, waits bool) {
 	in := w.placing(a, &b.Spec)
 	d = decide.Decide(in)
@@ -79,7 +79,7 @@ func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) (d decide.Decisi
 // settle is how long a better placement must have existed before it is used.
 const settle = time.Minute
 
-// leave puts down what the scheduler leaves, as that does.
+// leave records the clusters that the scheduler leaves or takes back, as the scheduler does.
 func (w *world) leave(a *app, b *workv1alpha2.ResourceBinding, d decide.Decision) {
 	mode := policyv1alpha1.PurgeGracefully
 	if f := b.Spec.Failover; f != nil && f.Cluster != nil && f.Cluster.PurgeMode != "" {

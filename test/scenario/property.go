@@ -15,25 +15,24 @@ import (
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
-// What must never happen:
+// What must never happen, and the rule:
 //
-//  1. Deletion where nobody evicted: a Work is deleted only in a cluster that the
-//     application was evicted from, or that is being removed.
-//  2. Fewer copies by our own doing: a Work that is left gracefully is deleted only after
-//     every target has really worked with its share since it got that, and all replicas
-//     have a target; or its grace period is over and dispatching to no target that lacks its
-//     share is suspended, or a person let it go.
-//  3. Two copies where the old one was to go first: never do more replicas run, in all
-//     members, heard from or not, than there are to be.
-//  4. Lost replicas: once the stages have come to rest, every replica has a target, or the
-//     binding says that it has none.
-//  5. No end: the stages come to rest.
-//  6. Deletion in the dark: a Work is not deleted because of an eviction while its cluster is
-//     not heard from, unless a person said that it is lost. What is deleted then is deleted in
-//     the member when nobody knows how things are.
-//  7. To and fro: what was deleted in a member is not put there again at once.
+//  1. Deletion without an eviction: a Work is deleted only in a cluster that the application was evicted from, or that
+//     is being removed.
+//  2. Fewer copies because of the hub: a Work in a cluster that is left gracefully is deleted only after every target
+//     has had its share ready at some time since it got that share, and all replicas have a target. Otherwise its grace
+//     period must be over, and dispatching must not be suspended to any target that lacks its share, or a person
+//     released it.
+//  3. Two copies with purge mode Directly, which removes the old one first: the replicas in all members, silent ones
+//     included, never exceed the wanted number.
+//  4. Lost replicas: once the stages have settled, every replica has a target, or the binding says that it has none.
+//  5. No end: the stages settle.
+//  6. Deletion in a silent cluster: a Work is not deleted because of an eviction while its cluster is silent, unless a
+//     person said that the cluster is lost. Its objects would be deleted later, when nobody knows the state of the
+//     other copies.
+//  7. Moving back and forth: a Work that was deleted in a member is not created there again at once.
 
-// place remembers since when clusters have their shares.
+// place records since when each cluster has its share.
 func (w *world) place(a *app) {
 	before := a.assigned
 	a.assigned = map[string]share{}
@@ -46,7 +45,7 @@ func (w *world) place(a *app) {
 	}
 }
 
-// deleteWork deletes a Work, if it may be.
+// deleteWork deletes a Work, and checks that it may be deleted.
 func (w *world) deleteWork(a *app, cluster string, work *workv1alpha1.Work, intent string) {
 	w.tell("%s: the Work in %s is deleted", a.name, cluster)
 	w.mayDelete(a, cluster)
@@ -71,7 +70,7 @@ func (w *world) mayDelete(a *app, cluster string) {
 		return
 	}
 	if w.members[cluster].objects[a.name] == nil || w.members[cluster].objects[a.name].ready == 0 {
-		return // there is nothing to lose
+		return // nothing can be lost
 	}
 	switch why {
 	case workv1alpha2.EvictionReleased, workv1alpha2.EvictionAbandoned, workv1alpha2.EvictionGone:
@@ -86,7 +85,7 @@ func (w *world) mayDelete(a *app, cluster string) {
 	}
 }
 
-// early says what has not had its time yet.
+// early says which target has not had its grace period yet, or was not sent its share; empty if none.
 func (w *world) early(a *app) string {
 	if evict.Missing(&a.binding.Spec) > 0 {
 		return "part of it has no other place"
@@ -102,7 +101,7 @@ func (w *world) early(a *app) string {
 	return ""
 }
 
-// lacking says what of an application does not really run.
+// lacking says which share of an application has never been ready since it was assigned; empty if none.
 func (w *world) lacking(a *app) string {
 	if evict.Missing(&a.binding.Spec) > 0 {
 		return "part of it has no other place"
@@ -125,17 +124,17 @@ func (w *world) lacking(a *app) string {
 	return ""
 }
 
-// toAndFro is how long what was deleted in a member stays away at least.
+// toAndFro is how long a deleted Work must stay away from its member at least.
 const toAndFro = 3 * time.Minute
 
-// mayCreate looks whether a Work is made that was deleted a moment ago.
+// mayCreate checks that a new Work was not deleted a moment ago.
 func (w *world) mayCreate(a *app, cluster string) {
 	if at, ok := a.deleted[cluster]; ok && w.now.Sub(at) < toAndFro {
 		w.breaks("7. %s is put into %s again, %s after it was deleted there", a.name, cluster, w.now.Sub(at))
 	}
 }
 
-// check is made after every write.
+// check checks the third property after every write.
 func (w *world) check() {
 	for _, name := range names(w.apps) {
 		a := w.apps[name]
@@ -145,7 +144,7 @@ func (w *world) check() {
 		var runs int32
 		for _, m := range names(w.members) {
 			if c := w.clusters[m]; c == nil || !c.DeletionTimestamp.IsZero() {
-				continue // a person said that it is gone
+				continue // a person said that the cluster is gone
 			}
 			if o := w.members[m].objects[name]; o != nil {
 				runs += o.replicas
@@ -153,12 +152,12 @@ func (w *world) check() {
 		}
 		if runs > a.most {
 			w.breaks("3. %d replicas of %s are there, %d are to be", runs, name, a.most)
-			a.most = runs // said once
+			a.most = runs // reported once
 		}
 	}
 }
 
-// checkSettled is made when the stages have come to rest.
+// checkSettled checks the fourth property when the stages have settled.
 func (w *world) checkSettled() {
 	if w.hub == nil {
 		return

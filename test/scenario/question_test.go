@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// asker is an application that is placed, and whose clusters are lost one after the other, and how often it moved.
+// asker is an application that is placed, and whose clusters are lost one after the other.
 type asker struct {
 	binding  *workv1alpha2.ResourceBinding
 	clusters []*clusterv1alpha1.Cluster
@@ -32,9 +32,9 @@ type asker struct {
 	now      time.Time
 }
 
-// TestWhoIsToldThatThereIsAnotherPlaceGetsIt holds that an application which leaves a cluster because the scheduler said that there
-// is another place for it is then placed there: of every strategy, with and without quotas, those included that were lowered, and
-// while it leaves another cluster. Otherwise it would be left for nothing.
+// TestWhoIsToldThatThereIsAnotherPlaceGetsIt checks that an application which leaves a cluster, because the scheduler said that it has
+// another place for it, is then placed. It tries every strategy, with and without quotas, with quotas that were lowered, and
+// while the application leaves another cluster. Otherwise the application would leave its cluster for nothing.
 func TestWhoIsToldThatThereIsAnotherPlaceGetsIt(t *testing.T) {
 	t.Parallel()
 	moved := map[string]int{}
@@ -114,7 +114,7 @@ func newAsker(rng *rand.Rand) (a *asker, strategy string) {
 	return a, strategy
 }
 
-// bound has the namespace have so many CPUs.
+// bound sets the quota of the namespace to a number of CPUs.
 func (a *asker) bound(cpus int64) {
 	q := policyv1alpha1.FederatedResourceQuota{Spec: policyv1alpha1.FederatedResourceQuotaSpec{Overall: corev1.ResourceList{
 		corev1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI),
@@ -123,7 +123,7 @@ func (a *asker) bound(cpus int64) {
 	a.quotas = []policyv1alpha1.FederatedResourceQuota{q}
 }
 
-// lower may lower the quota below what is used, and says whether it does.
+// lower randomly lowers the quota below the used amount, and returns whether it did.
 func (a *asker) lower(rng *rand.Rand) bool {
 	if rng.IntN(2) == 0 {
 		return false
@@ -132,7 +132,7 @@ func (a *asker) lower(rng *rand.Rand) bool {
 	return true
 }
 
-// place has the scheduler place the application.
+// place lets the scheduler decide, and applies the decision.
 func (a *asker) place() decide.Decision {
 	b := a.binding
 	d := decide.Decide(a.input())
@@ -148,7 +148,7 @@ func (a *asker) input() decide.Input {
 	return decide.InputOf(a.binding, decide.World{Clusters: a.clusters, Quotas: a.quotas, Used: &quota.Account{}, Now: a.now})
 }
 
-// loseOne has a policy taint a cluster in which the application is, and which may still be silent later.
+// loseOne adds the taint of a policy to one of the application's clusters, which is silent.
 func (a *asker) loseOne(rng *rand.Rand) {
 	a.now = a.now.Add(time.Hour)
 	lost := a.binding.Spec.Clusters[rng.IntN(len(a.binding.Spec.Clusters))].Name
@@ -162,7 +162,7 @@ func (a *asker) loseOne(rng *rand.Rand) {
 	}
 }
 
-// leave has failover decide what the application leaves, and says whether that is anything.
+// leave applies the decision of failover, and returns whether the application leaves a cluster.
 func (a *asker) leave() bool {
 	b := a.binding
 	in := evict.Input{
