@@ -215,13 +215,24 @@ func (in Input) deadline(memory Memory) (at time.Time, disconnected bool) {
 		return in.Now.Add(grace / 2), false
 	}
 	if in.disconnected(memory) {
-		return in.Line.Lost.Add(min(in.Options.LineGrace, grace)), true
+		return in.reopenedBy(memory, grace), true
 	}
 	at = memory.Heard.Add(grace)
 	if first := disruption.HeardBy(memory.Started, in.Reconnected, in.Options.FirstGrace); first.After(at) {
 		at = first
 	}
 	return at, false
+}
+
+// reopenedBy returns until when the member has time to reopen its lost line: LineGrace, or longer as long as other
+// members come back to a hub that was started. Its API, busy with all of them, loses lines that it has only just
+// accepted, and an agent that lost its line waits with the others until it is accepted again.
+func (in Input) reopenedBy(memory Memory, grace time.Duration) time.Time {
+	at := in.Line.Lost.Add(min(in.Options.LineGrace, grace))
+	if waits := in.Reconnected.Add(linesAtOnce); in.Reconnected.After(in.Line.Lost) && waits.After(at) && waits.Before(memory.Started.Add(disruption.MostStartGrace)) {
+		return waits
+	}
+	return at
 }
 
 // grace is the grace period: longer than usual if the lease says that it is renewed rarely, for instance over a poor connection.

@@ -159,6 +159,34 @@ func TestAMemberThatIsGoneIsUnknownSoonAfterTheLastOneCameBack(t *testing.T) {
 	}
 }
 
+// TestLinesThatBreakWhileOthersComeBack reproduces a measurement with 1,000 agents: a hub that had started called six of
+// them Unknown, whose lines broke while the others came back, and wrote the status of all their applications.
+func TestLinesThatBreakWhileOthersComeBack(t *testing.T) {
+	t.Parallel()
+	const size, seconds, gone = 1000, 40, 20
+	g, f := NewWithT(t), newFleet(size)
+	f.begin()
+	next := 0
+	f.until(120, func(second int) {
+		for ; next < min(size, size*second/seconds); next++ {
+			f.line(next, "up")
+		}
+		if i := size*(second-1)/seconds + 1; second < seconds && second%5 == 0 { // it came a second ago
+			f.line(i, "lost")
+		}
+		if i := size*(second-9)/seconds + 1; second > 9 && second < seconds+8 && (second-8)%5 == 0 && second-8 != gone {
+			f.line(i, "up")
+		}
+	})
+	g.Expect(f.unknown).To(Equal(1), "the first one after %d s, the last one after %d s", f.first, f.last)
+	g.Expect(f.last).To(Equal(seconds+10), "the one that did not come back, as soon as no other comes")
+
+	f.line(1, "lost")
+	f.until(130, nil)
+	g.Expect(f.unknown).To(Equal(2))
+	g.Expect(f.last).To(Equal(123), "later a lost line counts as soon as ever")
+}
+
 func TestAStartEndsAfterFiveMinutes(t *testing.T) {
 	t.Parallel()
 	g, f := NewWithT(t), newFleet(100)
