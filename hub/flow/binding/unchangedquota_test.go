@@ -32,7 +32,6 @@ func TestAHubThatStartsRendersNothingOfANamespaceWithAQuota(t *testing.T) {
 	bound := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "q"}}
 	bound.Spec.Overall = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}
 	g.Expect(w.hub.Create(t.Context(), bound)).To(Succeed())
-	stop := w.run(t, "v1")
 	template := builder.MakeDeployment(w.namespace, "web").Replicas(2).Set([]any{map[string]any{
 		"name": "web", "image": "nginx:1", "resources": map[string]any{"requests": map[string]any{"cpu": "1", "memory": "1Gi"}},
 	}}, "spec", "template", "spec", "containers").Obj()
@@ -48,27 +47,25 @@ func TestAHubThatStartsRendersNothingOfANamespaceWithAQuota(t *testing.T) {
 	w.see(t, template, b)
 	change(t, w, b, asks("1"))
 	mark := func() string { return w.work(t, "a", template).Annotations[contract.RenderedFromAnnotation] }
-	works := func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, "web")) }
-	g.Eventually(works, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
-	g.Eventually(mark, stagetest.Timeout, stagetest.Poll).ShouldNot(BeEmpty())
-	stop()
-
+	started := func(until ...func()) map[string]int { return w.started(t, "v1", []string{"web"}, until...) }
 	rendered := map[string]int{"web": 1}
-	w.wrote()
-	g.Expect(w.started(t, "v1")).To(BeEmpty(), "nothing changed")
-	g.Expect(w.wrote()).To(Equal([]string{"POST"}), "but for what came last nothing is written")
+	g.Expect(started()).To(Equal(rendered))
+	g.Expect(mark()).NotTo(BeEmpty())
+	g.Expect(w.wrote()).To(Equal([]string{"POST"}))
+	g.Expect(started()).To(BeEmpty(), "nothing changed")
+	g.Expect(w.wrote()).To(BeEmpty(), "and nothing is written")
 	change(t, w, bound, func(q *policyv1alpha1.FederatedResourceQuota) {
 		q.Spec.Overall[corev1.ResourceCPU] = resource.MustParse("50")
 	})
-	g.Expect(w.started(t, "v1")).To(BeEmpty(), "how much it allows bounds what is admitted")
+	g.Expect(started()).To(BeEmpty(), "how much it allows bounds what is admitted")
 
 	change(t, w, bound, func(q *policyv1alpha1.FederatedResourceQuota) {
 		q.Spec.Overall[corev1.ResourceMemory] = resource.MustParse("50Gi")
 	})
 	old := mark()
 	marked := func() { g.Eventually(mark, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal(old)) }
-	g.Expect(w.started(t, "v1", marked)).To(Equal(rendered), "another resource is bounded")
-	g.Expect(w.started(t, "v1")).To(BeEmpty(), "it is within that, too, and the Work says so")
+	g.Expect(started(marked)).To(Equal(rendered), "another resource is bounded")
+	g.Expect(started()).To(BeEmpty(), "it is within that, too, and the Work says so")
 
 	// More is asked for than was admitted: what is there stays, and is looked at each time.
 	change(t, w, template, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"more": "2"}) })
@@ -82,18 +79,18 @@ func TestAHubThatStartsRendersNothingOfANamespaceWithAQuota(t *testing.T) {
 	})
 	before := w.work(t, "a", template)
 	for range 2 {
-		g.Expect(w.started(t, "v1")).To(Equal(rendered))
+		g.Expect(started()).To(Equal(rendered))
 	}
 	g.Expect(w.work(t, "a", template).Generation).To(Equal(before.Generation))
 	change(t, w, b, asks("1"))
-	g.Expect(w.started(t, "v1")).To(Equal(rendered), "now it is admitted")
+	g.Expect(started()).To(Equal(rendered), "now it is admitted")
 	g.Expect(w.work(t, "a", template).Generation).To(BeNumerically(">", before.Generation))
-	g.Expect(w.started(t, "v1")).To(BeEmpty())
+	g.Expect(started()).To(BeEmpty())
 
 	old = mark()
 	g.Expect(w.hub.Delete(t.Context(), bound)).To(Succeed())
-	g.Expect(w.started(t, "v1", marked)).To(Equal(rendered), "no quota is another origin")
-	g.Expect(w.started(t, "v1")).To(BeEmpty())
+	g.Expect(started(marked)).To(Equal(rendered), "no quota is another origin")
+	g.Expect(started()).To(BeEmpty())
 }
 
 // aQuotaThatBoundsNothingMore has a binding wait for what its quotas allow, and says for what.

@@ -49,6 +49,8 @@ type stage struct {
 	events stagetest.Events
 	// seen is what the detector of the hub that runs has seen, for the test to say; nil if nobody waits for it.
 	seen *edits.Seen
+	// reconciles are those of the stage that was started last by run.
+	reconciles *stagetest.Reconciles
 
 	mu     sync.Mutex
 	writes []write
