@@ -85,8 +85,8 @@ func TestANamespaceFollowsPartsOfItsQuota(t *testing.T) {
 func TestANamespaceThatIsToStay(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	change(t, w, ns, func(ns *corev1.Namespace) { ns.Labels[contract.SkipAutoPropagationLabel] = "True" })
+	ns := w.labelled(t)
+	w.namespace = ns.Name
 	w.deployment(t, "web")
 	where := w.attached(t, "", w.namespace+"-namespace")
 	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(BeNil())
@@ -94,11 +94,20 @@ func TestANamespaceThatIsToStay(t *testing.T) {
 	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(HaveKey(""))
 }
 
+// labelled makes a namespace that has the label with which it stays from the beginning: the stage never sees it without.
+func (w *world) labelled(t *testing.T) *corev1.Namespace {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: w.namespace + "-", Labels: map[string]string{contract.SkipAutoPropagationLabel: "True"},
+	}}
+	w.create(t, ns)
+	return ns
+}
+
 func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
 	w := start(t, func(d *dependencies.Deps) { d.AllNamespaces = true })
 	g := NewWithT(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.other}}
-	change(t, w, ns, func(ns *corev1.Namespace) { ns.Labels[contract.SkipAutoPropagationLabel] = "True" })
+	ns := w.labelled(t)
 	first, late := w.namespace+"-first", w.namespace+"-late"
 	here := func() []string { return w.attached(t, "", w.namespace+"-namespace")()[""] }
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(first).Obj())).To(Succeed())
@@ -109,7 +118,7 @@ func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
 	added := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: w.namespace + "-"}}
 	g.Expect(w.hub.Create(t.Context(), added)).To(Succeed())
 	g.Eventually(func() []string { return w.attached(t, "", added.Name+"-namespace")()[""] }, stagetest.Timeout, stagetest.Poll).Should(ContainElements(first, late))
-	for _, kept := range []string{w.other, "default", "kube-system"} {
+	for _, kept := range []string{ns.Name, "default", "kube-system"} {
 		g.Expect(w.attached(t, "", kept+"-namespace")()).To(BeNil(), kept)
 	}
 }
