@@ -33,9 +33,15 @@ func (w *world) mayUse(t *testing.T, text string) {
 func whatANamespaceMayNotUse(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)
-	w := s.world(t, "one", "two")
+	// The namespace says so from the beginning: the stage never sees it without that.
+	const own = "of=allowance"
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Annotations: map[string]string{contract.ClustersAnnotation: own}}}
+	g.Expect(s.hub.Create(t.Context(), ns)).To(Succeed())
+	w := &world{stage: s, namespace: ns.Name}
+	w.join(t, "one")
+	w.join(t, "two")
 	change(t, w, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.member("one")}}, func(c *clusterv1alpha1.Cluster) {
-		metav1.SetMetaDataLabel(&c.ObjectMeta, "of", w.namespace)
+		metav1.SetMetaDataLabel(&c.ObjectMeta, "of", "allowance")
 	})
 	said := func(b *workv1alpha2.ResourceBinding) func() string {
 		return func() string {
@@ -49,7 +55,6 @@ func whatANamespaceMayNotUse(t *testing.T, s *stage) {
 	has := func(name string) func() []string { return func() []string { return w.works(t, name) } }
 	one, both := []string{"one"}, []string{"one", "two"}
 
-	w.mayUse(t, "of="+w.namespace)
 	written := w.create(t, builder.MakeConfigMap(w.namespace, "written").Obj(), "one", "two")
 	needed := w.create(t, builder.MakeConfigMap(w.namespace, "needed").Obj())
 	another := s.world(t)
@@ -60,7 +65,7 @@ func whatANamespaceMayNotUse(t *testing.T, s *stage) {
 	for name, b := range map[string]*workv1alpha2.ResourceBinding{"written": written, "needed": needed} {
 		g.Eventually(has(name), stagetest.Timeout, stagetest.Poll).Should(Equal(one), name)
 		g.Eventually(said(b), stagetest.Timeout, stagetest.Poll).Should(And(
-			ContainSubstring("Cluster %q does not get the object: its namespace may not use the cluster", w.member("two")), ContainSubstring("of="+w.namespace)), name)
+			ContainSubstring("Cluster %q does not get the object: its namespace may not use the cluster", w.member("two")), ContainSubstring(own)), name)
 		g.Consistently(has(name), stagetest.Quiet, stagetest.Poll).Should(Equal(one), name)
 	}
 
@@ -74,7 +79,7 @@ func whatANamespaceMayNotUse(t *testing.T, s *stage) {
 		g.Consistently(has("written"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), slip)
 		g.Consistently(has("needed"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), slip)
 	}
-	w.mayUse(t, "of="+w.namespace)
+	w.mayUse(t, own)
 	g.Eventually(has("needed"), stagetest.Timeout, stagetest.Poll).Should(ContainElement("two going"), "what only another namespace needs goes at once")
 	g.Consistently(has("written"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), "what the scheduler is to have leave stays until then")
 }

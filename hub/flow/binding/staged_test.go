@@ -121,7 +121,7 @@ func whatIsSentWaitsForNobody(t *testing.T, s *stage) {
 	r := w.rollOut(t, b)
 	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, web, b)))
 	last := members[len(members)-1]
-	g.Eventually(func() map[string]string { return w.has(t, web, last) }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue(last, "nginx:1.27 r1"))
+	g.Eventually(func() map[string]string { return w.has(t, web, members...) }, stagetest.Timeout, stagetest.Poll).Should(HaveEach("nginx:1.27 r1"))
 	w.edit(t, web, b, image("nginx:2"))
 	w.wrote()
 	w.stays(t)
@@ -256,8 +256,9 @@ func whoComesGetsWhatIsStable(t *testing.T, s *stage) {
 	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b", "c") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{
 		"a": "nginx:2 r2", "b": "nginx:1.27 r1", "c": "nginx:1.27 r1",
 	}))
-	// One whose Work somebody deletes while it is held: it is not known what it had.
-	r.says(t, 1, map[string]int64{"a": 2, "b": 0})
+	// One whose Work somebody deletes while it is held: it is not known what it had. That c is sent r2 shows that the stage knows of both.
+	r.says(t, 1, map[string]int64{"a": 2, "b": 0, "c": 2})
+	g.Eventually(func() map[string]string { return w.has(t, web, "c") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("c", "nginx:2 r2"))
 	work := w.work(t, "b", web)
 	g.Expect(w.hub.Delete(t.Context(), work)).To(Succeed())
 	w.release(t, work)
@@ -366,7 +367,11 @@ func whatAWorkloadNeeds(t *testing.T, s *stage) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = b.Spec.Clusters[:1]
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: w.member("b"), PurgeMode: policyv1alpha1.PurgeGracefully, Reason: "TaintUntolerated", Producer: "test"}}
+		b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{
+			DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{w.member("a")}},
+		}}
 	})
+	g.Eventually(func() *bool { return w.work(t, "a", web).Spec.SuspendDispatching }, stagetest.Timeout, stagetest.Poll).Should(HaveValue(BeTrue()), "the stage has seen that")
 	r.says(t, 2, nil)
 	w.wrote()
 	w.stays(t)

@@ -27,7 +27,7 @@ func TestANamespaceThatIsDeletedChangesNoWork(t *testing.T) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) })
 	color := func() any { return manifest(t, w.work(t, "a", template), "data", "color") }
 	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
-	g.Expect(color()).To(Equal("red"))
+	g.Eventually(color, stagetest.Timeout, stagetest.Poll).Should(Equal("red"), "once the stage sees the OverridePolicy")
 
 	proceed := stagetest.Terminate(t, w.hub, b, template)
 	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(rules), rules) }, stagetest.Timeout, stagetest.Poll).ShouldNot(Succeed())
