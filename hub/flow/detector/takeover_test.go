@@ -133,6 +133,7 @@ func TestALazyPolicyWaitsForAnEdit(t *testing.T) {
 			s.eventually(t, binding, goesTo("edge-1"))
 
 			// Another hub that starts now waits as well.
+			s.stop()
 			s.run(t, g, s.config)
 			s.settle(t)
 			s.eventually(t, binding, goesTo("edge-1"))
