@@ -21,14 +21,19 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// reports makes a cluster report so many CPUs, none of which is in use.
-func (w *world) reports(t *testing.T, c *clusterv1alpha1.Cluster, cpus string) {
-	t.Helper()
-	stagetest.ChangeStatus(t, w.hub, c, func() {
-		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourcePods: resource.MustParse("110"),
+// cpus is what a cluster reports that has so many CPUs, none of which is in use.
+func cpus(of string) func(*clusterv1alpha1.ClusterStatus) {
+	return func(s *clusterv1alpha1.ClusterStatus) {
+		s.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(of), corev1.ResourcePods: resource.MustParse("110"),
 		}}
-	})
+	}
+}
+
+// reports makes a cluster report so many CPUs, none of which is in use.
+func (w *world) reports(t *testing.T, c *clusterv1alpha1.Cluster, of string) {
+	t.Helper()
+	stagetest.ChangeStatus(t, w.hub, c, func() { cpus(of)(&c.Status) })
 }
 
 // byRoom returns a binding of a Deployment with two replicas of one CPU each, which are divided by capacity.
@@ -47,9 +52,8 @@ func (w *world) byRoom(name, site string) *workv1alpha2.ResourceBinding {
 func TestAReservationOutlivesARestartAndNotItsOwner(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
-	c := w.join(t, "small-1", "small")
+	c := w.join(t, "small-1", "small", cpus("3"))
 	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
-	w.reports(t, c, "3")
 	first, second := w.byRoom("first", "small"), w.byRoom("second", "small")
 	g.Expect(w.hub.Create(t.Context(), first)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, first)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("small-1 Success"))
@@ -83,9 +87,9 @@ func (w *world) ofComponents(name, site string) *workv1alpha2.ResourceBinding {
 // TestAReservationOutlivesAKillBeforeTheStatusIsWritten places something whose status waits for others, and then another.
 func TestAReservationOutlivesAKillBeforeTheStatusIsWritten(t *testing.T) {
 	g, w := NewWithT(t), deferring(t, time.Hour)
-	c := w.join(t, "killed-1", "killed")
+	c := w.join(t, "killed-1", "killed", cpus("3"))
 	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
-	w.reports(t, c, "3")
+	w.sees(t, "killed-1", "killed")
 	first, second := w.byRoom("first", "killed"), w.byRoom("second", "killed")
 	g.Expect(w.hub.Create(t.Context(), first)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, first)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("killed-1 untouched"))
@@ -113,15 +117,12 @@ func TestABurstDoesNotOvercommit(t *testing.T) {
 func (w *world) burst(t *testing.T, site string, build func(name, site string) *workv1alpha2.ResourceBinding) {
 	t.Helper()
 	g := NewWithT(t)
-	one, two := w.join(t, site+"-1", site), w.join(t, site+"-2", site)
+	one, two := w.join(t, site+"-1", site, cpus("4")), w.join(t, site+"-2", site, cpus("4"))
 	t.Cleanup(func() {
 		for _, c := range []*clusterv1alpha1.Cluster{one, two} {
 			g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed())
 		}
 	})
-	w.reports(t, one, "4")
-	w.reports(t, two, "4")
-
 	bindings := make([]*workv1alpha2.ResourceBinding, 6)
 	for i := range bindings {
 		b := build(fmt.Sprintf("%s-%d", site, i), site)
@@ -163,9 +164,8 @@ func (w *world) burst(t *testing.T, site string, build func(name, site string) *
 func TestAWishThatCannotBeDoneWasLookedAt(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
-	c := w.join(t, "wish-1", "wish")
+	c := w.join(t, "wish-1", "wish", cpus("2"))
 	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
-	w.reports(t, c, "2")
 	b := w.byRoom("wish", "wish")
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("wish-1 Success"))

@@ -87,8 +87,9 @@ func (w *world) told(template string) []string {
 	return out
 }
 
-// join adds a cluster of a site that serves Deployments and ClusterRoles.
-func (w *world) join(t *testing.T, name, site string) *clusterv1alpha1.Cluster {
+// join adds a cluster of a site that serves Deployments and ClusterRoles, and reports what else is given. The scheduler never sees
+// that it serves them without what else it reports.
+func (w *world) join(t *testing.T, name, site string, reports ...func(*clusterv1alpha1.ClusterStatus)) *clusterv1alpha1.Cluster {
 	t.Helper()
 	g := NewWithT(t)
 	c := builder.MakeCluster(name).Label("site", site).Obj()
@@ -97,8 +98,21 @@ func (w *world) join(t *testing.T, name, site string) *clusterv1alpha1.Cluster {
 		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
 		{GroupVersion: "rbac.authorization.k8s.io/v1", Resources: []clusterv1alpha1.APIResource{{Name: "clusterroles", Kind: "ClusterRole"}}},
 	}
+	for _, report := range reports {
+		report(&c.Status)
+	}
 	g.Expect(w.hub.Status().Update(t.Context(), c)).To(Succeed())
 	return c
+}
+
+// sees waits until the scheduler has seen a cluster of a site, and with it those that joined before: the watch of bindings may be ahead
+// of that of clusters.
+func (w *world) sees(t *testing.T, name, site string) {
+	t.Helper()
+	g, b := NewWithT(t), w.binding("sees-"+name, site)
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	g.Eventually(func() []string { return w.where(t, b) }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(name))
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 }
 
 // binding returns a claimed binding of a Deployment for the clusters of a site.
@@ -158,6 +172,7 @@ func TestScheduler(t *testing.T) {
 		w.join(t, "shop-1", "shop")
 		w.join(t, "shop-2", "shop")
 		w.join(t, "ship-1", "ship")
+		w.sees(t, "ship-1", "ship")
 		b := w.binding("web", "shop")
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
@@ -351,6 +366,7 @@ func TestScheduler(t *testing.T) {
 		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("ship-1 Success"))
 		g.Expect(b.Status.SchedulerObservedAffinityName).To(Equal("near"))
 		w.join(t, "station-1", "station")
+		w.sees(t, "station-1", "station")
 		g.Consistently(func() string { return summary(read(t, w, b)) }, stagetest.Quiet, stagetest.Poll).Should(Equal("ship-1 Success"))
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.RescheduleTriggeredAt = new(metav1.NewTime(b.Status.LastScheduledTime.Add(time.Second)))
@@ -373,6 +389,10 @@ func TestScheduler(t *testing.T) {
 		}
 		first := taking("seats-1", "1500m")
 		g.Eventually(func() string { return summary(read(t, w, first)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() map[string]string {
+			change(t, w, first, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion += "0" })
+			return first.Annotations
+		}, stagetest.Timeout, stagetest.Poll).Should(HaveKey(contract.AdmittedRequestsAnnotation), "once the scheduler has seen the quota")
 		second := taking("seats-2", "1500m")
 		g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("QuotaExceeded"))
 		g.Expect(meta.FindStatusCondition(second.Status.Conditions, workv1alpha2.BindingScheduled).Message).To(Equal(

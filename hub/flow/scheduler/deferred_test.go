@@ -28,6 +28,7 @@ func TestARoutineStatusGoesWithThatOfTheClusters(t *testing.T) {
 	g, w := NewWithT(t), deferring(t, time.Hour)
 	c := w.join(t, "defer-1", "defer")
 	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
+	w.sees(t, "defer-1", "defer")
 	b := w.binding("web", "defer")
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("defer-1 untouched"))

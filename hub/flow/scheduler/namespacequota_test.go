@@ -15,14 +15,13 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// leaves has a cluster report how many pods the quotas of this test's namespace leave room for.
-func (w *world) leaves(t *testing.T, c *clusterv1alpha1.Cluster, pods int64) {
-	t.Helper()
-	stagetest.ChangeStatus(t, w.hub, c, func() {
-		c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{
+// leaves is what a cluster reports in which the quotas of this test's namespace leave room for so many pods.
+func (w *world) leaves(pods int64) func(*clusterv1alpha1.ClusterStatus) {
+	return func(s *clusterv1alpha1.ClusterStatus) {
+		s.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{
 			Namespace: w.namespace, Free: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)},
 		}}
-	})
+	}
 }
 
 // TestAQuotaInAMemberIsNotExceededByABurst has 3 applications of 2 replicas each for 4 pods that
@@ -30,10 +29,8 @@ func (w *world) leaves(t *testing.T, c *clusterv1alpha1.Cluster, pods int64) {
 func TestAQuotaInAMemberIsNotExceededByABurst(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
-	c := w.join(t, "tight-1", "tight")
+	c := w.join(t, "tight-1", "tight", cpus("50"), w.leaves(4))
 	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
-	w.reports(t, c, "50")
-	w.leaves(t, c, 4)
 	bindings := make([]*workv1alpha2.ResourceBinding, 3)
 	for i := range bindings {
 		bindings[i] = w.byRoom(fmt.Sprintf("tight-%d", i), "tight")
@@ -49,6 +46,6 @@ func TestAQuotaInAMemberIsNotExceededByABurst(t *testing.T) {
 	g.Eventually(verdicts, stagetest.Timeout, stagetest.Poll).Should(ConsistOf("tight-1 Success", "tight-1 Success", "Unschedulable"))
 	g.Consistently(verdicts, stagetest.Quiet, stagetest.Poll).Should(ContainElement("Unschedulable"))
 
-	w.leaves(t, c, 6) // somebody raised it
+	stagetest.ChangeStatus(t, w.hub, c, func() { w.leaves(6)(&c.Status) }) // somebody raised it
 	g.Eventually(verdicts, stagetest.Timeout, stagetest.Poll).Should(HaveEach("tight-1 Success"))
 }
