@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 // TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten restarts the stage repeatedly, each time after a change of another input of the
@@ -35,10 +36,11 @@ func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 	g.Expect(s.client.Patch(t.Context(), b, fingerprint(template))).To(Succeed())
 	s.report(t, s.work(t, b, "edge-1"), b, "", one)
 	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		fullyApplied(metav1.ConditionTrue)(g, status)
 		g.Expect(status.TemplateStatusOf).NotTo(BeEmpty())
 	})
 
-	// started restarts the stage, with changes while it does not run, and returns how often the template is read until everything is
+	// started restarts the stage, with changes while it does not run, and returns how often the template is read until its binding is
 	// reconciled.
 	started := func(program string, changes ...func()) int {
 		stop()
@@ -47,7 +49,7 @@ func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 		}
 		before := s.seen.read(path)
 		stop = s.run(t, c.Config, program)
-		s.settle(t)
+		g.Eventually(func() int { return s.reconciles.Succeeded("status", client.ObjectKeyFromObject(b)) }, stagetest.Timeout, stagetest.Poll).ShouldNot(BeZero())
 		return s.seen.read(path) - before
 	}
 	pause := func(paused string) {

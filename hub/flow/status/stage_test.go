@@ -45,6 +45,8 @@ type stage struct {
 	seen      *recorder
 	// interpreter aggregates; nil means that of the native kinds.
 	interpreter interpreter.Interpreter
+	// reconciles are those of the stage that was started last.
+	reconciles *stagetest.Reconciles
 }
 
 // recorder records the stage's writes and events.
@@ -115,7 +117,10 @@ func (s *stage) run(t *testing.T, to *rest.Config, program string) (stop func())
 	if rules == nil {
 		rules = native.New()
 	}
-	mgr := stagetest.Manager(t, stagetest.Intercept(kube.BoundDepth(to), s.seen.note), func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
+	s.reconciles = &stagetest.Reconciles{}
+	mgr := stagetest.Manager(t, stagetest.Intercept(kube.BoundDepth(to), s.seen.note), func(o *manager.Options) {
+		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
+	}, s.reconciles.Count)
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(Register(mgr, Deps{
 		ExecutionNamespacePrefix: s.prefix,
