@@ -154,7 +154,9 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w := start(t)
+	w.end()
 	w.join(t, "edge-1")
+	w.run(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config) // which never sees the quota without the Cluster
 	w.quota.Spec.Overall = list("cpu", "4", "services", "9")
 	w.quota.Spec.StaticAssignments = []policyv1alpha1.StaticClusterAssignment{part("edge-1", "1"), part("edge-2", "2")}
 	g.Expect(w.hub.Create(t.Context(), w.quota)).To(Succeed())

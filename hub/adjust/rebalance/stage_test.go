@@ -149,6 +149,7 @@ func (w *world) placesFromScratchOnce(t *testing.T) {
 	web := w.place(t, "web", "scratch-near", "scratch-far")
 	api := w.place(t, "api", "scratch-near", "scratch-far")
 	w.join(t, "scratch-near")
+	w.place(t, "sees", "scratch-none", "scratch-near") // the scheduler has seen that cluster
 	g.Consistently(func() string { return w.where(t, web) }, stagetest.Quiet, stagetest.Poll).Should(Equal("scratch-far"), "nobody asked yet")
 
 	one := rebalancer("scratch", w.workload("web"))
