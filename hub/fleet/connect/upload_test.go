@@ -105,7 +105,7 @@ func TestUploads(t *testing.T) {
 	opened := w.server.Lines.Newest("edge-uploads")
 	g.Expect(askAgent(t.Context(), opened.Client, http.MethodPut, contract.LinePresencePath, contract.LineIsPresence)).To(Succeed())
 	g.Expect(w.server.uploads.Open()).To(Equal(28))
-	g.Expect(opened.Client.Streams()).To(Equal(28), "what was refused holds nothing")
+	g.Eventually(opened.Client.Streams, waitTimeout, "20ms").Should(Equal(28), "what was refused holds nothing, nor what has ended a moment ago")
 
 	// They end with their line.
 	_ = opened.Client.Close() // then it is done
