@@ -119,7 +119,7 @@ func (l *lookout) tenants(g *WithT) {
 
 // ageless removes the ages from a table, since they change while the test runs.
 func ageless(table string) string {
-	return strings.Join(strings.Fields(regexp.MustCompile(`\b\d+[smhd]\b`).ReplaceAllString(table, "")), " ")
+	return strings.Join(strings.Fields(regexp.MustCompile(`\b(\d+[smhd])+\b`).ReplaceAllString(table, "")), " ")
 }
 
 // as returns a lookout whose commands impersonate a user.
