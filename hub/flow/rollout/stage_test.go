@@ -54,7 +54,9 @@ func TestAnEditGoesToTheCanaryAndThenToTheRest(t *testing.T) {
 	g.Expect(kept.Waves).To(HaveLen(2))
 	g.Expect(kept.Waves[0].Clusters).To(Equal(w.clusters[:1]), "by its label")
 	g.Expect(kept.Main.Origin.UID).To(Equal(w.template.GetUID()))
-	g.Expect(meta.FindStatusCondition(w.binding(g).Status.Conditions, workv1alpha2.BindingRollingOut)).To(BeNil())
+	eventually(t, func(g Gomega) { // it is taken off after the rollout says that it is completed
+		g.Expect(meta.FindStatusCondition(w.binding(g).Status.Conditions, workv1alpha2.BindingRollingOut)).To(BeNil())
+	})
 
 	w.set("unhealthy")
 	w.edit("nginx:2")
