@@ -100,6 +100,10 @@ func (l *lookout) withoutRights(g *WithT) {
 	}
 	file := l.t.TempDir() + "/jane.kubeconfig"
 	g.Expect(clientcmd.WriteToFile(*raw, file)).To(Succeed())
+	g.Eventually(func() int {
+		e := execution{env: l.env}
+		return e.run(l.t.Context(), "clusters", "--kubeconfig", file)
+	}, waitTimeout, poll).Should(Equal(ExitDone), "RBAC takes a moment to see the binding")
 	out, said := l.run(ExitDone, "clusters", "--kubeconfig", file)
 	g.Expect(out).To(MatchRegexp(`edge-1 +Ready +- +v1.36.3`))
 	g.Expect(said).To(And(

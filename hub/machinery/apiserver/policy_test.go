@@ -42,6 +42,8 @@ func agentWithEveryRight(t *testing.T, hub *cluster.Cluster) client.Client {
 	g.Expect(err).NotTo(HaveOccurred())
 	agent, err := client.New(cfg, client.Options{Scheme: s})
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error { return agent.List(t.Context(), &workv1alpha1.WorkList{}, client.Limit(1)) }).
+		WithTimeout(time.Minute).Should(Succeed(), "RBAC takes a moment to see the binding")
 	return agent
 }
 
