@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientdiscovery "k8s.io/client-go/discovery"
@@ -58,7 +57,7 @@ func (i *intruder) client(t *testing.T) client.Client {
 // do sends a request and returns the status of the response.
 func (i *intruder) do(t *testing.T, method, path, body string, header map[string]string) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), oneAttempt)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	code, err := i.send(ctx, method, path, body, header)
 	if err != nil {
@@ -138,9 +137,6 @@ func (i *intruder) allowedAll(t *testing.T, rows map[string]row) {
 		})
 	}
 }
-
-// oneAttempt is the timeout of a request; a watch that is not refused ends with it.
-const oneAttempt = 10 * time.Second
 
 // attempt is the HTTP form of a verb.
 type attempt struct {

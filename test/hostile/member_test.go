@@ -80,9 +80,9 @@ func clusterReport(allocatable string, kept ...metav1.Condition) string {
 
 func (m *member) clusterPath() string { return "/apis/cluster.karmada.io/v1alpha1/clusters/" + m.name }
 
-// renew sends a heartbeat. It does not run in the test's goroutine.
+// renew sends a heartbeat. It does not run in the test's goroutine, and does not wait long, because the next one follows.
 func (m *member) renew() {
-	ctx, cancel := context.WithTimeout(context.Background(), oneAttempt)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	body := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"))
 	_, _ = m.send(ctx, http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/karmada-cluster/leases/"+m.name, body, row{method: http.MethodPatch}.header()) // the next one will
