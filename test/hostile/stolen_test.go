@@ -29,6 +29,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/fleet/registration"
 	"fairlead.dev/hub/fleet/registration/record"
+	"fairlead.dev/test/stagetest"
 )
 
 // Whoever copied an agent's credentials keeps nothing of them, however the join ended.
@@ -111,8 +112,7 @@ func TestOnlyTheLastCertificateIsRenewed(t *testing.T) {
 	earlier.From = earlier.From.Add(-time.Hour)
 	value, err := record.Write(earlier)
 	g.Expect(err).NotTo(HaveOccurred())
-	cluster.Annotations[contract.CertificateAnnotation] = value
-	g.Expect(w.Update(t.Context(), cluster)).To(Succeed())
+	stagetest.Change(t, w.Client, cluster, func() { cluster.Annotations[contract.CertificateAnnotation] = value })
 	third, denied = w.renew(t, third)
 	g.Expect(denied).To(BeNil(), "it is later than what the hub knows")
 	cert, err := x509.ParseCertificate(decode(t, third.CertData))
