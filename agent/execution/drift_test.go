@@ -169,6 +169,9 @@ func TestAStatusThatCountsAsContentIsNotAppliedOverAndOver(t *testing.T) {
 		"metadata": map[string]any{"name": "flow", "namespace": w.member},
 		"spec":     map[string]any{"steps": []any{map[string]any{"name": "a"}}},
 	}}
+	other := flow.DeepCopy()
+	other.SetName("other")
+	w.watches(t, other) // before the agent watches Flows, it reads each by a request, and these are counted
 	work := w.work(t, "flow", flow)
 	w.isApplied(t, work)
 	before := w.calm(t, work, "/flows/flow")
