@@ -317,9 +317,11 @@ func TestWhatIsDoneIsNotWrittenAgain(t *testing.T) {
 	}
 	eventually(t, func(g Gomega) {
 		g.Expect(integer(s.onHub(t, g, template), "status", "readyReplicas")).To(BeEquivalentTo(2))
-		for _, item := range s.binding(t, g, template).Status.AggregatedStatus {
+		binding := s.binding(t, g, template)
+		for _, item := range binding.Status.AggregatedStatus {
 			g.Expect(item.Health).To(Equal(workv1alpha1.Healthy))
 		}
+		g.Expect(meta.IsStatusConditionTrue(binding.Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue())
 	})
 	// The last status writes may still be in flight.
 	var before []string
@@ -328,7 +330,7 @@ func TestWhatIsDoneIsNotWrittenAgain(t *testing.T) {
 		last := before
 		before = now
 		g.Expect(now).To(Equal(last))
-	}).WithTimeout(waitTimeout).WithPolling(quiet / 2).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(quiet).Should(Succeed())
 	g.Consistently(func(g Gomega) { g.Expect(versions(g)).To(Equal(before)) }).WithTimeout(quiet).WithPolling(poll).Should(Succeed())
 }
 
