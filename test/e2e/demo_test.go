@@ -21,10 +21,12 @@ func TestMembersJoinByTokenAndAreReady(t *testing.T) {
 	for i, fields := range lines {
 		g.Expect(fields[:4]).To(Equal([]string{f.Members()[i], "v1.36.3", "Pull", "True"}))
 	}
-	summary := kubectl(t, g, f, fleet.HubName, "get", "cluster", "edge-1", "-o",
-		"jsonpath={.status.nodeSummary.readyNum} {.status.resourceSummary.allocatable.cpu} {.status.apiEnablements[*].groupVersion}")
-	g.Expect(summary).To(HavePrefix("2 16 "))
-	g.Expect(summary).To(ContainSubstring("apps/v1"))
+	eventually(t, func(g Gomega) { // the first report of an agent does not wait long for the nodes
+		summary := kubectl(t, g, f, fleet.HubName, "get", "cluster", "edge-1", "-o",
+			"jsonpath={.status.nodeSummary.readyNum} {.status.resourceSummary.allocatable.cpu} {.status.apiEnablements[*].groupVersion}")
+		g.Expect(summary).To(HavePrefix("2 16 "))
+		g.Expect(summary).To(ContainSubstring("apps/v1"))
+	})
 }
 
 func TestTheExamples(t *testing.T) {
