@@ -44,7 +44,7 @@ type browser struct {
 
 const (
 	startTimeout = 90 * time.Second
-	stepTimeout  = 30 * time.Second
+	stepTimeout  = 2 * time.Minute
 )
 
 // open opens a new window for a test.
