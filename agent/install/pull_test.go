@@ -81,7 +81,7 @@ func TestOpenShiftAssignsTheUsersOfPods(t *testing.T) {
 		g.Eventually(func() error {
 			return member.Get(context.Background(), client.ObjectKey{Name: "v1.security.openshift.io"}, served)
 		}).
-			WithTimeout(30 * time.Second).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+			WithTimeout(2 * time.Minute).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	})
-	g.Eventually(i.AssignsUsers).WithTimeout(30 * time.Second).Should(BeTrue())
+	g.Eventually(i.AssignsUsers).WithTimeout(2 * time.Minute).Should(BeTrue())
 }
