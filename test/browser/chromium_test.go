@@ -154,13 +154,18 @@ func (b *browser) visit(path string) {
 // says waits until the page contains a text.
 func (b *browser) says(text string) {
 	b.tb.Helper()
-	b.do("waiting for "+text, chromedp.Poll(fmt.Sprintf("document.body.innerText.includes(%q)", text), nil, chromedp.WithPollingInterval(50*time.Millisecond)))
+	b.do("waiting for "+text, until(fmt.Sprintf("document.body.innerText.includes(%q)", text)))
 }
 
 // is evaluates an expression that must be true.
 func (b *browser) is(what, expression string) {
 	b.tb.Helper()
-	b.do(what, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond)))
+	b.do(what, until(expression))
+}
+
+// until polls an expression until it is true. Its own timeout, 30 s by default, is off: that of the step applies.
+func until(expression string) chromedp.Action {
+	return chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(0))
 }
 
 // signIn signs in with a token.
