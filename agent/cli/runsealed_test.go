@@ -56,7 +56,7 @@ func TestAnAgentDoesNotStartOnAJournalThatItCannotRead(t *testing.T) {
 				g.Expect(os.WriteFile(key, []byte(c.given), 0o600)).To(Succeed())
 				args = append(args, "--journal-key-file", key)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // an agent that does start would run for ever
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // an agent that does start would run for ever
 			defer cancel()
 			var out, problems bytes.Buffer
 			code := Run(ctx, Environment{Out: &out, Err: &problems, SetLogger: func(logr.Logger) {}}, args)

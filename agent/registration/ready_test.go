@@ -42,7 +42,7 @@ func TestAnAgentHeardAtOnceIsHeard(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{contract.ExecutionNamespaceAnnotation: "karmada-es-shop"}},
 		Status:     clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue}}},
 	})).To(Succeed())
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	g.Expect(c.awaitReady(ctx, hub, before, func(string) {})).To(Succeed())
 
