@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,8 +36,8 @@ func (f *podFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.pullSecrets, "image-pull-secrets", nil, "Secrets in karmada-system with which to pull it, as `kubectl create secret docker-registry` makes them, '' for none ("+stays+"none)")
 	flags.StringSliceVar(&f.selector, "node-selector", nil, "labels of the nodes on which that agent may run, each KEY=VALUE, such as kubernetes.io/arch=amd64, '' for none ("+stays+"none)")
 	flags.StringSliceVar(&f.tolerations, "tolerations", nil, "taints of nodes that its pod tolerates, as `kubectl taint` writes them, each KEY[=VALUE][:EFFECT], or * for all; '' for none ("+stays+"none)")
-	flags.StringSliceVar(&f.requests, "requests", nil, "what its container asks for, such as cpu=10m,memory=64Mi; 0 is nothing ("+stays+"that)")
-	flags.StringSliceVar(&f.limits, "limits", nil, "what its container may use, such as memory=512Mi; 0 is no limit ("+stays+"that)")
+	flags.StringSliceVar(&f.requests, "requests", nil, "what its container asks for, such as cpu=10m,memory=64Mi; 0 is nothing, '' is what the chart has, and a resource that is not named stays ("+stays+"that)")
+	flags.StringSliceVar(&f.limits, "limits", nil, "what its container may use, such as memory=512Mi; 0 is no limit, '' is what the chart has, and a resource that is not named stays ("+stays+"that)")
 	flags.StringVar(&f.runAs, "run-as", manifest.RunAsAuto, "user of its pod: fixed (65532), assigned (by the platform, as OpenShift does), or auto: assigned where this cluster is OpenShift, which --print manifests does not look at")
 }
 
@@ -133,8 +134,8 @@ func (f *podFlags) keep(is *manifest.Pod, given func(flag string) bool) {
 		"image-pull-secrets": func() { f.pod.PullSecrets = said.PullSecrets },
 		"node-selector":      func() { f.pod.NodeSelector = said.NodeSelector },
 		"tolerations":        func() { f.pod.Tolerations = said.Tolerations },
-		"requests":           func() { f.pod.Requests = said.Requests },
-		"limits":             func() { f.pod.Limits = said.Limits },
+		"requests":           func() { f.pod.Requests = overlaid(f.pod.Requests, said.Requests) },
+		"limits":             func() { f.pod.Limits = overlaid(f.pod.Limits, said.Limits) },
 		"run-as":             func() { f.pod.RunAs = said.RunAs },
 	} {
 		if given(flag) {
@@ -144,4 +145,16 @@ func (f *podFlags) keep(is *manifest.Pod, given func(flag string) bool) {
 	if f.pod.RunAs == "" {
 		f.pod.RunAs = said.RunAs // as this member has it
 	}
+}
+
+// overlaid returns the amounts of an installed agent with those of a flag over them: a resource that the flag does not name stays as it is. A
+// flag without any amount leaves what the chart has.
+func overlaid(installed, said corev1.ResourceList) corev1.ResourceList {
+	if len(said) == 0 {
+		return nil
+	}
+	out := corev1.ResourceList{}
+	maps.Copy(out, installed)
+	maps.Copy(out, said)
+	return out
 }
