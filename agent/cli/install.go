@@ -48,7 +48,7 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+version.Of().ImageTag, "image of that Deployment, best with the host of its registry; of an agent that is installed the repository stays if nothing is said")
 	flags.StringVar(&f.priorityClass, "priority-class", "system-cluster-critical", "PriorityClass of its pod, which a cluster without room must still be able to run; empty is none")
 	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: where an agent that is installed has it; else claim if this cluster has a default StorageClass; claim in printed manifests)")
-	flags.StringSliceVar(&f.upgrades, "upgrade-images", nil, "repositories of which the hub may have that agent run another image, each a name or, with / at its end, all below it; none: the hub upgrades nothing here (default: as an agent that is installed has it; else the repository of --image)")
+	flags.StringSliceVar(&f.upgrades, "upgrade-images", nil, "repositories of which the hub may have that agent run another image, each a name or, with / at its end, all below it; none or '': the hub upgrades nothing here (default: as an agent that is installed has it; else the repository of --image)")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined, '' for none (default: as an agent that is installed has it; else none)")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps, '' for none (default: as an agent that is installed has it; else none)")
 	flags.StringSliceVar(&f.safeKinds, "safe-kinds", nil, "of these, kinds of which you know that they run no pods and give no rights: without that, only some kinds of Kubernetes are accepted where karmada-system is among --namespaces, in which the agent could change its own Deployment by others, '' for none (default: as an agent that is installed has it; else none)")
@@ -69,6 +69,9 @@ func (f *installFlags) validate(printing bool) error {
 	}
 	if f.volume != "" && f.volume != manifest.VolumeClaim && f.volume != manifest.VolumeNone && !strings.HasPrefix(f.volume, "/") {
 		return fmt.Errorf("--state-volume is %q; it is %s, %s, or the path of a directory on the node", f.volume, manifest.VolumeClaim, manifest.VolumeNone)
+	}
+	if f.given("upgrade-images") && len(f.upgrades) == 0 {
+		f.upgrades = []string{none} // as '' is none for the other lists
 	}
 	for _, repository := range f.upgrades {
 		if repository == "" || repository != none && plan.Repository(repository) != repository || repository == none && len(f.upgrades) > 1 {
