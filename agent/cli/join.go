@@ -166,6 +166,7 @@ func (f *joinCommand) printed(ctx context.Context, out io.Writer, hub string) er
 }
 
 func (f *joinCommand) validate(args []string) error {
+	inCluster := f.install.wanted || f.print == printManifests
 	switch {
 	case f.print != "" && f.print != printSystemd && f.print != printManifests && f.print != printValues:
 		return fmt.Errorf("--print is %q; it is %s, %s or %s", f.print, printSystemd, printManifests, printValues)
@@ -175,8 +176,10 @@ func (f *joinCommand) validate(args []string) error {
 		return errors.New("the address of the hub is missing; use the command that `hub token create` printed there")
 	case f.timeout <= 0:
 		return errors.New("--ready-timeout must be positive")
-	case (f.install.wanted || f.print == printManifests) && (f.journalKey != "" || !f.webhooks):
+	case inCluster && (f.journalKey != "" || !f.webhooks):
 		return errors.New("--journal-key-file and --interpreter-webhooks are for an agent that runs as a process; for one in the cluster the chart has values")
+	case inCluster && f.flags.Changed("state-dir"):
+		return errors.New("--state-dir is for an agent that runs as a process; --state-volume says where one in the cluster keeps its state")
 	}
 	if f.print == printValues {
 		return f.validateValues(args)
@@ -186,6 +189,13 @@ func (f *joinCommand) validate(args []string) error {
 	}
 	if _, err := f.operators.rules(); err != nil {
 		return err
+	}
+	switch {
+	case f.operators.given():
+	case f.flags.Changed("operators"):
+		return errors.New("--operators names nobody: off lets nobody in, and without it operators are let in as before")
+	case f.flags.Changed("operators-identity"):
+		return errNobody
 	}
 	if f.operators.given() && f.print == printSystemd {
 		return errors.New("--operators says something of this cluster and not of a unit: leave it out here, and run `agent operators`")

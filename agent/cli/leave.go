@@ -52,6 +52,9 @@ func newLeave() *cobra.Command {
 			if f.installed && f.journalKey != "" {
 				return errors.New("--journal-key-file is for the state directory of an agent that runs as a process; leave it out with --installed, which reads no record of the agent")
 			}
+			if f.installed && cmd.Flags().Changed("state-dir") {
+				return errors.New("--state-dir is for an agent that runs as a process; leave it out with --installed, which goes by the Secret of the agent")
+			}
 			return f.leave(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
