@@ -34,12 +34,11 @@ func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
 				return err
 			}
 			hubAway := &outage{env: env}
+			var failed error
 			for _, name := range args {
-				if err := approveCluster(cmd.Context(), hubAway, hubClient, name, which); err != nil {
-					return err
-				}
+				failed = errors.Join(failed, approveCluster(cmd.Context(), hubAway, hubClient, name, which))
 			}
-			return nil
+			return failed
 		},
 	}
 	cmd.ValidArgsFunction = completing(env, hub, askingNames)

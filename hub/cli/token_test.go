@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/rand"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -103,6 +105,31 @@ func TestTokenCreateWhenNobodyAnswers(t *testing.T) {
 	var e execution
 	g.Expect(e.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", path)).To(Equal(1))
 	g.Expect(e.lastLine()).To(And(HavePrefix("Error: connecting to the hub"), ContainSubstring("connection refused")))
+}
+
+// TestATokenThatIsGoneLeavesNoOtherOneInUse revokes several at once, as after a leak.
+func TestATokenThatIsGoneLeavesNoOtherOneInUse(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{})
+	hubClient := hub.Client(t)
+	issued := func(name string) bootstrap.Token {
+		token, err := bootstrap.New(rand.Reader, name, time.Now().Add(time.Hour))
+		g.Expect(err).NotTo(HaveOccurred())
+		return token
+	}
+	first, gone, last := issued("leaked-1"), issued("leaked-2"), issued("leaked-3")
+	for _, token := range []bootstrap.Token{first, last} {
+		g.Expect(hubClient.Create(t.Context(), bootstrap.NewSecret(token))).To(Succeed())
+	}
+	e := &execution{}
+	g.Expect(e.run(t.Context(), "token", "revoke", first.ID, gone.ID, last.String(), "--kubeconfig", hub.Kubeconfig)).To(Equal(ExitFailed))
+	g.Expect(e.lastLine()).To(Equal("Error: there is no join token " + gone.ID + " on the hub; `hub token list` shows those that there are"))
+	g.Expect(e.out.String()).To(Equal("Token " + first.ID + " is revoked\nToken " + last.ID + " is revoked\n"))
+	for _, token := range []bootstrap.Token{first, last} {
+		key := client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(token.ID)}
+		g.Expect(apierrors.IsNotFound(hubClient.Get(t.Context(), key, &corev1.Secret{}))).To(BeTrue())
+	}
 }
 
 func TestTokenCreateSaysWhyAnAgentIsNotCalled(t *testing.T) {

@@ -119,14 +119,16 @@ func newTokenRevoke(env Environment, hub *hubFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var failed error
 			for _, arg := range args {
 				if err := revokeToken(cmd.Context(), hubClient, arg); err != nil {
-					return err
+					failed = errors.Join(failed, err) // the others may be in the wrong hands as well
+					continue
 				}
 				id, _, _ := strings.Cut(arg, ".")
 				say(env.Out, "Token %s is revoked", id)
 			}
-			return nil
+			return failed
 		},
 		ValidArgsFunction: completing(env, hub, tokenIDs),
 	}
