@@ -52,8 +52,12 @@ func printUnit(out io.Writer, from *joinCommand) error {
 	line("ExecStart=%s run%s --state-dir %s%s", escaped(program), escaped(f.member.typed()), escaped(f.join.stateDir), escaped(f.typed()))
 	if f.member.kubeconfig == "" {
 		// The unit has no $HOME in which to find this user's kubeconfig.
-		if path := defaultKubeconfig(); path != "" {
-			line("Environment=KUBECONFIG=%s", escaped(path))
+		path, err := defaultKubeconfig()
+		if err != nil {
+			return err
+		}
+		if path != "" {
+			line("Environment=\"KUBECONFIG=%s\"", escaped(path))
 		}
 	}
 	settings := proxySettings()
@@ -79,18 +83,30 @@ func printUnit(out io.Writer, from *joinCommand) error {
 // escaped protects a text from systemd's specifier expansion.
 func escaped(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// defaultKubeconfig returns the path of this user's kubeconfig; empty if there is none.
-func defaultKubeconfig() string {
+// defaultKubeconfig returns the path of this user's kubeconfig, or the list of paths in $KUBECONFIG, each as a whole path: a unit starts in another
+// directory. It is empty if there is none.
+func defaultKubeconfig() (string, error) {
 	if listed := os.Getenv("KUBECONFIG"); listed != "" {
-		return listed
+		paths := filepath.SplitList(listed)
+		for i, path := range paths {
+			if path == "" {
+				continue
+			}
+			whole, err := filepath.Abs(path)
+			if err != nil {
+				return "", fmt.Errorf("resolving %q of $KUBECONFIG: %w", path, err)
+			}
+			paths[i] = whole
+		}
+		return strings.Join(paths, string(filepath.ListSeparator)), nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return ""
+		return "", nil //nolint:nilerr // there is none
 	}
 	path := filepath.Join(home, ".kube", "config")
 	if _, err := os.Stat(path); err != nil {
-		return ""
+		return "", nil //nolint:nilerr // As above.
 	}
-	return path
+	return path, nil
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -25,6 +27,18 @@ func TestAUnitNamesEverythingByItsWholePath(t *testing.T) {
 		MatchRegexp(`(?m)^ReadWritePaths=/var/lib/agent$`),
 		MatchRegexp(`(?m)^Restart=on-failure$`),
 		Not(ContainSubstring("NO_PROXY"))))
+}
+
+// TestAUnitFindsAKubeconfigThatWasNamedFromHere has $KUBECONFIG name files of the present directory, from which no unit starts.
+func TestAUnitFindsAKubeconfigThatWasNamedFromHere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "of edge 1")
+	g := NewWithT(t)
+	g.Expect(os.Mkdir(dir, 0o700)).To(Succeed())
+	t.Chdir(dir)
+	t.Setenv("KUBECONFIG", "edge.kubeconfig:/etc/other.kubeconfig")
+	var out bytes.Buffer
+	g.Expect(printUnit(&out, &joinCommand{join: joinFlags{stateDir: "/var/lib/agent"}, webhooks: true})).To(Succeed())
+	g.Expect(out.String()).To(ContainSubstring("\nEnvironment=\"KUBECONFIG=" + dir + "/edge.kubeconfig:/etc/other.kubeconfig\"\n"))
 }
 
 func TestAFindingIsALineAndAdviceIsAnother(t *testing.T) {
