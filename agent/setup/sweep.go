@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution"
@@ -32,15 +35,42 @@ func Works(ctx context.Context, o Options) ([]*workv1alpha1.Work, error) {
 	if waiting != "" {
 		return nil, fmt.Errorf("asking the hub for the Works of cluster %q: %s", o.Cluster, waiting)
 	}
-	var list workv1alpha1.WorkList
-	if err := hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+	out, err := worksIn(ctx, hub, namespace, o.Clock)
+	if err != nil {
 		return nil, fmt.Errorf("asking the hub for the Works of cluster %q: %w", o.Cluster, err)
 	}
-	out := make([]*workv1alpha1.Work, len(list.Items))
-	for i := range list.Items {
-		out[i] = &list.Items[i]
-	}
 	return out, nil
+}
+
+// listTries bounds how often a list of Works begins anew.
+const listTries = 3
+
+// worksIn lists the Works of a namespace in pages, as the informer does: an API server ends an answer after a minute, which is too little for all
+// of them over a slow network. A page that was cut off is asked for again in smaller ones. If the hub no longer has the rest of the list, the list
+// begins anew.
+func worksIn(ctx context.Context, hub client.Reader, namespace string, c clock.PassiveClock) ([]*workv1alpha1.Work, error) {
+	var out []*workv1alpha1.Work
+	pages, next := answering{size: page}, ""
+	for tries := 1; ; {
+		list, began, size := &workv1alpha1.WorkList{}, c.Now(), pages.size
+		err := hub.List(ctx, list, client.InNamespace(namespace), client.Limit(size), client.Continue(next))
+		pages.resize(c.Since(began), err == nil)
+		switch {
+		case err == nil:
+			for i := range list.Items {
+				out = append(out, &list.Items[i])
+			}
+			if next = list.Continue; next == "" {
+				return out, nil
+			}
+		case next != "" && apierrors.IsResourceExpired(err) && tries < listTries:
+			tries++
+			out, next = nil, ""
+		case pages.size < size && ctx.Err() == nil: // it was cut off
+		default:
+			return nil, err //nolint:wrapcheck // The caller wraps it.
+		}
+	}
 }
 
 // HeldError says that the number of objects to be removed needs a person's approval.
