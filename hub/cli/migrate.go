@@ -16,6 +16,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"fairlead.dev/common/atomicfile"
 	"fairlead.dev/hub/people/migrate"
 	"fairlead.dev/hub/people/migrate/conversion"
 )
@@ -214,14 +215,14 @@ func commented(lines []byte) []byte {
 	return out
 }
 
-// writeInto writes files to a directory, which it creates if needed.
+// writeInto writes files to a directory, which it creates if needed. Only their owner may read them, whoever may read
+// the files that they replace: templates may include Secrets.
 func writeInto(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
 	for name, content := range files {
-		// Templates may include Secrets.
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+		if err := atomicfile.Write(filepath.Join(dir, name), content); err != nil {
 			return err
 		}
 	}

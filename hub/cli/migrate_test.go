@@ -69,6 +69,13 @@ func TestMigrateKubeFed(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(script)).To(Equal("#!/bin/sh\nset -eu\nhub token create --cluster edge-1 --labels tier=gold\n"))
 
+	g.Expect(os.Chmod(filepath.Join(out, objectsFile), 0o644)).To(Succeed()) //nolint:gosec // That is what is mended.
+	status, _, report = runHub(t, "migrate", "kubefed", "-f", in, "-o", out, "--partial")
+	g.Expect(status).To(Equal(ExitNo), report)
+	info, err := os.Stat(filepath.Join(out, objectsFile))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)), "there are Secrets in it")
+
 	write("bad.yaml", "kind: [")
 	status, _, report = runHub(t, "migrate", "kubefed", "-f", in, "--partial")
 	g.Expect(status).To(Equal(ExitFailed), report)
