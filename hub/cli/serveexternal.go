@@ -26,7 +26,7 @@ func serveExternal(ctx context.Context, env Environment, f serveFlags) error {
 		if info == nil {
 			say(env.Err, "Its kubeconfig names no certificate authority, so agents are told nothing of it: write ConfigMap kube-public/cluster-info yourself")
 		}
-		say(env.Err, "To join a cluster: hub token create --cluster NAME --kubeconfig %s\n", f.kubeconfig)
+		say(env.Err, "To join a cluster: hub token create --cluster NAME%s\n", f.externalFlags())
 		return nil
 	})
 }
@@ -46,4 +46,13 @@ func (f serveFlags) externalInfo(cfg *rest.Config) (*apiserver.ClusterInfo, erro
 		return nil, nil // there is nothing by which agents could check the hub
 	}
 	return info, nil
+}
+
+// externalFlags returns the flags with which `hub token create` finds an API of somebody else's.
+func (f serveFlags) externalFlags() string {
+	out := " --kubeconfig " + f.kubeconfig
+	if f.context != "" {
+		out += " --context " + f.context
+	}
+	return out
 }
