@@ -232,13 +232,31 @@ func (i *Installer) Stop(ctx context.Context) (stopped bool, err error) {
 		return false, fmt.Errorf("stopping the Deployment of the agent: %w", err)
 	}
 	stopped = err == nil
+	still := ""
 	err = wait.PollUntilContextCancel(ctx, stopPoll, true, func(ctx context.Context) (bool, error) {
 		var pods corev1.PodList
 		err := i.memberClient.List(ctx, &pods, client.InNamespace(contract.SystemNamespace), client.MatchingLabels{manifest.NameLabel: manifest.Name})
-		return err == nil && !slices.ContainsFunc(pods.Items, mayRun), err
+		if err != nil {
+			return false, err
+		}
+		at := slices.IndexFunc(pods.Items, mayRun)
+		if at >= 0 {
+			still = stillRuns(&pods.Items[at])
+		}
+		return at < 0, nil
 	})
 	if err != nil {
-		return stopped, fmt.Errorf("waiting until no pod of the agent runs: %w", err)
+		return stopped, fmt.Errorf("waiting until no pod of the agent runs: %w%s", err, still)
 	}
 	return stopped, nil
+}
+
+// stillRuns says which pod has not ended, and what to do: the member waits for ever for the kubelet of a node that is gone.
+func stillRuns(pod *corev1.Pod) string {
+	where := ""
+	if pod.Spec.NodeName != "" {
+		where = " on node " + pod.Spec.NodeName
+	}
+	return fmt.Sprintf("; pod %s%s has not ended: give it more time with --timeout or, if its node is gone for good, run `kubectl delete pod -n %s %s --force`",
+		pod.Name, where, pod.Namespace, pod.Name)
 }

@@ -28,7 +28,7 @@ func TestAnAgentIsStoppedThoughPodsThatEndedStay(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			i := &Installer{memberClient: fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(
-				&appsv1.Deployment{ObjectMeta: meta}, &corev1.Pod{ObjectMeta: meta, Status: corev1.PodStatus{Phase: phase}},
+				&appsv1.Deployment{ObjectMeta: meta}, &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "cellar"}, Status: corev1.PodStatus{Phase: phase}},
 			).Build()}
 			patience := time.Minute
 			if runs {
@@ -40,6 +40,8 @@ func TestAnAgentIsStoppedThoughPodsThatEndedStay(t *testing.T) {
 			g.Expect(stopped).To(BeTrue())
 			if runs {
 				g.Expect(err).To(MatchError(context.DeadlineExceeded))
+				g.Expect(err).To(MatchError(And(ContainSubstring("on node cellar"), ContainSubstring("kubectl delete pod -n karmada-system fairlead-agent --force"))),
+					"the node may be gone for good")
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
