@@ -28,10 +28,17 @@ func (r *Requests) Follow(rights rbacinformers.Interface) error {
 	return nil
 }
 
+// subjectsOf returns the subjects of a binding. As RBAC has it, a service account without a namespace is in that of its RoleBinding.
 func subjectsOf(binding any) []rbacv1.Subject {
 	switch b := binding.(type) {
 	case *rbacv1.RoleBinding:
-		return b.Subjects
+		out := slices.Clone(b.Subjects)
+		for i := range out {
+			if s := &out[i]; s.Kind == rbacv1.ServiceAccountKind && s.Namespace == "" {
+				s.Namespace = b.Namespace
+			}
+		}
+		return out
 	case *rbacv1.ClusterRoleBinding:
 		return b.Subjects
 	default:
