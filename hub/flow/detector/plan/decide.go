@@ -88,7 +88,7 @@ func decide(in Input) Plan {
 		return Plan{Outcome: Released, BindingClaim: new(claim.Claim{}), Preserve: preservesMore(in)}
 	case in.Excluded:
 		// Only a policy that is going would wait for this template for ever.
-		if in.Claim == (claim.Claim{}) || stays(in.Holder) {
+		if in.Claim == (claim.Claim{}) || stays(in.Holder) && !disputed(in) {
 			return Plan{}
 		}
 		return release(in)
@@ -103,6 +103,21 @@ func decide(in Input) Plan {
 
 // stays says whether a policy is there, and is not about to go.
 func stays(p policyv1alpha1.Policy) bool { return p != nil && p.GetDeletionTimestamp() == nil }
+
+// disputed says whether the binding of a template has the claim of another policy than the template. Authors can write the claim on a template,
+// and nobody but the hub writes that on a binding.
+func disputed(in Input) bool {
+	of, claimed := claimOnBinding(in)
+	return claimed && of.Key() != in.Claim.Key()
+}
+
+// claimOnBinding returns the claim on the binding of a template, and whether there is one.
+func claimOnBinding(in Input) (claim.Claim, bool) {
+	if in.Binding == nil || in.Template != nil && !Owned(in.Binding, in.Template) {
+		return claim.Claim{}, false
+	}
+	return claim.On(in.Binding)
+}
 
 // release takes the claim off a template and its binding.
 func release(in Input) Plan {
@@ -136,7 +151,12 @@ func apply(in Input) Plan {
 	case c.ID == "":
 		return Plan{} // the policy gets its id first, and that wakes the stage
 	case waits(in):
-		return Plan{Outcome: Waiting, Why: fmt.Sprintf("waiting for dependent overrides: create %s %q, or remove it from dependentOverrides of the policy", overrideKind(in.Winner), in.Missing[0])}
+		p := Plan{Outcome: Waiting}
+		if disputed(in) || in.Claim != (claim.Claim{}) && !stays(in.Holder) {
+			p = release(in) // the policy that goes does not wait for what this one waits for
+		}
+		p.Why = fmt.Sprintf("waiting for dependent overrides: create %s %q, or remove it from dependentOverrides of the policy", overrideKind(in.Winner), in.Missing[0])
+		return p
 	}
 	p := Plan{}
 	if in.Claim != c {
@@ -158,6 +178,9 @@ func apply(in Input) Plan {
 		p.Outcome = Leaving // its end wakes the stage
 	case in.MissingClass != "":
 		p.Outcome, p.Why = NoPriority, fmt.Sprintf("the hub has no PriorityClass %q: create it, or correct spec.schedulePriority of the policy", in.MissingClass)
+		if in.Binding != nil {
+			p.BindingClaim = &c // the policy before may be going, and waits until the binding is not its any more
+		}
 	default:
 		p.bind(in, c)
 	}
