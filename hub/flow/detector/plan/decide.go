@@ -136,9 +136,11 @@ func release(in Input) Plan {
 }
 
 // preservesMore says whether the last word of the policy that lets a template go is that its objects stay in the members, which its binding may
-// not say yet: an edit of a policy comes to one template after the other.
+// not say yet: an edit of a policy comes to one template after the other. The binding must have the claim of that very policy: whoever may
+// write a template could name there any policy that preserves, and have objects stay that no quota counts.
 func preservesMore(in Input) bool {
-	return in.Holder != nil && in.Binding != nil && ptr.Deref(in.Holder.PropagationSpec().PreserveResourcesOnDeletion, false) &&
+	of, claimed := claimOnBinding(in)
+	return in.Holder != nil && claimed && of == claim.By(in.Holder) && ptr.Deref(in.Holder.PropagationSpec().PreserveResourcesOnDeletion, false) &&
 		!ptr.Deref(in.Binding.BindingSpec().PreserveResourcesOnDeletion, false)
 }
 

@@ -39,12 +39,14 @@ func rival() *policyv1alpha1.PropagationPolicy {
 	}
 }
 
-// forge has a template name a policy that never had it, as its author may write.
+// forge has a template name a policy that never had it, as its author may write, and that preserves.
 func forge(in *Input) {
 	named := claim.Claim{Name: "everywhere", ID: "wide"}
+	in.Binding.BindingSpec().PreserveResourcesOnDeletion = nil
 	claim.Set(in.Template, named)
 	in.Claim, in.Holder = named, &policyv1alpha1.ClusterPropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: named.Name, Labels: map[string]string{contract.ClusterPropagationPolicyPermanentIDLabel: named.ID}},
+		Spec:       policyv1alpha1.PropagationSpec{PreserveResourcesOnDeletion: new(true)},
 	}
 }
 
@@ -212,6 +214,16 @@ func TestDecide(t *testing.T) {
 				in.Holder.PropagationSpec().PreserveResourcesOnDeletion, in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true), nil
 				going(in.Holder)
 			}, want: Plan{Outcome: Released, BindingClaim: none, Preserve: true},
+		},
+		"a policy that never had a template preserves nothing of it, though the template names it": {
+			given: func(in *Input) { in.Winner = nil; forge(in) }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
+		},
+		"nor does another policy of the same name": {
+			given: func(in *Input) {
+				in.Winner = nil
+				in.Holder.PropagationSpec().PreserveResourcesOnDeletion, in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true), nil
+				in.Holder.SetLabels(map[string]string{contract.PropagationPolicyPermanentIDLabel: "other"})
+			}, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
 		},
 		"a binding that is going as well is left alone": {
 			given: func(in *Input) { in.Template, in.Holder = nil, nil; going(in.Binding) }, want: Plan{},
