@@ -16,6 +16,7 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
@@ -68,6 +69,20 @@ func TestAHubThatIsBehindTakesNothingOffABinding(t *testing.T) {
 				}
 			})
 		},
+		"its policy, by which nothing is dispatched": func(s *stage) func(*cache.Options) {
+			return shows(&policyv1alpha1.PropagationPolicy{}, func(p *policyv1alpha1.PropagationPolicy) {
+				if p.Namespace == s.namespace {
+					p.Spec.Suspension = nil
+				}
+			})
+		},
+		"its policy, by which nothing is overwritten": func(s *stage) func(*cache.Options) {
+			return shows(&policyv1alpha1.PropagationPolicy{}, func(p *policyv1alpha1.PropagationPolicy) {
+				if p.Namespace == s.namespace {
+					p.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+				}
+			})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,11 +95,14 @@ func TestAHubThatIsBehindTakesNothingOffABinding(t *testing.T) {
 			t.Cleanup(func() { _ = s.client.Delete(context.WithoutCancel(t.Context()), forced) })
 			p := s.policy("p", named("apps/v1", "Deployment", "web"))
 			p.Spec.PropagateDeps, p.Spec.PreserveResourcesOnDeletion = true, new(true)
+			p.Spec.Suspension = &policyv1alpha1.Suspension{Dispatching: new(true)}
 			s.create(t, p, s.deployment("web", 2))
 			has := func(g Gomega, b *workv1alpha2.ResourceBinding) {
 				g.Expect(plan.StrategyOn(b)).To(Equal(plan.Strategy{Name: s.namespace, Forced: true}))
 				g.Expect(b.Spec.PropagateDeps).To(BeTrue())
 				g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
+				g.Expect(bindings.Suspended(b.Spec.Suspension, "any")).To(BeTrue())
+				g.Expect(b.Spec.ConflictResolution).NotTo(Equal(policyv1alpha1.ConflictOverwrite))
 			}
 			before := s.eventually(t, "web-deployment", has)
 			s.stop()

@@ -38,8 +38,49 @@ func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
 				{APIVersion: "multicluster.x-k8s.io/v1alpha1", Kind: "ServiceImport"},
 			}},
 		},
-		"objects stay now":     {policy: policyv1alpha1.PropagationSpec{PreserveResourcesOnDeletion: new(true)}},
-		"objects stay no more": {was: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) }, want: true},
+		"objects stay now":             {policy: policyv1alpha1.PropagationSpec{PreserveResourcesOnDeletion: new(true)}},
+		"objects stay no more":         {was: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) }, want: true},
+		"dispatching is suspended now": {policy: policyv1alpha1.PropagationSpec{Suspension: &policyv1alpha1.Suspension{Dispatching: new(true)}}},
+		"dispatching is suspended no more": {
+			was: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: some("a")}
+			}, want: true,
+		},
+		"nor to any cluster": {
+			was: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}
+			},
+			policy: policyv1alpha1.PropagationSpec{Suspension: new(some("a"))}, want: true,
+		},
+		"it is to fewer clusters": {
+			was: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: some("a", "b")}
+			},
+			policy: policyv1alpha1.PropagationSpec{Suspension: new(some("b"))}, want: true,
+		},
+		"it is to more": {
+			was: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: some("a", "b")}
+			},
+			policy: policyv1alpha1.PropagationSpec{Suspension: new(some("c", "b", "a"))},
+		},
+		"it is to all": {
+			was: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: some("a")}
+			},
+			policy: policyv1alpha1.PropagationSpec{Suspension: &policyv1alpha1.Suspension{Dispatching: new(true)}},
+		},
+		"scheduling alone is suspended": {
+			was: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
+			},
+		},
+		"what members have is overwritten now": {policy: policyv1alpha1.PropagationSpec{ConflictResolution: policyv1alpha1.ConflictOverwrite}, want: true},
+		"it is as before": {
+			was:    func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite },
+			policy: policyv1alpha1.PropagationSpec{ConflictResolution: policyv1alpha1.ConflictOverwrite},
+		},
+		"it is overwritten no more": {was: func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,4 +94,9 @@ func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
 			g.Expect(Plan{Strategy: &c.is}.TakesAway(b)).To(Equal(c.want && StrategyOn(b).Name != ""), "it leaves the rest as it is")
 		})
 	}
+}
+
+// some is a suspension of dispatching to some clusters.
+func some(clusters ...string) policyv1alpha1.Suspension {
+	return policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: clusters}}
 }
