@@ -8,7 +8,7 @@
 //     there are; the ReferenceGrants of other namespaces that those name.
 //     Of workloads whose changes are rolled out in waves StagedRollouts, and the revision that
 //     is stable; of one that lets go of something its policy (live), which may have its objects stay by now. Namespaces (live) whose
-//     ReferenceGrants are gone.
+//     ReferenceGrants are gone, and the definition of that kind.
 //   - Writes: the bindings of such objects where no policy selects them, preservedIn of these, and requiredBy and
 //     the label depended-by of all of them; on the binding of the workload a finalizer and
 //     the annotations with its dependencies and with who said so. Events on the template and the binding.

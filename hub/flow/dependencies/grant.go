@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,11 +55,34 @@ func (r *Reconciler) permit(
 		}
 	}
 	out := plan.Permit(b, refs, grants)
-	if out.Unserved = unserved; unserved {
-		return out, nil // nothing is detached by that
+	var err error
+	if out.Unserved = unserved; !unserved {
+		out.Unserved, err = r.grantsEnd(ctx, out.Withheld, attached)
+	}
+	if out.Unserved || err != nil {
+		return out, err // nothing is detached by that
 	}
 	ending, err := r.ending(ctx, out.Withheld, attached)
 	return out.KeepIn(ending), err
+}
+
+// grantsEnd says whether the definition of ReferenceGrants is being deleted, or gone. With a definition the API server deletes all objects of its
+// kind first, while it still serves that: no owner took back a grant. The definition is read live, and only before something would be detached.
+func (r *Reconciler) grantsEnd(ctx context.Context, withheld []configv1alpha1.DependentObjectReference, attached []kube.Binding) (bool, error) {
+	if !slices.ContainsFunc(withheld, func(ref configv1alpha1.DependentObjectReference) bool {
+		return slices.ContainsFunc(attached, func(b kube.Binding) bool { return mayMean(ref, b) })
+	}) {
+		return false, nil
+	}
+	definition := kube.MetadataOf(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	err := r.liveReader.Get(ctx, client.ObjectKey{Name: attach.GrantDefinition()}, definition)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the definition of ReferenceGrants: %w", err)
+	}
+	return definition.DeletionTimestamp != nil, nil
 }
 
 // ending returns the namespaces that are being deleted, of those of what is withheld and may be attached. They are read live, and only before something

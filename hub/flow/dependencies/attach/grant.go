@@ -16,6 +16,9 @@ func GrantKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1beta1", Kind: "ReferenceGrant"}
 }
 
+// GrantDefinition is the name of the CustomResourceDefinition of that kind.
+func GrantDefinition() string { return "referencegrants." + GrantKind().Group }
+
 // Crosses says whether what a workload needs is in another namespace than itself. What is in no namespace an administrator made.
 func Crosses(workload workv1alpha2.ObjectReference, ref configv1alpha1.DependentObjectReference) bool {
 	return bindings.IsForeign(workload.Namespace, ref.Namespace)
