@@ -2,9 +2,11 @@ package failover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,10 +69,16 @@ func (r *disruptionReporter) Reconcile(ctx context.Context, _ reconcile.Request)
 	}
 	now := r.clock.Now()
 	verdict := disruption.Decide(clusters, now)
+	var failures, conflicts []error // an agent that writes to its Cluster all the time holds up no other one
 	for _, c := range clusters {
-		if err := r.report(ctx, c, verdict, now); err != nil {
-			return reconcile.Result{}, err
+		if err := r.report(ctx, c, verdict, now); apierrors.IsConflict(err) {
+			conflicts = append(conflicts, err)
+		} else if err != nil {
+			failures = append(failures, err)
 		}
+	}
+	if err := errors.Join(append(failures, conflicts...)...); err != nil {
+		return reconcile.Result{}, err
 	}
 	var out reconcile.Result
 	for _, until := range verdict.Awaited {
