@@ -85,7 +85,7 @@ func decide(in Input) Plan {
 			return Plan{}
 		}
 		// The policy need not wait for the garbage collector.
-		return Plan{Outcome: Released, BindingClaim: new(claim.Claim{}), Preserve: preservesMore(in)}
+		return Plan{Outcome: Released, BindingClaim: new(claim.Claim{}), Preserve: PreservesMore(in.Holder, in.Binding)}
 	case in.Excluded:
 		// Only a policy that is going would wait for this template for ever.
 		if in.Claim == (claim.Claim{}) || stays(in.Holder) && !disputed(in) {
@@ -107,16 +107,11 @@ func stays(p policyv1alpha1.Policy) bool { return p != nil && p.GetDeletionTimes
 // disputed says whether the binding of a template has the claim of another policy than the template. Authors can write the claim on a template,
 // and nobody but the hub writes that on a binding.
 func disputed(in Input) bool {
-	of, claimed := claimOnBinding(in)
-	return claimed && of.Key() != in.Claim.Key()
-}
-
-// claimOnBinding returns the claim on the binding of a template, and whether there is one.
-func claimOnBinding(in Input) (claim.Claim, bool) {
-	if in.Binding == nil || in.Template != nil && !Owned(in.Binding, in.Template) {
-		return claim.Claim{}, false
+	if in.Binding == nil || !Owned(in.Binding, in.Template) {
+		return false
 	}
-	return claim.On(in.Binding)
+	of, claimed := claim.On(in.Binding)
+	return claimed && of.Key() != in.Claim.Key()
 }
 
 // release takes the claim off a template and its binding.
@@ -124,7 +119,7 @@ func release(in Input) Plan {
 	p := Plan{Outcome: Released}
 	// A binding of the same name may be that of another object.
 	if in.Binding != nil && Owned(in.Binding, in.Template) {
-		p.BindingClaim, p.Preserve = new(claim.Claim{}), preservesMore(in)
+		p.BindingClaim, p.Preserve = new(claim.Claim{}), PreservesMore(in.Holder, in.Binding)
 	}
 	if claim.Clear(in.Template.DeepCopy()) {
 		p.Claim = new(claim.Claim{})
@@ -135,13 +130,16 @@ func release(in Input) Plan {
 	return p
 }
 
-// preservesMore says whether the last word of the policy that lets a template go is that its objects stay in the members, which its binding may
-// not say yet: an edit of a policy comes to one template after the other. The binding must have the claim of that very policy: whoever may
-// write a template could name there any policy that preserves, and have objects stay that no quota counts.
-func preservesMore(in Input) bool {
-	of, claimed := claimOnBinding(in)
-	return in.Holder != nil && claimed && of == claim.By(in.Holder) && ptr.Deref(in.Holder.PropagationSpec().PreserveResourcesOnDeletion, false) &&
-		!ptr.Deref(in.Binding.BindingSpec().PreserveResourcesOnDeletion, false)
+// PreservesMore says whether the last word of the policy that lets the template of a binding go is that its objects stay in the members, which
+// the binding may not say yet: an edit of a policy comes to one template after the other. The binding must have the claim of that very policy:
+// whoever may write a template could name there any policy that preserves, and have objects stay that no quota counts.
+func PreservesMore(holder policyv1alpha1.Policy, b workv1alpha2.Binding) bool {
+	if holder == nil {
+		return false
+	}
+	of, claimed := claim.On(b)
+	return claimed && of == claim.By(holder) && ptr.Deref(holder.PropagationSpec().PreserveResourcesOnDeletion, false) &&
+		!ptr.Deref(b.BindingSpec().PreserveResourcesOnDeletion, false)
 }
 
 // apply gives a template to the policy that won it.
