@@ -76,7 +76,7 @@ func (r *Reconciler) target(scaler *autoscalingv1alpha1.CronFederatedHPA) (*unst
 	case err != nil:
 		return nil, err
 	case !namespaced:
-		return nil, refusedError(fmt.Sprintf("spec.scaleTargetRef: objects of kind %s are in no namespace; name a workload of namespace %s.", ref.Kind, scaler.Namespace))
+		return nil, refusedError(fmt.Sprintf("spec.scaleTargetRef: kind %s is not namespaced; name a workload of namespace %s.", ref.Kind, scaler.Namespace))
 	}
 	target := &unstructured.Unstructured{}
 	target.SetGroupVersionKind(kind)
@@ -96,7 +96,7 @@ func (r *Reconciler) explain(ctx context.Context, scaler *autoscalingv1alpha1.Cr
 		case err != nil:
 			return fmt.Errorf("reading the metadata of %s: %w", nameOf(scaler), err)
 		}
-		return refusedError(fmt.Sprintf("spec.scaleTargetRef: kind %s of %s has no subresource scale, so its replicas cannot be set; name a workload that has, such as a Deployment.",
+		return refusedError(fmt.Sprintf("spec.scaleTargetRef: kind %s of %s has no subresource scale, so its replicas cannot be set; name a workload that has one, such as a Deployment.",
 			scaler.Spec.ScaleTargetRef.Kind, scaler.Spec.ScaleTargetRef.APIVersion))
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
 		return refusedError(fmt.Sprintf("The hub's API refuses to scale %s: %v", nameOf(scaler), err))

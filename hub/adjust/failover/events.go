@@ -46,7 +46,7 @@ func evicted(b kube.Binding, task *workv1alpha2.GracefulEvictionTask) []eventsin
 func ended(b kube.Binding, e evict.Ended) []eventsink.Event {
 	if e.How == workv1alpha2.EvictionReturned {
 		return both(b, e.Cluster, corev1.EventTypeNormal, reasonReturned,
-			fmt.Sprintf("Staying in cluster %s, which is well again before anything took its place.", e.Cluster))
+			fmt.Sprintf("Staying in cluster %s, which recovered before another cluster took its place.", e.Cluster))
 	}
 	return both(b, e.Cluster, corev1.EventTypeNormal, reasonEvictSucceeded, fmt.Sprintf("Evict from cluster %s succeed.", e.Cluster))
 }

@@ -30,7 +30,7 @@ var (
 )
 
 // errNoPath describes the valid syntax.
-var errNoPath = errors.New("it leads to one value by fields and indexes, at most 256 characters, such as { .jobStatus.jobID }, { .jobs[0]['id'] } " +
+var errNoPath = errors.New("it must lead to one value by fields and indexes, in at most 256 characters, such as { .jobStatus.jobID }, { .jobs[0]['id'] } " +
 	"or { .conditions[?(@.type==\"Ready\")].status }: correct the policy")
 
 // walk follows a jsonPath to one value. The syntax is the part of kubectl's that leads to a single value. The rest
@@ -76,7 +76,7 @@ func fields(at any, names []string) (any, error) {
 func element(at any, index string) (any, error) {
 	list, ok := at.([]any)
 	if !ok {
-		return nil, fmt.Errorf("what [%s] is to be taken of is no list", index)
+		return nil, fmt.Errorf("the value before [%s] is not a list", index)
 	}
 	i, err := strconv.Atoi(index)
 	if err != nil {
@@ -86,7 +86,7 @@ func element(at any, index string) (any, error) {
 		i += len(list)
 	}
 	if i < 0 || i >= len(list) {
-		return nil, fmt.Errorf("the list has %d elements, and none at [%s]", len(list), index)
+		return nil, fmt.Errorf("the list has %d elements, but none at [%s]", len(list), index)
 	}
 	return list[i], nil
 }
@@ -95,7 +95,7 @@ func element(at any, index string) (any, error) {
 func elementWith(at any, key, value string) (any, error) {
 	list, ok := at.([]any)
 	if !ok {
-		return nil, fmt.Errorf("where %s is to be %q is no list", key, value)
+		return nil, fmt.Errorf("the value in which %s is to be %q is not a list", key, value)
 	}
 	var found []any
 	for _, candidate := range list {
@@ -106,7 +106,7 @@ func elementWith(at any, key, value string) (any, error) {
 		}
 	}
 	if len(found) != 1 {
-		return nil, fmt.Errorf("the list has %d elements of which %s is %q, instead of one", len(found), key, value)
+		return nil, fmt.Errorf("the list has %d elements with %s equal to %q, instead of one", len(found), key, value)
 	}
 	return found[0], nil
 }

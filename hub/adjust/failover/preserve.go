@@ -52,7 +52,7 @@ func find(from any, path string) (string, error) {
 		return "", fmt.Errorf("jsonPath %s finds an object or a list instead of one value", shown(path))
 	}
 	if problems := validation.IsValidLabelValue(out); len(problems) > 0 {
-		return "", fmt.Errorf("jsonPath %s finds what cannot be the value of a label: %s", shown(path), strings.Join(problems, "; "))
+		return "", fmt.Errorf("jsonPath %s finds a value that a label cannot have: %s", shown(path), strings.Join(problems, "; "))
 	}
 	return out, nil
 }

@@ -51,11 +51,11 @@ func TestPathsOfPreservedState(t *testing.T) {
 
 func TestPathsThatCannotBePreservedAreRefused(t *testing.T) {
 	t.Parallel()
-	const noPath = "leads to one value by fields and indexes"
+	const noPath = "lead to one value by fields and indexes"
 	for path, want := range map[string]string{
-		"{ .missing }": "missing is not found", "{.job.id}": "id is not found", "{ .note }": "cannot be the value of a label", "{.a}": "an object or a list", "{.a.list}": "an object or a list",
-		"{.a.list[2]}": "the list has 2 elements, and none at [2]", "{.a.list[-3]}": "none at [-3]", "{.a[0]}": "no list",
-		`{.conditions[?(@.type=="Twice")].status}`: `has 2 elements of which type is "Twice", instead of one`, `{.a[?(@.type=="Ready")]}`: "no list",
+		"{ .missing }": "missing is not found", "{.job.id}": "id is not found", "{ .note }": "a value that a label cannot have", "{.a}": "an object or a list", "{.a.list}": "an object or a list",
+		"{.a.list[2]}": "the list has 2 elements, but none at [2]", "{.a.list[-3]}": "none at [-3]", "{.a[0]}": "not a list",
+		`{.conditions[?(@.type=="Twice")].status}`: `has 2 elements with type equal to "Twice", instead of one`, `{.a[?(@.type=="Ready")]}`: "not a list",
 		"{ .job": noPath, ".job": noPath, "job": noPath, "": noPath, "{}": noPath, "{.}": noPath, "{job}": noPath, "{.job}{.job}": noPath, "x{.job}": noPath,
 		"{..}": noPath, "{..job}": noPath, "{.*}": noPath, "{.a[*]}": noPath, "{['.']}": noPath, "{['.','.']}": noPath, "{['a','job']}": noPath, "{.a.list[0:1]}": noPath,
 		"{range .a.list[*]}{.id}{end}": noPath, "{.conditions[?(@.type)]}": noPath, "{.conditions[?(@.type!='Up')]}": noPath,

@@ -382,7 +382,7 @@ func TestAPathThatDoublesWhatItFindsHoldsUpItsOwnApplicationOnly(t *testing.T) {
 		c := meta.FindStatusCondition(hostile.Status.Conditions, workv1alpha2.BindingEvicting)
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(c.Reason).To(Equal(workv1alpha2.ReasonStateNotPreserved))
-		g.Expect(c.Message).To(ContainSubstring("leads to one value by fields and indexes"))
+		g.Expect(c.Message).To(ContainSubstring("lead to one value by fields and indexes"))
 	})
 }
 

@@ -57,9 +57,9 @@ func warning(q *policyv1alpha1.FederatedResourceQuota, failure error, over bool,
 
 // preserved tells which policies leave in the members what is not counted.
 func preserved(q *policyv1alpha1.FederatedResourceQuota, policies []string) eventsink.Event {
-	e := of(q, reasonPreserved, fmt.Sprintf("What PropagationPolicy %s leaves in the members stays there (spec.preserveResourcesOnDeletion), and this quota does not count it. "+
-		"Unless somebody who may change the quota wants it so, take the field out of the policy: kubectl edit propagationpolicy -n %s %s. "+
-		"Whoever wants it makes the policy a ClusterPropagationPolicy.", prose.Names(policies, maxPoliciesNamed), q.Namespace, policies[0]))
+	e := of(q, reasonPreserved, fmt.Sprintf("PropagationPolicy %s sets spec.preserveResourcesOnDeletion: objects that it leaves in the members stay there, and this quota does not count them. "+
+		"Unless whoever may change the quota wants this, remove the field from the policy: kubectl edit propagationpolicy -n %s %s. "+
+		"If it is wanted, use a ClusterPropagationPolicy instead.", prose.Names(policies, maxPoliciesNamed), q.Namespace, policies[0]))
 	e.Type = corev1.EventTypeWarning
 	return e
 }

@@ -29,7 +29,7 @@ func TestAQuotaSaysWhatPoliciesLeaveBehindUncounted(t *testing.T) {
 	w.run(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config)
 	told := func() []string { return w.told("PreservedNotCounted") }
 	g.Eventually(told, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
-		ContainSubstring("What PropagationPolicy before leaves in the members"),
+		ContainSubstring("PropagationPolicy before sets spec.preserveResourcesOnDeletion"),
 		ContainSubstring("kubectl edit propagationpolicy -n "+w.quota.Namespace+" before"))))
 
 	later := policy("later").Preserve().Obj()

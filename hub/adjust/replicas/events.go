@@ -36,21 +36,21 @@ func normal(regarding runtime.Object, reason, note string) eventsink.Event {
 
 func retained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Object) eventsink.Event {
 	return normal(referenceTo(t, obj), reasonRetained,
-		fmt.Sprintf("HorizontalPodAutoscaler %s scales it in the clusters: the replicas that it has there are kept.", b.Spec.Resource.Name))
+		fmt.Sprintf("HorizontalPodAutoscaler %s scales this object in the clusters: its replicas there are kept.", b.Spec.Resource.Name))
 }
 
 func notRetained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Object) eventsink.Event {
 	return normal(referenceTo(t, obj), reasonNotRetained,
-		fmt.Sprintf("HorizontalPodAutoscaler %s does not scale it any more: its replicas in the clusters are those of the template.", b.Spec.Resource.Name))
+		fmt.Sprintf("HorizontalPodAutoscaler %s no longer scales this object: the clusters get the replicas of the template.", b.Spec.Resource.Name))
 }
 
 func cannotRetain(b *workv1alpha2.ResourceBinding, t scale.Target) eventsink.Event {
-	return notMarked(b, fmt.Sprintf("Nothing says how to keep the replicas of %s in the clusters, so the template and this autoscaler overwrite each other there. "+
-		"A ResourceInterpreterCustomization with a retention rule for %s of %s can say it.", t, t.Kind, t.APIVersion))
+	return notMarked(b, fmt.Sprintf("The hub has no rule for keeping the replicas of %s in the clusters, so the template and this autoscaler overwrite each other there. "+
+		"Create a ResourceInterpreterCustomization with a retention rule for %s of %s.", t, t.Kind, t.APIVersion))
 }
 
 func inNoNamespace(b *workv1alpha2.ResourceBinding, t scale.Target) eventsink.Event {
-	return notMarked(b, fmt.Sprintf("spec.scaleTargetRef: objects of kind %s are in no namespace, so nothing is done about %s; name a workload of namespace %s.",
+	return notMarked(b, fmt.Sprintf("spec.scaleTargetRef: kind %s is not namespaced, so the replicas of %s are not kept; name a workload of namespace %s.",
 		t.Kind, t, b.Namespace))
 }
 
@@ -81,7 +81,7 @@ func notBelieved(b *workv1alpha2.ResourceBinding, c scale.Count) []eventsink.Eve
 	}
 	return []eventsink.Event{{
 		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonNotBelieved, Action: action,
-		Note: fmt.Sprintf("Clusters report far more replicas than their share, of which a part counts for now: {%s}. "+
-			"If these are not what the autoscaler there wants, see to the cluster", strings.Join(reports, ", ")),
+		Note: fmt.Sprintf("Clusters report far more replicas than their share, so only a part of these is counted for now: {%s}. "+
+			"If the autoscaler there does not want that many, check the cluster", strings.Join(reports, ", ")),
 	}}
 }

@@ -289,7 +289,7 @@ func (w *world) tellsWhatCannotBeKept(t *testing.T) {
 		Image("nginx:1.27").Obj())
 	w.bind(t, w.autoscaler(t, "odd", "DaemonSet", "apps/v1", "odd"))
 	g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", "odd") }, stagetest.Timeout, stagetest.Poll).Should(
-		HaveExactElements(HavePrefix("ReplicasCannotBeRetained: Nothing says how to keep the replicas of DaemonSet odd")))
+		HaveExactElements(HavePrefix("ReplicasCannotBeRetained: The hub has no rule for keeping the replicas of DaemonSet odd")))
 	g.Expect(w.label(t, obj)()).To(BeEmpty())
 
 	// Somebody adds a retention rule for the kind, and removes it again.
@@ -332,7 +332,7 @@ func (w *world) leavesAloneWhatIsInNoNamespace(t *testing.T) {
 			w.bind(t, scaler)
 		}
 		g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", name) }, stagetest.Timeout, stagetest.Poll).Should(
-			HaveExactElements(And(HavePrefix("ReplicasCannotBeRetained: spec.scaleTargetRef: objects of kind Cluster are in no namespace"), ContainSubstring(w.namespace))))
+			HaveExactElements(And(HavePrefix("ReplicasCannotBeRetained: spec.scaleTargetRef: kind Cluster is not namespaced"), ContainSubstring(w.namespace))))
 		g.Eventually(func(g Gomega) {
 			b := &workv1alpha2.ResourceBinding{}
 			g.Expect(w.hub.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: contract.BindingName(scaler.GetKind(), name)}, b)).To(Succeed())

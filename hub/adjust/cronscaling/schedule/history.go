@@ -76,11 +76,11 @@ func (m *Missed) String() string {
 	const advice = "Missed times are not made up for: scale by hand if it matters before the next one."
 	switch {
 	case m.Count == 1:
-		return "No hub was at work, or it did not reach its API, at " + m.First.Format(layout) + ". " + advice
+		return "No hub was running, or it could not reach its API, at " + m.First.Format(layout) + ". " + advice
 	case m.Count >= mostMissed:
-		return fmt.Sprintf("No hub was at work, or it did not reach its API, for %d times or more from %s on. %s", mostMissed, m.First.Format(layout), advice)
+		return fmt.Sprintf("No hub was running, or it could not reach its API, for %d times or more from %s on. %s", mostMissed, m.First.Format(layout), advice)
 	default:
-		return fmt.Sprintf("No hub was at work, or it did not reach its API, for %d times from %s to %s. %s", m.Count, m.First.Format(layout), m.Last.Format(layout), advice)
+		return fmt.Sprintf("No hub was running, or it could not reach its API, for %d times from %s to %s. %s", m.Count, m.First.Format(layout), m.Last.Format(layout), advice)
 	}
 }
 

@@ -156,7 +156,7 @@ func TestInvalidRulesAreRefused(t *testing.T) {
 		rule rule
 		want string
 	}{
-		"letters":                       {cron("a b c d e"), `schedule "a b c d e": a field of it is none of cron: minute 0-59`},
+		"letters":                       {cron("a b c d e"), `schedule "a b c d e": one of its fields is not valid: minute 0-59`},
 		"a minute that no hour has":     {cron("60 * * * *"), "none of cron"},
 		"a range from the end":          {cron("0 5-1 * * *"), "none of cron"},
 		"a step of nothing":             {cron("*/0 * * * *"), "none of cron"},
@@ -266,7 +266,7 @@ func TestHistories(t *testing.T) {
 	now = at(t, "2026-04-05 13:00:00")
 	step(nil)
 	g.Expect(histories[0].FailedExecutions).To(HaveExactElements(HaveField("Message",
-		"No hub was at work, or it did not reach its API, for 4 times from 2026-04-02T12:00:00Z to 2026-04-05T12:00:00Z. Missed times are not made up for: scale by hand if it matters before the next one.")))
+		"No hub was running, or it could not reach its API, for 4 times from 2026-04-02T12:00:00Z to 2026-04-05T12:00:00Z. Missed times are not made up for: scale by hand if it matters before the next one.")))
 	g.Expect(histories[0].NextExecutionTime.Time).To(BeTemporally("==", at(t, "2026-04-06 12:00:00")))
 
 	again := histories

@@ -69,7 +69,7 @@ const (
 // lastOfMonth is the first of the bits for last weekdays in ofMonth, after five weeks.
 const lastOfMonth = 5 * 7
 
-var errUnreadable = errors.New("a field of it is none of cron: minute 0-59, hour 0-23, day of the month 1-31, month 1-12, day of the week 0-7, " +
+var errUnreadable = errors.New("one of its fields is not valid: minute 0-59, hour 0-23, day of the month 1-31, month 1-12, day of the week 0-7, " +
 	"each as *, a number, a range such as 1-5, a step such as */5, or a list of these")
 
 // newTimetable parses a schedule. The library decides what is due, but is asked only once for each value of each field.

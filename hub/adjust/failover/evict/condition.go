@@ -28,10 +28,10 @@ func (b *conditionBuilder) add(reason string, status metav1.ConditionStatus, sen
 
 // What the copy in a cluster waits for during an eviction.
 const (
-	untilHealthy  = "The copy there stays until those elsewhere are healthy."
-	untilGrace    = "The copy there stays until those elsewhere are healthy, or its grace period is over."
-	untilHeard    = "The copy there stays until the cluster is heard from again, and goes then if those elsewhere are healthy. If the cluster will not come back: hub forget %s."
-	untilReported = "The copy there stays until those elsewhere, which were healthy before the hub started, have had the time to report to it."
+	untilHealthy  = "The copy there stays until the copies elsewhere are healthy."
+	untilGrace    = "The copy there stays until the copies elsewhere are healthy, or until its grace period is over."
+	untilHeard    = "The copy there stays until the cluster is heard from again, and is then removed if the copies elsewhere are healthy. If the cluster will not come back, run hub forget %s."
+	untilReported = "The copy there stays until the copies elsewhere, healthy before the hub started, have had time to report to it."
 	untilChosen   = "The copy there stays: the scheduler is about to choose the cluster again."
 	untilReleased = "The copy there stays until suppressDeletion of its task in spec.gracefulEvictionTasks is set to false."
 )
@@ -62,7 +62,7 @@ func (b *conditionBuilder) purge(task *workv1alpha2.GracefulEvictionTask, heard 
 	}
 	sentences = append(sentences, "The copy there is removed before others are made.")
 	if !heard {
-		sentences = append(sentences, fmt.Sprintf("That waits for the cluster to be heard from again. If it will not come back: hub forget %s.", task.FromCluster))
+		sentences = append(sentences, fmt.Sprintf("This waits until the cluster is heard from again. If it will not come back, run hub forget %s.", task.FromCluster))
 	}
 	b.add(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionTrue, strings.Join(sentences, " "))
 }
@@ -70,7 +70,7 @@ func (b *conditionBuilder) purge(task *workv1alpha2.GracefulEvictionTask, heard 
 // held adds that a direct eviction does not start because the cluster is silent: the copy there could not be deleted.
 func (b *conditionBuilder) held(cluster, why string) {
 	b.add(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionFalse, fmt.Sprintf(
-		"%s The copy there is to be removed before others are made, and that waits for the cluster to be heard from again. If it will not come back: hub forget %s.", why, cluster))
+		"%s The copy there must be removed before others are made, and this waits until the cluster is heard from again. If it will not come back, run hub forget %s.", why, cluster))
 }
 
 // stuck adds that a copy stays although its grace period is over.
@@ -89,15 +89,15 @@ func (b *conditionBuilder) unsent(task *workv1alpha2.GracefulEvictionTask, clust
 	if task.Message != "" {
 		sentences = append(sentences, task.Message)
 	}
-	sentences = append(sentences, fmt.Sprintf("The copy there stays, because dispatching to what is to take its place is suspended: %s. "+
+	sentences = append(sentences, fmt.Sprintf("The copy there stays, because dispatching to the clusters that are to take its place is suspended: %s. "+
 		"Resume it in spec.suspension of the policy.", strings.Join(clusters, ", ")))
 	b.add(workv1alpha2.ReasonDispatchingSuspended, metav1.ConditionTrue, strings.Join(sentences, " "))
 }
 
 // suspended adds that a direct eviction does not start because no replacement would be dispatched.
 func (b *conditionBuilder) suspended(why string) {
-	b.add(workv1alpha2.ReasonDispatchingSuspended, metav1.ConditionFalse, why+" The copy there is to be removed before others are made, and stays, "+
-		"because dispatching to the clusters that would have those is suspended. Resume it in spec.suspension of the policy.")
+	b.add(workv1alpha2.ReasonDispatchingSuspended, metav1.ConditionFalse, why+" The copy there would be removed before others are made, and stays, "+
+		"because dispatching to the clusters that would get them is suspended. Resume it in spec.suspension of the policy.")
 }
 
 func (b *conditionBuilder) condition(now time.Time) *metav1.Condition {

@@ -55,13 +55,13 @@ func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string
 		return true
 	}
 	if !directly(task) {
-		task.Message += " Its state does not go along: with statePreservation that takes purgeMode Directly."
+		task.Message += " Its state is not preserved: statePreservation works only with purgeMode Directly."
 		return true
 	}
 	state, err := in.State(cluster, rules.Rules)
 	if err != nil {
 		cond.add(workv1alpha2.ReasonStateNotPreserved, metav1.ConditionFalse,
-			fmt.Sprintf("%s It stays there, because the state that is to go along cannot be read: %v.", task.Message, err))
+			fmt.Sprintf("%s It stays there, because the state to preserve cannot be read: %v.", task.Message, err))
 		return false
 	}
 	task.PreservedLabelState = state

@@ -188,7 +188,7 @@ func TestFieldsOfATask(t *testing.T) {
 	}
 	at, stays := failed, failed
 	stays.PreservedLabelState, stays.ClustersBeforeFailover = nil, nil
-	stays.Message += " Its state does not go along: with statePreservation that takes purgeMode Directly."
+	stays.Message += " Its state is not preserved: statePreservation works only with purgeMode Directly."
 	gracefully, never, nothing := stays, stays, stays
 	nothing.PurgeMode, nothing.Message = policyv1alpha1.PurgeDirectly, failed.Message
 	stateless := app(policyv1alpha1.PurgeDirectly)

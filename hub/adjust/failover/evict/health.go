@@ -47,13 +47,13 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 		why := fmt.Sprintf("The application has not been healthy in cluster %s for more than %d s.", target.Name, int(tolerance.Seconds()))
 		if in.Unproven != nil && in.Unproven(target.Name) {
 			cond.add(workv1alpha2.ReasonRolloutJudges, metav1.ConditionFalse, why+
-				" It stays there: what it has is a revision that is being rolled out, and the rollout counts it as failed; see hub rollout status.")
+				" It stays there: it has a revision that is being rolled out, and the rollout counts the cluster as failed; see hub rollout status.")
 			d.recheck(in.Now, in.Now.Add(askAgain))
 			continue
 		}
 		without := append(slices.Clone(failed), target.Name)
 		if !in.CouldPlaceWithout(without) {
-			cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, why+" There is no other cluster for it that has room and in which it has not failed as well.")
+			cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, why+" It stays there: in every other cluster that has room for it, it has failed as well.")
 			d.recheck(in.Now, in.Now.Add(askAgain))
 			continue
 		}

@@ -94,7 +94,7 @@ func TestMessagesNameTheSuspension(t *testing.T) {
 	g := NewWithT(t)
 	in := given(taint("edge-1"), task(), targets(target("edge-3", 4)), dispatchingTo("edge-3"))
 	d := Decide(in)
-	g.Expect(d.Condition.Message).To(Equal("Leaving edge-1. The copy there stays, because dispatching to what is to take its place is suspended: edge-3. " +
+	g.Expect(d.Condition.Message).To(Equal("Leaving edge-1. The copy there stays, because dispatching to the clusters that are to take its place is suspended: edge-3. " +
 		"Resume it in spec.suspension of the policy."))
 
 	in.Memory, in.Now, in.Spec.Suspension = d.Memory, second(6000), nil

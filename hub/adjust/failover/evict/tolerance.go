@@ -41,7 +41,7 @@ func (v Tolerance) Why(cluster string) string {
 	case v.Seconds == nil:
 		return fmt.Sprintf("Cluster %s has taint %s, which the policy does not tolerate.", cluster, v.Taint.ToString())
 	case v.ByDefault:
-		return fmt.Sprintf("Cluster %s has taint %s, which is tolerated for %d s if the policy does not say for how long.", cluster, v.Taint.ToString(), *v.Seconds)
+		return fmt.Sprintf("Cluster %s has taint %s, which is tolerated for %d s by default; the policy sets no other time.", cluster, v.Taint.ToString(), *v.Seconds)
 	default:
 		return fmt.Sprintf("Cluster %s has taint %s, which the policy tolerates for %d s only.", cluster, v.Taint.ToString(), *v.Seconds)
 	}

@@ -32,7 +32,7 @@ func CountOf(b workv1alpha2.Binding) Count {
 	case status.SchedulerObservedGeneration != b.GetGeneration():
 		return Count{Wait: "the scheduler has not seen its latest change"}
 	case len(status.AggregatedStatus) != len(spec.Clusters):
-		return Count{Wait: "the clusters that report are not those that it is in"}
+		return Count{Wait: "the clusters that report are not the clusters of the binding"}
 	}
 	items := make(map[string]*workv1alpha2.AggregatedStatusItem, len(status.AggregatedStatus))
 	for i := range status.AggregatedStatus {
