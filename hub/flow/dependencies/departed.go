@@ -89,6 +89,6 @@ func logLeft(ctx context.Context, req request, attached []kube.Binding) {
 			commands = append(commands, strings.TrimSuffix(fmt.Sprintf("kubectl delete %s %s -n %s", strings.ToLower(kindFor(key).Kind), key.Name, key.Namespace), " -n "))
 		}
 	}
-	ctrl.LoggerFrom(ctx).Info("Left as it is what a workload needs whose binding is not there: this hub did not see it go, so it deletes nothing",
+	ctrl.LoggerFrom(ctx).Info("Kept a dependency whose workload has no binding: this hub did not see the deletion of the binding, so it deletes nothing",
 		"count", len(attached), "someOfThem", names, "toDeleteWithItsObjects", commands)
 }

@@ -57,7 +57,7 @@ func (r *Reconciler) tellFailed(req request, b kube.Binding, err error) {
 	}
 	r.events(eventsink.Event{
 		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonGetDependenciesFailed, Action: actionGetDependencies,
-		Note: fmt.Sprintf("What this object needs cannot be told, so nothing new follows it: %v", err),
+		Note: fmt.Sprintf("The dependencies of this object cannot be determined, so no new ones are sent with it: %v", err),
 	})
 }
 
@@ -68,7 +68,7 @@ func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
 	}
 	r.events(eventsink.Event{
 		Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
-		Note: fmt.Sprintf("Not all that this object needs could be sent after it; it is tried again: %v.", err),
+		Note: fmt.Sprintf("Not all dependencies of this object could be sent with it, and the hub tries again: %v.", err),
 	})
 }
 
@@ -90,8 +90,8 @@ func (r *Reconciler) tellTaken(independent, b kube.Binding, o plan.Object) {
 	}
 	r.events(eventsink.Event{
 		Regarding: independent, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
-		Note: fmt.Sprintf("%s %q does not follow yet: binding %q is that of %s %s %q with uid %s. If that object is gone, it will be "+
-			"removed shortly; else one of the two must be renamed.", o.Kind.Kind, o.Meta.Name, b.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID),
+		Note: fmt.Sprintf("%s %q is not sent yet: binding %q belongs to %s %s %q with uid %s. If that object is gone, the binding will be "+
+			"removed shortly; otherwise rename one of the two objects.", o.Kind.Kind, o.Meta.Name, b.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID),
 	})
 }
 

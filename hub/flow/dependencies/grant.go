@@ -124,12 +124,12 @@ func (r *Reconciler) tellWithheld(req request, b kube.Binding, p plan.Permission
 		notes = append(notes, whyWithheld(b, p, namesOf(withheld)))
 	}
 	if len(stay) > 0 {
-		notes = append(notes, fmt.Sprintf("%s is in another namespace than this object, whose changes go out in waves by now. It stays as long as a ReferenceGrant there lets it, "+
-			"but it is in no wave: its own changes reach all clusters at once. Give it a policy of its own, in its namespace.", namesOf(stay)))
+		notes = append(notes, fmt.Sprintf("%s is in another namespace than this object, whose changes now go out in waves. It stays in its clusters as long as a ReferenceGrant there allows it, "+
+			"but its own changes reach all clusters at once, without waves. Give it its own policy, in its namespace.", namesOf(stay)))
 	}
 	if len(p.Ending) > 0 {
-		notes = append(notes, fmt.Sprintf("%s is in another namespace than this object, which is being deleted, and no ReferenceGrant is left there. It stays in the clusters where "+
-			"it is until it is deleted there, and follows to no other one.", namesOf(p.Ending)))
+		notes = append(notes, fmt.Sprintf("%s is in another namespace than this object, which is being deleted, and no ReferenceGrant is left there. It stays in its clusters until this object "+
+			"is deleted there, and is sent to no other cluster.", namesOf(p.Ending)))
 	}
 	note := strings.Join(notes, " ")
 	if r.warned.IsNew(req, reasonNotGranted, note) {
@@ -143,11 +143,11 @@ func (r *Reconciler) tellWithheld(req request, b kube.Binding, p plan.Permission
 func whyWithheld(b kube.Binding, p plan.Permission, named string) string {
 	resource := b.BindingSpec().Resource
 	if bindings.IsStaged(b) {
-		return fmt.Sprintf("%s is in another namespace and does not follow this object, whose changes go out in waves: what these have is kept in Secrets of namespace %s, "+
-			"where it could be read. Give it a policy of its own, in its namespace.", named, resource.Namespace)
+		return fmt.Sprintf("%s is in another namespace and is not sent with this object, whose changes go out in waves: their content is kept in Secrets of namespace %s, "+
+			"where others could read it. Give it its own policy, in its namespace.", named, resource.Namespace)
 	}
 	workload := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
-	note := fmt.Sprintf("%s is in another namespace and does not follow this object: a ReferenceGrant (%s) there has to let kind %s of group %q in namespace %s refer to it.",
+	note := fmt.Sprintf("%s is in another namespace and is not sent with this object: create a ReferenceGrant (%s) there that lets kind %s of group %q in namespace %s refer to it.",
 		named, attach.GrantKind().GroupVersion(), workload.Kind, workload.Group, resource.Namespace)
 	if p.Unserved {
 		note += " This hub does not know that kind: install its CustomResourceDefinition, of the Gateway API."

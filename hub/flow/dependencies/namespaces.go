@@ -150,7 +150,7 @@ func (n *namespaces) create(ctx context.Context, ns *metav1.PartialObjectMetadat
 		return fmt.Errorf("creating binding %q: %w", b.GetName(), err)
 	}
 	n.remember(b)
-	ctrl.LoggerFrom(ctx).Info("Let a namespace follow what is in it", "clusters", len(clusters))
+	ctrl.LoggerFrom(ctx).Info("Set the clusters of a namespace to those of its objects", "clusters", len(clusters))
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (n *namespaces) update(ctx context.Context, b kube.Binding, ns *metav1.Part
 	}
 	if wrote {
 		n.remember(b)
-		ctrl.LoggerFrom(ctx).Info("Let a namespace follow what is in it", "clusters", len(clusters))
+		ctrl.LoggerFrom(ctx).Info("Set the clusters of a namespace to those of its objects", "clusters", len(clusters))
 	}
 	return nil
 }

@@ -61,8 +61,8 @@ func (r *Reconciler) tellOrphans(req request, b kube.Binding, needs plan.Needs) 
 	}
 	why, mend := r.whyOrphaned(b, needs.By)
 	first := orphans[0]
-	note := fmt.Sprintf("%s: that this object needs it is not said any more, since %s. It stays where it is, and is not looked for in later edits. %s; "+
-		"or, if nothing else needs it and no policy has it, delete its binding, which takes it from the clusters: kubectl delete %s %s",
+	note := fmt.Sprintf("%s: no rule says any more that this object needs it, since %s. It stays in its clusters, and later edits of this object are not searched for it. %s; "+
+		"or, if nothing else needs it and no policy has it, delete its binding, which removes it from the clusters: kubectl delete %s %s",
 		namesOf(orphans), why, mend, strings.ToLower(kindFor(request{Namespace: first.Namespace}).Kind), contract.BindingName(first.Kind, first.Name))
 	if first.Namespace != "" {
 		note += " -n " + first.Namespace
@@ -85,7 +85,7 @@ func (r *Reconciler) whyOrphaned(b kube.Binding, by plan.Answerers) (why, mend s
 	}
 	for _, source := range by.Others {
 		kinds, _ := interpreter.RulesOf(r.interpreter, source)
-		reasons = append(reasons, fmt.Sprintf("the object is sent as %s, and %s, which said so, has rules for %s alone", now, source, prose.Names(kinds, maxKindsNamed)))
+		reasons = append(reasons, fmt.Sprintf("the object is sent as %s, and %s, which said so, has rules only for %s", now, source, prose.Names(kinds, maxKindsNamed)))
 	}
 	if len(by.Others) > 0 {
 		mends = append(mends, fmt.Sprintf("Make rules for %s as well", now))

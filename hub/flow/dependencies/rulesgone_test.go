@@ -184,7 +184,7 @@ func TestWhatIsNeededByRulesForAnotherVersionStays(t *testing.T) {
 	g.Eventually(told, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
 		ContainSubstring("ConfigMap "+w.namespace+"/limits"),
 		ContainSubstring("since the object is sent as HorizontalPodAutoscaler of autoscaling/v2, and ResourceInterpreterCustomization/"+v1.Name+
-			", which said so, has rules for HorizontalPodAutoscaler of autoscaling/v1 alone"),
+			", which said so, has rules only for HorizontalPodAutoscaler of autoscaling/v1"),
 		ContainSubstring("Make rules for HorizontalPodAutoscaler of autoscaling/v2 as well"),
 		Not(ContainSubstring("is gone")),
 	)))

@@ -520,7 +520,7 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	}
 	g.Expect(w.hub.Status().Update(t.Context(), rollout)).To(Succeed())
 	g.Eventually(notGranted, stagetest.Timeout, stagetest.Poll).Should(ContainElement(And(
-		ContainSubstring("ConfigMap "+w.other+"/more"), ContainSubstring("It stays as long as a ReferenceGrant there lets it"))))
+		ContainSubstring("ConfigMap "+w.other+"/more"), ContainSubstring("It stays in its clusters as long as a ReferenceGrant there allows it"))))
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
 	})

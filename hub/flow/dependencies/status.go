@@ -25,8 +25,8 @@ func setLeftOut(b kube.Binding, leftOut []plan.Object) string {
 	for i, o := range leftOut {
 		names[i] = fmt.Sprintf("%s %s", o.Kind.Kind, strings.TrimPrefix(o.Meta.Namespace+"/"+o.Meta.Name, "/"))
 	}
-	message := fmt.Sprintf("%s: this is needed by so many workloads, or in so many different clusters, that its binding has no room to name those of this one. It "+
-		"goes to no cluster that this workload is new in. Have a policy of its own send it to all clusters that need it, or have fewer workloads share it.",
+	message := fmt.Sprintf("%s: so many workloads need this, or in so many different clusters, that its binding has no room for the clusters of this workload. It "+
+		"is not sent to clusters that are new for this workload. Give it its own policy that sends it to all clusters that need it, or let fewer workloads share it.",
 		prose.Names(names, maxObjectsNamed))
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: workv1alpha2.BindingDependenciesLeftOut, Status: metav1.ConditionTrue, Reason: workv1alpha2.ReasonBindingTooLarge,
@@ -43,8 +43,8 @@ func setConflict(b kube.Binding, conflicts []string) string {
 		meta.RemoveStatusCondition(conditions, workv1alpha2.BindingDependencyPolicyConflict)
 		return ""
 	}
-	message := strings.Join(conflicts, ", ") + ". The policies of the workloads that need this object differ; Overwrite, and to preserve, win. " +
-		"Make them agree, or select the object in a policy of its own."
+	message := strings.Join(conflicts, ", ") + ". The policies of the workloads that need this object differ, and conflictResolution: Overwrite and preserveResourcesOnDeletion: true win. " +
+		"Make the policies agree, or select the object in its own policy."
 	if before := meta.FindStatusCondition(*conditions, workv1alpha2.BindingDependencyPolicyConflict); before != nil && before.Message == message {
 		return ""
 	}
