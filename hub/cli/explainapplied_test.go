@@ -73,7 +73,7 @@ func (l *lookout) notApplied(t *testing.T) {
 	for name, want := range map[string]string{
 		"waiting":  `Next: PropagationPolicy not-applied/waiting is not applied: waiting for dependent overrides: create OverridePolicy "absent", or remove it from dependentOverrides of the policy.`,
 		"unranked": `Next: PropagationPolicy not-applied/unranked is not applied: the hub has no PriorityClass "none-such": create it, or correct spec.schedulePriority of the policy.`,
-		"taken":    `Next: PropagationPolicy not-applied/taken is not applied: the binding belongs to another object: "taken-deployment" is that of apps/v1 Deployment "another" with uid`,
+		"taken":    `Next: PropagationPolicy not-applied/taken is not applied: the binding belongs to another object: "taken-deployment" is the binding of apps/v1 Deployment "another" with uid`,
 		"leaving":  `Next: PropagationPolicy not-applied/leaving is not applied: binding "leaving-deployment" of before is still being removed; a finalizer of somebody else may hold it.`,
 		"lazy":     "Next: PropagationPolicy not-applied/lazy is not applied: it is lazy: it takes effect with the next edit of the object.",
 		"well":     "Next: The hub has made no binding yet.",

@@ -136,7 +136,7 @@ func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind sch
 	var misspelt *kube.MisspeltKindError
 	switch {
 	case len(served) > 0:
-		note = fmt.Sprintf("The hub serves %s in %s, and not in %s: name %s in resourceSelectors. What the policy has stays as it is until then.",
+		note = fmt.Sprintf("The hub serves %s in %s, not in %s: name %s in resourceSelectors. Until then, the objects that the policy has stay as they are.",
 			kind.Kind, strings.Join(served, " and "), kind.GroupVersion(), served[0])
 	case errors.As(why, &misspelt):
 		note = fmt.Sprintf("The hub has no kind %s of %s, but %s. Correct it in resourceSelectors.", kind.Kind, kind.GroupVersion(), misspelt.Served)
@@ -200,7 +200,7 @@ func notPreempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Poli
 func versionNotServed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, apiVersion string, served []string) eventsink.Event {
 	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonVersionNotServed, Action: actionApplyPolicy,
-		Note: fmt.Sprintf("The hub does not serve %s of %s any more, in which %s selects %s %q. It stays in its clusters as it is, and no edit of it gets there "+
+		Note: fmt.Sprintf("The hub no longer serves %s of %s, the version in which %s selects %s %q. The object stays in its clusters as it is, and edits of it do not get there "+
 			"until you name %s in resourceSelectors of the policy, or serve the version again.", t.Kind, apiVersion, nameOf(p), t.Kind, t.Name, served[0]),
 	}
 }
@@ -237,7 +237,7 @@ func fieldsNotSupported(p policyv1alpha1.Policy, fields string) eventsink.Event 
 
 func invalidSelector(p policyv1alpha1.Policy, err error) eventsink.Event {
 	return policyWarning(p, reasonInvalidSelector,
-		fmt.Sprintf("Part of the policy selects nothing until it is mended: %v", err))
+		fmt.Sprintf("Part of the policy selects nothing until it is corrected: %v", err))
 }
 
 func policyWarning(p policyv1alpha1.Policy, reason, note string) eventsink.Event {

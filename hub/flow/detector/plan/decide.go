@@ -172,8 +172,8 @@ func apply(in Input) Plan {
 		}
 	case in.Binding != nil && !Owned(in.Binding, in.Template):
 		ref := in.Binding.BindingSpec().Resource
-		p.Outcome, p.Why = NameTaken, fmt.Sprintf("the binding belongs to another object: %q is that of %s %s %q with uid %s; if that object is gone, it will be removed shortly, "+
-			"and else one of the two must be renamed", in.Binding.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID)
+		p.Outcome, p.Why = NameTaken, fmt.Sprintf("the binding belongs to another object: %q is the binding of %s %s %q with uid %s; if that object is gone, the binding will be removed shortly, "+
+			"otherwise rename one of the two objects", in.Binding.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID)
 	case in.Binding != nil && in.Binding.GetDeletionTimestamp() != nil:
 		p.Outcome = Leaving // its end wakes the stage
 	case in.MissingClass != "":

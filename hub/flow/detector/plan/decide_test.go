@@ -131,8 +131,8 @@ func TestDecide(t *testing.T) {
 		},
 		"the binding of another object is not touched": {
 			given: func(in *Input) { in.Template.UID = "u2" },
-			want: Plan{Outcome: NameTaken, Why: `the binding belongs to another object: "web-deployment" is that of apps/v1 Deployment "web" with uid u1; ` +
-				`if that object is gone, it will be removed shortly, and else one of the two must be renamed`},
+			want: Plan{Outcome: NameTaken, Why: `the binding belongs to another object: "web-deployment" is the binding of apps/v1 Deployment "web" with uid u1; ` +
+				`if that object is gone, the binding will be removed shortly, otherwise rename one of the two objects`},
 		},
 		"an old binding has to go first": {
 			given: func(in *Input) { going(in.Binding) }, want: Plan{Outcome: Leaving},

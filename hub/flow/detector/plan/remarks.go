@@ -81,7 +81,7 @@ func TemplateRemarks(in Input, demand *workv1alpha2.ResourceBindingSpec, judged 
 			"If there is none, make the policy anew without schedulerName.", policy, name, template, contract.BindingName(in.Template.Kind, in.Template.Name))
 	}
 	if spec.Failover != nil && spec.Failover.Application != nil && !judged {
-		say("spec.failover.application of %s has no effect on %s: nothing tells when a %s is not healthy, so it never moves. "+
+		say("spec.failover.application of %s has no effect on %s: no rule says when a %s is unhealthy, so it never moves. "+
 			"Make a ResourceInterpreterCustomization with healthInterpretation for the kind, or leave the field out.", policy, template, in.Template.Kind)
 	}
 	if bindings.HasComponents(demand) && divided(&spec.Placement) && !inOneCluster(&spec.Placement) {
@@ -91,10 +91,10 @@ func TemplateRemarks(in Input, demand *workv1alpha2.ResourceBindingSpec, judged 
 	}
 	if asksForNodes(demand.ReplicaRequirements) && byCapacity(&spec.Placement) {
 		say("%s runs on certain nodes only (nodeSelector or nodeAffinity of its pods), and spec.placement.replicaScheduling of %s counts what is free on all nodes of a cluster, "+
-			"so that one may get more replicas than fit there. Leave out clusters with few such nodes, or divide by a staticWeightList.", template, policy)
+			"so a cluster may get more replicas than fit there. Leave out clusters with few such nodes, or divide by a staticWeightList.", template, policy)
 	}
 	if in.Priority != nil && *in.Priority > HighestPriority {
-		say("spec.schedulePriority of %s counts as %d and not as %d: what is above that is for Kubernetes itself. Name another PriorityClass than %q.",
+		say("spec.schedulePriority of %s counts as %d, not as %d: higher priorities are reserved for Kubernetes itself. Name another PriorityClass than %q.",
 			policy, HighestPriority, *in.Priority, spec.SchedulePriority.PriorityClassName)
 	}
 	return out

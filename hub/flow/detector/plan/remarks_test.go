@@ -71,7 +71,7 @@ func TestRemarksNameFieldsWithoutEffectOnATemplate(t *testing.T) {
 		}, judged: true},
 		"failover of what nobody judges": {policy: func(p *spec) {
 			p.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
-		}, want: `spec.failover.application of PropagationPolicy "shop/p" has no effect on Deployment "web": nothing tells when a Deployment is not healthy`},
+		}, want: `spec.failover.application of PropagationPolicy "shop/p" has no effect on Deployment "web": no rule says when a Deployment is unhealthy`},
 		"components that are copied":        {demand: parts},
 		"components that are to be divided": {policy: func(p *spec) { divides(p, policyv1alpha1.Weighted) }, demand: parts, want: `spec.placement.replicaScheduling of PropagationPolicy "shop/p" has no effect on Deployment "web": its components (jobmanager, taskmanager) are not divided, and each of its clusters runs all of it.`},
 		"components that go to one cluster": {policy: func(p *spec) {
@@ -81,7 +81,7 @@ func TestRemarksNameFieldsWithoutEffectOnATemplate(t *testing.T) {
 		"certain nodes, divided by weights":   {policy: func(p *spec) { divides(p, policyv1alpha1.Weighted) }, demand: picky},
 		"certain nodes, divided by what fits": {policy: func(p *spec) { divides(p, policyv1alpha1.Aggregated) }, demand: picky, want: `Deployment "web" runs on certain nodes only`},
 		"the highest priority":                {priority: new(HighestPriority)},
-		"a priority of the system":            {priority: new(int32(2000001000)), want: `spec.schedulePriority of PropagationPolicy "shop/p" counts as 1000000000 and not as 2000001000: what is above that is for Kubernetes itself. Name another PriorityClass than "system-node-critical".`},
+		"a priority of the system":            {priority: new(int32(2000001000)), want: `spec.schedulePriority of PropagationPolicy "shop/p" counts as 1000000000, not as 2000001000: higher priorities are reserved for Kubernetes itself. Name another PriorityClass than "system-node-critical".`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

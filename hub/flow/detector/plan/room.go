@@ -18,7 +18,7 @@ func (d Desired) TooLarge() string {
 		return fmt.Sprintf("placement, failover and suspension of the policy take %d bytes as JSON, and the binding has room for %d: select clusters by labels, or name fewer", n, maxOfPolicy)
 	}
 	if n := size(d.Requirements, d.Components); n > maxOfDemand {
-		return fmt.Sprintf("what the pods of the template request, and on which nodes, takes %d bytes as JSON, and the binding has room for %d: shorten it", n, maxOfDemand)
+		return fmt.Sprintf("the requests and node constraints of the template's pods take %d bytes as JSON, and the binding has room for %d: shorten them", n, maxOfDemand)
 	}
 	return ""
 }
