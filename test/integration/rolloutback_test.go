@@ -60,7 +60,7 @@ func TestAnEditThatNobodyApprovedGoesBackInWavesOnly(t *testing.T) {
 	status := s.awaitRollout(t, template, 4, fairleadv1alpha1.RolloutWaiting)
 	g.Expect(status.Immediately).To(BeFalse())
 	g.Expect(status.Stable).To(BeEquivalentTo(1))
-	g.Expect(status.Revisions[3].Message).To(ContainSubstring("is done in waves: the strategy asks for approvals"))
+	g.Expect(status.Revisions[3].Message).To(ContainSubstring("all clusters at once were requested: the strategy asks for approvals"))
 	colours("green", "blue")
 	g.Expect(s.tell(t, s.hub.Client(t), template, func(spec *fairleadv1alpha1.StagedRolloutSpec) {
 		spec.Approvals = []fairleadv1alpha1.WaveApproval{{Revision: 4, Wave: fairleadv1alpha1.WaveRest}}

@@ -33,7 +33,7 @@ func TestAnOverrideForAClusterThatComesLaterWaitsForItsApproval(t *testing.T) {
 	g.Expect(w.client.Create(t.Context(), policy)).To(Succeed())
 	r := w.awaitPhase(2, fairleadv1alpha1.RolloutWaiting)
 	g.Expect(r.Status.Stable).To(BeEquivalentTo(1))
-	g.Expect(w.awaitReason(fairleadv1alpha1.ReasonRolloutNeedsApproval)).To(ContainSubstring("changes nothing in the clusters that are in it now, and may in others that come"))
+	g.Expect(w.awaitReason(fairleadv1alpha1.ReasonRolloutNeedsApproval)).To(ContainSubstring("changes nothing in the clusters that are in this wave now, but may in clusters that join it"))
 
 	w.change(func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: later.Name, Replicas: 1})

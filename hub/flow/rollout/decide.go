@@ -62,7 +62,7 @@ func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, erro
 	}
 	out := r.decideOnce(s)
 	if out.Cut != nil {
-		return admit.Decision{}, fmt.Errorf("revision %d was made, and another one is wanted at once", made.Number)
+		return admit.Decision{}, fmt.Errorf("revision %d was made just now, and the next one is due already", made.Number)
 	}
 	out.Urgent = true
 	return out, nil
@@ -79,13 +79,13 @@ func (r *reconciler) without(s *scope, before admit.Decision, why *admit.Reason)
 }
 
 func tooLarge() *admit.Reason {
-	return &admit.Reason{Reason: fairleadv1alpha1.ReasonRolloutTooLarge, Message: "The template with its overrides and what it needs is too large to be kept as a revision " +
-		"(1 MiB compressed), so that it is sent to no cluster. Make it smaller, move parts of it to templates with a strategy of their own, or opt out of the strategy."}
+	return &admit.Reason{Reason: fairleadv1alpha1.ReasonRolloutTooLarge, Message: "The template with its overrides and dependencies is too large to be kept as a revision " +
+		"(1 MiB compressed), so it is sent to no cluster. Make it smaller, move parts of it to templates with their own strategy, or opt out of the strategy."}
 }
 
 func notKept(number int64) *admit.Reason {
 	return &admit.Reason{Reason: fairleadv1alpha1.ReasonRolloutRevisionAbsent, Message: fmt.Sprintf(
-		"The content of revision %d is not kept any more, so that nothing goes back to it. Choose another one: hub rollout history.", number)}
+		"The content of revision %d is no longer kept, so the rollout cannot go back to it. Choose another revision: hub rollout history.", number)}
 }
 
 // decideOnce decides with the catch-up slots that the rollout may have.

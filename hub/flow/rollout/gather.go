@@ -71,7 +71,7 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error)
 	if edit := s.memory.live.unseen; !edit.IsZero() {
 		s.again = sooner(s.again, unseenAgain)
 		if edit.TellIn(s.in.Now) == 0 {
-			s.in.Unseen = fmt.Sprintf("What was edited is in no revision yet: %v.", edit.Err())
+			s.in.Unseen = fmt.Sprintf("The latest edit of the template is in no revision yet: %v.", edit.Err())
 		}
 	}
 	if err := r.readFrozen(ctx, s); err != nil {
@@ -135,7 +135,7 @@ func (r *reconciler) readStrategy(ctx context.Context, s *scope) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		s.in.Hold = &admit.Reason{Reason: fairleadv1alpha1.ReasonRolloutStrategyAbsent, Message: fmt.Sprintf(
-			"There is no RolloutStrategy %q, so that no change is sent to any cluster. Make it, or name another one in the annotation %s of the policy or the template; to go back works without it: hub rollout undo.",
+			"There is no RolloutStrategy %q, so no change is sent to any cluster. Create it, or name another one in the annotation %s of the policy or the template. Going back works without it: hub rollout undo.",
 			name, contract.RolloutStrategyAnnotation)}
 		return nil
 	case err != nil:

@@ -56,19 +56,19 @@ func newMetrics(registry prometheus.Registerer, hubReader client.Reader, c clock
 	const prefix = "fairlead_hub_rollout_"
 	m := &metrics{
 		hubReader: hubReader, clock: c,
-		clusters: prometheus.NewDesc(prefix+"clusters", "Clusters of all rollouts that are not simply at the stable revision, by how they are: a cluster counts once for each application.", []string{"state"}, nil),
-		rollouts: prometheus.NewDesc(prefix+"rollouts", "Applications with a strategy, by how their rollout is.", []string{"phase"}, nil),
-		oldest:   prometheus.NewDesc(prefix+"set_aside_oldest_seconds", "How long the cluster has been silent that was set aside the longest ago, of all rollouts; 0 if none is.", nil, nil),
+		clusters: prometheus.NewDesc(prefix+"clusters", "Clusters of all rollouts that are not at the stable revision, by state: a cluster counts once for each application.", []string{"state"}, nil),
+		rollouts: prometheus.NewDesc(prefix+"rollouts", "Applications with a strategy, by the phase of their rollout.", []string{"phase"}, nil),
+		oldest:   prometheus.NewDesc(prefix+"set_aside_oldest_seconds", "How long the cluster that was set aside the longest ago, of all rollouts, has been silent; 0 if none is set aside.", nil, nil),
 		halts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "halts_total", Help: "Rollouts that were halted because a wave had more failures than it may.",
+			Name: prefix + "halts_total", Help: "Rollouts that were halted because a wave had more failures than allowed.",
 		}, []string{"reason"}),
 		waves: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: prefix + "wave_seconds", Help: "From a wave's begin until it has passed, with its soak and without the wait for an approval before it.",
+			Name: prefix + "wave_seconds", Help: "Time from the start of a wave until it has passed, including its soak, without the wait for an approval before it.",
 			// 1 s to 3 days.
 			Buckets: prometheus.ExponentialBuckets(1, 3, 12),
 		}),
 		catchUps: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: prefix + "catch_up_seconds", Help: "From the return of a cluster that was set aside until it has what it missed of an application.",
+			Name: prefix + "catch_up_seconds", Help: "Time from the return of a cluster that was set aside until it has the changes of an application that it missed.",
 			Buckets: prometheus.ExponentialBuckets(1, 3, 12),
 		}),
 		setAside: map[slotKey]time.Time{}, returning: map[slotKey]map[string]time.Time{},

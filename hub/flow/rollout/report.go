@@ -30,7 +30,7 @@ func reportWith(work *workv1alpha1.Work, manifests []workv1alpha1.ManifestStatus
 	}
 	out.Health = healthOf(manifests)
 	if out.Health == judge.Unhealthy {
-		out.Message = "it is applied, and not healthy"
+		out.Message = "it is applied, but not healthy"
 	}
 	return out
 }

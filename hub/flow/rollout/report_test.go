@@ -72,7 +72,7 @@ func TestReportOfAWork(t *testing.T) {
 		"a status of now, and a condition of before": {behind, judge.Report{}},
 		"applied, and not seen yet":                  {report(3, 3, metav1.ConditionTrue, ""), judge.Report{Current: true, Applied: true}},
 		"applied, and not known yet":                 {report(3, 3, metav1.ConditionTrue, "", workv1alpha1.Healthy, workv1alpha1.Unknown), judge.Report{Current: true, Applied: true}},
-		"the worst counts":                           {report(3, 3, metav1.ConditionTrue, "", workv1alpha1.Unknown, workv1alpha1.Unhealthy), judge.Report{Current: true, Applied: true, Health: judge.Unhealthy, Message: "it is applied, and not healthy"}},
+		"the worst counts":                           {report(3, 3, metav1.ConditionTrue, "", workv1alpha1.Unknown, workv1alpha1.Unhealthy), judge.Report{Current: true, Applied: true, Health: judge.Unhealthy, Message: "it is applied, but not healthy"}},
 		"refused as invalid": {
 			report(3, 3, metav1.ConditionFalse, no+`Deployment.apps "web" is invalid: spec.selector: field is immutable`),
 			judge.Report{Current: true, Refused: true, Message: no + `Deployment.apps "web" is invalid: spec.selector: field is immutable`},

@@ -129,7 +129,7 @@ func (s *ruleSecrets) sweep(ctx context.Context, key types.NamespacedName) (bool
 			return deleted, err
 		}
 		deleted = true
-		ctrl.LoggerFrom(ctx).Info("Deleted rules that were left over", "Secret", name, "StagedRollout", key.String(), "revision", found.Revision)
+		ctrl.LoggerFrom(ctx).Info("Deleted the rules of a rollout that no longer needs them", "Secret", name, "StagedRollout", key.String(), "revision", found.Revision)
 	}
 	return deleted, nil
 }

@@ -63,7 +63,7 @@ func unordered(strategy *fairleadv1alpha1.RolloutStrategySpec, targets []*cluste
 			return ok
 		}
 		if w.OrderByLabel != "" && len(targets) > 0 && !slices.ContainsFunc(targets, has) {
-			_, _ = fmt.Fprintf(&out, " None of the clusters has the label %s, by which wave %s is to be ordered; label them, or change the strategy.", w.OrderByLabel, w.Name)
+			_, _ = fmt.Fprintf(&out, " None of the clusters has the label %s, which orders wave %s; label them, or change the strategy.", w.OrderByLabel, w.Name)
 		}
 	}
 	return out.String()
@@ -87,9 +87,9 @@ func rollingOut(rollout kube.Rollout, status *fairleadv1alpha1.StagedRolloutStat
 	}
 	what := map[fairleadv1alpha1.RolloutPhase]string{
 		fairleadv1alpha1.RolloutProgressing: "is on its way",
-		fairleadv1alpha1.RolloutSoaking:     "is well so far, and that has to last for a while",
+		fairleadv1alpha1.RolloutSoaking:     "is healthy so far, and its soak is not over yet",
 		fairleadv1alpha1.RolloutWaiting:     "waits",
-		fairleadv1alpha1.RolloutPaused:      "was paused by a person",
+		fairleadv1alpha1.RolloutPaused:      "was paused by somebody",
 		fairleadv1alpha1.RolloutHalted:      "was halted, because too many clusters failed",
 	}[status.Phase]
 	out.Message = fmt.Sprintf("Revision %d %s: %s. See hub rollout status for what it waits for, %s %q.", status.Revision, what, where, kindName(rollout), rollout.GetName())

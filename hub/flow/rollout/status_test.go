@@ -17,7 +17,7 @@ func TestAWaveThatCannotBeOrderedSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	strategy := &fairleadv1alpha1.RolloutStrategySpec{Waves: []fairleadv1alpha1.Wave{{Name: "canary", OrderByLabel: "ring"}, {Name: "rest"}}}
 	plain, labelled := builder.MakeCluster("a").Obj(), builder.MakeCluster("b").Label("ring", "0").Obj()
-	g.Expect(unordered(strategy, []*clusterv1alpha1.Cluster{plain})).To(ContainSubstring("None of the clusters has the label ring, by which wave canary is to be ordered"))
+	g.Expect(unordered(strategy, []*clusterv1alpha1.Cluster{plain})).To(ContainSubstring("None of the clusters has the label ring, which orders wave canary"))
 	g.Expect(unordered(strategy, []*clusterv1alpha1.Cluster{plain, labelled})).To(BeEmpty())
 	g.Expect(unordered(strategy, nil)).To(BeEmpty(), "before it is placed")
 }

@@ -59,7 +59,7 @@ func gated(c Cut, status *fairleadv1alpha1.StagedRolloutStatus, strategy fairlea
 		return c
 	}
 	c.Immediately = false
-	c.Message += fmt.Sprintf(" That was asked for in all clusters at once, and is done in waves: the strategy asks for approvals, and nothing says that revision %d ever passed every wave.", c.ContentOf)
+	c.Message += fmt.Sprintf(" It goes out in waves, although all clusters at once were requested: the strategy asks for approvals, and revision %d is not known to have passed every wave.", c.ContentOf)
 	return c
 }
 

@@ -74,7 +74,7 @@ func TestARevisionThatNeverPassedReturnsToAllAtOnceOnlyWithoutApprovals(t *testi
 				g.Expect(said).NotTo(ContainSubstring("in waves"))
 				return
 			}
-			g.Expect(said).To(ContainSubstring("is done in waves: the strategy asks for approvals"))
+			g.Expect(said).To(ContainSubstring("all clusters at once were requested: the strategy asks for approvals"))
 			g.Expect(promised(&in.Status, 5)).To(BeEmpty(), "paused as anything else")
 
 			in.Spec.Paused = false
@@ -88,7 +88,7 @@ func TestARevisionThatNeverPassedReturnsToAllAtOnceOnlyWithoutApprovals(t *testi
 			g.Expect(promised(&in.Status, 5).UnsortedList()).To(Equal([]string{"c1"}))
 			waits := meta.FindStatusCondition(in.Status.Conditions, fairleadv1alpha1.RolloutConditionProgressing)
 			g.Expect(waits.Reason).To(Equal(fairleadv1alpha1.ReasonRolloutNeedsApproval))
-			g.Expect(waits.Message).To(And(ContainSubstring("hub rollout approve"), ContainSubstring("is done in waves")))
+			g.Expect(waits.Message).To(And(ContainSubstring("hub rollout approve"), ContainSubstring("It goes out in waves")))
 		})
 	}
 }

@@ -39,7 +39,7 @@ func (r *rollout) writeCaughtUp() {
 		}
 		if unsent > 0 {
 			r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, false, Reason{
-				fairleadv1alpha1.ReasonRolloutBeingSent, fmt.Sprintf("%s without revision %d so far, which is to be sent; if it stays so, the conditions of the binding say why.", clustersAre(unsent), r.stable.Number),
+				fairleadv1alpha1.ReasonRolloutBeingSent, fmt.Sprintf("%s still without revision %d, which is about to be sent; if this does not change, see the conditions of the binding.", clustersAre(unsent), r.stable.Number),
 			})
 		} else {
 			r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, true, Reason{fairleadv1alpha1.ReasonRolloutNobodyBehind, "No cluster was left behind."})
@@ -52,7 +52,7 @@ func (r *rollout) writeCaughtUp() {
 		message += fmt.Sprintf(" %d of the latter failed or fell silent.", failed)
 	}
 	if failed >= int(*r.spec.CatchUp.MaxClusters) {
-		message += " So nobody else is let in: hub rollout retry, or skip them."
+		message += " So no other cluster catches up: run hub rollout retry, or hub rollout skip for them."
 	}
 	if oldest != nil {
 		message += fmt.Sprintf(" Silent for the longest is %s.", oldest.name)

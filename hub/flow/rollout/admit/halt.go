@@ -39,7 +39,7 @@ func (r *rollout) findHalt() {
 
 // adviseHalt adds to the message what people can do.
 func (r *rollout) adviseHalt() {
-	const advice = " What was sent stays. Mend it and hub rollout retry, or skip the cluster, undo or abort."
+	const advice = " The clusters keep what they have. Fix the cause and run hub rollout retry, or use hub rollout skip, undo or abort."
 	if r.halt != nil && !r.completed && !strings.HasSuffix(r.halt.Message, advice) {
 		r.halt.Message += advice
 	}
@@ -58,7 +58,7 @@ func (r *rollout) findFailedGoingBack() {
 	}
 	if len(failed) > 0 {
 		r.halt = &Reason{fairleadv1alpha1.ReasonRolloutTooManyFailed, fmt.Sprintf(
-			"Revision %d, which went to all at once, failed in %s: %s. Nothing more is done by itself: hub rollout retry, or edit the template.",
+			"Revision %d, sent to all clusters at once, failed in %s: %s. The hub does not try again by itself: run hub rollout retry, or edit the template.",
 			r.newest.Number, clusters(len(failed)), list(failed))}
 	}
 }
@@ -70,7 +70,7 @@ func (r *rollout) haltMessage(w *wave, allowed int) string {
 			failing = append(failing, m)
 		}
 	}
-	return fmt.Sprintf("%d of %s of wave %s failed with revision %d or fell silent, and %d may: %s.",
+	return fmt.Sprintf("%d of %s of wave %s failed with revision %d or fell silent, but only %d may: %s.",
 		len(failing), clusters(len(w.members)), w.settings.Name, r.newest.Number, allowed, list(failing))
 }
 

@@ -53,7 +53,7 @@ func (r *rollout) lacking(w *wave) string {
 	case held+flying > 0:
 		return fmt.Sprintf("Wave %s waits for %s to be healthy with revision %d.", w.settings.Name, clusters(held+flying), r.newest.Number)
 	case r.updated(w) < need:
-		return fmt.Sprintf("Wave %s needs %s that %s healthy with revision %d, and has %d; the others are silent, suspended or have failed.",
+		return fmt.Sprintf("Wave %s needs %s that %s healthy with revision %d, but has %d; the others are silent, suspended or have failed.",
 			w.settings.Name, clusters(need), isAre(need), r.newest.Number, r.updated(w))
 	case r.failures(w) > r.budget(w):
 		return fmt.Sprintf("Wave %s has too many failures.", w.settings.Name)

@@ -44,7 +44,7 @@ func (r *rollout) standStill(w *wave, unheard []*member) {
 	if w.status.WellSince != nil {
 		reason = fairleadv1alpha1.ReasonRolloutSoaking
 	}
-	r.waiting = &Reason{reason, fmt.Sprintf("Wave %s waits for %s to be heard from again: %s. Its soak stands still until then, and goes on if that is soon.",
+	r.waiting = &Reason{reason, fmt.Sprintf("Wave %s waits for %s to be heard from again: %s. Its soak is paused until then, and goes on if that is soon.",
 		w.settings.Name, clusters(len(unheard)), shortened(names))}
 }
 

@@ -124,7 +124,7 @@ func (r *rollout) phase() (fairleadv1alpha1.RolloutPhase, Reason) {
 	case r.in.HubSuspect:
 		return fairleadv1alpha1.RolloutWaiting, Reason{
 			fairleadv1alpha1.ReasonRolloutHubSuspect,
-			"Most clusters fell silent at once, so that the hub suspects its own network: nothing is sent, and nobody fails, until they are back.",
+			"Most clusters fell silent at once, so the hub suspects its own network: until they are back, nothing is sent and no cluster counts as failed.",
 		}
 	case r.waiting == nil:
 		return fairleadv1alpha1.RolloutProgressing, Reason{fairleadv1alpha1.ReasonRolloutWave, fmt.Sprintf("Revision %d is rolled out.", r.newest.Number)}
@@ -151,7 +151,7 @@ func (r *rollout) missingTarget() bool {
 
 func (r *rollout) targetAbsent() Reason {
 	return Reason{fairleadv1alpha1.ReasonRolloutRevisionAbsent, fmt.Sprintf(
-		"Revision %d, which spec.target names, is not kept any more: hub rollout history shows those that are.", r.in.Spec.Target.Revision)}
+		"Revision %d, which spec.target names, is no longer kept: hub rollout history shows the revisions that are.", r.in.Spec.Target.Revision)}
 }
 
 func (r *rollout) condition(kind string, status bool, why Reason) {
@@ -168,7 +168,7 @@ func (r *rollout) condition(kind string, status bool, why Reason) {
 func (r *rollout) writeHalted() {
 	before := meta.FindStatusCondition(r.in.Status.Conditions, fairleadv1alpha1.RolloutConditionHalted)
 	if r.halt == nil {
-		r.condition(fairleadv1alpha1.RolloutConditionHalted, false, Reason{fairleadv1alpha1.ReasonRolloutWave, "No wave has more failures than it may."})
+		r.condition(fairleadv1alpha1.RolloutConditionHalted, false, Reason{fairleadv1alpha1.ReasonRolloutWave, "No wave has more failures than allowed."})
 		return
 	}
 	r.condition(fairleadv1alpha1.RolloutConditionHalted, true, *r.halt)

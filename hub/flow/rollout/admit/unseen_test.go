@@ -16,7 +16,7 @@ import (
 // TestAnEditThatWaitsForLongIsTold has no revision made of an edit, whatever the one before it does meanwhile.
 func TestAnEditThatWaitsForLongIsTold(t *testing.T) {
 	t.Parallel()
-	const sentence = "What was edited is in no revision yet."
+	const sentence = "The latest edit of the template is in no revision yet."
 	g := NewWithT(t)
 	said := func(in Input) *metav1.Condition {
 		out := Decide(in)

@@ -152,7 +152,7 @@ func (r *rollout) step(w *wave) bool {
 		return false
 	case left > 0:
 		r.out.wake(left)
-		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutSoaking, fmt.Sprintf("Wave %s is well, and has been for a part of its soak of %s.", w.settings.Name, w.settings.Soak.Duration)}
+		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutSoaking, fmt.Sprintf("Wave %s is healthy, and its soak of %s is not over yet.", w.settings.Name, w.settings.Soak.Duration)}
 		return false
 	case w.settings.Approval == fairleadv1alpha1.ApprovalAfter && !approved && (r.somebodyWaits(w) || len(w.members) == 0 || r.isAnotherContent()):
 		r.askApproval(w, "is left")
@@ -166,9 +166,9 @@ func (r *rollout) approved(w *wave) bool {
 }
 
 func (r *rollout) askApproval(w *wave, what string) {
-	message := fmt.Sprintf("A person is to approve that wave %s %s: hub rollout approve.", w.settings.Name, what)
+	message := fmt.Sprintf("Somebody must approve that wave %s %s: run hub rollout approve.", w.settings.Name, what)
 	if len(w.members) > 0 && !r.wouldChange(w) && !r.sentAny(w) {
-		message += fmt.Sprintf(" Revision %d changes nothing in the clusters that are in it now, and may in others that come.", r.newest.Number)
+		message += fmt.Sprintf(" Revision %d changes nothing in the clusters that are in this wave now, but may in clusters that join it.", r.newest.Number)
 	}
 	if why := r.made().Message; why != "" {
 		message += " " + why
