@@ -42,7 +42,7 @@ func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []events
 		}
 		for _, a := range d.Attempts {
 			if a.Message != "" {
-				out = append(out, warnings(b, fmt.Sprintf("Group %q of clusterAffinities does not do: %s", a.Affinity, a.Message))...)
+				out = append(out, warnings(b, fmt.Sprintf("Group %q of clusterAffinities does not fit: %s", a.Affinity, a.Message))...)
 			}
 		}
 		e := eventsink.Event{

@@ -133,7 +133,7 @@ func TestText(t *testing.T) {
 			explain.Report{Policies: has, Scheduled: failed, Attempts: explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Affinity: "near", Message: "too little", Verdicts: []decide.Verdict{
 				{Cluster: "edge-1", Estimated: true, Capacity: fit.Capacity{Replicas: 3, Limit: "cpu"}},
 			}}}}, nil)},
-			[]string{`Clusters, group "near", which does not do: too little`, "3 more (cpu)", "add room, or ask for less"},
+			[]string{`Clusters, group "near", which does not fit: too little`, "3 more (cpu)", "add room, or ask for less"},
 		},
 		"nobody knows how much room there is": {
 			explain.Report{Policies: has, Scheduled: failed, Attempts: unknown("edge-1", "edge-2", "edge-3", "edge-4", "edge-5")},

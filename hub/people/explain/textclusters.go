@@ -57,7 +57,7 @@ func (p *printer) clusters(r *Report) {
 		p.line("")
 		switch {
 		case a.Group != "" && a.Failed != "":
-			p.line("Clusters, group %q, which does not do: %s", a.Group, a.Failed)
+			p.line("Clusters, group %q, which does not fit: %s", a.Group, a.Failed)
 		case a.Group != "":
 			p.line("Clusters, group %q:", a.Group)
 		case a.Failed != "":

@@ -93,7 +93,7 @@ type Shortage struct {
 
 // String returns the sentence for conditions.
 func (s *Shortage) String() string {
-	return fmt.Sprintf("Clusters available replicas %d are not enough to schedule. %d are wanted: %d too few fit.",
+	return fmt.Sprintf("Clusters available replicas %d are not enough to schedule. %d are needed: there is no room for %d of them.",
 		s.Available, s.Wanted, s.Wanted-s.Available)
 }
 

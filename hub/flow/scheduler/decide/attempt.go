@@ -94,7 +94,7 @@ func try(in Input, g group, t Trigger) (Attempt, []workv1alpha2.TargetCluster, e
 		out.Message = "failed to assign replicas: " + short.String()
 		return out, nil, nil
 	case len(targets) == 0 && a.bounded():
-		out.Message = "failed to assign replicas: no cluster may have any by replicaBounds."
+		out.Message = "failed to assign replicas: replicaBounds allow no cluster any replicas."
 		return out, nil, nil
 	}
 	return out, targets, nil

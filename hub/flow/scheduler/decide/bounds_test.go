@@ -75,7 +75,7 @@ func TestReplicasAreDividedWithinBounds(t *testing.T) {
 		},
 		"if no cluster may have any, what runs stays": {
 			in: input(within(10, most(0)), has(target("a", 10))), want: decide.Unschedulable, wantTargets: targets{target("a", 10)},
-			wantMessage: "failed to assign replicas: no cluster may have any by replicaBounds.",
+			wantMessage: "failed to assign replicas: replicaBounds allow no cluster any replicas.",
 		},
 		"bounds are for weights": {
 			in: input(within(10, most(3)), func(in *decide.Input) {

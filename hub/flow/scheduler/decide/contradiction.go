@@ -43,7 +43,7 @@ func contradiction(spec *workv1alpha2.ResourceBindingSpec) string {
 	if strategy == assign.Duplicated || strategy == assign.StaticWeight {
 		for i := range p.ClusterAffinities {
 			if len(p.ClusterAffinities[i].OverflowAffinities) > 0 {
-				return fmt.Sprintf("placement.clusterAffinities[%d].overflowAffinities need replicas that are shared by what fits: "+
+				return fmt.Sprintf("placement.clusterAffinities[%d].overflowAffinities need replicas that are divided by free capacity: "+
 					"use Aggregated or dynamicWeight in the policy.", i)
 			}
 		}

@@ -52,7 +52,7 @@ func decide(in Input) Decision {
 		return refuse("The placement takes %d bytes as JSON, and may take %d: select clusters by labels in the policy, or name fewer.", len(placement), maxPlacement)
 	}
 	if tooManyRequests(in) {
-		return refuse("What the application requests takes more than %d bytes as JSON: let it request fewer resources, which its quota is compared with.",
+		return refuse("The requests of the application take more than %d bytes as JSON, too many to check against its quota: let it request fewer resources.",
 			contract.MaxAdmittedRequests)
 	}
 	in.placement = string(placement)

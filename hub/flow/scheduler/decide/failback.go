@@ -161,7 +161,7 @@ func left(in Input, groups []group, targets []workv1alpha2.TargetCluster) []Depa
 		c := clusters.named(t.Name)
 		picks := func(g group) bool { return queryOf(&in, g).Tier(c) >= 0 }
 		if c != nil && !slices.ContainsFunc(targets, there) && slices.ContainsFunc(groups, picks) {
-			out = append(out, Departure{Cluster: t.Name, Replicas: t.Replicas, Why: "A decision from scratch was asked for."})
+			out = append(out, Departure{Cluster: t.Name, Replicas: t.Replicas, Why: "A placement from scratch was requested."})
 		}
 	}
 	return out

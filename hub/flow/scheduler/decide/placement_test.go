@@ -26,7 +26,7 @@ func TestAnApplicationThatDoesNotFitStaysAndSaysHowMuch(t *testing.T) {
 	got := decide.Decide(in)
 	g.Expect(got.Outcome).To(Equal(decide.Unschedulable))
 	g.Expect(got.Targets).To(Equal(in.Spec.Clusters))
-	g.Expect(got.Message).To(ContainSubstring("Clusters available replicas 110 are not enough to schedule. 199 are wanted: 89 too few fit."))
+	g.Expect(got.Message).To(ContainSubstring("Clusters available replicas 110 are not enough to schedule. 199 are needed: there is no room for 89 of them."))
 	g.Expect(got.Attempts[0].Verdicts[0].Capacity.Limit).To(Equal("pods"))
 }
 

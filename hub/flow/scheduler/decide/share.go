@@ -111,7 +111,7 @@ func (a *attempt) none(i int) string {
 	case a.bounded() && c.Bounds.Max == 0:
 		return boundOf(c, 0)
 	case c.Tier > 0:
-		return "overflow: the clusters before it hold all"
+		return "overflow: the clusters before it have room for all"
 	case a.strategy == assign.Aggregated:
 		return "aggregated into fewer clusters"
 	case assign.ByCapacity(a.strategy) && !a.fresh && len(a.in.Spec.Clusters) > 0:
