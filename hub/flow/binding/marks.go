@@ -157,7 +157,7 @@ func (r *reconciler) writeMark(ctx context.Context, o outdated) (done bool) {
 	}
 	// Nobody misses it before the next start.
 	r.marks.giveUp(fanout.Key(o.work))
-	ctrl.LoggerFrom(ctx).V(1).Info("Not writing on a Work what it was rendered from, it is rendered again after the next start",
+	ctrl.LoggerFrom(ctx).V(1).Info("Not recording on a Work what it was rendered from, so it is rendered again after the next start",
 		"Work", fanout.Key(o.work), "reason", err.Error())
 	return true
 }

@@ -91,7 +91,7 @@ func (r *Reconciler) writeMadeOf(ctx context.Context, req reconcile.Request, b k
 		r.outdated.put(key, of)
 		return err
 	case err != nil: // only the next start needs it
-		ctrl.LoggerFrom(ctx).V(1).Info("Not writing what the status of a template was made of, it is made again after the next start", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("Not recording the reports that the status of a template was made of, so it is made again after the next start", "reason", err.Error())
 		return nil
 	case wrote:
 		b.SetManagedFields(nil)

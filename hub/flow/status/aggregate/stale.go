@@ -49,9 +49,9 @@ func Staleness(items []workv1alpha2.AggregatedStatusItem) (message string, silen
 	case 0:
 		return fmt.Sprintf("Made of the reports of %d clusters.", len(items)), 0
 	case 1:
-		return fmt.Sprintf("1 of %d clusters is silent, what it said last is shown: %s since %s.", len(items), names[0], from.UTC().Format(time.RFC3339)), 1
+		return fmt.Sprintf("1 of %d clusters is silent, and its last report is shown: %s since %s.", len(items), names[0], from.UTC().Format(time.RFC3339)), 1
 	default:
-		return fmt.Sprintf("%d of %d clusters are silent, what they said last is shown: %s, the first since %s.",
+		return fmt.Sprintf("%d of %d clusters are silent, and their last reports are shown: %s, the first since %s.",
 			len(names), len(items), prose.Names(names, maxNames), from.UTC().Format(time.RFC3339)), len(names)
 	}
 }

@@ -31,10 +31,10 @@ func TestReportsOfSilentClustersAreStale(t *testing.T) {
 
 	age(all, map[string]time.Time{"edge-2": noon.Add(time.Minute), "mute": noon})
 	message, _ = Staleness(all)
-	g.Expect(message).To(Equal("1 of 4 clusters is silent, what it said last is shown: edge-2 since 2026-05-01T12:01:00Z."), "mute has not said anything")
+	g.Expect(message).To(Equal("1 of 4 clusters is silent, and its last report is shown: edge-2 since 2026-05-01T12:01:00Z."), "mute has not said anything")
 	age(all, map[string]time.Time{"edge-1": noon})
 	c := stale(Input{Generation: 3, Now: noon}, all)
-	g.Expect(c.Message).To(Equal("2 of 4 clusters are silent, what they said last is shown: edge-1, edge-2, the first since 2026-05-01T12:00:00Z."))
+	g.Expect(c.Message).To(Equal("2 of 4 clusters are silent, and their last reports are shown: edge-1, edge-2, the first since 2026-05-01T12:00:00Z."))
 	g.Expect(c.ObservedGeneration).To(BeEquivalentTo(3))
 }
 
