@@ -72,7 +72,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	}
 	defer arrived()
 	if s.isDraining() || !s.handshakes.AllowN(s.Clock.Now(), 1) {
-		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub takes no line at the moment")
+		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub accepts no line at the moment")
 		return
 	}
 	session := sessionOf(r.Header)
@@ -84,12 +84,12 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		refuse(metav1.StatusReasonConflict, 0, "another agent of %s has a line and answers: stop one of them, or, if there should be only one, let the member join again with a new token", name)
 		return
 	case err != nil:
-		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(10*time.Second), "another agent of %s has had a line a moment ago, and whether it still has one cannot be told: %v", name, err)
+		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(10*time.Second), "another agent of %s has had a line a moment ago, and the hub cannot find out whether it still has one: %v", name, err)
 		return
 	}
 	done, ok := s.beginOpening()
 	if !ok { // it started to drain a moment ago
-		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub takes no line at the moment")
+		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub accepts no line at the moment")
 		return
 	}
 	defer done()

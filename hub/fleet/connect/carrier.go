@@ -126,13 +126,13 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, p proxyRequest, 
 		no.reason, no.message = metav1.StatusReasonTimeout, fmt.Sprintf("the API of %s did not answer in %s", cluster, timeoutOf(r, p))
 	case errors.Is(err, errUnsent):
 		no.reason = reasonUnsent
-		no.message = fmt.Sprintf("the body of the request to %s did not come whole in %.0fs: send less at a time, or over a faster network", cluster, sendTimeout.Seconds())
+		no.message = fmt.Sprintf("the body of the request to %s did not arrive completely within %.0fs: send less at a time, or over a faster network", cluster, sendTimeout.Seconds())
 	case errors.Is(err, errRightGone):
 		no.reason, no.message = metav1.StatusReasonForbidden, notAllowed(p.caller.User, verbOf(r.Method), cluster)
 	case errors.Is(err, errRedirect):
-		no.reason, no.message = reasonBadGateway, fmt.Sprintf("%s answered with a redirection, which is not followed: ask for the place itself", cluster)
+		no.reason, no.message = reasonBadGateway, fmt.Sprintf("%s answered with a redirection, which the hub does not follow: request its target itself", cluster)
 	case errors.Is(err, errUnknownTo):
-		no.reason, no.message = reasonBadGateway, fmt.Sprintf("the API of %s does not know its agent: look at the log of the agent there", cluster)
+		no.reason, no.message = reasonBadGateway, fmt.Sprintf("the API of %s does not know its agent: see the log of the agent there", cluster)
 	case errors.Is(err, line.ErrLeaving):
 		no.reason, no.retry = metav1.StatusReasonServiceUnavailable, tooMany
 		no.message = fmt.Sprintf("%s is not connected: its agent is opening a new line", cluster)
@@ -140,9 +140,9 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, p proxyRequest, 
 		no.reason, no.retry = metav1.StatusReasonTooManyRequests, tooMany
 		no.message = fmt.Sprintf("the line of %s carries as many requests as it can: wait until one ends", cluster)
 	case p.line != nil && isDone(p.line.Client):
-		no.reason, no.message = metav1.StatusReasonServiceUnavailable, fmt.Sprintf("%s is not connected: the line was lost while it was asked; look whether the request took effect before you repeat it", cluster)
+		no.reason, no.message = metav1.StatusReasonServiceUnavailable, fmt.Sprintf("%s is not connected: the line was lost during the request; check whether the request took effect before you repeat it", cluster)
 	default:
-		no.reason, no.message = reasonBadGateway, fmt.Sprintf("%s did not answer as it should: %v", cluster, err)
+		no.reason, no.message = reasonBadGateway, fmt.Sprintf("%s gave no valid answer: %v", cluster, err)
 	}
 	s.refuse(w, r, no)
 }

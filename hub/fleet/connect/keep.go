@@ -77,7 +77,7 @@ func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, u
 				misses = 0
 			}
 			if misses >= selfMisses {
-				log.Info("Ending a line, the agent answers pings, but is not well")
+				log.Info("Ending a line, the agent answers pings, but is not healthy")
 				_ = l.Client.Close()
 			}
 		}

@@ -18,7 +18,7 @@ import (
 func (s *Server) list(w http.ResponseWriter, r *http.Request, target route.Target) {
 	query := r.URL.Query()
 	if (r.Method != http.MethodGet && r.Method != http.MethodHead) || query.Get("watch") == "true" || query.Get("watch") == "1" {
-		s.refuse(w, r, refusal{reason: metav1.StatusReasonMethodNotAllowed, message: "lines can be read and listed, and nothing else"})
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonMethodNotAllowed, message: "lines can only be read and listed"})
 		return
 	}
 	var others map[string][]lines.State

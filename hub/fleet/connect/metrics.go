@@ -21,8 +21,8 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
 	m := &metrics{
 		opened:  prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_hub_lines_opened_total", Help: "Lines that agents have opened."}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_hub_lines_refused_total", Help: "Lines and requests through lines that the hub refused, by why."}, []string{"reason"}),
-		bytes:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_hub_lines_bytes_total", Help: "Bytes that went through lines, to members and from them."}, []string{"direction"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_hub_lines_refused_total", Help: "Lines and requests through lines that the hub refused, by reason."}, []string{"reason"}),
+		bytes:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_hub_lines_bytes_total", Help: "Bytes sent through lines, to and from members."}, []string{"direction"}),
 	}
 	for _, direction := range []string{toMember, fromMember} {
 		m.bytes.WithLabelValues(direction)
@@ -34,7 +34,7 @@ func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
 	for _, c := range []prometheus.Collector{
 		m.opened, m.refused, m.bytes, newLosses(s.Lines),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_hub_lines", Help: "Lines that are open to this replica of the hub."}, func() float64 { return float64(len(s.Lines.All())) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_hub_lines_streams", Help: "Requests that are open on lines, those that are answered at once included."}, func() float64 { return float64(s.streams.Open() + s.requests.Open()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_hub_lines_streams", Help: "Requests that are open on lines, including those that are answered at once."}, func() float64 { return float64(s.streams.Open() + s.requests.Open()) }),
 	} {
 		if err := registry.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 			errs = append(errs, fmt.Errorf("registering the metrics of lines: %w", err))
@@ -52,7 +52,7 @@ type lossCollector struct {
 
 func newLosses(of *lines.Registry) lossCollector {
 	return lossCollector{lines: of, desc: prometheus.NewDesc("fairlead_hub_line_losses_total",
-		"How often a cluster was left without its line, and without a goodbye of its agent, since this replica of the hub started.", []string{"cluster"}, nil)}
+		"How often a cluster lost its line without its agent having closed it, since this replica of the hub started.", []string{"cluster"}, nil)}
 }
 
 // Describe implements prometheus.Collector.

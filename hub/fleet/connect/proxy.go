@@ -110,11 +110,11 @@ func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
 		User: r.Header.Get(contract.UserHeader), Groups: r.Header.Values(contract.GroupHeader), Request: r.Header.Get(contract.RequestHeader),
 	}}
 	if p.caller.User == "" || p.caller.Request == "" {
-		s.refuse(w, r, refusal{reason: metav1.StatusReasonForbidden, message: "the other replica of the hub did not say who asks", cluster: target.Cluster})
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonForbidden, message: "the other replica of the hub did not name the user", cluster: target.Cluster})
 		return
 	}
 	if r.Header.Get(contract.HopHeader) != hop {
-		s.refuse(w, r, refusal{reason: reasonLoop, message: "a request is forwarded once", cluster: target.Cluster})
+		s.refuse(w, r, refusal{reason: reasonLoop, message: "a request is forwarded only once", cluster: target.Cluster})
 		return
 	}
 	ctx, cut := context.WithCancelCause(r.Context())
@@ -200,7 +200,7 @@ func (s *Server) notConnected(p proxyRequest) string {
 	case p.noLine != "" && (!known || !state.Lost.IsZero()):
 		return fmt.Sprintf("%s is not connected: %s", cluster, p.noLine)
 	case !known:
-		return fmt.Sprintf("%s is not connected: its agent has opened no line since this hub started; look at the agent there, one of a version without lines has none", cluster)
+		return fmt.Sprintf("%s is not connected: its agent has opened no line since this hub started; check the agent there, older versions open none", cluster)
 	case state.Lost.IsZero():
 		return fmt.Sprintf("%s is not connected: its agent is opening a new line", cluster)
 	case state.Goodbye:

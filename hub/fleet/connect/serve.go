@@ -70,7 +70,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 			return fmt.Errorf("serving lines: %w", err)
 		case <-ticker.C():
 			if err := trusted.load(ctx); err != nil && ctx.Err() == nil {
-				s.Log.V(1).Info("Could not read by which authority API servers are known, the last one is used", "reason", err.Error())
+				s.Log.V(1).Info("Could not read the certificate authority of API servers, the last one is used", "reason", err.Error())
 			}
 			continue
 		case <-ctx.Done():
@@ -99,11 +99,11 @@ func (f *frontProxy) load(ctx context.Context) error {
 	told := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
 	if err := f.reader.Get(ctx, key, told); err != nil {
-		return fmt.Errorf("reading by which authority API servers are known: %w", err)
+		return fmt.Errorf("reading the certificate authority of API servers: %w", err)
 	}
 	t := &trust{roots: x509.NewCertPool()}
 	if !t.roots.AppendCertsFromPEM([]byte(told.Data["requestheader-client-ca-file"])) {
-		return fmt.Errorf("ConfigMap %s has no authority of API servers that forward requests: set --requestheader-client-ca-file of the API server", key)
+		return fmt.Errorf("ConfigMap %s has no certificate authority of API servers that forward requests: set --requestheader-client-ca-file of the API server", key)
 	}
 	if names := told.Data["requestheader-allowed-names"]; names != "" {
 		if err := json.Unmarshal([]byte(names), &t.names); err != nil {
@@ -117,7 +117,7 @@ func (f *frontProxy) load(ctx context.Context) error {
 // verify returns an error unless the other end is an API server.
 func (f *frontProxy) verify(now time.Time, state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
-		return errors.New("who asks shows no certificate, and is no API server")
+		return errors.New("the client shows no certificate, so it is not an API server")
 	}
 	t := f.trust.Load()
 	options := x509.VerifyOptions{Roots: t.roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, Intermediates: x509.NewCertPool()}
@@ -126,10 +126,10 @@ func (f *frontProxy) verify(now time.Time, state tls.ConnectionState) error {
 	}
 	own := state.PeerCertificates[0]
 	if _, err := own.Verify(options); err != nil {
-		return fmt.Errorf("who asks is no API server: %w", err)
+		return fmt.Errorf("the client is not an API server: %w", err)
 	}
 	if len(t.names) > 0 && !slices.Contains(t.names, own.Subject.CommonName) {
-		return fmt.Errorf("who asks is %q, and API servers that forward requests are not called so", own.Subject.CommonName)
+		return fmt.Errorf("the client is %q, which is not the name of an API server that forwards requests", own.Subject.CommonName)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	who, ok := callerOf(r.Header)
 	if !ok {
-		s.refuse(w, r, refusal{reason: metav1.StatusReasonUnauthorized, message: "the API server did not say who asks"})
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonUnauthorized, message: "the API server did not name the user"})
 		return
 	}
 	switch target.Kind {
@@ -200,7 +200,7 @@ func (s *Server) tellPresence(ctx context.Context, l *lines.Line, mode string) {
 		if mode == contract.LeaseIsPresence {
 			_ = l.Client.Close() // without the message the agent would go on renewing rarely: with a new line it gets it
 		}
-		s.Log.V(1).Info("Could not tell an agent how to show that it is there, it is told when it opens its next line", "Cluster", l.Cluster, "reason", err.Error())
+		s.Log.V(1).Info("Could not tell an agent how to report its presence, it is told when it opens its next line", "Cluster", l.Cluster, "reason", err.Error())
 	}
 }
 

@@ -96,6 +96,6 @@ func (s *stallDetector) watch(c clock.WithTicker, end func()) {
 
 // endStalled ends a stalled stream, to free its place in the limits.
 func (s *Server) endStalled(p proxyRequest, stream io.Closer) {
-	s.Log.Info("Ending a stream, nothing comes from the member, and the operator has hung up or what they sent does not go on", "Cluster", p.target.Cluster, "user", p.caller.User, "request", p.caller.Request)
+	s.Log.Info("Ending a stream, the member sends nothing, and the operator has hung up or their data is not accepted", "Cluster", p.target.Cluster, "user", p.caller.User, "request", p.caller.Request)
 	_ = stream.Close() // an error only means that the stream has ended
 }

@@ -198,7 +198,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	_ = resp.Body.Close()
 	g.Expect(resp.StatusCode).To(Equal(http.StatusRequestTimeout))
 	g.Expect(resp.Header).NotTo(HaveKey("Retry-After"), "what it did before nobody knows")
-	g.Expect(status.Message).To(Equal("the body of the request to edge-slow did not come whole in 60s: send less at a time, or over a faster network"))
+	g.Expect(status.Message).To(Equal("the body of the request to edge-slow did not arrive completely within 60s: send less at a time, or over a faster network"))
 	g.Eventually(got, waitTimeout).Should(Receive(HaveOccurred()), "the member does not wait for the rest")
 	g.Eventually(server.uploads.Open, waitTimeout, "10ms").Should(BeZero())
 

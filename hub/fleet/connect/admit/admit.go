@@ -39,7 +39,7 @@ type Cluster struct {
 // Open decides whether an agent may open, or keep, the line of the cluster of that name; nil if it may.
 func Open(name string, agent Agent, cluster Cluster) *Refusal {
 	if own, is := contract.AgentCluster(agent.User); !is || own != name {
-		return &Refusal{metav1.StatusReasonForbidden, fmt.Sprintf("only the agent of %s opens its line, and %s is not: use the certificate of that agent", name, agent.User)}
+		return &Refusal{metav1.StatusReasonForbidden, fmt.Sprintf("only the agent of %s may open its line, and %s is not that agent: use its certificate", name, agent.User)}
 	}
 	switch {
 	case !cluster.Found:

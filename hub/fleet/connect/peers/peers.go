@@ -165,7 +165,7 @@ func (p *Peers) keepPresence(ctx context.Context) {
 		now := p.presence
 		p.mu.Unlock()
 		if now != before {
-			logr.FromContextOrDiscard(ctx).Info("Agents are asked to show otherwise that they are there", "presence", now)
+			logr.FromContextOrDiscard(ctx).Info("Agents are told to report their presence in another way", "presence", now)
 			if p.o.PresenceChanged != nil {
 				p.o.PresenceChanged(ctx, now)
 			}

@@ -118,7 +118,7 @@ func (p *Peers) serveLines(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	defer p.release(id)
 	if err := p.streamLines(r.Context(), w, id); err != nil {
-		logr.FromContextOrDiscard(r.Context()).V(1).Info("Another replica of the hub takes nothing", "replica", id, "reason", err.Error())
+		logr.FromContextOrDiscard(r.Context()).V(1).Info("Another replica of the hub does not accept messages", "replica", id, "reason", err.Error())
 	}
 }
 

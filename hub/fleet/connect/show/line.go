@@ -128,7 +128,7 @@ func Table(items []Line, now time.Time) (metav1.Table, error) {
 			{Name: "Line", Type: "string", Description: "Whether the cluster has an open line, and since when."},
 			{Name: "Operators", Type: "string", Description: "What the owner of the member lets operators do."},
 			{Name: "Replica", Type: "string", Priority: 1, Description: "The replica of the hub that has the line."},
-			{Name: "Presence", Type: "string", Priority: 1, Description: "By what the hub tells that the member is there."},
+			{Name: "Presence", Type: "string", Priority: 1, Description: "How the member reports its presence."},
 		},
 		Rows: make([]metav1.TableRow, 0, len(items)),
 	}

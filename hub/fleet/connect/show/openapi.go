@@ -39,14 +39,14 @@ func schema() object {
 			"kind":       text("string", "Kind of this representation."),
 			"metadata":   text("object", "The name is that of the cluster."),
 			"status": object{
-				"type": "object", "description": "How the line is.",
+				"type": "object", "description": "State of the line.",
 				"properties": object{
 					"up":        text("boolean", "Whether the cluster has an open line."),
 					"since":     when("Since when it has had one without a gap, or when the last one began."),
 					"lost":      when("When the last line ended."),
 					"goodbye":   text("boolean", "Whether the agent ended the last line on purpose."),
 					"replica":   text("string", "The replica of the hub that has the line."),
-					"presence":  text("string", "By what the hub tells that the member is there: line or lease."),
+					"presence":  text("string", "How the member reports its presence: line or lease."),
 					"operators": text("string", "What the owner of the member lets operators do."),
 				},
 			},

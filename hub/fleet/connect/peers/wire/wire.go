@@ -98,10 +98,10 @@ func Encode(m Message) ([]byte, error) {
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("encoding what another replica is told: %w", err)
+		return nil, fmt.Errorf("encoding a message to another replica: %w", err)
 	}
 	if len(data) >= MaxMessage {
-		return nil, fmt.Errorf("encoding what another replica is told: %w: it has %d bytes", ErrMalformed, len(data))
+		return nil, fmt.Errorf("encoding a message to another replica: %w: it has %d bytes", ErrMalformed, len(data))
 	}
 	return append(data, '\n'), nil
 }
@@ -149,7 +149,7 @@ func (m Message) validate() error {
 		case l.Presence != "" && l.Presence != contract.LineIsPresence && l.Presence != contract.LeaseIsPresence:
 			return fmt.Errorf("%w: %q is no presence of %s", ErrMalformed, l.Presence, l.Cluster)
 		case l.Session != "" && !IsSession(l.Session):
-			return fmt.Errorf("%w: what should be the hash of a session of %s is none", ErrMalformed, l.Cluster)
+			return fmt.Errorf("%w: the hash of a session of %s is not valid", ErrMalformed, l.Cluster)
 		}
 	}
 	return nil
