@@ -49,11 +49,11 @@ func (v Verdict) Suspended(cluster string) bool {
 // Message explains why nothing is evicted from a cluster because of its silence; empty if it may be.
 func (v Verdict) Message(cluster string) string {
 	if v.Silent.Has(cluster) {
-		return fmt.Sprintf("%d of %d clusters fell silent at once, so that the hub suspects its own network: nothing is moved away because they are silent. "+
-			"If a cluster is really lost, say so: hub cordon --evict CLUSTER.", len(v.Silent), v.Of)
+		return fmt.Sprintf("%d of %d clusters fell silent at once, so the hub suspects its own network and moves nothing away from them. "+
+			"If a cluster is really lost, run hub cordon --evict CLUSTER.", len(v.Silent), v.Of)
 	}
 	if _, awaited := v.Awaited[cluster]; awaited {
-		return "Clusters that fell silent together with this one are back. It is given time to come back too, before anything is moved away."
+		return "Clusters that fell silent together with this one are back. It gets time to come back too, before anything is moved away from it."
 	}
 	return ""
 }

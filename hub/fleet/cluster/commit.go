@@ -74,7 +74,7 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		r.states.recorded(cluster, "", time.Time{})
 	}
 	if returns {
-		ctrl.LoggerFrom(ctx).Info("Believing later in a cluster that comes and goes", "until", decision.Memory.Settled)
+		ctrl.LoggerFrom(ctx).Info("Waiting longer before a cluster that keeps falling silent counts as back", "until", decision.Memory.Settled)
 		r.events(settling(cluster, len(decision.Memory.Silences), decision.Memory.Settled))
 	}
 	if jump != "" && r.warned.IsNew(cluster.Name, reasonCapacityJumped, warningOf(cluster, jump)) {
@@ -105,7 +105,7 @@ func (r *Reconciler) report(
 ) {
 	log := ctrl.LoggerFrom(ctx)
 	if decision.Ready != nil {
-		log.Info("Hearing no longer from the agent", "reason", decision.Ready.Reason)
+		log.Info("The agent is no longer heard from", "reason", decision.Ready.Reason)
 	}
 	if sameTaints(before, after) {
 		return

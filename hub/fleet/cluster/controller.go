@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	result := ctrl.Result{RequeueAfter: decision.RecheckAfter}
 	if decision.Unstable > 0 {
-		ctrl.LoggerFrom(ctx).Info("Losing the line of the agent again and again", "losses", decision.Unstable)
+		ctrl.LoggerFrom(ctx).Info("The line of the agent is lost again and again", "losses", decision.Unstable)
 		r.events(lineUnstable(shared, decision.Unstable))
 	}
 	if r.isHeartbeatOnly(ctx, shared, decision) {

@@ -72,13 +72,13 @@ func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) eventsi
 	var note string
 	switch {
 	case ready.Reason == clusterv1alpha1.ReasonClusterStatusNeverUpdated:
-		note = fmt.Sprintf("Cluster %s has not been heard from since it joined; look whether its agent runs and reaches the hub.", cluster.Name)
+		note = fmt.Sprintf("Cluster %s has not been heard from since it joined; check whether its agent runs and reaches the hub.", cluster.Name)
 	case ready.Reason == clusterv1alpha1.ReasonAgentDisconnected:
 		note = fmt.Sprintf("The line of cluster %s to the hub was lost and is not back: its agent was stopped, or its machine or network failed. "+
-			"What runs there goes on, nothing new is sent. Look whether the agent runs and reaches the hub.", cluster.Name)
+			"What runs there goes on, nothing new is sent. Check whether the agent runs and reaches the hub.", cluster.Name)
 	case ready.Status == metav1.ConditionUnknown:
 		note = fmt.Sprintf("Cluster %s is no longer heard from; what runs there goes on, nothing new is sent. "+
-			"Look whether its agent runs and reaches the hub.", cluster.Name)
+			"Check whether its agent runs and reaches the hub.", cluster.Name)
 	default:
 		note = fmt.Sprintf("Cluster %s is not ready and gets nothing new: %s.", cluster.Name, ready.Message)
 	}
@@ -88,14 +88,14 @@ func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) eventsi
 // settling is the event about a Cluster whose heartbeats are back, but come and go.
 func settling(cluster *clusterv1alpha1.Cluster, silences int, until time.Time) eventsink.Event {
 	return warning(cluster, reasonFlapping, actionTainting,
-		fmt.Sprintf("Cluster %s is back, but fell silent %d times of late: its taints stay until %s if it does not again. "+
-			"Look at the network between it and the hub.", cluster.Name, silences, until.UTC().Format(time.RFC3339)))
+		fmt.Sprintf("Cluster %s is back, but fell silent %d times lately: its taints stay until %s, or longer if it falls silent again. "+
+			"Check the network between it and the hub.", cluster.Name, silences, until.UTC().Format(time.RFC3339)))
 }
 
 // lineUnstable is the event about a line that is lost again and again, whether the Cluster is Ready or not.
 func lineUnstable(cluster *clusterv1alpha1.Cluster, losses int) eventsink.Event {
 	return warning(cluster, reasonLineUnstable, actionHearing,
-		fmt.Sprintf("The line of cluster %s to the hub was lost %d times within ten minutes, and with it whatever operators had open. "+
+		fmt.Sprintf("The line of cluster %s to the hub was lost %d times within ten minutes, which ended the requests of operators. "+
 			"Look for a proxy or firewall between them that ends connections after a while or when they are idle.", cluster.Name, losses))
 }
 
@@ -130,17 +130,17 @@ func removalWaits(cluster *clusterv1alpha1.Cluster, what string) eventsink.Event
 }
 
 func stillTargeted(cluster, example string, count int) string {
-	return fmt.Sprintf("Cluster %s is not removed yet, because %d bindings still need it, %s for one: "+
-		"give them another place, or delete their templates.", cluster, count, example)
+	return fmt.Sprintf("Cluster %s is not removed yet, because %d bindings still need it, for example %s: "+
+		"place them elsewhere, or delete their templates.", cluster, count, example)
 }
 
 func stillDraining(cluster string, left int) string {
 	return fmt.Sprintf("Cluster %s is not removed yet, because %d Works are still in its execution namespace: "+
-		"look which have a finalizer that is not ours.", cluster, left)
+		"find those with a finalizer that is not the hub's or the agent's.", cluster, left)
 }
 
 func stillTerminating(cluster, namespace string) string {
-	return fmt.Sprintf("Cluster %s is not removed yet, because namespace %s still holds objects: look which have a finalizer.", cluster, namespace)
+	return fmt.Sprintf("Cluster %s is not removed yet, because namespace %s still holds objects: find those with a finalizer.", cluster, namespace)
 }
 
 func sameTaints(a, b []corev1.Taint) bool {

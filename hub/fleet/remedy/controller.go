@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRemedy); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Saying what is to be done about a cluster", "actions", p.Actions, "remedies", p.By)
+	ctrl.LoggerFrom(ctx).Info("Recording the remedy actions for a cluster", "actions", p.Actions, "remedies", p.By)
 	r.events(prescribed(c, p))
 	return reconcile.Result{}, nil
 }

@@ -20,10 +20,10 @@ const (
 func prescribed(c *clusterv1alpha1.Cluster, p prescription) eventsink.Event {
 	e := eventsink.Event{
 		Regarding: c, Type: corev1.EventTypeNormal, Reason: reasonPrescribed, Action: action,
-		Note: "No Remedy asks for anything about this cluster any more.",
+		Note: "No Remedy asks for an action on this cluster any more.",
 	}
 	if len(p.Actions) > 0 {
-		e.Note = fmt.Sprintf("About this cluster there is to be done: %s. So says %s.", strings.Join(p.Actions, ", "), strings.Join(p.By, ", "))
+		e.Note = fmt.Sprintf("Actions needed on this cluster: %s. Requested by Remedy %s.", strings.Join(p.Actions, ", "), strings.Join(p.By, ", "))
 	}
 	return e
 }

@@ -135,8 +135,8 @@ func message(cluster string, usual *Baseline, over []corev1.ResourceName) string
 		names = append(names, fmt.Sprintf("%s (%s)", name, amount.String()))
 		limits = append(limits, fmt.Sprintf("%q:%q", name, amount.String()))
 	}
-	return fmt.Sprintf("The agent reports more than twice as much as it used to of %s, and what is divided by capacity goes there. "+
-		"If the cluster does not have that much, bound what is believed: `kubectl patch cluster %s --type merge -p '{\"spec\":{\"capacityLimit\":{%s}}}'`.",
+	return fmt.Sprintf("The agent reports more than twice its usual amount of %s, and replicas that are divided by capacity go there. "+
+		"If the cluster does not have that much, limit what the hub counts: `kubectl patch cluster %s --type merge -p '{\"spec\":{\"capacityLimit\":{%s}}}'`.",
 		strings.Join(names, ", "), cluster, strings.Join(limits, ","))
 }
 
@@ -144,7 +144,7 @@ func message(cluster string, usual *Baseline, over []corev1.ResourceName) string
 func (d Decision) Condition(has *metav1.Condition, generation int64, now time.Time) *metav1.Condition {
 	out := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterCapacityJumped, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ReasonCapacityUsual,
-		Message: "The agent reports what it usually does, or what it reported for a day.", ObservedGeneration: generation,
+		Message: "The agent reports its usual capacity, or one that it has reported for a day.", ObservedGeneration: generation,
 		LastTransitionTime: metav1.NewTime(now),
 	}
 	if d.Jumped {

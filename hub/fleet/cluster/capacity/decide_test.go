@@ -81,7 +81,7 @@ func TestMessageOfAJumpInCapacity(t *testing.T) {
 		return Decide(Input{Now: start.Add(time.Minute), Cluster: "edge-1", Usual: usual, Believed: amounts("cpu", cpu, "memory", "64Gi", "pods", "110")})
 	}
 	d := lie("640")
-	g.Expect(d.Message).To(ContainSubstring("twice as much as it used to of cpu (4), memory (16Gi)"))
+	g.Expect(d.Message).To(ContainSubstring("twice its usual amount of cpu (4), memory (16Gi)"))
 	g.Expect(d.Message).To(ContainSubstring(`{"spec":{"capacityLimit":{"cpu":"4","memory":"16Gi"}}}`))
 	c := d.Condition(nil, 3, start)
 	g.Expect(c.Status).To(Equal(metav1.ConditionTrue))

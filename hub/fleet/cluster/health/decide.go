@@ -18,7 +18,7 @@ const (
 	MessageStopped = "Cluster status controller stopped posting cluster status."
 	// MessageDisconnected is the message of ReasonAgentDisconnected.
 	MessageDisconnected = "The agent's line to the hub was lost, and the agent has not come back: it was stopped, or its machine or its network failed. " +
-		"What runs in the cluster goes on; look whether the agent runs and reaches the hub."
+		"What runs in the cluster goes on; check whether the agent runs and reaches the hub."
 )
 
 // Options are the grace periods.
