@@ -94,10 +94,10 @@ func TestExplain(t *testing.T) {
 	away.Status.SchedulerObservedAffinityName = "far"
 	g.Expect(c.Status().Update(t.Context(), away)).To(Succeed())
 	g.Expect(explained("cm/spare")).To(ContainSubstring(
-		`Group "near" of clusterAffinities is preferred, and has room. It goes there when there has been room for a while`))
+		`Group "near" of clusterAffinities is preferred, and has room. It moves there when there has been room for a while`))
 	away.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
 	g.Expect(c.Update(t.Context(), away)).To(Succeed())
-	g.Expect(explained("cm/spare")).To(And(ContainSubstring("is suspended"), Not(ContainSubstring("It goes there"))))
+	g.Expect(explained("cm/spare")).To(And(ContainSubstring("is suspended"), Not(ContainSubstring("It moves there"))))
 
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	g.Expect(os.WriteFile(file, []byte(`# what if
@@ -144,7 +144,7 @@ spec:
 `), 0o600)).To(Succeed())
 	g.Expect(explained("deployment/web", "--what-if", "-f", divide)).To(And(
 		MatchRegexp(`edge-1 +not chosen .*0 more \(no summary\)`),
-		ContainSubstring("Why there is no summary of what a cluster has left:\n  edge-1: The member does not let the agent read nodes.\n")))
+		ContainSubstring("Why the free resources of clusters are unknown:\n  edge-1: The member does not let the agent read nodes.\n")))
 
 	for want, args := range map[string][]string{
 		`the hub has no ConfigMap "none" in namespace "default"`: {"cm/none"},

@@ -76,7 +76,7 @@ func (l *lookout) notApplied(t *testing.T) {
 		"taken":    `Next: PropagationPolicy not-applied/taken is not applied: the binding belongs to another object: "taken-deployment" is the binding of apps/v1 Deployment "another" with uid`,
 		"leaving":  `Next: PropagationPolicy not-applied/leaving is not applied: binding "leaving-deployment" of before is still being removed; a finalizer of somebody else may hold it.`,
 		"lazy":     "Next: PropagationPolicy not-applied/lazy is not applied: it is lazy: it takes effect with the next edit of the object.",
-		"well":     "Next: The hub has made no binding yet.",
+		"well":     "Next: The hub has not created a binding yet.",
 	} {
 		text := explained("deployment/" + name)
 		g.Expect(text).To(ContainSubstring(want), name)

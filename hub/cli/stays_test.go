@@ -26,7 +26,7 @@ func (l *lookout) stays(g *WithT) {
 		})
 	const why = "namespace kube-shop is one of those that --skipped-propagating-namespaces of the hub keeps there (kube-.*)"
 	said := And(ContainSubstring("It stays on the hub, and policies leave it alone: "+why), MatchRegexp(`pp kube-shop/web .* no +the object stays on the hub`),
-		ContainSubstring("Next: No policy can send this object out."), Not(ContainSubstring("It would go to")))
+		ContainSubstring("Next: No policy can propagate this object."), Not(ContainSubstring("It would go to")))
 	tenant := l.as("looks")
 	g.Eventually(func() string { // RBAC takes a moment to take effect
 		e := execution{env: tenant.env}

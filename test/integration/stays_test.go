@@ -50,7 +50,7 @@ func TestAPolicyForWhatStaysOnTheHubSaysSo(t *testing.T) {
 	report, err := reader.Explain(t.Context(), ref)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(report.Stays).To(ContainSubstring("namespace kube-x"))
-	g.Expect(report.Advice).To(ContainSubstring("No policy can send this object out."))
+	g.Expect(report.Advice).To(ContainSubstring("No policy can propagate this object."))
 	supposed := policy.DeepCopy()
 	supposed.Spec.Placement.ClusterAffinity.ClusterNames = []string{"edge-1", "edge-2"}
 	reports, err := reader.WhatIf(t.Context(), []policyv1alpha1.Policy{supposed}, &ref)

@@ -52,14 +52,14 @@ func TestPolicies(t *testing.T) {
 	}
 	g.Expect(why).To(HaveLen(6), "those that do not select it are not in the way")
 	g.Expect(why["has"]).To(HavePrefix("it has the template"))
-	g.Expect(why["wide"]).To(ContainSubstring("comes before any ClusterPropagationPolicy"))
-	g.Expect(why["low"]).To(Equal("its priority 0 is below 1"))
+	g.Expect(why["wide"]).To(ContainSubstring("takes precedence over any ClusterPropagationPolicy"))
+	g.Expect(why["low"]).To(Equal("its priority 0 is lower than 1"))
 	g.Expect(why["late"]).To(ContainSubstring("with preemption: Always it would take it"))
 	g.Expect(why["vague"]).To(Equal("it selects every one of the kind, the other by name"))
 	g.Expect(why["going"]).To(Equal("it is being deleted"))
 	g.Expect(explain.Policies(all, has, true, web())[0].Name).To(Equal("has"), "the one that has it comes first")
 	g.Expect(explain.Policies([]policyv1alpha1.Policy{has}, nil, false, web())[0].Why).To(ContainSubstring("not looked at it yet"))
-	g.Expect(explain.Policies([]policyv1alpha1.Policy{has, policy("shop", "z", 1, "web")}, has, false, web())[1].Why).To(Equal("the name of the other comes first"))
+	g.Expect(explain.Policies([]policyv1alpha1.Policy{has, policy("shop", "z", 1, "web")}, has, false, web())[1].Why).To(Equal("the name of the other is first in the alphabet"))
 }
 
 // A policy may name another version of the template than the one that is explained.
@@ -112,7 +112,7 @@ func TestText(t *testing.T) {
 		want   []string
 	}{
 		"nothing selects it":  {explain.Report{}, []string{"Policies that select it:\n  none", "Next: No policy selects this object. Write a PropagationPolicy"}},
-		"it is not bound yet": {explain.Report{Policies: has}, []string{"pp shop/web", "Next: The hub has made no binding yet."}},
+		"it is not bound yet": {explain.Report{Policies: has}, []string{"pp shop/web", "Next: The hub has not created a binding yet."}},
 		"quotas in the members leave too little": {
 			explain.Report{Policies: has, Scheduled: &explain.Scheduled{Status: "False", Reason: "Unschedulable", Message: "Too few."}, Attempts: explain.Attempts(decide.Decision{
 				Attempts: []decide.Attempt{{Message: "too few", Verdicts: []decide.Verdict{
@@ -133,19 +133,19 @@ func TestText(t *testing.T) {
 			explain.Report{Policies: has, Scheduled: failed, Attempts: explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Affinity: "near", Message: "too little", Verdicts: []decide.Verdict{
 				{Cluster: "edge-1", Estimated: true, Capacity: fit.Capacity{Replicas: 3, Limit: "cpu"}},
 			}}}}, nil)},
-			[]string{`Clusters, group "near", which does not fit: too little`, "3 more (cpu)", "add room, or ask for less"},
+			[]string{`Clusters, group "near", which does not fit: too little`, "3 more (cpu)", "add room, or request less"},
 		},
 		"nobody knows how much room there is": {
 			explain.Report{Policies: has, Scheduled: failed, Attempts: unknown("edge-1", "edge-2", "edge-3", "edge-4", "edge-5")},
 			[]string{
 				"0 more (no summary)",
-				"Why there is no summary of what a cluster has left:\n" +
+				"Why the free resources of clusters are unknown:\n" +
 					"  edge-1: The member does not let the agent read nodes (no): give it the verbs list and watch.\n" +
-					"  edge-2: Its agent is not heard any more; before, it said: The member does not let the agent read nodes (no): give it the verbs list and watch.\n" +
-					"  edge-3: Its API server is not ready (etcd is down), and what its nodes have and its pods request was not reported before.\n" +
-					"  edge-4: Its agent was never heard; see `hub clusters describe edge-4`.\n" +
-					"  edge-5: Its agent has not reported yet what its nodes have and its pods request; if that stays so, look at the agent's log.\n",
-				"Next: Clusters fit, but there is no summary of what is left in edge-1, edge-2, edge-3 and 2 more",
+					"  edge-2: Its agent is no longer heard from; before, it said: The member does not let the agent read nodes (no): give it the verbs list and watch.\n" +
+					"  edge-3: Its API server is not ready (etcd is down), and its nodes and the requests of its pods were never reported.\n" +
+					"  edge-4: Its agent was never heard from; see `hub clusters describe edge-4`.\n" +
+					"  edge-5: Its agent has not reported its nodes and the requests of its pods yet; if this does not change, see the agent's log.\n",
+				"Next: Clusters fit, but the free resources of edge-1, edge-2, edge-3 and 2 more are unknown",
 			},
 		},
 		"shares, and the limits of them": {
@@ -178,7 +178,7 @@ func TestText(t *testing.T) {
 		},
 		"dispatching is suspended": {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Suspended: true}}},
-			[]string{"dispatching is suspended.", "take spec.suspension out"},
+			[]string{"dispatching is suspended.", "remove spec.suspension"},
 		},
 		"it is not healthy": {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Applied: "True", Health: "Unhealthy"}}},

@@ -28,7 +28,7 @@ func Moves(b workv1alpha2.Binding) []Move {
 // waiting says what the end of an eviction waits for.
 func waiting(b workv1alpha2.Binding, e *workv1alpha2.Eviction, to []string) string {
 	if e.Before == nil {
-		return "waiting for it to be healthy in all of its clusters, since it is not known which of them took its place"
+		return "waiting for it to be healthy in all of its clusters, because the hub does not know which of them took its place"
 	}
 	if len(to) == 0 {
 		return "no cluster has taken its place yet"
@@ -52,7 +52,7 @@ func waiting(b workv1alpha2.Binding, e *workv1alpha2.Eviction, to []string) stri
 	case lack > 0:
 		return fmt.Sprintf("waiting for %d of %d replicas", lack, want)
 	default:
-		return "its replicas are ready; see condition Evicting for what it waits for"
+		return "its replicas are ready; see condition Evicting for what is missing"
 	}
 }
 

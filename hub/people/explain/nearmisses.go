@@ -101,12 +101,12 @@ func misses(s *policyv1alpha1.ResourceSelector, t selector.Target, others []stri
 	case groupOf(s.APIVersion) == groupOf(t.APIVersion):
 		say(near, "says %s, which the hub does not serve: write %s", s.APIVersion, t.APIVersion)
 	default:
-		say(near, "says %s, and this one is of %s", s.APIVersion, t.APIVersion)
+		say(near, "says %s, but this object is of %s", s.APIVersion, t.APIVersion)
 	}
 	switch {
 	case s.Namespace == "" || s.Namespace == t.Namespace:
 	case t.Namespace == "":
-		say(near, "says namespace %s, and this one is in none", s.Namespace)
+		say(near, "says namespace %s, but this object is not namespaced", s.Namespace)
 	default:
 		say(near, "says namespace %s", s.Namespace)
 	}
@@ -138,9 +138,9 @@ func missedLabels(s *metav1.LabelSelector, has map[string]string) string {
 			continue
 		}
 		if value, there := has[r.Key()]; there {
-			return fmt.Sprintf("asks for the label %s, and this one has %s=%s", r.String(), r.Key(), value)
+			return fmt.Sprintf("requires the label %s, but this object has %s=%s", r.String(), r.Key(), value)
 		}
-		return fmt.Sprintf("asks for the label %s, and this one has no %s", r.String(), r.Key())
+		return fmt.Sprintf("requires the label %s, but this object has no %s", r.String(), r.Key())
 	}
 	return ""
 }

@@ -100,17 +100,17 @@ func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target, other
 	}
 	if same(p, winner) {
 		if claimed {
-			return "it has the template, and keeps it until it goes, stops selecting it, or a policy with preemption takes it"
+			return "it has the template, and keeps it until it is deleted, stops selecting it, or a policy with preemption takes it"
 		}
 		return "it is the best that selects the template"
 	}
 	switch match.WhyNot(p, winner, claimed, t, others...) {
 	case match.WiderScope:
-		return "a PropagationPolicy of the namespace comes before any ClusterPropagationPolicy"
+		return "a PropagationPolicy of the namespace takes precedence over any ClusterPropagationPolicy"
 	case match.Grant:
-		return fmt.Sprintf("of a %s a ClusterPropagationPolicy comes before any PropagationPolicy of the namespace: it says who may do what there, or how much", t.Kind)
+		return fmt.Sprintf("for a %s, a ClusterPropagationPolicy takes precedence over any PropagationPolicy of the namespace, because it bounds what may be done there", t.Kind)
 	case match.LowerPriority:
-		return fmt.Sprintf("its priority %d is below %d", priority(p), priority(winner))
+		return fmt.Sprintf("its priority %d is lower than %d", priority(p), priority(winner))
 	case match.NoPreemption:
 		return "the other had the template first; with preemption: Always it would take it"
 	case match.LessPrecise:
@@ -120,6 +120,6 @@ func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target, other
 	case match.ClaimedBefore:
 		return "the other had the template first"
 	default:
-		return "the name of the other comes first"
+		return "the name of the other is first in the alphabet"
 	}
 }

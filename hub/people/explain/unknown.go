@@ -42,16 +42,16 @@ func whyUnknown(c *clusterv1alpha1.Cluster) string {
 	case message != "" && !clusters.SaidLast(c, unknown.Type):
 		return message + "."
 	case ready == nil:
-		return fmt.Sprintf("Its agent was never heard; see `hub clusters describe %s`.", c.Name)
+		return fmt.Sprintf("Its agent was never heard from; see `hub clusters describe %s`.", c.Name)
 	case ready.Status == metav1.ConditionUnknown:
-		now = "Its agent is not heard any more"
+		now = "Its agent is no longer heard from"
 	case ready.Status == metav1.ConditionFalse:
 		now = "Its API server is not ready (" + strings.TrimSuffix(ready.Message, ".") + ")"
 	default:
-		return "Its agent has not reported yet what its nodes have and its pods request; if that stays so, look at the agent's log."
+		return "Its agent has not reported its nodes and the requests of its pods yet; if this does not change, see the agent's log."
 	}
 	if message == "" {
-		return now + ", and what its nodes have and its pods request was not reported before."
+		return now + ", and its nodes and the requests of its pods were never reported."
 	}
 	return now + "; before, it said: " + message + "."
 }
@@ -66,7 +66,7 @@ func (p *printer) unknown(r *Report) {
 			}
 			if len(told) == 0 {
 				p.line("")
-				p.line("Why there is no summary of what a cluster has left:")
+				p.line("Why the free resources of clusters are unknown:")
 			}
 			told[v.Cluster] = true
 			p.line("  %s: %s", v.Cluster, v.CapacityUnknown)

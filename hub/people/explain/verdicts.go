@@ -66,7 +66,7 @@ func FailbackSentence(d decide.Decision) string {
 	if d.FailbackReason == "" {
 		return ""
 	}
-	return d.FailbackReason + " It goes there when there has been room for a while, and leaves where it is once it is healthy there."
+	return d.FailbackReason + " It moves there when there has been room for a while, and leaves its current clusters once it is healthy there."
 }
 
 // Targets formats targets for people.
