@@ -55,7 +55,7 @@ func TestMigrateKubeFed(t *testing.T) {
 	status, result, report = runHub(t, "migrate", "kubefed", "-f", in, "-o", out)
 	g.Expect(status).To(Equal(ExitNo))
 	g.Expect(result).To(BeEmpty())
-	g.Expect(report).To(HavePrefix("Refused: " + filepath.Join(in, "gizmo.yaml") + ": FederatedGizmo shop/g: kind: no FederatedTypeConfig says what"))
+	g.Expect(report).To(HavePrefix("Refused: " + filepath.Join(in, "gizmo.yaml") + ": FederatedGizmo shop/g: kind: no FederatedTypeConfig says which kind"))
 	g.Expect(report).To(ContainSubstring("nothing is converted: mend what is refused, or leave it out with --partial"))
 	g.Expect(out).NotTo(BeADirectory())
 
@@ -107,7 +107,7 @@ func TestMigrateKarmada(t *testing.T) {
 	g.Expect(status).To(Equal(ExitDone), report)
 	g.Expect(result).To(HavePrefix("# hub token create --cluster berlin --labels site=shop --region europe\n---\n"))
 	g.Expect(result).To(And(ContainSubstring("kind: ResourceBinding\n"), Not(ContainSubstring("kind: Work\n")), Not(ContainSubstring("permanent-id"))))
-	g.Expect(report).To(Equal("Note: " + export + ": Cluster berlin: spec.syncMode: the cluster gets an agent, and nobody dials it any more.\n"))
+	g.Expect(report).To(Equal("Note: " + export + ": Cluster berlin: spec.syncMode: the cluster gets an agent, so nothing dials the cluster any more.\n"))
 
 	status, result, report = runHub(t, "migrate", "karmada", "-f", export, "--dry-run")
 	g.Expect(status).To(Equal(ExitDone), report)

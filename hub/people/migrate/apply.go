@@ -35,7 +35,7 @@ const (
 	// Created means that it did not exist before.
 	Created Outcome = "created"
 	// Present means that an equal object existed; it was not written.
-	Present Outcome = "there already, and equal"
+	Present Outcome = "already there, and equal"
 	// Refused means that a different object exists, or that something else prevents creating it.
 	Refused Outcome = "refused"
 )
@@ -134,7 +134,7 @@ func (a *applier) look(ctx context.Context, obj *unstructured.Unstructured) (Ste
 	case err != nil:
 		return step, fmt.Errorf("reading %s on the hub: %w", step.Object, err)
 	case live.GetDeletionTimestamp() != nil:
-		step.Outcome, step.Why = Refused, "metadata.deletionTimestamp: the one on the hub is being deleted; wait until it is gone"
+		step.Outcome, step.Why = Refused, "metadata.deletionTimestamp: the object on the hub is being deleted; wait until it is gone"
 		return step, nil
 	}
 	fields, err := a.compare(ctx, obj, live)
@@ -143,7 +143,7 @@ func (a *applier) look(ctx context.Context, obj *unstructured.Unstructured) (Ste
 	}
 	step.Outcome = Present
 	if len(fields) > 0 {
-		step.Outcome, step.Why = Refused, "another one is on the hub, which differs in "+strings.Join(fields, ", ")
+		step.Outcome, step.Why = Refused, "the hub has another version of it, which differs in "+strings.Join(fields, ", ")
 	}
 	return step, nil
 }
@@ -164,7 +164,7 @@ func (a *applier) absent(obj *unstructured.Unstructured) string {
 	if len(out) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("spec.clusters: without %s, which did not join yet, the hub would place the object anew", strings.Join(out, ", "))
+	return fmt.Sprintf("spec.clusters: %s did not join yet; without it, the hub would place the object from scratch", strings.Join(out, ", "))
 }
 
 // compare returns the fields in which a live object differs from the wanted one, by a dry run of an update.

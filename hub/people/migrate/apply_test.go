@@ -127,7 +127,7 @@ func TestApplyCreatesInAnOrderThatWorks(t *testing.T) {
 	g.Expect(h.created).To(Equal(want))
 	var created, present []string
 	for _, name := range want {
-		created, present = append(created, name+": created"), append(present, name+": there already, and equal")
+		created, present = append(created, name+": created"), append(present, name+": already there, and equal")
 	}
 	g.Expect(lines).To(Equal(created))
 
@@ -168,7 +168,7 @@ func TestApplyGoesOnWhereItWasStopped(t *testing.T) {
 			g.Expect(all).To(BeTrue(), "%v", lines)
 			g.Expect(h.created).To(HaveLen(6))
 			for n, line := range lines {
-				g.Expect(line).To(HaveSuffix(map[bool]string{true: "there already, and equal", false: "created"}[n < seen]))
+				g.Expect(line).To(HaveSuffix(map[bool]string{true: "already there, and equal", false: "created"}[n < seen]))
 			}
 			if b.GetName() != "" {
 				was := b.GetResourceVersion()
@@ -187,15 +187,15 @@ func TestApplyRefusesWhatDiffers(t *testing.T) {
 	}{
 		"fields, of which some are on the hub only": {
 			`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 4, paused: true}}`,
-			"Deployment shop/web: refused: another one is on the hub, which differs in spec.paused, spec.replicas",
+			"Deployment shop/web: refused: the hub has another version of it, which differs in spec.paused, spec.replicas",
 		},
 		"a label": {
 			`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, labels: {app: till, of: hub}}, data: {a: "1"}}`,
-			"ConfigMap shop/settings: refused: another one is on the hub, which differs in metadata.labels.app",
+			"ConfigMap shop/settings: refused: the hub has another version of it, which differs in metadata.labels.app",
 		},
 		"where a binding has something": {
 			`{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: web-deployment, namespace: shop}, spec: {replicas: 5, resource: {apiVersion: apps/v1, kind: Deployment, name: web, namespace: shop}, clusters: [{name: edge-2, replicas: 1}, {name: edge-1, replicas: 3}, {name: edge-3}]}}`,
-			"ResourceBinding shop/web-deployment: refused: another one is on the hub, which differs in spec.clusters.edge-1.replicas, spec.clusters.edge-3",
+			"ResourceBinding shop/web-deployment: refused: the hub has another version of it, which differs in spec.clusters.edge-1.replicas, spec.clusters.edge-3",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestApplyPlacesNothingWhereNobodyJoined(t *testing.T) {
 	lines, all, err := h.apply(t, shop(t))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).To(BeFalse())
-	g.Expect(lines).To(Equal([]string{"ResourceBinding shop/web-deployment: refused: spec.clusters: without edge-2, which did not join yet, the hub would place the object anew"}))
+	g.Expect(lines).To(Equal([]string{"ResourceBinding shop/web-deployment: refused: spec.clusters: edge-2 did not join yet; without it, the hub would place the object from scratch"}))
 	g.Expect(h.created).To(BeEmpty())
 }
 
@@ -236,7 +236,7 @@ func TestApplyDividesNothingWhileAClusterIsAway(t *testing.T) {
 	const (
 		policy  = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}], placement: {%s}}}`
 		copied  = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: settings, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: settings}], placement: {clusterAffinity: {clusterNames: [edge-3]}}}}`
-		refusal = "PropagationPolicy shop/web: refused: spec.placement: %s, so the hub would give its replicas to the other clusters, while it runs those that it has; apply when all are there"
+		refusal = "PropagationPolicy shop/web: refused: spec.placement: %s, so the hub would give its replicas to the other clusters, while it keeps running its own; apply when all clusters are there"
 		absent  = "edge-3 did not join yet"
 		silent  = "edge-3 is not Ready"
 
@@ -313,7 +313,7 @@ func TestApplyLooksAgain(t *testing.T) {
 	lines, all, err := h.apply(t, shop(t))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).To(BeFalse())
-	g.Expect(lines[len(lines)-1]).To(Equal("ConfigMap shop/settings: refused: another one is on the hub, which differs in data.a, metadata.labels.app"))
+	g.Expect(lines[len(lines)-1]).To(Equal("ConfigMap shop/settings: refused: the hub has another version of it, which differs in data.a, metadata.labels.app"))
 	g.Expect(h.created).NotTo(ContainElement("Deployment shop/web"))
 }
 
@@ -340,7 +340,7 @@ func TestApplyAsksTheServer(t *testing.T) {
 	}
 	lines, all, err := h.apply(t, parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: shop}, spec: {parallelism: 1}}`))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(lines).To(Equal([]string{"Job shop/j: there already, and equal"}))
+	g.Expect(lines).To(Equal([]string{"Job shop/j: already there, and equal"}))
 	g.Expect(all).To(BeTrue())
 	g.Expect(conflicts).To(Equal(3))
 

@@ -68,7 +68,7 @@ func (a *applier) misdivided(obj *unstructured.Unstructured) string {
 	if len(why) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("spec.placement: %s, so the hub would give its replicas to the other clusters, while it runs those that it has; apply when all are there",
+	return fmt.Sprintf("spec.placement: %s, so the hub would give its replicas to the other clusters, while it keeps running its own; apply when all clusters are there",
 		strings.Join(why, " and "))
 }
 

@@ -29,19 +29,19 @@ func (c *converter) binding(d conversion.Document, find finder) {
 	}
 	if len(b.Spec.GracefulEvictionTasks) > 0 {
 		withhold()
-		find(true, "spec.gracefulEvictionTasks", "the object is on its way out of %s; convert it when that is over", b.Spec.GracefulEvictionTasks[0].FromCluster)
+		find(true, "spec.gracefulEvictionTasks", "the object is being evicted from %s; convert it when the eviction is over", b.Spec.GracefulEvictionTasks[0].FromCluster)
 		return
 	}
 	clusters, left := c.targetsOf(b)
 	// A workload that is scaled to 0 has no shares to lose.
 	if bindings.Divided(&b.Spec) && b.Spec.Replicas > 0 && len(left) > 0 && len(clusters) > 0 {
 		withhold()
-		find(true, "spec.clusters", "its replicas are divided with %s, which does not come along; name all of its clusters with --cluster", strings.Join(left, ", "))
+		find(true, "spec.clusters", "its replicas are divided with %s, which is not migrated; name all of its clusters with --cluster", strings.Join(left, ", "))
 		return
 	}
 	if len(clusters) == 0 {
 		withhold()
-		find(false, "spec.clusters", "left out with its object, which is in %s and nowhere else; name its clusters with --cluster when they come along", strings.Join(left, ", "))
+		find(false, "spec.clusters", "left out with its object, which is only in %s; name its clusters with --cluster if they are migrated too", strings.Join(left, ", "))
 		return
 	}
 	placement, err := json.Marshal(b.Spec.Placement)

@@ -90,9 +90,9 @@ func (c *converter) convert(d conversion.Document) {
 	}
 	switch {
 	case kind == unknown:
-		find(true, "kind", "this hub has no %s; leave it out, and do by hand what it does", d.Object.GetKind())
+		find(true, "kind", "this hub has no %s; leave it out, and do its work by hand", d.Object.GetKind())
 	case kind == once:
-		find(false, "", "left out: it was carried out once")
+		find(false, "", "left out: it was already carried out")
 	case d.Object.GetDeletionTimestamp() != nil:
 		find(false, "metadata.deletionTimestamp", "it is being deleted, and left out")
 	case kind == cluster:
@@ -188,7 +188,7 @@ func (c *converter) cluster(d conversion.Document, find finder) {
 		return
 	}
 	if member.Spec.SyncMode == "Push" {
-		find(false, "spec.syncMode", "the cluster gets an agent, and nobody dials it any more")
+		find(false, "spec.syncMode", "the cluster gets an agent, so nothing dials the cluster any more")
 	}
 	for _, taint := range member.Spec.Taints {
 		switch taint.Key {
@@ -200,8 +200,8 @@ func (c *converter) cluster(d conversion.Document, find finder) {
 		}
 	}
 	if ready := meta.FindStatusCondition(member.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil && ready.Status != metav1.ConditionTrue {
-		find(false, "status.conditions", "the cluster is not Ready on the old control plane, which may be about to take its objects elsewhere; "+
-			"have it Ready before you export, or leave it behind and name the others with --cluster")
+		find(false, "status.conditions", "the cluster is not Ready on the old control plane, which may be about to move its objects elsewhere; "+
+			"make it Ready before you export, or leave it out and name the others with --cluster")
 	}
 	if len(member.Spec.ResourceModels) > 0 {
 		find(false, "spec.resourceModels", "put them on the cluster again once it has joined, if they are not those that every cluster gets")

@@ -241,9 +241,9 @@ spec:
 		told = append(told, f.String())
 	}
 	g.Expect(told).To(Equal([]string{
-		"f.yaml: Cluster a: spec.syncMode: the cluster gets an agent, and nobody dials it any more",
+		"f.yaml: Cluster a: spec.syncMode: the cluster gets an agent, so nothing dials the cluster any more",
 		"f.yaml: Cluster a: spec.taints: put mine:NoSchedule on the cluster again once it has joined",
-		"f.yaml: WorkloadRebalancer w: left out: it was carried out once",
+		"f.yaml: WorkloadRebalancer w: left out: it was already carried out",
 	}))
 }
 
@@ -253,7 +253,7 @@ func TestSomeClusters(t *testing.T) {
 	r := karmada.Convert(read(g, shop), karmada.Options{Clusters: []string{"a"}})
 	g.Expect(r.Commands).To(HaveLen(1))
 	g.Expect(r.Refused()).To(BeTrue())
-	g.Expect(r.Findings[0].String()).To(Equal("f.yaml: ResourceBinding shop/web-deployment: spec.clusters: its replicas are divided with b, which does not come along; name all of its clusters with --cluster"))
+	g.Expect(r.Findings[0].String()).To(Equal("f.yaml: ResourceBinding shop/web-deployment: spec.clusters: its replicas are divided with b, which is not migrated; name all of its clusters with --cluster"))
 	copied := strings.ReplaceAll(shop, "replicaSchedulingType: Divided", "replicaSchedulingType: Duplicated")
 	r = karmada.Convert(read(g, copied), karmada.Options{Clusters: []string{"a"}})
 	g.Expect(r.Refused()).To(BeFalse(), "%v", r.Findings)
@@ -272,8 +272,8 @@ func TestObjectsWithoutTheirPlacementAreNotConverted(t *testing.T) {
 		refused  bool
 	}{
 		"some of its clusters come":   {in: shop, clusters: []string{"a"}, told: "its replicas are divided with b", refused: true},
-		"none of its clusters comes":  {in: strings.ReplaceAll(shop, "{name: a, replicas: 1}, ", ""), clusters: []string{"a"}, told: "left out with its object, which is in b"},
-		"it moves":                    {in: moving, told: "on its way out of c", refused: true},
+		"none of its clusters comes":  {in: strings.ReplaceAll(shop, "{name: a, replicas: 1}, ", ""), clusters: []string{"a"}, told: "left out with its object, which is only in b"},
+		"it moves":                    {in: moving, told: "being evicted from c", refused: true},
 		"nobody can read where it is": {in: strings.ReplaceAll(shop, "work.karmada.io/v1alpha2", "work.karmada.io/v1alpha1"), told: "its version is", refused: true},
 	}
 	for name, tt := range tests {
@@ -325,9 +325,9 @@ func TestKindsWithoutAnEquivalentAreNamed(t *testing.T) {
 	}
 	g.Expect(refused).To(Equal([]string{
 		"f.yaml: ConfigMap shop/c: metadata.name: the object is in f.yaml too; remove one of the two",
-		"f.yaml: FederatedHPA shop/h: kind: this hub has no FederatedHPA; leave it out, and do by hand what it does",
+		"f.yaml: FederatedHPA shop/h: kind: this hub has no FederatedHPA; leave it out, and do its work by hand",
 		"f.yaml: ResourceBinding shop/b: it cannot be read: its version is work.karmada.io/v1alpha1; export it as work.karmada.io/v1alpha2",
-		"f.yaml: ResourceBinding shop/moving: spec.gracefulEvictionTasks: the object is on its way out of b; convert it when that is over",
+		"f.yaml: ResourceBinding shop/moving: spec.gracefulEvictionTasks: the object is being evicted from b; convert it when the eviction is over",
 	}))
 }
 

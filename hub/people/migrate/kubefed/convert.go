@@ -111,11 +111,11 @@ func (c *converter) convertItem(i *item) {
 	case known:
 		c.federated(i, t)
 	case gvk.Group == groupTypes, strings.HasPrefix(gvk.Kind, federatedPrefix) && template:
-		i.refuse("kind", "no FederatedTypeConfig says what %s stands for, and it is not of Kubernetes; add its FederatedTypeConfig to the files", gvk.Kind)
+		i.refuse("kind", "no FederatedTypeConfig says which kind %s federates, and it is not a kind of Kubernetes; add its FederatedTypeConfig to the files", gvk.Kind)
 	case strings.HasSuffix(gvk.Group, "kubefed.io"):
-		i.refuse("kind", "%s is no kind of KubeFed that has an equivalent here; leave it out", gvk.Kind)
+		i.refuse("kind", "the KubeFed kind %s has no equivalent here; leave it out", gvk.Kind)
 	default:
-		i.tell("", "it is not KubeFed's, and left as it is; apply it by itself if it is to be on the hub")
+		i.tell("", "it does not belong to KubeFed and is left as it is; apply it yourself if it should be on the hub")
 	}
 }
 
@@ -133,7 +133,7 @@ func (c *converter) target(i *item) (target, bool) {
 	}
 	for _, other := range slices.SortedFunc(maps.Keys(c.types), compareKinds) {
 		if c.types[other].gvk.GroupKind() == t.gvk.GroupKind() {
-			t.bad = fmt.Sprintf("by FederatedTypeConfig %s it is %s that stands for %s, and not %s; leave it out", c.types[other].by, other.Kind, t.gvk.Kind, kind.Kind)
+			t.bad = fmt.Sprintf("according to FederatedTypeConfig %s it is %s that federates %s, not %s; leave it out", c.types[other].by, other.Kind, t.gvk.Kind, kind.Kind)
 		}
 	}
 	return t, true
@@ -154,7 +154,7 @@ func (c *converter) isInternal(i *item) bool {
 	default:
 		return false
 	}
-	i.tell("", "it is what KubeFed remembers, and left out")
+	i.tell("", "it is a record of KubeFed, and left out")
 	return true
 }
 
@@ -163,7 +163,7 @@ func (c *converter) isInternal(i *item) bool {
 func (c *converter) result() conversion.Result {
 	for _, key := range slices.SortedFunc(maps.Keys(c.preferences), preferenceKey.compare) {
 		if i := c.preferences[key]; !i.refused {
-			i.refuse("spec.targetKind", "there is no %s of this name; remove the preference, or add what it is about to the files", key.kind)
+			i.refuse("spec.targetKind", "there is no %s of this name; remove the preference, or add the object to the files", key.kind)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.needed)) {
@@ -178,8 +178,8 @@ func (c *converter) result() conversion.Result {
 	}
 	if slices.ContainsFunc(c.places, divided) {
 		c.hints = append([]string{
-			"Apply this when all clusters have joined: replicas are divided among those that there are, and what",
-			"was divided without a cluster stays where it is when that cluster comes.",
+			"Apply this when all clusters have joined: replicas are divided among the clusters that are there, and what",
+			"was divided without a cluster stays where it is when that cluster joins.",
 		}, c.hints...)
 	}
 	out := conversion.Result{Commands: c.commands, Hints: c.hints, Objects: slices.Concat(c.namespaced, c.overrides, c.templates, c.places)}

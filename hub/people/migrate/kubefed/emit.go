@@ -19,7 +19,7 @@ import (
 func (i *item) options(obj *unstructured.Unstructured, spec *policyv1alpha1.PropagationSpec) {
 	annotations := i.Object.GetAnnotations()
 	if len(i.Object.GetLabels()) > 0 {
-		i.tell("metadata.labels", "left out: KubeFed gives members those of the template only")
+		i.tell("metadata.labels", "left out: KubeFed gives members only those of the template")
 	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		field := "metadata.annotations[" + key + "]"
@@ -44,7 +44,7 @@ func (i *item) deletion(field, value string, obj *unstructured.Unstructured) {
 	var o deleteOptions
 	unknown, err := kjson.UnmarshalStrict([]byte(value), &o)
 	if err != nil || len(unknown) > 0 {
-		i.refuse(field, "it holds no options of a deletion in JSON")
+		i.refuse(field, "it does not hold delete options as JSON")
 		return
 	}
 	for name, set := range map[string]bool{
@@ -52,7 +52,7 @@ func (i *item) deletion(field, value string, obj *unstructured.Unstructured) {
 		"orphanDependents": o.OrphanDependents != nil, "dryRun": len(o.DryRun) > 0,
 	} {
 		if set {
-			i.refuse(field, "%s cannot be said here; take it out, and set propagationPolicy", name)
+			i.refuse(field, "%s is not supported here; remove it, and set propagationPolicy", name)
 		}
 	}
 	if o.PropagationPolicy == nil {
@@ -62,7 +62,7 @@ func (i *item) deletion(field, value string, obj *unstructured.Unstructured) {
 	case string(metav1.DeletePropagationForeground), string(metav1.DeletePropagationBackground), string(metav1.DeletePropagationOrphan):
 		obj.SetAnnotations(map[string]string{contract.DeletionPropagationAnnotation: *o.PropagationPolicy})
 	default:
-		i.refuse(field, "propagationPolicy %q is none of Foreground, Background and Orphan", *o.PropagationPolicy)
+		i.refuse(field, "propagationPolicy %q must be Foreground, Background or Orphan", *o.PropagationPolicy)
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *converter) emit(i *item, obj *unstructured.Unstructured, t target, wher
 		c.overrides = append(c.overrides, o)
 	}
 	if where.nowhere {
-		i.tell("spec.placement", "it is nowhere: it gets no policy")
+		i.tell("spec.placement", "it is in no cluster: it gets no policy")
 		return
 	}
 	spec.Placement.ClusterAffinity = where.affinity()

@@ -30,7 +30,7 @@ func (c *converter) namespace(i *item) {
 	name := i.Object.GetNamespace()
 	c.namespaces[name] = i
 	if i.Object.GetName() != name {
-		i.refuse("metadata.name", "a FederatedNamespace has the name of the namespace that it is in, which is %q", name)
+		i.refuse("metadata.name", "a FederatedNamespace must have the name of its own namespace, which is %q", name)
 		return
 	}
 	var f federated
@@ -48,7 +48,7 @@ func (i *item) reach(p placement) reach {
 			}
 		}
 		if p.ClusterSelector != nil {
-			i.tell("spec.placement.clusterSelector", "left out: clusters are named, which prevails")
+			i.tell("spec.placement.clusterSelector", "left out: named clusters take precedence")
 		}
 	} else if _, err := metav1.LabelSelectorAsSelector(p.ClusterSelector); err != nil {
 		i.refuse("spec.placement.clusterSelector", "%v", err)
@@ -103,13 +103,13 @@ func (c *converter) bounded(i *item, t target, own reach) reach {
 		return own
 	}
 	if ns := c.namespaces[namespace]; ns != nil && ns.refused {
-		i.refuse("metadata.namespace", "its FederatedNamespace is refused, so that nobody knows where it is")
+		i.refuse("metadata.namespace", "its FederatedNamespace is refused, so its clusters are unknown")
 		return own
 	}
 	bound, federated := c.reaches[namespace]
 	if !federated {
 		if !own.nowhere {
-			i.tell("spec.placement", "it is nowhere, since namespace %q has no FederatedNamespace: it gets no policy", namespace)
+			i.tell("spec.placement", "it is in no cluster, because namespace %q has no FederatedNamespace: it gets no policy", namespace)
 		}
 		return reach{nowhere: true}
 	}
@@ -125,7 +125,7 @@ func (i *item) template(f *federated, t target) *unstructured.Unstructured {
 	}
 	metadata, _ := obj.Object["metadata"].(map[string]any)
 	if _, isMap := obj.Object["metadata"].(map[string]any); obj.Object["metadata"] != nil && !isMap {
-		i.refuse("spec.template.metadata", "it is no object")
+		i.refuse("spec.template.metadata", "it is not an object")
 	}
 	for _, field := range slices.Sorted(maps.Keys(metadata)) {
 		path := "spec.template.metadata." + field
@@ -133,21 +133,21 @@ func (i *item) template(f *federated, t target) *unstructured.Unstructured {
 		case "labels", "creationTimestamp":
 		case "name", "namespace":
 			if metadata[field] != map[string]string{"name": i.Object.GetName(), "namespace": i.Object.GetNamespace()}[field] {
-				i.tell(path, "left out: what counts is that of the federated object")
+				i.tell(path, "left out: only that of the federated object counts")
 			}
 		case "annotations", "finalizers":
 			i.tell(path, "left out, as KubeFed does; write them into the template if members are to have them")
 		default:
-			i.tell(path, "left out: it is of one object in one cluster")
+			i.tell(path, "left out: it belongs to one object in one cluster")
 		}
 	}
 	labels, _, err := unstructured.NestedStringMap(obj.Object, "metadata", "labels")
 	if err != nil {
-		i.refuse("spec.template.metadata.labels", "not all of them are texts")
+		i.refuse("spec.template.metadata.labels", "not all of them are strings")
 	}
 	delete(labels, managedLabel)
 	if obj.Object["status"] != nil {
-		i.tell("spec.template.status", "left out: it is what a cluster reports")
+		i.tell("spec.template.status", "left out: a cluster reports it")
 		delete(obj.Object, "status")
 	}
 	apiVersion, kind := obj.GetAPIVersion(), obj.GetKind()
@@ -157,7 +157,7 @@ func (i *item) template(f *federated, t target) *unstructured.Unstructured {
 		obj.SetAPIVersion(t.gvk.GroupVersion().String())
 	}
 	if kind != "" && kind != t.gvk.Kind {
-		i.tell("spec.template.kind", "left out: what counts is the %s of the federated kind", t.gvk.Kind)
+		i.tell("spec.template.kind", "left out: only the %s of the federated kind counts", t.gvk.Kind)
 	}
 	obj.SetKind(t.gvk.Kind)
 	obj.SetName(i.Object.GetName())
@@ -176,7 +176,7 @@ func (i *item) tellUnsent(obj *unstructured.Unstructured) {
 	sent := obj.DeepCopy()
 	prune.Object(sent)
 	for _, field := range missingPaths("spec.template", obj.Object, sent.Object) {
-		i.tell(field, "not sent to the members: it is of one object in one cluster, and filled in there; this hub keeps it on the template")
+		i.tell(field, "not sent to the members: it belongs to one object in one cluster, where it is filled in; this hub keeps it on the template")
 	}
 }
 

@@ -21,11 +21,11 @@ func (s *replicaDivision) keepShares(f *federated, d differences, spec *policyv1
 	}
 	switch {
 	case !s.known(len(shares) > 0):
-		s.by.refuse("spec.clusters", "nobody knows which clusters there are; add the KubeFedClusters to the files, or use --replicas=weights")
+		s.by.refuse("spec.clusters", "the clusters are unknown; add the KubeFedClusters to the files, or use --replicas=weights")
 		s.item.refuse("", "its %s is refused", s.by.name)
 		return reach{}
 	case len(shares) > 0:
-		s.by.tell("spec.clusters", "frozen as KubeFed divided last, in the overrides of the object")
+		s.by.tell("spec.clusters", "frozen as KubeFed last divided them, in the overrides of the object")
 	default:
 		among, _ := s.members()
 		shares = plan(int64(s.preference.Spec.TotalReplicas), among, s.by.key(), s.clusters)
@@ -35,7 +35,7 @@ func (s *replicaDivision) keepShares(f *federated, d differences, spec *policyv1
 				shares[name] += 0 // it is known to have none
 			}
 		}
-		s.by.tell("spec.clusters", "frozen as KubeFed divides, if everything fits where it is to be")
+		s.by.tell("spec.clusters", "frozen as KubeFed would divide them if all replicas fit")
 	}
 	_, within := s.members()
 	s.without(shares, within)
@@ -48,11 +48,11 @@ func (s *replicaDivision) keepShares(f *federated, d differences, spec *policyv1
 	case len(shares) == 0:
 		return reach{nowhere: true}
 	case total > math.MaxInt32:
-		s.by.refuse("spec.totalReplicas", "%d replicas run now, which is more than there can be", total)
+		s.by.refuse("spec.totalReplicas", "%d replicas run now, which is more than an object can have", total)
 		s.item.refuse("", "its %s is refused", s.by.name)
 		return reach{}
 	case total != int64(s.preference.Spec.TotalReplicas):
-		s.by.tell("spec.totalReplicas", "KubeFed places %d of %d replicas; the template has as many as it places", total, s.preference.Spec.TotalReplicas)
+		s.by.tell("spec.totalReplicas", "KubeFed places %d of %d replicas; the template gets the number that is placed", total, s.preference.Spec.TotalReplicas)
 	}
 	spec.Placement.ReplicaScheduling = byWeights(shares)
 	spec.Placement.ReplicaScheduling.ReplicaBounds = s.frozenBounds(shares, int32(total))
@@ -69,7 +69,7 @@ func (s *replicaDivision) without(shares map[string]int64, within func(string) b
 		}
 	}
 	if len(none) > 0 {
-		s.by.tell("spec.clusters", "no replicas are for %s, which the policy does not name; what is there of the object stays as it is, and nobody looks after it", strings.Join(none, ", "))
+		s.by.tell("spec.clusters", "%s gets no replicas, and the policy does not name it; the object stays there as it is, and is not managed", strings.Join(none, ", "))
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *replicaDivision) frozenBounds(shares map[string]int64, total int32) []p
 	}
 	divided, _ := division.Bounded(total, parties, limits, false)
 	if slices.ContainsFunc(divided, func(p division.Party) bool { return int64(p.Share) != shares[p.Name] }) {
-		s.by.tell("spec.clusters", "what runs is not within the bounds of all clusters, which are widened to what runs; set them when that may move")
+		s.by.tell("spec.clusters", "the running replicas are not within the bounds of all clusters, so the bounds are widened; set them again when replicas may move")
 		for i := range out {
 			has := int32(shares[out[i].TargetCluster.ClusterNames[0]])
 			out[i].MinReplicas = min(out[i].MinReplicas, has)

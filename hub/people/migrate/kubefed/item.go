@@ -66,7 +66,7 @@ func (i *item) decode(into any) bool {
 	if err != nil {
 		field, wrong := "", err.Error()
 		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			field, wrong = mismatch.Field, fmt.Sprintf("a %s is not what is expected here", mismatch.Value)
+			field, wrong = mismatch.Field, fmt.Sprintf("a %s is not expected here", mismatch.Value)
 		}
 		i.refuse(field, "%s; correct it", wrong)
 	}

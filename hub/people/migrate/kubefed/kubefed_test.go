@@ -241,7 +241,7 @@ func TestWeightsOfNobodyByName(t *testing.T) {
 		g := NewWithT(t)
 		r := kubefed.Convert(read(g, shop+deployment("placement: {clusterSelector: {}}")+"---\n"+preference("totalReplicas: 4\n  clusters: "+clusters)), kubefed.Options{Replicas: kubefed.Weights})
 		told := slices.ContainsFunc(told(r), func(line string) bool {
-			return strings.Contains(line, "spec.clusters[*]: the policy names no clusters") && strings.Contains(line, "cannot tell which ones have not joined")
+			return strings.Contains(line, "spec.clusters[*]: the policy names no clusters") && strings.Contains(line, "does not know which ones have not joined")
 		})
 		g.Expect(told).To(Equal(want), clusters)
 	}
@@ -272,7 +272,7 @@ func TestNamespacesAreMadeWhereTheyAreNotThere(t *testing.T) {
 
 func TestClustersWithoutReplicasAreTold(t *testing.T) {
 	t.Parallel()
-	const none = "f.yaml: ReplicaSchedulingPreference shop/web: spec.clusters: no replicas are for b, which the policy does not name; what is there of the object stays as it is, and nobody looks after it"
+	const none = "f.yaml: ReplicaSchedulingPreference shop/web: spec.clusters: b gets no replicas, and the policy does not name it; the object stays there as it is, and is not managed"
 	for name, in := range map[string]string{
 		"planned": deployment("placement: {clusterSelector: {}}") + "---\n" + preference("totalReplicas: 2\n  clusters: {a: {weight: 1, minReplicas: 2}, b: {weight: 1}}"),
 		"written": deployment("placement: {clusters: [{name: a}, {name: b}]}\n  overrides: [{clusterName: a, clusterOverrides: [{path: /spec/replicas, value: 2}]}, {clusterName: b, clusterOverrides: [{path: /spec/replicas, value: 0}]}]") +

@@ -58,7 +58,7 @@ func (i *item) overrides(f *federated, obj *unstructured.Unstructured, t target)
 			continue
 		}
 		if out.byCluster[o.ClusterName] != nil {
-			i.refuse(field+".clusterName", "%q is there twice; KubeFed applies neither", o.ClusterName)
+			i.refuse(field+".clusterName", "%q appears twice; KubeFed applies neither", o.ClusterName)
 			continue
 		}
 		to := &policyv1alpha1.Overriders{}
@@ -71,11 +71,11 @@ func (i *item) overrides(f *federated, obj *unstructured.Unstructured, t target)
 				op = string(policyv1alpha1.OverrideReplace)
 			}
 			if !slices.Contains([]string{"add", "remove", "replace"}, op) {
-				i.refuse(at+".op", "%q is none of add, remove and replace", op)
+				i.refuse(at+".op", "%q must be add, remove or replace", op)
 				continue
 			}
 			if paths[change.Path] {
-				i.refuse(at+".path", "%s is there twice for a cluster; KubeFed applies neither", change.Path)
+				i.refuse(at+".path", "%s appears twice for a cluster; KubeFed applies neither", change.Path)
 				continue
 			}
 			paths[change.Path] = true
@@ -111,7 +111,7 @@ func (i *item) refuseWholeSpec(f *federated, d differences, pref *item) {
 // whyNotOverridable says why a path cannot be overridden; empty if it can.
 func whyNotOverridable(path string, namespaced bool) string {
 	if !regexp.MustCompile(`^(/([^~/]|~[01])*)+$`).MatchString(path) {
-		return "is no JSON pointer, such as /spec/replicas"
+		return "is not a JSON pointer, such as /spec/replicas"
 	}
 	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	second, _, _ := strings.Cut(rest, "/")
@@ -119,16 +119,16 @@ func whyNotOverridable(path string, namespaced bool) string {
 	case first == "apiVersion":
 		return "cannot differ by cluster; write two templates"
 	case first == "kind", first == "metadata" && slices.Contains([]string{"name", "namespace", "generateName"}, second):
-		return "cannot be overridden, and KubeFed does not either"
+		return "cannot be overridden, in KubeFed neither"
 	case first == "metadata" && second == "":
 		return "replaces the name of the object too; override single fields of it"
 	case first == "status", first == "metadata" && slices.Contains([]string{
 		"uid", "ownerReferences", "finalizers", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 		"deletionGracePeriodSeconds", "managedFields", "selfLink",
 	}, second):
-		return "is of one object in one cluster, and nothing of it is sent"
+		return "belongs to one object in one cluster, and is not sent"
 	case namespaced && (first == "roleRef" || first == "subjects"):
-		return "says who may do what, which whoever writes into one namespace cannot change; write two templates"
+		return "grants rights, which an OverridePolicy of one namespace cannot change; write two templates"
 	}
 	return ""
 }
@@ -144,7 +144,7 @@ func (i *item) change(at, op string, o override, to *policyv1alpha1.Overriders) 
 			return
 		}
 		if op != "remove" && o.Value == nil {
-			i.refuse(at+".value", "there is none to %s, and none would set null; give it one, or remove the field", op)
+			i.refuse(at+".value", "there is no value to %s, which would set null; give it a value, or remove the field", op)
 			return
 		}
 		plain := policyv1alpha1.PlaintextOverrider{Path: o.Path, Operator: policyv1alpha1.OverriderOperator(op)}
@@ -155,14 +155,14 @@ func (i *item) change(at, op string, o override, to *policyv1alpha1.Overriders) 
 		return
 	}
 	if op == "remove" {
-		i.tell(at+".path", "left out: there it removes what a member has, here templates bring no annotations to remove")
+		i.tell(at+".path", "left out: in KubeFed it removes annotations that a member has, and here the template has none to remove")
 		return
 	}
 	values := map[string]string{}
 	switch v := o.Value.(type) {
 	case string:
 		if key == "" {
-			i.refuse(at+".value", "annotations are an object of texts")
+			i.refuse(at+".value", "annotations must be an object of strings")
 			return
 		}
 		values[strings.NewReplacer("~1", "/", "~0", "~").Replace(key[1:])] = v
@@ -170,13 +170,13 @@ func (i *item) change(at, op string, o override, to *policyv1alpha1.Overriders) 
 		for name, text := range v {
 			s, ok := text.(string)
 			if !ok || key != "" {
-				i.refuse(at+".value", "an annotation is a text")
+				i.refuse(at+".value", "an annotation must be a string")
 				return
 			}
 			values[name] = s
 		}
 	default:
-		i.refuse(at+".value", "an annotation is a text")
+		i.refuse(at+".value", "an annotation must be a string")
 		return
 	}
 	i.tell(at+".path", "set in what is sent; annotations that a member has of others stay, whatever the operation")
@@ -249,7 +249,7 @@ func replicasOf(obj *unstructured.Unstructured) (int64, error) {
 	if whole, ok := wholeNumber(n); ok {
 		return whole, nil
 	}
-	return 0, errors.New("the replicas of the template are no number")
+	return 0, errors.New("the replicas of the template are not a number")
 }
 
 // wholeNumber returns a JSON number that has no fraction.

@@ -37,7 +37,7 @@ func (c *converter) preference(i *item) bool {
 		return true
 	}
 	if p.Spec.TargetKind != "FederatedDeployment" && p.Spec.TargetKind != "FederatedReplicaSet" {
-		i.refuse("spec.targetKind", "%q is neither FederatedDeployment nor FederatedReplicaSet", p.Spec.TargetKind)
+		i.refuse("spec.targetKind", "%q must be FederatedDeployment or FederatedReplicaSet", p.Spec.TargetKind)
 		return true
 	}
 	c.preferences[preferenceKey{kind: p.Spec.TargetKind, namespace: i.Object.GetNamespace(), name: i.Object.GetName()}] = i
@@ -50,7 +50,7 @@ func (c *converter) preference(i *item) bool {
 // rescheduling are the hints about what KubeFed does at once when a cluster is not ready.
 func rescheduling() []string {
 	return []string{
-		"KubeFed divides replicas among ready clusters only, anew as soon as one is not. Here they move",
+		"KubeFed divides replicas among ready clusters only, and again as soon as one is not. Here they move",
 		"where a policy has spec.failover, when the cluster is tainted by:",
 		"  apiVersion: policy.karmada.io/v1alpha1",
 		"  kind: ClusterTaintPolicy",
@@ -96,10 +96,10 @@ func (c *converter) refuseInvalid(by *item, p *replicaPreference) bool {
 			by.refuse(field+".weight", "it is negative")
 		}
 		if cluster.MinReplicas < 0 || cluster.MinReplicas > math.MaxInt32 {
-			by.refuse(field+".minReplicas", "%d is no number of replicas", cluster.MinReplicas)
+			by.refuse(field+".minReplicas", "%d is not a number of replicas", cluster.MinReplicas)
 		}
 		if cluster.MaxReplicas != nil && (*cluster.MaxReplicas < cluster.MinReplicas || *cluster.MaxReplicas > math.MaxInt32) {
-			by.refuse(field+".maxReplicas", "%d is below minReplicas, or no number of replicas", *cluster.MaxReplicas)
+			by.refuse(field+".maxReplicas", "%d is less than minReplicas, or not a number of replicas", *cluster.MaxReplicas)
 		}
 		if c.options.Plain && cluster.MinReplicas > 0 {
 			by.refuse(field+".minReplicas", "only this hub has bounds of replicas; leave out --plain")
@@ -115,9 +115,9 @@ func (c *converter) refuseInvalid(by *item, p *replicaPreference) bool {
 func (c *converter) tellUnsupported(by *item, p *replicaPreference) {
 	by.tell("spec.totalReplicas", "the replicas of the template")
 	if p.Spec.Rebalance {
-		by.tell("spec.rebalance", "nothing moves replicas that cannot be scheduled away from a cluster by itself: use dynamicWeight in the policy, or a WorkloadRebalancer once")
+		by.tell("spec.rebalance", "the hub does not move replicas by itself that cannot be scheduled in a cluster: use dynamicWeight in the policy, or a WorkloadRebalancer once")
 	} else {
-		by.tell("spec.rebalance", "the replicas are divided anew when they are scaled; what runs is not counted first, as it is there")
+		by.tell("spec.rebalance", "the replicas are divided from scratch when they are scaled; running replicas are not counted first, as in KubeFed")
 	}
 }
 

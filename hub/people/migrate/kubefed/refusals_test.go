@@ -23,12 +23,12 @@ func TestRefusals(t *testing.T) {
 		},
 		"a kind that nobody knows": {
 			in:   `{apiVersion: types.kubefed.io/v1beta1, kind: FederatedGizmo, metadata: {name: web, namespace: shop}, spec: {template: {}}}`,
-			want: []string{"f.yaml: FederatedGizmo shop/web: kind: no FederatedTypeConfig says what FederatedGizmo stands for, and it is not of Kubernetes; add its FederatedTypeConfig to the files"},
+			want: []string{"f.yaml: FederatedGizmo shop/web: kind: no FederatedTypeConfig says which kind FederatedGizmo federates, and it is not a kind of Kubernetes; add its FederatedTypeConfig to the files"},
 		},
 		"two federated types of one target": {
 			in: typeConfig("deployments.apps", "Deployment", "FederatedDeployment") + "---\n" + typeConfig("other.apps", "Deployment", "FederatedOther") + "---\n" + deployment(""),
 			want: []string{
-				name + "kind: deployments.apps and other.apps are two federated types of one target; remove one of them and what is of its kind",
+				name + "kind: deployments.apps and other.apps are two federated types of one target; remove one of them and the objects of its kind",
 				"f.yaml: FederatedTypeConfig other.apps: spec.targetType: FederatedTypeConfig deployments.apps has the same target or federated type; remove one of the two",
 			},
 		},
@@ -46,20 +46,20 @@ func TestRefusals(t *testing.T) {
 		},
 		"a cluster twice": {
 			in:   deployment(`overrides: [{clusterName: a}, {clusterName: a}]`),
-			want: []string{name + `spec.overrides[1].clusterName: "a" is there twice; KubeFed applies neither`},
+			want: []string{name + `spec.overrides[1].clusterName: "a" appears twice; KubeFed applies neither`},
 		},
 		"an object of no namespace that is in one": {
 			in:   `{apiVersion: types.kubefed.io/v1beta1, kind: FederatedDeployment, metadata: {name: web}, spec: {template: {}}}`,
-			want: []string{"f.yaml: FederatedDeployment web: metadata.namespace: it is missing, and every Deployment is in one; write it into the file"},
+			want: []string{"f.yaml: FederatedDeployment web: metadata.namespace: it is missing, and every Deployment has one; write it into the file"},
 		},
 		"one that its FederatedTypeConfig says is in one": {
 			in: strings.Replace(typeConfig("gizmos.apps", "Gizmo", "FederatedGizmo"), "kind: Gizmo}", "kind: Gizmo, scope: Namespaced}", 1) +
 				"---\n{apiVersion: types.kubefed.io/v1beta1, kind: FederatedGizmo, metadata: {name: web}, spec: {template: {}}}",
-			want: []string{"f.yaml: FederatedGizmo web: metadata.namespace: it is missing, and every Gizmo is in one; write it into the file"},
+			want: []string{"f.yaml: FederatedGizmo web: metadata.namespace: it is missing, and every Gizmo has one; write it into the file"},
 		},
 		"one that is in none": {
 			in:   `{apiVersion: types.kubefed.io/v1beta1, kind: FederatedClusterRole, metadata: {name: read, namespace: shop}, spec: {template: {}}}`,
-			want: []string{"f.yaml: FederatedClusterRole shop/read: metadata.namespace: a ClusterRole is in no namespace; remove it"},
+			want: []string{"f.yaml: FederatedClusterRole shop/read: metadata.namespace: a ClusterRole is not namespaced; remove it"},
 		},
 		"a cluster that cannot have its name": {
 			in:   deployment(`placement: {clusters: [{name: a.example.com}]}`),
@@ -67,15 +67,15 @@ func TestRefusals(t *testing.T) {
 		},
 		"a path twice": {
 			in:   deployment(`overrides: [{clusterName: a, clusterOverrides: [{path: /spec/paused, value: true}, {path: /spec/paused, value: false}]}]`),
-			want: []string{name + `spec.overrides[0].clusterOverrides[1].path: /spec/paused is there twice for a cluster; KubeFed applies neither`},
+			want: []string{name + `spec.overrides[0].clusterOverrides[1].path: /spec/paused appears twice for a cluster; KubeFed applies neither`},
 		},
 		"a value that is missing": {
 			in:   deployment(`overrides: [{clusterName: a, clusterOverrides: [{path: /spec/paused, op: add}]}]`),
-			want: []string{name + `spec.overrides[0].clusterOverrides[0].value: there is none to add, and none would set null; give it one, or remove the field`},
+			want: []string{name + `spec.overrides[0].clusterOverrides[0].value: there is no value to add, which would set null; give it a value, or remove the field`},
 		},
 		"a field of another type": {
 			in:   deployment(`placement: {clusters: all}`),
-			want: []string{name + "spec.placement.clusters: a string is not what is expected here; correct it"},
+			want: []string{name + "spec.placement.clusters: a string is not expected here; correct it"},
 		},
 		"the same object in two places": {
 			in:   deployment("") + "---\n" + deployment(""),
@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"a preference without its object": {
 			in:   preference("totalReplicas: 3"),
-			want: []string{"f.yaml: ReplicaSchedulingPreference shop/web: spec.targetKind: there is no FederatedDeployment of this name; remove the preference, or add what it is about to the files"},
+			want: []string{"f.yaml: ReplicaSchedulingPreference shop/web: spec.targetKind: there is no FederatedDeployment of this name; remove the preference, or add the object to the files"},
 		},
 		"bounds, where only what others have is wanted": {
 			in: deployment("placement: {clusterSelector: {}}") + "---\n" + preference("totalReplicas: 3\n  clusters: {a: {weight: 1, maxReplicas: 2}}"), plain: true,
@@ -96,12 +96,12 @@ func TestRefusals(t *testing.T) {
 			in: deployment("placement: {clusterSelector: {}}") + "---\n" + preference("totalReplicas: three"),
 			want: []string{
 				name + "its ReplicaSchedulingPreference shop/web is refused",
-				"f.yaml: ReplicaSchedulingPreference shop/web: spec.totalReplicas: a string is not what is expected here; correct it",
+				"f.yaml: ReplicaSchedulingPreference shop/web: spec.totalReplicas: a string is not expected here; correct it",
 			},
 		},
 		"options of a deletion that cannot be said": {
 			in:   `{apiVersion: types.kubefed.io/v1beta1, kind: FederatedSecret, metadata: {name: s, namespace: shop, annotations: {kubefed.io/deleteoption: '{"gracePeriodSeconds":5}'}}, spec: {template: {}}}`,
-			want: []string{"f.yaml: FederatedSecret shop/s: metadata.annotations[kubefed.io/deleteoption]: gracePeriodSeconds cannot be said here; take it out, and set propagationPolicy"},
+			want: []string{"f.yaml: FederatedSecret shop/s: metadata.annotations[kubefed.io/deleteoption]: gracePeriodSeconds is not supported here; remove it, and set propagationPolicy"},
 		},
 	}
 	for name, tt := range tests {

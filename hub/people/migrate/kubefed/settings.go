@@ -33,24 +33,24 @@ func (c *converter) config(i *item) bool {
 	switch spec.Scope {
 	case "Namespaced":
 		c.options.Namespaced = true
-		i.tell("spec.scope", "the placement of a namespace is no bound for what is in it")
+		i.tell("spec.scope", "the placement of a namespace does not limit that of its objects")
 	case "", "Cluster":
 		if spec.Scope != "" {
-			i.tell("spec.scope", "what is in a namespace goes only where its FederatedNamespace goes, unless --namespaced is given")
+			i.tell("spec.scope", "the objects of a namespace go only where its FederatedNamespace goes, unless --namespaced is given")
 		}
 	default:
-		i.refuse("spec.scope", "%q is neither Cluster nor Namespaced", spec.Scope)
+		i.refuse("spec.scope", "%q must be Cluster or Namespaced", spec.Scope)
 	}
 	switch spec.SyncController.AdoptResources {
 	case "Disabled":
 		c.conflict = policyv1alpha1.ConflictAbort
-		i.tell("spec.syncController.adoptResources", "policies have conflictResolution Abort. What runs in the members now is adopted only with Overwrite: set it for the switch")
+		i.tell("spec.syncController.adoptResources", "policies have conflictResolution Abort. Objects that run in the members now are adopted only with Overwrite: set it for the switch")
 	case "", "Enabled":
 		if spec.SyncController.AdoptResources != "" {
 			i.tell("spec.syncController.adoptResources", "policies have conflictResolution Overwrite")
 		}
 	default:
-		i.refuse("spec.syncController.adoptResources", "%q is neither Enabled nor Disabled", spec.SyncController.AdoptResources)
+		i.refuse("spec.syncController.adoptResources", "%q must be Enabled or Disabled", spec.SyncController.AdoptResources)
 	}
 	c.replaceConfig(i, k)
 	return true
@@ -66,7 +66,7 @@ func (c *converter) replaceConfig(i *item, k kubeFedConfig) {
 	}{
 		{"spec.controllerDuration.availableDelay", health, spec.ControllerDuration.AvailableDelay != ""},
 		{"spec.controllerDuration.unavailableDelay", health, spec.ControllerDuration.UnavailableDelay != ""},
-		{"spec.controllerDuration.cacheSyncTimeout", "left out: the hub waits as long as it takes", spec.ControllerDuration.CacheSyncTimeout != ""},
+		{"spec.controllerDuration.cacheSyncTimeout", "left out: the hub waits without a limit", spec.ControllerDuration.CacheSyncTimeout != ""},
 		{"spec.leaderElect.leaseDuration", leaderElection, spec.LeaderElect.LeaseDuration != ""},
 		{"spec.leaderElect.renewDeadline", leaderElection, spec.LeaderElect.RenewDeadline != ""},
 		{"spec.leaderElect.retryPeriod", leaderElection, spec.LeaderElect.RetryPeriod != ""},
@@ -83,7 +83,7 @@ func (c *converter) replaceConfig(i *item, k kubeFedConfig) {
 		}
 	}
 	for n, gate := range spec.FeatureGates {
-		i.tell(fmt.Sprintf("spec.featureGates[%d].name", n), "left out: what %s switches is always there", gate.Name)
+		i.tell(fmt.Sprintf("spec.featureGates[%d].name", n), "left out: what %s enables is always enabled", gate.Name)
 		if gate.Configuration != "" {
 			i.tell(fmt.Sprintf("spec.featureGates[%d].configuration", n), "left out with it")
 		}
@@ -93,7 +93,7 @@ func (c *converter) replaceConfig(i *item, k kubeFedConfig) {
 // What replaces settings of KubeFed's processes.
 const (
 	leaderElection = "left out: the hub elects its leader by itself, see `hub serve --help`"
-	workers        = "left out: every stage of the hub has workers of its own"
+	workers        = "left out: every stage of the hub has its own workers"
 )
 
 // typeConfig reads a FederatedTypeConfig.
@@ -110,12 +110,12 @@ func (c *converter) typeConfig(i *item) bool {
 		"spec.targetType.kind": to.Kind, "spec.targetType.version": to.Version, "spec.federatedType.kind": from.Kind,
 	} {
 		if value == "" {
-			i.refuse(field, "it says which kind is meant, and is missing")
+			i.refuse(field, "it names the kind, and is missing")
 		}
 	}
 	for field, r := range map[string]apiResource{"spec.targetType": to, "spec.federatedType": from} {
 		if r.Scope != "" && r.Scope != "Namespaced" && r.Scope != "Cluster" {
-			i.refuse(field+".scope", "%q is neither Cluster nor Namespaced", r.Scope)
+			i.refuse(field+".scope", "%q must be Cluster or Namespaced", r.Scope)
 		}
 		if r.PluralName != "" {
 			i.tell(field+".pluralName", "left out: the API server knows it")
@@ -135,16 +135,16 @@ func (c *converter) typeConfig(i *item) bool {
 		i.tell("spec.propagation", "policies of %s have suspension.dispatching", to.Kind)
 	case "", "Enabled":
 		if k.Spec.Propagation != "" {
-			i.tell("spec.propagation", "left out: what has a policy is propagated")
+			i.tell("spec.propagation", "left out: every object with a policy is propagated")
 		}
 	default:
-		i.refuse("spec.propagation", "%q is neither Enabled nor Disabled", k.Spec.Propagation)
+		i.refuse("spec.propagation", "%q must be Enabled or Disabled", k.Spec.Propagation)
 	}
 	if k.Spec.StatusType != nil {
-		i.tell("spec.statusType", "left out: status always comes, onto the template itself")
+		i.tell("spec.statusType", "left out: status is always collected, on the template itself")
 	}
 	if k.Spec.StatusCollection != nil {
-		i.tell("spec.statusCollection", "left out: status always comes, onto the template itself")
+		i.tell("spec.statusCollection", "left out: status is always collected, on the template itself")
 	}
 	if i.refused {
 		t.bad = fmt.Sprintf("its FederatedTypeConfig %s is refused", t.by)
@@ -160,7 +160,7 @@ func (c *converter) federates(i *item, kind schema.GroupKind, t target) {
 		if other != kind && had.gvk.GroupKind() != t.gvk.GroupKind() {
 			continue
 		}
-		t.bad = fmt.Sprintf("%s and %s are two federated types of one target; remove one of them and what is of its kind", had.by, t.by)
+		t.bad = fmt.Sprintf("%s and %s are two federated types of one target; remove one of them and the objects of its kind", had.by, t.by)
 		had.bad = t.bad
 		c.types[other] = had
 		i.refuse("spec.targetType", "FederatedTypeConfig %s has the same target or federated type; remove one of the two", had.by)
@@ -183,11 +183,11 @@ func (c *converter) cluster(i *item) bool {
 		"spec.proxyURL": k.Spec.ProxyURL != "", "spec.disabledTLSValidations": len(k.Spec.DisabledTLSValidations) > 0,
 	} {
 		if set {
-			i.tell(field, "left out: nobody dials the cluster, its agent dials the hub")
+			i.tell(field, "left out: nothing dials the cluster, its agent dials the hub")
 		}
 	}
 	if err := bootstrap.ValidateClusterName(name); err != nil {
-		i.refuse("metadata.name", "%v here; join it by another name, and write that into the placements", err)
+		i.refuse("metadata.name", "%v here; let it join under another name, and write that into the placements", err)
 	}
 	m := member{name: name, labels: i.Object.GetLabels(), ready: true}
 	for _, condition := range k.Status.Conditions {

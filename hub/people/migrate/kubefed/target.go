@@ -32,9 +32,9 @@ func (t target) placed(namespace string) string {
 	case t.isNamespace():
 		return ""
 	case t.scope == apiextensionsv1.NamespaceScoped && namespace == "":
-		return fmt.Sprintf("it is missing, and every %s is in one; write it into the file", t.gvk.Kind)
+		return fmt.Sprintf("it is missing, and every %s has one; write it into the file", t.gvk.Kind)
 	case t.scope == apiextensionsv1.ClusterScoped && namespace != "":
-		return fmt.Sprintf("a %s is in no namespace; remove it", t.gvk.Kind)
+		return fmt.Sprintf("a %s is not namespaced; remove it", t.gvk.Kind)
 	}
 	return ""
 }

@@ -42,7 +42,7 @@ func (s *replicaDivision) weights(spec *policyv1alpha1.PropagationSpec, obj *uns
 		where = reach{names: weighing, nowhere: len(weighing) == 0}
 	}
 	if len(list) == 0 {
-		s.by.refuse("spec.clusters", "all weights are 0, so that KubeFed divides nothing; give a weight to the clusters that are meant")
+		s.by.refuse("spec.clusters", "all weights are 0, so KubeFed divides nothing; give a weight to the clusters that should get replicas")
 	}
 	if s.by.refused {
 		s.item.refuse("", "its %s is refused", s.by.name)
@@ -54,7 +54,7 @@ func (s *replicaDivision) weights(spec *policyv1alpha1.PropagationSpec, obj *uns
 	s.compare()
 	where = where.and(s.own).and(s.bound)
 	if len(where.names) == 0 && !where.nowhere {
-		s.by.tell("spec.clusters[*]", "the policy names no clusters. --apply refuses it while a cluster that it matches is not Ready, but cannot tell which ones have "+
+		s.by.tell("spec.clusters[*]", "the policy names no clusters. --apply refuses it while a cluster that it matches is not Ready, but does not know which ones have "+
 			"not joined at all: until they do, their replicas go to the others. Apply when `hub clusters` shows all of them")
 	}
 	return where
@@ -94,7 +94,7 @@ func (s *replicaDivision) compare() {
 		}
 	}
 	if len(moves) == 0 {
-		s.by.tell("spec.clusters", "divided by the weights, which comes to the same numbers; equal clusters may change places")
+		s.by.tell("spec.clusters", "divided by the weights, with the same result; equal clusters may change places")
 		return
 	}
 	s.by.tell("spec.clusters", "divided by the weights, which moves %s; equal clusters may change places", strings.Join(moves, ", "))
