@@ -68,13 +68,13 @@ func denialOf(err error) (denial, bool) {
 // advice returns the command that grants the missing right.
 func (d denial) advice(object plan.Object, account string) string {
 	if d.impersonation {
-		return fmt.Sprintf("the agent is to act as ServiceAccount %s/%s (--as-service-account) and may not: "+
+		return fmt.Sprintf("the agent may not act as ServiceAccount %s/%s (--as-service-account): "+
 			"`kubectl create clusterrole fairlead-agent-as-%s --verb=impersonate --resource=serviceaccounts --resource-name=%s` "+
-			"in the member, bound to what the agent runs as, lets it", object.Namespace, account, account, account)
+			"in the member, bound to the agent's account, allows it", object.Namespace, account, account, account)
 	}
-	return fmt.Sprintf("the agent applies what is in a namespace as the ServiceAccount %q there; who owns the member allows it with "+
+	return fmt.Sprintf("the agent applies namespaced objects as the ServiceAccount %q of their namespace; the owner of the member allows it with "+
 		"`kubectl create role fairlead-%s -n %s --verb=%s --resource=%s` and "+
-		"`kubectl create rolebinding fairlead-%s -n %s --role=fairlead-%s --serviceaccount=%s:%s`, and this is tried again by itself",
+		"`kubectl create rolebinding fairlead-%s -n %s --role=fairlead-%s --serviceaccount=%s:%s`, and the agent tries again by itself",
 		account, d.resource, object.Namespace, strings.Join(accountVerbs(), ","), d.resource,
 		d.resource, object.Namespace, d.resource, object.Namespace, account)
 }

@@ -132,11 +132,11 @@ func (r *Reconciler) precheck(ctx context.Context, work types.NamespacedName, m 
 	}
 	switch {
 	case namespaced && m.Object.Namespace == "":
-		return new(failed(plan.Refused, "the manifest has no metadata.namespace, and the kind is a namespaced one"))
+		return new(failed(plan.Refused, "the manifest has no metadata.namespace, but the kind is namespaced"))
 	case !namespaced && m.Object.Namespace != "":
 		// The hub defines the kind differently. Whoever may write in one namespace of the hub must not thereby reach
 		// the whole member.
-		return new(failed(plan.Refused, "the manifest has a metadata.namespace, but the kind is cluster-scoped in the member; have hub and member define it alike"))
+		return new(failed(plan.Refused, "the manifest has a metadata.namespace, but the kind is cluster-scoped in the member; define it with the same scope on hub and member"))
 	}
 	if err := r.kinds.Use(ctx, work, m.Object.GroupVersionKind); err != nil {
 		return new(failed(r.judge(ctx, work, m.Object, err)))

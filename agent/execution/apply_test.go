@@ -135,7 +135,7 @@ func TestSomebodyWhoChangesItBackForEverIsNotFoughtWithRequests(t *testing.T) {
 		before := cm.DeepCopy()
 		cm.Data["a"] = "theirs"
 		g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
-		g.Expect(w.reports.applied(work).Message).To(ContainSubstring("somebody in the member changes it again and again"))
+		g.Expect(w.reports.applied(work).Message).To(ContainSubstring("somebody in the member keeps changing it"))
 	}).WithTimeout(waitTimeout).WithPolling(5 * time.Millisecond).Should(Succeed())
 	g.Expect(len(w.requests.about("PATCH /api/v1/namespaces/" + w.member + "/configmaps/settings"))).To(BeNumerically("<", 15))
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "1")) }).

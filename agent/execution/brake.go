@@ -205,9 +205,9 @@ func (b *brake) Condition() (metav1.Condition, bool) {
 			Reason: clusterv1alpha1.ReasonTooManyDeletions, Message: b.held.message, LastTransitionTime: b.held.since(),
 		}, true
 	case released != "":
-		message := "What was to be deleted was approved, or the brake was taken off"
+		message := "The deletions were approved, or the brake was turned off"
 		if released == clusterv1alpha1.ReasonDeletionsWithdrawn {
-			message = "Nothing of what was to be deleted is to be deleted any more"
+			message = "All deletions were withdrawn"
 		}
 		return metav1.Condition{
 			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionFalse, Reason: released, Message: message,

@@ -35,28 +35,28 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 	case interpreter.IsUnanswered(err): // the error is not the member's
 		return plan.Waiting, err.Error()
 	case unserved(err):
-		return plan.Waiting, unknownKind(object) + "; this is tried again by itself"
+		return plan.Waiting, unknownKind(object) + "; the agent tries again by itself"
 	case noNamespace(err):
 		return plan.Waiting, missingNamespace(object)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return plan.Waiting, fmt.Sprintf("the namespace %q is being deleted in the member", object.Namespace)
 	case overtaken(err):
-		return plan.Waiting, "the object is being changed in the member; this is tried again by itself"
+		return plan.Waiting, "the object is being changed in the member; the agent tries again by itself"
 	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsServiceUnavailable(err):
-		return plan.Unanswered, "the member's API server is busy; this is tried again by itself"
+		return plan.Unanswered, "the member's API server is busy; the agent tries again by itself"
 	}
 	if status, ok := statusOf(err); ok {
 		return plan.Refused, "the member refuses it: " + status.Message + unmergeable(status.Message)
 	}
 	if unreachable(err) {
-		return plan.Unanswered, "the member's API server does not answer; this is tried again by itself"
+		return plan.Unanswered, "the member's API server does not answer; the agent tries again by itself"
 	}
 	return plan.Refused, err.Error()
 }
 
 // unknownKind says what to do about a kind that the member does not serve in an object's version.
 func unknownKind(object plan.Object) string {
-	return fmt.Sprintf("the member does not know the kind %s of %s; install its CustomResourceDefinition there, or, if that is there in other versions only, "+
+	return fmt.Sprintf("the member does not know the kind %s of %s; install its CustomResourceDefinition there, or, if it is installed there with other versions only, "+
 		"use one of these in the template and in its policy", object.Kind, object.GroupVersion())
 }
 
@@ -72,7 +72,7 @@ func unmergeable(message string) string {
 	}
 	if strings.Contains(message, "field not declared in schema") {
 		advice += "; this member's version of the kind has no such field: upgrade the member, " +
-			"or take the field out, in the template or for this cluster by an override policy that removes it"
+			"or remove the field, from the template or for this cluster by an override policy"
 	}
 	return advice
 }
@@ -88,7 +88,7 @@ func statusOf(err error) (metav1.Status, bool) {
 
 func missingNamespace(object plan.Object) string {
 	return fmt.Sprintf(
-		"the namespace %q does not exist in the member; create it there or propagate it, and this is tried again by itself", object.Namespace)
+		"the namespace %q does not exist in the member; create it there or propagate it, and the agent tries again by itself", object.Namespace)
 }
 
 // overtaken returns whether a change was refused because the object is not, or no longer, the expected one: its

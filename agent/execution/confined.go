@@ -23,8 +23,8 @@ func (e *outsideError) Error() string {
 	if e.object.Namespace != "" {
 		where = fmt.Sprintf("in namespace %q", e.object.Namespace)
 	}
-	return fmt.Sprintf("%s is left alone in the member: it is %s, and the owner of the member confined the agent to %s (--namespaces); "+
-		"send it elsewhere, or have the owner confine the agent otherwise", e.object, where, strings.Join(e.namespaces, ", "))
+	return fmt.Sprintf("%s is not applied in the member: it is %s, and the owner of the member confined the agent to %s (--namespaces); "+
+		"send it to other clusters, or ask the owner to change that", e.object, where, strings.Join(e.namespaces, ", "))
 }
 
 // outside returns an outsideError for an object outside the namespaces to which the agent is confined. Cluster-scoped

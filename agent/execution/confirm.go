@@ -42,16 +42,16 @@ func (r *Reconciler) live(ctx context.Context, work *workv1alpha1.Work) (*metav1
 func (r *Reconciler) confirmEnd(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
 	live, err := r.live(ctx, work)
 	if err != nil {
-		return false, fmt.Errorf("not deleting the objects of Work %q, since the hub does not confirm that this agent may: %w", work.Name, err)
+		return false, fmt.Errorf("not deleting the objects of Work %q, because the hub does not confirm that this agent may: %w", work.Name, err)
 	}
 	if live == nil {
 		return false, nil
 	}
 	if why := unlikeEnd(&work.ObjectMeta, live); why != "" {
 		r.brake.Reconsider(work.UID) // the operator approved another deletion
-		why = fmt.Sprintf("not deleting the objects of Work %q, since the hub, which was asked before that, %s", work.Name, why)
+		why = fmt.Sprintf("not deleting the objects of Work %q, because the hub, asked before the deletion, %s", work.Name, why)
 		if r.memory.NoteLogged(client.ObjectKeyFromObject(work), why) {
-			ctrl.LoggerFrom(ctx).Info("Looking again at a Work, of which the cache is behind", "reason", why)
+			ctrl.LoggerFrom(ctx).Info("Looking again at a Work, because the cache is behind", "reason", why)
 		}
 		return false, fmt.Errorf("%s: %w", why, cacheBehind(work))
 	}
@@ -71,7 +71,7 @@ func (r *Reconciler) confirmWanted(ctx context.Context, work *workv1alpha1.Work)
 		return fmt.Errorf("the hub deletes Work %q", work.Name)
 	}
 	if why := unlike(&work.ObjectMeta, live); why != "" {
-		return fmt.Errorf("the hub, which was asked for Work %q, %s", work.Name, why)
+		return fmt.Errorf("the hub, asked for Work %q, %s", work.Name, why)
 	}
 	return nil
 }
@@ -100,9 +100,9 @@ func cacheBehind(work *workv1alpha1.Work) error {
 func unlike(seen, live *metav1.ObjectMeta) string {
 	switch {
 	case live.UID != seen.UID:
-		return "has another one of that name"
+		return "has another Work of that name"
 	case live.Generation != seen.Generation:
-		return "has another version of it"
+		return "has another version of the Work"
 	default:
 		return ""
 	}
@@ -114,13 +114,13 @@ func unlikeEnd(seen, live *metav1.ObjectMeta) string {
 	case live.UID != seen.UID:
 		return unlike(seen, live)
 	case live.DeletionTimestamp.IsZero(): // the hub was restored from a backup
-		return "does not delete it"
+		return "does not delete the Work"
 	case !contract.DeletesObjects(live.Annotations):
-		return "does not mean to delete them any more"
+		return "no longer wants to delete them"
 	case live.Annotations[contract.DeletionIntentAnnotation] != seen.Annotations[contract.DeletionIntentAnnotation]:
-		return "deletes it for another reason"
+		return "deletes the Work for another reason"
 	case live.Annotations[contract.DeleteContentsAnnotation] != seen.Annotations[contract.DeleteContentsAnnotation]:
-		return "says something else of what may go with them"
+		return "allows other objects to be deleted with them"
 	default:
 		return unlike(seen, live)
 	}

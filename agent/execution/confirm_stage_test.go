@@ -158,7 +158,7 @@ func TestNothingIsMadeAnewByTheJournal(t *testing.T) {
 		}
 		return nil, nil
 	}), c.Config, native.New())
-	g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("it is made anew once the hub was heard"))
+	g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("the object is replaced once the hub can be reached"))
 	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
 
 	away.Store(false)

@@ -50,18 +50,18 @@ func TestTheHubIsAskedForAWorkBeforeItsObjectsAreDeleted(t *testing.T) {
 	}{
 		"as it was seen":              {},
 		"a status, or a finalizer":    {change: func(live *workv1alpha1.Work) { live.Finalizers, live.ResourceVersion = nil, "9" }},
-		"taken back":                  {change: func(live *workv1alpha1.Work) { live.Annotations = nil }, why: "does not mean to delete them any more"},
-		"restored from a backup":      {change: func(live *workv1alpha1.Work) { live.DeletionTimestamp, live.Generation = nil, 1 }, why: "does not delete it"},
-		"another one":                 {change: func(live *workv1alpha1.Work) { live.UID, live.DeletionTimestamp = "another", nil }, why: "has another one of that name"},
-		"another one that is deleted": {change: func(live *workv1alpha1.Work) { live.UID = "another" }, why: "has another one of that name"},
-		"other manifests":             {change: func(live *workv1alpha1.Work) { live.Generation++ }, why: "has another version of it"},
+		"taken back":                  {change: func(live *workv1alpha1.Work) { live.Annotations = nil }, why: "no longer wants to delete them"},
+		"restored from a backup":      {change: func(live *workv1alpha1.Work) { live.DeletionTimestamp, live.Generation = nil, 1 }, why: "does not delete the Work"},
+		"another one":                 {change: func(live *workv1alpha1.Work) { live.UID, live.DeletionTimestamp = "another", nil }, why: "has another Work of that name"},
+		"another one that is deleted": {change: func(live *workv1alpha1.Work) { live.UID = "another" }, why: "has another Work of that name"},
+		"other manifests":             {change: func(live *workv1alpha1.Work) { live.Generation++ }, why: "has another version of the Work"},
 		"for another reason": {change: func(live *workv1alpha1.Work) {
 			live.Annotations[contract.DeletionIntentAnnotation] = contract.DeletionEvicted
 		}, why: "for another reason"},
 		"the cluster leaves": {change: func(live *workv1alpha1.Work) {
 			live.Annotations[contract.DeletionIntentAnnotation] = contract.DeletionClusterLeft
-		}, why: "does not mean to"},
-		"without what is in it":        {change: func(live *workv1alpha1.Work) { delete(live.Annotations, contract.DeleteContentsAnnotation) }, why: "what may go with them"},
+		}, why: "no longer wants to"},
+		"without what is in it":        {change: func(live *workv1alpha1.Work) { delete(live.Annotations, contract.DeleteContentsAnnotation) }, why: "allows other objects"},
 		"no rights":                    {err: apierrors.NewForbidden(works, "settings", nil), why: "forbidden"},
 		"gone":                         {err: apierrors.NewNotFound(works, "settings"), why: "gone"},
 		"no API of Works, as at start": {err: apierrors.NewGenericServerResponse(http.StatusNotFound, "get", works, "settings", "404 page not found", 0, true), why: "does not confirm"},

@@ -189,7 +189,7 @@ func (r *Reconciler) still(ctx context.Context, object plan.Object, listed *meta
 
 // errLettingGo is about an object whose dependents are being orphaned. Until that is done, they seem to be deleted as
 // well.
-var errLettingGo = errors.New("what is made from it is to stay and is being let go; this is tried again")
+var errLettingGo = errors.New("the objects made from it are to stay and are being released; the agent tries again")
 
 // contentsError says that an object is not deleted because of objects of others in it.
 type contentsError struct {

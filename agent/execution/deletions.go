@@ -187,11 +187,11 @@ func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) 
 	case live == nil || live.GetUID() != uid || live.GetDeletionTimestamp() == nil:
 		r.pendingDeletions.Gone(uid)
 		if d.reported {
-			ctrl.LoggerFrom(ctx).Info("An object is gone at last", "manifest", d.object.String())
+			ctrl.LoggerFrom(ctx).Info("An object that was being deleted is gone", "manifest", d.object.String())
 		}
 	case r.pendingDeletions.Stay(uid, r.clock.Now()):
 		note := stuckNote(d.object, live)
-		ctrl.LoggerFrom(ctx).Info("An object does not go", "manifest", d.object.String(), "reason", note)
+		ctrl.LoggerFrom(ctx).Info("An object that was deleted is still there", "manifest", d.object.String(), "reason", note)
 		r.events(eventsink.Event{
 			Regarding: workReference(d.work), Type: corev1.EventTypeWarning,
 			Reason: reasonDeletionStuck, Action: actionDelete, Note: note,
@@ -202,7 +202,7 @@ func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) 
 
 // stuckNote says what holds an object.
 func stuckNote(name plan.Object, live *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s was deleted from the member and is still there: its finalizers hold it (%s); see to the controllers that they name",
+	return fmt.Sprintf("%s was deleted from the member and is still there: its finalizers hold it (%s); check the controllers that they name",
 		name, strings.Join(live.GetFinalizers(), ", "))
 }
 

@@ -20,7 +20,7 @@ const reportedPause = time.Second
 
 // later postpones the correction of an object that somebody in the member keeps changing.
 func (*Reconciler) later(ctx context.Context, m plan.Manifest, live plan.Live, wait time.Duration) step {
-	ctrl.LoggerFrom(ctx).V(1).Info("Putting back more slowly what is changed in the member again and again", "manifest", m.Object.String())
+	ctrl.LoggerFrom(ctx).V(1).Info("Putting back changes of an object more slowly, because somebody in the member repeats them", "manifest", m.Object.String())
 	outcome := plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}
 	if wait >= reportedPause {
 		outcome.Result, outcome.Message = plan.Throttled, plan.ThrottledMessage
@@ -50,6 +50,6 @@ func (r *Reconciler) drifted(ctx context.Context, work types.NamespacedName, m p
 	r.metrics.drift.Inc()
 	r.drifts.Add(1)
 	r.reporter.Drifted(work, drift)
-	ctrl.LoggerFrom(ctx).Info("Put back what was changed in the member", "manifest", m.Object.String(),
+	ctrl.LoggerFrom(ctx).Info("Put back a change that was made in the member", "manifest", m.Object.String(),
 		"deleted", drift.Deleted, "fields", drift.Fields, "changedBy", drift.ChangedBy)
 }

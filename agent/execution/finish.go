@@ -40,7 +40,7 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	r.memory.Forget(name)
 	part, done := r.remove, "Deleted the objects of a Work"
 	if ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
-		part, done = r.release, "Let go of the objects of a Work"
+		part, done = r.release, "Released the objects of a Work"
 	} else if ok, err := r.mayGo(ctx, work); err != nil || !ok {
 		return err // it is reconciled again when nobody wants its contents any more, or an operator approved
 	}
@@ -161,8 +161,8 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, work *workv1alpha1.Work)
 
 // outdatedError says that something is postponed because the journal is outdated.
 func outdatedError(work *workv1alpha1.Work, what string) error {
-	return fmt.Errorf("not %s Work %q yet: the journal has an older version of it, "+
-		"which can be neither replaced nor removed; make the state directory of the agent writable, and this is tried again", what, work.Name)
+	return fmt.Errorf("not %s Work %q yet: the journal has an older version of the Work, "+
+		"which can be neither replaced nor removed; make the state directory of the agent writable, and the agent tries again", what, work.Name)
 }
 
 // keep handles a Work that is being deleted without the hub's intent: with its namespace, by hand, or with its
@@ -206,7 +206,7 @@ func (r *Reconciler) letGo(ctx context.Context, req reconcile.Request, older *wo
 	}
 	switch err := r.dropFinalizer(ctx, older); {
 	case err == nil:
-		ctrl.LoggerFrom(ctx).Info("Keeping the objects of a Work that the hub does not know any more; what it deletes is an older one of its name",
+		ctrl.LoggerFrom(ctx).Info("Keeping the objects of a Work that the hub no longer knows; it deletes an older Work of that name",
 			"objects", len(newer.Spec.Workload.Manifests))
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("letting go of Work %q, which is older than what the member has: %w", older.Name, err)

@@ -78,10 +78,10 @@ func (r *Reconciler) countHeld(ctx context.Context) error {
 	}
 	if r.brake.Recount(works, r.clock.Now()) {
 		held, _ := r.brake.Condition()
-		ctrl.LoggerFrom(ctx).Info("Holding more deletions than the Cluster said", "reason", held.Message)
+		ctrl.LoggerFrom(ctx).Info("Holding more deletions than the Cluster reported", "reason", held.Message)
 	}
 	if r.brake.Withdraw(works) {
-		ctrl.LoggerFrom(ctx).Info("Holding no deletions any more, since all of them were withdrawn")
+		ctrl.LoggerFrom(ctx).Info("No longer holding deletions, because all of them were withdrawn")
 	}
 	r.metrics.held.Set(float64(r.brake.Waiting()))
 	return nil
@@ -99,7 +99,7 @@ func (r *Reconciler) watchHold(ctx context.Context) error {
 			continue
 		}
 		if err := r.countHeld(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).V(1).Info("Could not count what is to be deleted", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Could not count the objects to be deleted", "reason", err.Error())
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (r *Reconciler) clusterSource(c cache.Cache, name string) source.Source {
 // tryRecount recounts without a retry: the next change of the Cluster, or of a waiting Work, triggers another.
 func (r *Reconciler) tryRecount(ctx context.Context) {
 	if err := r.recount(ctx); err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("Could not count what is to be deleted", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("Could not count the objects to be deleted", "reason", err.Error())
 	}
 }
 

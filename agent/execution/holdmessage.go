@@ -173,8 +173,8 @@ func approval(name metav1.Time) string { return name.UTC().Format(time.RFC3339) 
 const letsGo = "on this Cluster, which lets go the "
 
 func heldMessage(name metav1.Time, going, all, objects int, limit *clusterv1alpha1.DeletionBrake) string {
-	return fmt.Sprintf("%d of %d objects were to go within a minute, and the brake lets %d or %d %% go: nothing is deleted. "+
-		"If it is meant, set the annotation %s=%s %s%d that are left of them, and nothing that is marked later; if not, mend what asks for it on the hub first",
+	return fmt.Sprintf("%d of %d objects would be deleted within a minute, and the deletion brake allows %d or %d %%: nothing is deleted. "+
+		"If this is intended, set the annotation %s=%s %s%d that are left of them, and nothing that is marked later; if not, first correct the cause on the hub",
 		going, all, limit.Objects, limit.Percent, contract.DeletionsApprovedAnnotation, approval(name), letsGo, objects)
 }
 

@@ -32,7 +32,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		applies: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_agent_execution_applies_total",
-			Help: "Objects sent to the member, by what came of it.",
+			Help: "Objects sent to the member, by result.",
 		}, []string{"result"})),
 		drift: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_agent_execution_drift_total",
@@ -49,7 +49,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}))
 	m.replaced = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "fairlead_agent_execution_replaced_total",
-		Help: "Objects deleted from the member to be made anew, because a field that cannot change was changed.",
+		Help: "Objects deleted from the member to be created again, because an immutable field was changed.",
 	}))
 	m.unintended = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "fairlead_agent_execution_unintended_deletions_total",

@@ -35,7 +35,7 @@ type endsFirstError struct {
 
 // Error implements error.
 func (e *endsFirstError) Error() string {
-	return fmt.Sprintf("%s is not deleted before %s, which its Work %q is about to delete", e.in, e.object, e.work)
+	return fmt.Sprintf("%s is not deleted before %s, which Work %q is about to delete", e.in, e.object, e.work)
 }
 
 // outlives returns whether an object of a Work stays in the member when the Work ends: then it must not be deleted

@@ -105,7 +105,7 @@ func (r *Reconciler) lookAtPastKinds(ctx context.Context) {
 			err = r.kinds.Use(ctx, pastWork(), object.GroupVersionKind)
 		}
 		if err != nil {
-			ctrl.LoggerFrom(ctx).V(1).Info("Could not look for what is left of Works that have ended", "kind", kind.String(), "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Could not look for objects that ended Works left behind", "kind", kind.String(), "reason", err.Error())
 			again = append(again, kind)
 		}
 	}

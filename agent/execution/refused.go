@@ -37,6 +37,6 @@ func (r *Reconciler) tellRefused(ctx context.Context, since time.Time) {
 		return
 	}
 	r.refusal.told = since
-	ctrl.LoggerFrom(ctx).Info("Leaving the objects in the member as they are, since the hub refuses this agent; "+
-		"it goes on when the hub lets it in again, or another agent has this cluster: then stop this one", "since", since.UTC().Format(time.RFC3339))
+	ctrl.LoggerFrom(ctx).Info("Leaving the objects in the member as they are, because the hub refuses this agent; "+
+		"it goes on when the hub lets it in again. If another agent has this cluster, stop this one", "since", since.UTC().Format(time.RFC3339))
 }

@@ -33,7 +33,7 @@ func (e *KindChangedError) Error() string {
 	if e.was != e.is {
 		before = ", and was " + scope(e.was)
 	}
-	return fmt.Sprintf("the member serves the kind %s of %s otherwise than before (as %s, %s%s); the agent begins anew for that, and this is tried again by itself",
+	return fmt.Sprintf("the member serves the kind %s of %s differently than before (as %s, %s%s); the agent starts again for that kind, and tries again by itself",
 		e.object.Kind, e.object.GroupVersion(), e.resource, scope(e.is), before)
 }
 

@@ -26,43 +26,43 @@ func (r *Reconciler) replace(
 ) (plan.Result, string) {
 	if !m.Recreate {
 		return plan.Refused, fmt.Sprintf(
-			"%s; a field of it cannot change once it is set: undo the change, delete the object in the member, or have the agent do so (annotation %s: %q on the template)",
+			"%s; the field is immutable: undo the change, delete the object in the member, or have the agent delete it (annotation %s: %q on the template)",
 			refusal, contract.RecreateAnnotation, contract.LabelTrue)
 	}
 	if live.Object == nil || !plan.Deletable(live.Object, work) {
-		return plan.Refused, refusal + "; it is not made anew, as it does not bear the marks of this Work"
+		return plan.Refused, refusal + "; the object is not replaced, because it does not have the marks of this Work"
 	}
 	before, replaced := r.memory.IsReplaced(m.Object, m.Digest)
 	if replaced && before != live.Object.GetUID() || plan.IsRecreated(live.Object, m.Digest) {
-		return plan.Refused, refusal + "; it was made anew for this manifest before, and is not again"
+		return plan.Refused, refusal + "; the object was already replaced for this manifest, and is not replaced again"
 	}
 	if m.Kept {
-		return plan.Waiting, refusal + "; it is made anew once the hub was heard, which may want something else by now"
+		return plan.Waiting, refusal + "; the object is replaced once the hub can be reached, which may want something else by now"
 	}
 	obj, err := r.removable(ctx, work, m)
 	if another, ok := errors.AsType[*ofAnotherError](err); ok {
-		return plan.Refused, fmt.Sprintf("%s; it is not made anew: %s", refusal, another)
+		return plan.Refused, fmt.Sprintf("%s; the object is not replaced: %s", refusal, another)
 	}
 	if err != nil {
 		result, why := r.judge(ctx, work, m.Object, err)
-		return result, fmt.Sprintf("%s; it is not made anew yet: %s", refusal, why)
+		return result, fmt.Sprintf("%s; the object is not replaced yet: %s", refusal, why)
 	}
 	if obj == nil || obj.GetUID() != live.Object.GetUID() {
 		r.memory.MarkStale(m.Object)
-		return plan.Waiting, refusal + "; it is another object by now, which is looked at anew"
+		return plan.Waiting, refusal + "; another object has its place by now, which the agent checks again"
 	}
 	if err := confirm(); err != nil {
-		return plan.Waiting, fmt.Sprintf("%s; it is not made anew yet: %s", refusal, err)
+		return plan.Waiting, fmt.Sprintf("%s; the object is not replaced yet: %s", refusal, err)
 	}
 	// Recorded first, since a deletion whose answer is lost may have happened all the same.
 	r.memory.Replacing(m.Object, m.Digest, obj.GetUID())
 	if err := r.deleteRead(ctx, work, m, obj); err != nil {
 		result, why := r.judge(ctx, work, m.Object, err)
-		return result, fmt.Sprintf("%s; deleting it to make it anew failed: %s", refusal, why)
+		return result, fmt.Sprintf("%s; deleting the object to replace it failed: %s", refusal, why)
 	}
 	r.metrics.replaced.Inc()
-	ctrl.LoggerFrom(ctx).Info("Deleted an object to make it anew, as its template asks", "manifest", m.Object.String())
-	return plan.Waiting, "a field that cannot change was changed: the object was deleted and is made anew"
+	ctrl.LoggerFrom(ctx).Info("Deleted an object to create it again, as its template requests", "manifest", m.Object.String())
+	return plan.Waiting, "an immutable field was changed: the object was deleted and is created again"
 }
 
 // markRecreated marks an object that is to be sent with the manifest for which it was created again, if it was.

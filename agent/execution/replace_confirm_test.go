@@ -39,16 +39,16 @@ func TestAnObjectIsMadeAnewOnlyForWhatTheHubWantsNow(t *testing.T) {
 		why    string // it is not deleted
 	}{
 		"as it was seen":                {want: plan.Waiting},
-		"by the journal":                {kept: true, want: plan.Waiting, why: "once the hub was heard"},
-		"another version of it":         {change: func(live *workv1alpha1.Work) { live.Generation++ }, want: plan.Waiting, why: "has another version of it"},
-		"another one":                   {change: func(live *workv1alpha1.Work) { live.UID = "another" }, want: plan.Waiting, why: "has another one of that name"},
+		"by the journal":                {kept: true, want: plan.Waiting, why: "once the hub can be reached"},
+		"another version of it":         {change: func(live *workv1alpha1.Work) { live.Generation++ }, want: plan.Waiting, why: "has another version of the Work"},
+		"another one":                   {change: func(live *workv1alpha1.Work) { live.UID = "another" }, want: plan.Waiting, why: "has another Work of that name"},
 		"it is deleted":                 {change: func(live *workv1alpha1.Work) { live.DeletionTimestamp = new(metav1.Now()) }, want: plan.Waiting, why: "the hub deletes Work"},
 		"it is gone":                    {hub: apierrors.NewNotFound(works, "settings"), want: plan.Waiting, why: "has no Work"},
 		"the hub does not let us":       {hub: apierrors.NewForbidden(works, "settings", nil), want: plan.Waiting, why: "does not confirm"},
 		"the hub does not answer":       {hub: &url.Error{Op: "Get", URL: "https://10.0.0.1", Err: context.DeadlineExceeded}, want: plan.Waiting, why: `"settings": the hub does not answer`},
-		"another object by now":         {member: func(cm *corev1.ConfigMap) { cm.UID = "another" }, want: plan.Waiting, why: "another object by now"},
-		"nobody's by now":               {member: func(cm *corev1.ConfigMap) { cm.Labels = nil }, want: plan.Waiting, why: "another object by now"},
-		"another hub's, of that name":   {member: func(cm *corev1.ConfigMap) { cm.Labels[contract.WorkPermanentIDLabel] = "theirs" }, want: plan.Refused, why: "of another Work"},
+		"another object by now":         {member: func(cm *corev1.ConfigMap) { cm.UID = "another" }, want: plan.Waiting, why: "another object has its place"},
+		"nobody's by now":               {member: func(cm *corev1.ConfigMap) { cm.Labels = nil }, want: plan.Waiting, why: "another object has its place"},
+		"another hub's, of that name":   {member: func(cm *corev1.ConfigMap) { cm.Labels[contract.WorkPermanentIDLabel] = "theirs" }, want: plan.Refused, why: "another Work of this name"},
 		"ours, of a hub with other ids": {member: func(cm *corev1.ConfigMap) { delete(cm.Labels, contract.WorkPermanentIDLabel) }, want: plan.Waiting},
 	}
 	for name, tc := range tests {

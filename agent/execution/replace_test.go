@@ -114,7 +114,7 @@ func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
 		stop()
 		w.reports = newReports()
 		stop = w.startBetween(t, c.Config, member, native.New())
-		g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("was made anew for this manifest before"))
+		g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("was already replaced for this manifest"))
 		g.Expect(w.get(g, "settings").UID).To(Equal(second.UID))
 	}
 	g.Expect(w.requests.about("DELETE")).To(HaveLen(1))

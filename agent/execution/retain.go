@@ -23,7 +23,7 @@ func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live
 		return nil, fmt.Errorf("taking over what belongs to the member: %w", err)
 	}
 	if err := plan.Reserved(retained); err != nil {
-		return nil, fmt.Errorf("with what the rules of the kind take over from the member, or put there, %w", err)
+		return nil, fmt.Errorf("with the fields that the rules of the kind keep from the member, or add, %w", err)
 	}
 	if !equality.Semantic.DeepEqual(retained.Object, m.Desired.Object) || !r.memory.IsStale(m.Object) || r.takesNumbers(ctx, m, live) {
 		// What was taken over must still hold when the apply arrives: the informer may lag behind an autoscaler, and

@@ -31,7 +31,7 @@ func TestAServiceThatIsToHaveNoAddressIsMadeAnewIfItsTemplateAsksForThat(t *test
 	first := live.UID
 	manifest.Spec.ClusterIP = corev1.ClusterIPNone
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, manifest) })
-	g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("have the agent do so (annotation " + contract.RecreateAnnotation))
+	g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("have the agent delete it (annotation " + contract.RecreateAnnotation))
 
 	manifest.Annotations = map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, manifest) })

@@ -133,7 +133,7 @@ func TestRightsWaitOnlyForTheObjectsThatNeedThem(t *testing.T) {
 	}
 	g.Expect(e.notes).To(HaveExactElements(And(
 		HavePrefix("ContentsWanted: RoleBinding shop/account"), ContainSubstring("ConfigMap shop/settings of Work inside"),
-		ContainSubstring("may need the rights that it gives"))))
+		ContainSubstring("may need these rights"))))
 	e.look(t, "inside", 20)
 	g.Expect(e.there(t, binding("shop"))).To(BeFalse(), "it is woken by what it waits for")
 
@@ -171,7 +171,7 @@ func TestASweepRemovesWhatGivesRightsLast(t *testing.T) {
 			if !refused {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {
-				g.Expect(err).To(MatchError(ContainSubstring("may need the rights")))
+				g.Expect(err).To(MatchError(ContainSubstring("may need its rights")))
 			}
 		})
 	}

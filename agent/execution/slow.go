@@ -26,8 +26,8 @@ const (
 )
 
 // errNoRoom says that a request was not made because too many workers already wait for slow answers.
-var errNoRoom = errors.New("the member answers slowly about such objects, as where one of its admission or conversion webhooks does not answer, " +
-	"so only a few of them are tried at a time; this is tried again by itself")
+var errNoRoom = errors.New("the member answers slowly for such objects, perhaps because one of its admission or conversion webhooks does not answer, " +
+	"so only a few of them are tried at a time; the agent tries again by itself")
 
 // roomRetry returns the delay before the next attempt to get room: the other requests wait for answers.
 func roomRetry() time.Duration { return wait.Jitter(slowAfter, 1) }
@@ -210,7 +210,7 @@ func (s *slowRequests) End(r *request, err error) (slow bool, recovered []place)
 }
 
 // errNotAnswered is the result of a request that ended without an answer.
-var errNotAnswered = errors.New("the request did not come to an end")
+var errNotAnswered = errors.New("the request did not finish")
 
 // do makes a request if there is room for it; otherwise it fails with errNoRoom.
 func (s *slowRequests) do(ctx context.Context, at place, request func() error) error {
@@ -223,7 +223,7 @@ func (s *slowRequests) do(ctx context.Context, at place, request func() error) e
 		slow, recovered := s.End(r, err)
 		log := ctrl.LoggerFrom(ctx)
 		if slow {
-			log.Info("The member answers slowly, or a webhook of it not at all: of such objects only a few are tried at a time from now on, so that the others go through",
+			log.Info("The member answers slowly, or one of its webhooks not at all: only a few of such objects are tried at a time from now on, so that others get through",
 				"kind", at.String(), "namespace", at.namespace, "act", at.act)
 		}
 		for _, well := range recovered {

@@ -65,7 +65,7 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 		case stay || ptrTrue(work.Spec.PreserveResourcesOnDeletion):
 			one = r.release
 		case len(problems) > 0 && plan.GivesRights(m.Object):
-			problems = append(problems, fmt.Errorf("%s: it is not removed before the others are, since that may need the rights that it gives", m.Object))
+			problems = append(problems, fmt.Errorf("%s: it is not removed before the others, because removing them may need its rights", m.Object))
 			continue
 		}
 		name := client.ObjectKeyFromObject(work)

@@ -32,6 +32,6 @@ func (r *Reconciler) takeOver(ctx context.Context, m plan.Manifest, applied *uns
 	if err := r.memberClient.Patch(ctx, applied, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerAgent)); err != nil {
 		return fmt.Errorf("taking over the fields of another system's agent: %w", err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Took over what another system's agent owned of an object", "manifest", m.Object.String())
+	ctrl.LoggerFrom(ctx).Info("Took over the fields of an object that another system's agent owned", "manifest", m.Object.String())
 	return nil
 }

@@ -126,7 +126,7 @@ func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 		}
 		if err := r.recountUnclaimed(ctx); err != nil {
 			r.unclaimed.Look()
-			ctrl.LoggerFrom(ctx).V(1).Info("Could not count what nobody claims", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Could not count the unclaimed objects", "reason", err.Error())
 		}
 	}
 }
@@ -246,6 +246,6 @@ func (u *unclaimed) take(found map[types.NamespacedName][]*unstructured.Unstruct
 // unclaimedNote lists objects.
 func unclaimedNote(names []string) string {
 	return fmt.Sprintf("%d objects in the member name this Work, which is not on the hub or no longer has them: %s. "+
-		"They stay as they are; they are claimed again when the Work has them, and if nobody needs them, delete them in the member",
+		"They stay as they are, and are claimed again when the Work has them; if nobody needs them, delete them in the member",
 		len(names), prose.Names(names, namedObjects))
 }

@@ -111,7 +111,7 @@ func (r *Reconciler) waitTold(ctx context.Context, work *workv1alpha1.Work, obje
 	again, tell := r.waits.Still(client.ObjectKeyFromObject(work), r.clock.Now(), quiet)
 	if tell {
 		note := why()
-		ctrl.LoggerFrom(ctx).Info("Not deleting an object because of what other Works have", "manifest", object.String(), "reason", note)
+		ctrl.LoggerFrom(ctx).Info("Not deleting an object, because other Works need it", "manifest", object.String(), "reason", note)
 		r.events(eventsink.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonContentsWanted, Action: actionDelete, Note: note})
 	}
 	return &wantedError{object: object, again: again}

@@ -162,8 +162,8 @@ func (r *Reconciler) notWatched(manifests []plan.Manifest) metav1.Condition {
 		messages = append(messages, message)
 	}
 	if out.Status != "" {
-		out.Message = prose.Cut("Not seen as they change, but read about once a minute, are objects of which the member refuses a watch: "+
-			strings.Join(messages, "; ")+". This is tried again by itself", prose.OfCondition)
+		out.Message = prose.Cut("The member refuses to watch some objects, which are read about once a minute instead: "+
+			strings.Join(messages, "; ")+". The agent tries again by itself", prose.OfCondition)
 	}
 	return out
 }

@@ -180,7 +180,7 @@ func TestTwentyOneObjectsAreHeldUntilSomebodySaysSo(t *testing.T) {
 		held := meta.FindStatusCondition(w.cluster(g).Status.Conditions, clusterv1alpha1.ClusterDeletionsHeld)
 		g.Expect(held).NotTo(BeNil())
 		g.Expect(held.Status).To(Equal(metav1.ConditionTrue))
-		g.Expect(held.Message).To(ContainSubstring("21 of 21 objects were to go within a minute, and the brake lets 20 or 30 % go"))
+		g.Expect(held.Message).To(ContainSubstring("21 of 21 objects would be deleted within a minute, and the deletion brake allows 20 or 30 %"))
 	}).WithTimeout(waitTimeout).Should(Succeed())
 	g.Expect(w.data("settings-0")).NotTo(BeNil())
 	stop()

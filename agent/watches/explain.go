@@ -23,12 +23,12 @@ func explain(what watched, err error) (reason, message string) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return workv1alpha1.ReasonKindNotServed, fmt.Sprintf("the member does not serve %s any more; install its CustomResourceDefinition there again, "+
-			"or, if that is there in other versions only, use one of these in the template and in its policy", subject)
+			"or, if it is installed there with other versions only, use one of these in the template and in its policy", subject)
 	case apierrors.IsForbidden(err):
 		return workv1alpha1.ReasonWatchForbidden, fmt.Sprintf("the member does not let the agent list and watch %s%s; give the agent's account there the verbs "+
 			"get, list and watch for it", subject, detail)
 	default:
-		return workv1alpha1.ReasonWatchFailing, fmt.Sprintf("the member fails to list and watch %s%s; see there to what serves it: "+
+		return workv1alpha1.ReasonWatchFailing, fmt.Sprintf("the member fails to list and watch %s%s; check there what serves it: "+
 			"the conversion webhook of its CustomResourceDefinition, or the APIService of its group", subject, detail)
 	}
 }

@@ -26,9 +26,9 @@ const (
 
 var (
 	// errEndless stands for the answer of a member whose stream does not end.
-	errEndless = apierrors.NewTimeoutError("it did not come to the end of the objects that there are", 0)
+	errEndless = apierrors.NewTimeoutError("it did not reach the end of the objects", 0)
 	// errListInstead makes an informer fall back to listing.
-	errListInstead = errors.New("the objects are listed, as their stream had no end")
+	errListInstead = errors.New("the objects are listed, because their stream did not end")
 )
 
 // stream is a watch that begins with the existing objects.
@@ -100,7 +100,7 @@ func (l *listening) forward(ctx context.Context, s *stream) {
 // endless records that a stream did not end. The kind counts as lost if the list that replaces it fails too, or is
 // not answered in time.
 func (l *listening) endless(ctx context.Context) {
-	ctrl.Log.WithName("member").Info("The member does not come to the end of the objects of a kind that it streams; they are listed instead", "kind", l.what.kind.String())
+	ctrl.Log.WithName("member").Info("The member does not reach the end when it streams the objects of a kind; they are listed instead", "kind", l.what.kind.String())
 	l.listUntil.Store(l.watches.clock.Now().Add(listFor).UnixNano())
 	l.answered(ctx, errEndless)
 	last, _, failing := l.watches.failedAt(l.what)

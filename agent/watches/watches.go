@@ -245,7 +245,7 @@ func (w *Watches) failed(what watched, err error, version string) {
 	}
 	w.mu.Unlock()
 	if changed {
-		ctrl.Log.WithName("member").Info("Objects of the member cannot be watched any more; each is read now and then instead", "kind", what.kind.String(), "reason", message)
+		ctrl.Log.WithName("member").Info("Objects of the member can no longer be watched; each is read from time to time instead", "kind", what.kind.String(), "reason", message)
 		w.tell(what.kind)
 	}
 }

@@ -98,7 +98,7 @@ func Outlives(work *workv1alpha1.Work) bool {
 
 // LeftMessage explains why a Namespace or a CustomResourceDefinition is left in the member.
 func LeftMessage(o Object, foreign []string) string {
-	return fmt.Sprintf("%s is left in the member, since there are objects in it that are not from the hub or are to stay (%s): "+
-		"delete those, or say on its template or Work that they may go (annotation %s: %q)",
+	return fmt.Sprintf("%s is not deleted from the member, because it contains objects that are not from the hub or are to stay (%s): "+
+		"delete them, or allow their deletion on its template or Work (annotation %s: %q)",
 		o, strings.Join(foreign, ", "), contract.DeleteContentsAnnotation, contract.LabelTrue)
 }

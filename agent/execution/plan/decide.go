@@ -141,16 +141,16 @@ func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) De
 // anotherMessage explains whose an object is, and what to do.
 func anotherMessage(live *unstructured.Unstructured, work types.NamespacedName) string {
 	named, _ := WorkOf(live)
-	message := fmt.Sprintf("the object in the member belongs to Work %s; remove it there, or take this one out of the policy that placed it", named)
+	message := fmt.Sprintf("the object in the member belongs to Work %s; remove it there, or remove this object from the policy that placed it", named)
 	if named.Namespace == work.Namespace {
 		return message
 	}
-	return message + fmt.Sprintf(". That is of another cluster, or of another hub: if this member was that one before, and nobody looks after it there any more, "+
-		"remove the annotations %s and %s from the object, and it is taken over", contract.WorkNamespaceAnnotation, contract.WorkNameAnnotation)
+	return message + fmt.Sprintf(". That Work is of another cluster or another hub: if this member had that name or hub before, and nobody manages the object there any more, "+
+		"remove the annotations %s and %s from the object, and this agent takes it over", contract.WorkNamespaceAnnotation, contract.WorkNameAnnotation)
 }
 
 // laterMessage says that an outdated journal must not undo what the hub has sent since.
-const laterMessage = "the object in the member is of a later generation of its template than the journal has; it is left as it is until the hub was heard"
+const laterMessage = "the object in the member is of a later generation of its template than the journal has; it is left as it is until the hub can be reached"
 
 // isOfLaterTemplate returns whether a live object was rendered from a later generation of the same template than the
 // desired one.
@@ -169,7 +169,7 @@ func isOfLaterTemplate(live, desired *unstructured.Unstructured) bool {
 
 // leavingMessage says that an object has to be deleted first, and what holds it.
 func leavingMessage(live *unstructured.Unstructured) string {
-	const message = "the object is being deleted in the member; it is made anew once it is gone"
+	const message = "the object is being deleted in the member; it is created again once it is gone"
 	finalizers := live.GetFinalizers()
 	if len(finalizers) == 0 {
 		return message

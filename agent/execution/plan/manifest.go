@@ -85,7 +85,7 @@ func Parse(work *workv1alpha1.Work) []Manifest {
 		}
 		if m.Problem == nil {
 			if other, twice := first[m.Object]; twice {
-				m.Problem = fmt.Errorf("manifest %d of the Work is about the same object; remove one of the two", other)
+				m.Problem = fmt.Errorf("manifest %d of the Work is the same object; remove one of the two", other)
 			} else {
 				first[m.Object] = i
 			}
@@ -106,8 +106,8 @@ func foreignTo(work *workv1alpha1.Work, object Object) error {
 	if name == "" || object.Namespace == namespace && contract.WorkName(object.Kind, object.Namespace, object.Name) == work.Name {
 		return nil
 	}
-	return fmt.Errorf("the Work is of binding %s/%s, which is of another object, so it is not applied: "+
-		"let no OverridePolicy change the kind, the namespace or the name of an object", namespace, name)
+	return fmt.Errorf("the Work names binding %s/%s, which is the binding of another object, so it is not applied: "+
+		"an OverridePolicy must not change the kind, the namespace or the name of an object", namespace, name)
 }
 
 func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {

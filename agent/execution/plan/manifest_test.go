@@ -45,7 +45,7 @@ func TestParseRefusesTheSecondOfTwoManifestsAboutOneObject(t *testing.T) {
 	g := NewWithT(t)
 	parsed := plan.Parse(workOf(settings, web, settings))
 	g.Expect(parsed[0].Problem).NotTo(HaveOccurred())
-	g.Expect(parsed[2].Problem).To(MatchError(ContainSubstring("manifest 0 of the Work is about the same object")))
+	g.Expect(parsed[2].Problem).To(MatchError(ContainSubstring("manifest 0 of the Work is the same object")))
 }
 
 // TestTheSameTextInAnotherWorkIsAnotherManifest checks that the record of an object for one Work does not count for
@@ -203,7 +203,7 @@ func TestAWorkHasOnlyTheObjectOfItsBinding(t *testing.T) {
 				g.Expect(m.Problem).NotTo(HaveOccurred())
 				return
 			}
-			g.Expect(m.Problem).To(MatchError(ContainSubstring("which is of another object")))
+			g.Expect(m.Problem).To(MatchError(ContainSubstring("which is the binding of another object")))
 			g.Expect(m.Desired).To(BeNil())
 		})
 	}

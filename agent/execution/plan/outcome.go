@@ -45,7 +45,7 @@ const (
 	dispatchMessage  = "Work is being dispatched to member clusters."
 	suspendedMessage = "Work dispatching is in a suspended state."
 	// ThrottledMessage explains why an object is not as desired.
-	ThrottledMessage  = "somebody in the member changes it again and again, so it is put back only after a pause; find out who (status.drift of this Work names them) and have them stop"
+	ThrottledMessage  = "somebody in the member keeps changing it, so it is put back only after a pause; find out who (status.drift of this Work names them) and stop them"
 	noManifestMessage = "The Work has no manifests: there is nothing to apply"
 	// failedFormat begins the message that lists the failed manifests, and between separates them. Told parses them.
 	failedFormat = "Failed to apply all manifests (%d/%d): "

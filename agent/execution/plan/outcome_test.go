@@ -72,7 +72,7 @@ func TestPendingAndSettled(t *testing.T) {
 	g.Expect(plan.Settled([]plan.Outcome{applied, throttled})).To(BeTrue())
 	g.Expect(plan.Pending([]plan.Outcome{applied, throttled})).To(BeFalse())
 	g.Expect(plan.Condition([]plan.Outcome{applied, throttled})).To(And(
-		HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("changes it again and again"))))
+		HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("keeps changing it"))))
 	g.Expect(plan.Pending([]plan.Outcome{applied, refused})).To(BeFalse())
 	g.Expect(plan.Pending([]plan.Outcome{refused, waiting})).To(BeTrue())
 }

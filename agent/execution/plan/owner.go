@@ -92,7 +92,7 @@ func differ(id, other string) bool { return id != "" && other != "" && id != oth
 
 // OfAnotherMessage explains why such an object is left alone, and what to do.
 func OfAnotherMessage(object Object) string {
-	return fmt.Sprintf("%s stays as it is: its label %s says that it is of another Work of this name, made by another hub to which this cluster has the same name, or for a binding that was made anew since; "+
+	return fmt.Sprintf("%s stays as it is: its label %s names another Work of this name, made by another hub on which this cluster has the same name, or for a binding that was created again since; "+
 		"if nobody needs it, delete it in the member", object, contract.WorkPermanentIDLabel)
 }
 

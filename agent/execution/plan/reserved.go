@@ -25,18 +25,18 @@ func Reserved(obj *unstructured.Unstructured) error {
 	what := ""
 	switch {
 	case isNamedForOperators(obj):
-		what = "it is what the owner of this cluster lets operators of the hub in by"
+		what = "it lets operators of the hub in, as the owner of this cluster set it"
 	case obj.GetNamespace() == contract.SystemNamespace && obj.GroupVersionKind().Group == "" && obj.GetKind() == "Secret" && obj.GetName() == contract.AgentName:
-		what = "it keeps what this agent is on the hub, and what the owner of this cluster said last of operators of the hub"
+		what = "it keeps the identity of this agent on the hub, and the settings for operators that the owner of this cluster made last"
 	case isBinding(obj) && (bindsOperators(obj) || isOperatorName(text(obj.Object, "roleRef", "name"))):
-		what = "it binds the account by which operators of the hub come, or its rights"
+		what = "it binds the account that operators of the hub use, or its rights"
 	case obj.GetNamespace() == contract.SystemNamespace && obj.GetKind() == "Secret" && obj.GetAnnotations()[corev1.ServiceAccountNameKey] == contract.ConnectName,
 		obj.GetNamespace() == contract.SystemNamespace && runsAs(obj.Object, contract.ConnectName):
-		what = "it would have the token of the account by which operators of the hub come"
+		what = "it would contain the token of the account that operators of the hub use"
 	default:
 		return nil
 	}
-	return fmt.Errorf("it is not applied, since %s; the owner changes that with `agent operators`", what)
+	return fmt.Errorf("it is not applied, because %s; the owner changes that with `agent operators`", what)
 }
 
 // isNamedForOperators returns whether an object is one of those that admit operators.

@@ -36,6 +36,6 @@ func NeedersIn(work *workv1alpha1.Work, rights Object) []Manifest {
 
 // RightsMessage explains why an RBAC object is not deleted yet.
 func RightsMessage(rights Object, first Wanted) string {
-	return fmt.Sprintf("%s is not deleted from the member before %s, which is about to be deleted there and may need the rights that it gives: "+
-		"see what the events on that Work say, or the condition DeletionsHeld of the Cluster", rights, first)
+	return fmt.Sprintf("%s is not deleted from the member before %s, which is about to be deleted there and may need these rights: "+
+		"see the events of that Work, or the condition DeletionsHeld of the Cluster", rights, first)
 }

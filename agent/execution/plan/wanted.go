@@ -68,15 +68,15 @@ func inside(container Manifest) (mentions []byte, contains func(Object) bool) {
 // WantedMessage explains why a Namespace or a CustomResourceDefinition, and with it the rest of its Work, is not
 // deleted yet.
 func WantedMessage(o Object, wanted []Wanted) string {
-	return fmt.Sprintf("%s is not deleted from the member, since objects that other Works still want here would go with it (%s): "+
-		"take those away from this cluster first, or send this one here again; or say on its template or Work that they may go with it (annotation %s: %q)",
+	return fmt.Sprintf("%s is not deleted from the member, because objects that other Works still want here would be deleted with it (%s): "+
+		"remove those from this cluster first, or send this one here again; or allow their deletion on its template or Work (annotation %s: %q)",
 		o, named(wanted), contract.DeleteContentsAnnotation, contract.LabelTrue)
 }
 
 // FirstMessage explains why a Namespace or a CustomResourceDefinition waits for an object in it to be deleted first.
 func FirstMessage(o Object, first Wanted) string {
-	return fmt.Sprintf("%s is not deleted from the member before %s, which would go with it and is about to be deleted for itself: "+
-		"see what the events on that Work say; or say on the template or Work of the former that what is in it may go with it (annotation %s: %q)",
+	return fmt.Sprintf("%s is not deleted from the member before %s, which would be deleted with it and is about to be deleted by itself: "+
+		"see the events of that Work; or allow on the template or Work of the former that its contents are deleted with it (annotation %s: %q)",
 		o, first, contract.DeleteContentsAnnotation, contract.LabelTrue)
 }
 

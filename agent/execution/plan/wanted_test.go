@@ -96,6 +96,6 @@ func TestWantedObjectsAreNamedInOneSentence(t *testing.T) {
 		object.Kind = "ConfigMap"
 		wanted = append(wanted, Wanted{Object: object, Work: "work-" + name})
 	}
-	NewWithT(t).Expect(WantedMessage(namespace, wanted)).To(HavePrefix("Namespace shop is not deleted from the member, since objects that other Works still want here would go with it " +
+	NewWithT(t).Expect(WantedMessage(namespace, wanted)).To(HavePrefix("Namespace shop is not deleted from the member, because objects that other Works still want here would be deleted with it " +
 		"(ConfigMap shop/a of Work work-a, ConfigMap shop/b of Work work-b, ConfigMap shop/c of Work work-c and 1 more): "))
 }

@@ -54,11 +54,11 @@ func (r *Refusals) WatchFailed(ctx context.Context, from *toolscache.Reflector, 
 		toolscache.DefaultWatchErrorHandler(ctx, from, err)
 	case !r.note(resource):
 	case apierrors.IsNotFound(err):
-		r.log.Info("The hub does not have one of the kinds that say what kinds mean; going on without it, or with what it said last. "+
-			"Install the CustomResourceDefinition there, if it is to be used; this is tried again by itself", "resource", resource, "reason", err.Error())
+		r.log.Info("The hub does not serve one of the kinds of interpreter rules; using the last known rules, or none of that kind. "+
+			"Install the CustomResourceDefinition there, if it should be used; it tries again by itself", "resource", resource, "reason", err.Error())
 	default:
-		r.log.Info("The hub does not let this process read what kinds mean; going on with what it said last, or with what is built in. "+
-			"Give it the rights to get, list and watch this resource; this is tried again by itself", "resource", resource, "reason", err.Error())
+		r.log.Info("The hub does not let this process read interpreter rules; using the last known or the built-in rules. "+
+			"Give it the rights to get, list and watch this resource; it tries again by itself", "resource", resource, "reason", err.Error())
 	}
 }
 
