@@ -262,7 +262,7 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 
 	// If one rule cannot be written, none is: the earlier rules stay in force and the caller gets the reason.
 	err = w.installer.LetIn(t.Context(), manifest.Operators{Who: []string{"user:mallory"}, In: []string{"nowhere"}}, func(step string) { t.Error(step) })
-	g.Expect(err).To(MatchError(ContainSubstring("namespace nowhere, which is not in this cluster")))
+	g.Expect(err).To(MatchError(ContainSubstring("namespace nowhere, into which operators should be let, is not in this cluster")))
 	expect(http.StatusOK, "GET "+pods, "alice", "ops")
 	expect(forbidden, "GET "+pods, "mallory")
 

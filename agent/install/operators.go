@@ -102,9 +102,9 @@ func (i *Installer) findNamespaces(ctx context.Context, o manifest.Operators) er
 		switch {
 		case namespace == contract.SystemNamespace && apierrors.IsNotFound(err): // it is created with the rest
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("operators are to be let into namespace %s, which is not in this cluster: create it, or leave it out; nothing was changed", namespace)
+			return fmt.Errorf("namespace %s, into which operators should be let, is not in this cluster: create it, or leave it out; nothing was changed", namespace)
 		case err != nil:
-			return fmt.Errorf("looking for namespace %s, into which operators are to be let: %w; nothing was changed", namespace, err)
+			return fmt.Errorf("looking for namespace %s, into which operators should be let: %w; nothing was changed", namespace, err)
 		}
 	}
 	return nil

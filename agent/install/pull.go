@@ -34,12 +34,12 @@ func (i *Installer) PullSecretProblem(ctx context.Context, name string) (is, adv
 	create := "`kubectl create secret docker-registry " + name + " -n " + namespace + " --docker-server=… --docker-username=… --docker-password=…` makes one"
 	switch {
 	case apierrors.IsNotFound(err):
-		return "there is no Secret " + namespace + "/" + name + ", with which the image is to be pulled",
+		return "there is no Secret " + namespace + "/" + name + ", with which the image should be pulled",
 			create + "; the namespace is there after `kubectl create namespace " + namespace + "`", nil
 	case err != nil:
 		return "", "", fmt.Errorf("reading the Secret %q with which the image is to be pulled: %w", name, err)
 	case secret.Type != corev1.SecretTypeDockerConfigJson && secret.Type != corev1.SecretTypeDockercfg:
-		return fmt.Sprintf("the Secret %s/%s, with which the image is to be pulled, is of type %s, with which nodes pull nothing", namespace, name, secret.Type), create, nil
+		return fmt.Sprintf("the Secret %s/%s, with which the image should be pulled, is of type %s, which nodes cannot use to pull", namespace, name, secret.Type), create, nil
 	}
 	return "", "", nil
 }

@@ -19,7 +19,7 @@ import (
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // advice follows the reason why an agent keeps its state in its pod.
-const advice = "the journal of its Works goes with the agent's pod. --state-volume with a directory on the node keeps it"
+const advice = "the journal of its Works is lost with the agent's pod. --state-volume with a directory on the node keeps it"
 
 // StateVolume returns where an agent keeps its state by default: where the installed agent keeps it, or on a claimed
 // volume if the member can provision one, since an agent whose journal is lost with its pod enforces nothing while
@@ -33,14 +33,14 @@ func (i *Installer) StateVolume(ctx context.Context) (volume, why string, err er
 		volume, why = i.defaultVolume(ctx)
 		return volume, why, nil
 	case err != nil:
-		return "", "", fmt.Errorf("reading where the installed agent keeps its state: %w; --state-volume says where it is to be", err)
+		return "", "", fmt.Errorf("reading where the installed agent keeps its state: %w; give --state-volume", err)
 	}
 	volume, ok := manifest.StateVolume(deployment)
 	switch {
 	case !ok:
-		return "", "", fmt.Errorf("the volume \"state\" of Deployment %s/%s is of a sort that this command does not make; --state-volume says what to replace it with", deployment.Namespace, deployment.Name)
+		return "", "", fmt.Errorf("the volume \"state\" of Deployment %s/%s is of a kind that this command does not make; give --state-volume to replace it", deployment.Namespace, deployment.Name)
 	case volume == manifest.VolumeNone:
-		return volume, "The agent that is installed keeps its state in its pod, which is left so: " + advice, nil
+		return volume, "The installed agent keeps its state in its pod, and this does not change: " + advice, nil
 	default:
 		return volume, "", nil
 	}
@@ -88,7 +88,7 @@ func (i *Installer) StatePlace(ctx context.Context) (*Place, error) {
 func (i *Installer) defaultVolume(ctx context.Context) (volume, why string) {
 	var classes storagev1.StorageClassList
 	if err := i.memberClient.List(ctx, &classes); err != nil {
-		return manifest.VolumeNone, fmt.Sprintf("It cannot be seen whether this cluster has a default StorageClass (%v), so %s", err, advice)
+		return manifest.VolumeNone, fmt.Sprintf("Could not find out whether this cluster has a default StorageClass (%v), so %s", err, advice)
 	}
 	for c := range classes.Items {
 		if classes.Items[c].Annotations[defaultClass] == "true" {

@@ -107,11 +107,11 @@ func (c *checks) reachAny(ctx context.Context) bool {
 
 // reach checks the way to the hub: DNS, TCP, and the proxy if there is one.
 func (c *checks) reach(ctx context.Context) bool {
-	const unreached = "not looked at: the hub was not reached"
+	const unreached = "not checked: the hub was not reached"
 	hub := strings.TrimPrefix(c.parameters.Server, "https://")
 	proxy, err := c.proxy()
 	if err != nil {
-		c.failed("proxy", err.Error(), "mend HTTPS_PROXY, which is of the form http://HOST:PORT")
+		c.failed("proxy", err.Error(), "correct HTTPS_PROXY, which must be of the form http://HOST:PORT")
 		return false
 	}
 	first := hub // the target of the first connection
@@ -129,8 +129,8 @@ func (c *checks) reach(ctx context.Context) bool {
 	conn, err := c.dial(ctx, first)
 	if err != nil {
 		c.failed("TCP", fmt.Sprintf("%s does not answer: %v", first, err),
-			"look whether the address is right and something runs there, and have the firewall let this machine connect to it; "+
-				"if only a proxy may go out, set HTTPS_PROXY")
+			"check the address and whether the hub runs there, and let this machine connect to it through the firewall; "+
+				"if a proxy is required, set HTTPS_PROXY")
 		c.skip(unreached, "proxy")
 		return false
 	}
@@ -142,7 +142,7 @@ func (c *checks) reach(ctx context.Context) bool {
 	}
 	if err := connectThrough(ctx, conn, proxy, hub); err != nil {
 		c.failed("proxy", fmt.Sprintf("%s does not connect to %s: %v", proxy.Redacted(), hub, err),
-			"have the proxy allow CONNECT to %s, and put its user and password into HTTPS_PROXY if it wants them; or name the hub in NO_PROXY", hub)
+			"allow CONNECT to %s on the proxy, and put user and password into HTTPS_PROXY if it requires them; or name the hub in NO_PROXY", hub)
 		return false
 	}
 	c.pass("proxy", "%s connects to %s", proxy.Redacted(), hub)
@@ -178,7 +178,7 @@ func (c *checks) resolve(ctx context.Context, host string) bool {
 	found, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
 		c.failed("DNS", fmt.Sprintf("%s has no address: %v", host, err),
-			"look whether the name is right; if it is, have it entered in the DNS that this machine asks (/etc/resolv.conf) or in /etc/hosts")
+			"check the name; if it is right, add it to the DNS that this machine uses (/etc/resolv.conf) or to /etc/hosts")
 		return false
 	}
 	c.pass("DNS", "%s is %s", host, strings.Join(found, ", "))
@@ -235,7 +235,7 @@ func connectThrough(ctx context.Context, conn net.Conn, proxy *url.URL, hub stri
 
 // hub checks the server: its clock, its authority, and whether it knows the token.
 func (c *checks) hub(ctx context.Context, reached bool) {
-	const unreached = "not looked at: the hub was not reached"
+	const unreached = "not checked: the hub was not reached"
 	if !reached {
 		c.skip(unreached, "clock", "TLS", "token")
 		return
@@ -249,24 +249,24 @@ func (c *checks) hub(ctx context.Context, reached bool) {
 	case err == nil:
 		c.ca = ca
 		if len(c.parameters.Pins) == 0 {
-			c.pass("TLS", "the hub answers; that it is the right one was not to be checked")
+			c.pass("TLS", "the hub answers; its identity was not checked, as requested")
 		} else {
 			c.pass("TLS", "the hub's certificate authority is the pinned one")
 		}
 		c.pass("token", "%s is one that the hub knows", c.parameters.TokenID)
 	case errors.Is(err, discovery.ErrTokenUnknown), errors.Is(err, discovery.ErrTokenSecret):
-		c.skip("not known: without the token the hub's word cannot be checked", "TLS")
+		c.skip("not known: without the token the hub's answer cannot be verified", "TLS")
 		c.fail("token", err)
 	default:
 		c.fail("TLS", err)
-		c.skip("not looked at: it is not sure who answers", "token")
+		c.skip("not checked: it is not certain who answers", "token")
 	}
 }
 
 // fail reports an error of a join. The advice is the part of its text after the last semicolon, or else after the
 // first colon.
 func (c *checks) fail(check string, err error) {
-	is, advice := err.Error(), "mend that, and look again"
+	is, advice := err.Error(), "fix that, and check again"
 	if i := strings.LastIndex(is, "; "); i > 0 {
 		is, advice = is[:i], is[i+2:]
 	}
@@ -289,8 +289,8 @@ func (c *checks) clock(ctx context.Context) {
 	if diff := ours.Sub(theirs).Abs(); diff > tolerableSkew {
 		c.failed("clock", fmt.Sprintf("this machine says %s and the hub %s, which is %s apart",
 			ours.UTC().Format(time.DateTime), theirs.UTC().Format(time.DateTime), diff.Round(time.Second)),
-			"set the clock of the one that is wrong, and have it kept by NTP: certificates hold for a time")
+			"correct the wrong clock, and keep it synchronized with NTP: certificates are valid for a limited time")
 		return
 	}
-	c.pass("clock", "that of this machine is the hub's, to within %s", max(ours.Sub(theirs).Abs(), time.Second).Round(time.Second))
+	c.pass("clock", "the clocks of this machine and the hub agree to within %s", max(ours.Sub(theirs).Abs(), time.Second).Round(time.Second))
 }

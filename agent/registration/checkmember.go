@@ -41,19 +41,19 @@ func (c *checks) member(ctx context.Context, o Options) {
 	var err error
 	if c.memberID, err = MemberID(ctx, o.Member); err != nil {
 		c.fail("member", err)
-		c.skip("not looked at: the member does not answer", "rights")
+		c.skip("not checked: the member does not answer", "rights")
 		return
 	}
 	c.pass("member", "its API at %s answers; its id is %s", o.Member.Host, c.memberID)
 	missing, err := lacking(ctx, o.Member, o.Rights)
 	switch {
 	case err != nil:
-		c.failed("rights", err.Error(), "look whether the member's API is well")
+		c.failed("rights", err.Error(), "check whether the member's API is healthy")
 	case len(missing) > 0:
 		c.failed("rights", "the agent may not "+strings.Join(missing, ", nor "),
 			"use a kubeconfig of the member that may, or give its user these rights there; `agent join --print manifests` shows a role that has them")
 	default:
-		c.pass("rights", "the agent may do in the member what it needs to")
+		c.pass("rights", "the agent has the rights that it needs in the member")
 	}
 }
 
@@ -114,10 +114,10 @@ func (r Right) String() string {
 func (c *checks) name(ctx context.Context) {
 	switch {
 	case c.ca == nil:
-		c.skip("not looked at: the hub was not reached, or it is not sure who answers", "name")
+		c.skip("not checked: the hub was not reached, or it is not certain who answers", "name")
 		return
 	case c.memberID == "":
-		c.skip("not looked at: the member does not answer", "name")
+		c.skip("not checked: the member does not answer", "name")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*checkTimeout)
@@ -126,7 +126,7 @@ func (c *checks) name(ctx context.Context) {
 		c.fail("name", err)
 		return
 	} else if request != "" {
-		c.pass("name", "%s was asked for already, with request %s of a join that was stopped; joining goes on with it", c.parameters.Cluster, request)
+		c.pass("name", "%s was already requested, with request %s of an interrupted join; joining continues with it", c.parameters.Cluster, request)
 		return
 	}
 	err := c.askDecision(ctx)

@@ -59,7 +59,7 @@ func MemberID(ctx context.Context, member *rest.Config) (string, error) {
 	id := string(namespace.UID)
 	if problems := validation.IsDNS1123Label(id); len(problems) > 0 {
 		// The ID becomes part of names on the hub, and of a path on the machine where `agent leave` runs.
-		return "", fmt.Errorf("%w: its API at %s gives namespace %s the UID %q, which is none", ErrMember, member.Host, metav1.NamespaceSystem, id)
+		return "", fmt.Errorf("%w: its API at %s gives namespace %s the UID %q, which is not valid", ErrMember, member.Host, metav1.NamespaceSystem, id)
 	}
 	return id, nil
 }

@@ -23,7 +23,7 @@ import (
 const publicPath = "/api/v1/namespaces/kube-public/configmaps/"
 
 // errNothingThere says that the ConfigMap does not exist.
-var errNothingThere = errors.New("there is no such thing")
+var errNothingThere = errors.New("not found")
 
 // discover returns the hub's certificate authority, verified by the token and the hash. It asks twice: first over an
 // unverified connection, then over one that only a server of that authority can accept.
@@ -120,7 +120,7 @@ func (j *joining) get(ctx context.Context, name string, transport http.RoundTrip
 	switch code := response.StatusCode; {
 	case code == http.StatusOK:
 	case code == http.StatusTooManyRequests || code >= http.StatusInternalServerError:
-		return publicInfo{}, temporaryError{error: fmt.Errorf("%w: %s answers %q; look whether the hub is well", ErrUnreachable, j.parameters.Server, response.Status)}
+		return publicInfo{}, temporaryError{error: fmt.Errorf("%w: %s answers %q; check whether the hub is healthy", ErrUnreachable, j.parameters.Server, response.Status)}
 	case code == http.StatusNotFound:
 		return publicInfo{}, fmt.Errorf("%w: %s has no %s (%w); check the address", discovery.ErrNotAHub, j.parameters.Server, name, errNothingThere)
 	default:
@@ -128,7 +128,7 @@ func (j *joining) get(ctx context.Context, name string, transport http.RoundTrip
 	}
 	var info corev1.ConfigMap
 	if err := json.Unmarshal(body, &info); err != nil {
-		return publicInfo{}, fmt.Errorf("%w: %s answers with something else than a %s; check the address", discovery.ErrNotAHub, j.parameters.Server, name)
+		return publicInfo{}, fmt.Errorf("%w: the answer of %s is not a %s; check the address", discovery.ErrNotAHub, j.parameters.Server, name)
 	}
 	return publicInfo{data: info.Data, certificates: response.TLS.PeerCertificates, date: response.Header.Get("Date")}, nil
 }
@@ -160,9 +160,9 @@ func (j *joining) connectionError(err error) error {
 	switch {
 	case errors.As(err, &authority):
 		return fmt.Errorf("%w: the certificate of %s is not from the certificate authority in its cluster-info; "+
-			"a proxy that opens TLS, or somebody else, stands between", discovery.ErrCAMismatch, server)
+			"a proxy that intercepts TLS, or somebody else, is in between", discovery.ErrCAMismatch, server)
 	case errors.As(err, &host):
-		return fmt.Errorf("%w: it is not made for %s (%w); use a name or address that it is made for, or have the hub advertise this one",
+		return fmt.Errorf("%w: it is not valid for %s (%w); use a name or address that it is valid for, or let the hub advertise this one",
 			ErrServerCertificate, j.parameters.Host, err)
 	case errors.As(err, &invalid):
 		return fmt.Errorf("%w: %w; check the clock of this machine, which says %s, and that of the hub",

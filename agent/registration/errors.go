@@ -11,7 +11,7 @@ var (
 	// ErrUnreachable means that nobody answers at the hub's address.
 	ErrUnreachable = errors.New("the hub cannot be reached")
 	// ErrServerCertificate means that the hub's certificate is not valid for the address or the time.
-	ErrServerCertificate = errors.New("the hub's certificate does not fit")
+	ErrServerCertificate = errors.New("the hub's certificate is not valid")
 	// ErrTokenRejected means that the hub does not accept the token.
 	ErrTokenRejected = errors.New("the hub does not accept the join token")
 	// ErrDenied means that the hub refused; see DeniedError.
@@ -62,7 +62,7 @@ type RetiredError struct {
 
 // Error says who did it and what to do.
 func (e *RetiredError) Error() string {
-	return fmt.Sprintf("%v: %s was forgotten at %s by %s; to have it back, join again with a token from `hub token create --cluster %s`",
+	return fmt.Sprintf("%v: %s was forgotten at %s by %s; to add it again, join with a token from `hub token create --cluster %s`",
 		ErrRetired, e.Cluster, e.At, e.By, e.Cluster)
 }
 

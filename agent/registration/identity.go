@@ -41,7 +41,7 @@ const (
 
 func (s state) belongsTo(who *identity, cluster string) error {
 	if cluster != "" && who.Cluster != cluster {
-		return fmt.Errorf("%w: %q is that of cluster %s, not of %s; give another --state-dir, or leave with it first (`agent leave`)", ErrOtherCluster, s.dir, who.Cluster, cluster)
+		return fmt.Errorf("%w: %q belongs to cluster %s, not to %s; give another --state-dir, or let that cluster leave first (`agent leave`)", ErrOtherCluster, s.dir, who.Cluster, cluster)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 		return nil, err
 	}
 	if config, ok := j.joined(ctx); ok {
-		j.progress(fmt.Sprintf("Cluster %s has joined %s already", j.parameters.Cluster, j.parameters.Server))
+		j.progress(fmt.Sprintf("Cluster %s has already joined %s", j.parameters.Cluster, j.parameters.Server))
 		return config, errors.Join(j.state.setOnRetire(o.OnRetire), j.state.finished(j.parameters, false))
 	}
 	if j.memberID, err = MemberID(ctx, o.Member); err != nil {
@@ -94,7 +94,7 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.progress("Found the hub; token and certificate authority are right")
+	j.progress("Found the hub; token and certificate authority are valid")
 	if err := j.obtain(ctx, ca); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (j *joining) noteAbandoned() error {
 		j.progress(abandoned(*who))
 	case !slices.Contains(j.parameters.Servers, who.Server):
 		// It may be the same hub under another name, which will have the cluster in a moment.
-		j.progress(fmt.Sprintf("Joining %s as cluster %s was begun here before and never finished; if that is another hub than %s and has the cluster, run `hub forget %s` on that other one",
+		j.progress(fmt.Sprintf("Joining %s as cluster %s was begun here before and never finished; if that is another hub than %s and has the cluster, run `hub forget %s` there",
 			who.Server, cluster, j.parameters.Server, cluster))
 	}
 	return nil
@@ -210,7 +210,7 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 		if !errors.Is(err, errOutworn) {
 			return err
 		}
-		j.progress("An earlier request was refused, or is of another token; asking again")
+		j.progress("An earlier request was refused, or was made with another token; sending a new one")
 	}
 	return err
 }
@@ -237,10 +237,10 @@ func (j *joining) key(ctx context.Context) (*ecdsa.PrivateKey, error) {
 func checkCertificate(cert []byte, key *ecdsa.PrivateKey, cluster string) error {
 	parsed, err := parseCertificate(cert)
 	if err != nil {
-		return fmt.Errorf("%w: what it issued is damaged (%w)", ErrFailed, err)
+		return fmt.Errorf("%w: the certificate that it issued is damaged (%w)", ErrFailed, err)
 	}
 	if parsed.Subject.CommonName != contract.AgentUser(cluster) || !key.PublicKey.Equal(parsed.PublicKey) {
-		return fmt.Errorf("%w: what it issued is not for the agent of cluster %s and its key", ErrFailed, cluster)
+		return fmt.Errorf("%w: the certificate that it issued is not for the agent of cluster %s and its key", ErrFailed, cluster)
 	}
 	return nil
 }

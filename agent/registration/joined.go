@@ -21,7 +21,7 @@ import (
 )
 
 // errUnusable says that the credentials do not make a client.
-var errUnusable = errors.New("the credentials are of no use")
+var errUnusable = errors.New("the credentials are not usable")
 
 // joined returns the saved credentials, and false if they are unusable: of another hub, expired, or rejected by the
 // hub. If the hub does not answer, they count as usable.

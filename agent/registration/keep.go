@@ -155,7 +155,7 @@ func (k *rotator) reconcile(ctx context.Context) error {
 		err := k.learnAuthorities(ctx)
 		k.planLearning(err == nil)
 		if err != nil {
-			ctrl.LoggerFrom(ctx).V(1).Info("Could not ask the hub whom to trust", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Could not ask the hub for its certificate authorities", "reason", err.Error())
 		} else if now := k.now(); now.issuer != "" && now.issuer != now.trusts[0] {
 			// The hub now signs with another authority, and will drop the old one. All agents learn that within
 			// hours; jitter spreads their renewals.
@@ -167,7 +167,7 @@ func (k *rotator) reconcile(ctx context.Context) error {
 	}
 	switch {
 	case expired(k.now().cert.NotAfter, k.clock.Now()):
-		if err := k.tryRejoin(ctx, "its certificate ended at "+k.now().cert.NotAfter.UTC().Format(time.RFC3339)); err != nil {
+		if err := k.tryRejoin(ctx, "its certificate expired at "+k.now().cert.NotAfter.UTC().Format(time.RFC3339)); err != nil {
 			return err
 		}
 		if expired(k.now().cert.NotAfter, k.clock.Now()) {
@@ -190,7 +190,7 @@ func (k *rotator) renewRound(ctx context.Context) error {
 		return nil
 	}
 	k.renewAt = k.clock.Now().Add(k.tries.NextBackOff())
-	k.logOnce(ctx, err, "Renewing the certificate failed; it is tried until it succeeds")
+	k.logOnce(ctx, err, "Renewing the certificate failed; the agent tries again")
 	if errors.Is(err, ErrDenied) {
 		return k.tryRejoin(ctx, "")
 	}
@@ -236,7 +236,7 @@ func (k *rotator) tryRejoin(ctx context.Context, why string) error {
 		k.lastLogged, k.isForbidden = "", false
 	case why == "": // it may not need a token
 	case errors.Is(err, errNoCall):
-		k.logOnce(ctx, nil, "If another agent has this cluster by now, stop this one; if none has, the hub has to call this one back: run `hub token create --rejoin "+
+		k.logOnce(ctx, nil, "If another agent has this cluster by now, stop this one; if not, call this one back from the hub: run `hub token create --rejoin "+
 			k.who.Cluster+"` there", "reason", why)
 	default:
 		k.logOnce(ctx, err, "This agent cannot come back to the hub; if another agent has this cluster by now, stop this one, else run `agent join` again with what `hub token create --rejoin "+k.who.Cluster+"` prints there", "reason", why)

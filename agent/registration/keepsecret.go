@@ -30,11 +30,11 @@ func (k *rotator) saveToSecret(ctx context.Context) error {
 		return err
 	case apierrors.IsNotFound(err):
 		k.markLost()
-		k.logOnce(ctx, err, "The Secret in which this agent keeps its credentials is not in the member: a pod that is made anew would have none. "+
-			"Make an empty one with `kubectl create secret generic`, which the agent fills, or, if it is to leave, run `agent leave`")
+		k.logOnce(ctx, err, "The Secret in which this agent keeps its credentials is not in the member: a new pod would have no credentials. "+
+			"Create an empty one with `kubectl create secret generic`, which the agent fills, or run `agent leave` if this cluster should leave")
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 	default:
-		k.logOnce(ctx, err, "Whether the Secret has the credentials of this agent is not known; it is tried until it has them")
+		k.logOnce(ctx, err, "Could not find out whether the Secret has the credentials of this agent; the agent tries again")
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 	}
 	return nil

@@ -47,7 +47,7 @@ func parseKubeconfig(raw []byte) (*rest.Config, error) {
 		return nil, errors.New("its context has no cluster or no user")
 	}
 	if user.Exec != nil || user.AuthProvider != nil || user.TokenFile != "" || user.ClientCertificate != "" || user.ClientKey != "" || hub.CertificateAuthority != "" {
-		return nil, errors.New("it names a command or a file, which no agent wrote there")
+		return nil, errors.New("it names a command or a file, and no agent writes that")
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*parsed, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {

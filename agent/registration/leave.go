@@ -41,7 +41,7 @@ func (c *Credentials) Leave(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the hub to let cluster %s go: %w; look whether `hub serve` runs, then run the same command again",
+			return fmt.Errorf("waiting for the hub to release cluster %s: %w; check whether `hub serve` runs, then run the same command again",
 				c.who.Cluster, errors.Join(ctx.Err(), err))
 		case <-c.clock.After(leavePoll):
 		}

@@ -27,7 +27,7 @@ func Lock(stateDir string) (io.Closer, error) {
 	}
 	file, err := filelock.Take(s.path(lockFile))
 	if errors.Is(err, filelock.ErrHeld) {
-		return nil, fmt.Errorf("%w: stop the one that runs with %q first, or give another --state-dir", ErrInUse, stateDir)
+		return nil, fmt.Errorf("%w: stop the agent that runs with %q first, or give another --state-dir", ErrInUse, stateDir)
 	}
 	if err != nil {
 		return nil, s.unusable(err)

@@ -73,10 +73,10 @@ func (c *Credentials) awaitReady(ctx context.Context, hubClient client.Reader, f
 			return now.orPrevious(before).stuckError(c.who.Cluster)
 		}
 		if now.placed != "" && before.placed == "" {
-			tell("The hub has the place for its Works: namespace " + now.placed)
+			tell("The hub has created the namespace for its Works: " + now.placed)
 		}
 		if now.heard && !before.heard {
-			tell("The hub hears the agent")
+			tell("The hub receives heartbeats of the agent")
 		}
 		if now.done() {
 			tell(fmt.Sprintf("The hub reports cluster %s Ready (Kubernetes %s)", c.who.Cluster, now.version))
@@ -133,13 +133,13 @@ func (p progress) orPrevious(before progress) progress {
 func (p progress) stuckError(cluster string) error {
 	switch {
 	case p.trouble != nil:
-		return fmt.Errorf("%w: it does not say how cluster %s is: %w; look whether it is well", ErrUnreachable, cluster, p.trouble)
+		return fmt.Errorf("%w: it does not answer about cluster %s: %w; check whether it is healthy", ErrUnreachable, cluster, p.trouble)
 	case p.placed == "":
-		return fmt.Errorf("%w: the hub has not made the place for the Works of cluster %s; look whether `hub serve` runs", errStuck, cluster)
+		return fmt.Errorf("%w: the hub has not created the namespace for the Works of cluster %s; check whether `hub serve` runs", errStuck, cluster)
 	case !p.heard:
-		return fmt.Errorf("%w: the hub does not hear the agent of cluster %s; look whether the agent runs, and into its log", errStuck, cluster)
+		return fmt.Errorf("%w: the hub receives no heartbeats of the agent of cluster %s; check whether the agent runs, and its log", errStuck, cluster)
 	case p.ready == nil:
-		return fmt.Errorf("%w: the agent of cluster %s has not reported how its member is; look into its log", errStuck, cluster)
+		return fmt.Errorf("%w: the agent of cluster %s has not reported the status of its member; see its log", errStuck, cluster)
 	default:
 		return fmt.Errorf("%w: the agent of cluster %s reports that its member is not ready: %s", errStuck, cluster, p.ready.Message)
 	}

@@ -194,6 +194,6 @@ func (k *rotator) keepRefusal(ctx context.Context) {
 		err = k.state.remove(refusedFile)
 	}
 	if err != nil {
-		k.logOnce(ctx, err, "Whether the hub refuses this agent is not known if it is started again while the hub is silent")
+		k.logOnce(ctx, err, "Could not record whether the hub refuses this agent, so it is not known if the agent is started again while the hub is silent")
 	}
 }

@@ -97,7 +97,7 @@ func (c *Credentials) rejoinWith(ctx context.Context, token string) error {
 		return err
 	}
 	c.refusals.granted()
-	ctrl.LoggerFrom(ctx).Info("The hub called this agent back; it has a certificate again", "Cluster", c.who.Cluster,
+	ctrl.LoggerFrom(ctx).Info("The hub called this agent back; the agent has a certificate again", "Cluster", c.who.Cluster,
 		"until", c.now().cert.NotAfter.UTC().Format(time.RFC3339))
 	return nil
 }

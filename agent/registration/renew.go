@@ -75,7 +75,7 @@ func (c *Credentials) renew(ctx context.Context) error {
 		return err
 	}
 	if err := hubClient.Delete(ctx, &certificatesv1.CertificateSigningRequest{ObjectMeta: desired.ObjectMeta}); client.IgnoreNotFound(err) != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("Leaving the request on the hub, which drops it after a while", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("Leaving the request on the hub, which deletes it after a while", "reason", err.Error())
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (c *Credentials) saveRenewalKey(ctx context.Context) error {
 	if cert := c.now().cert; err == nil || errors.Is(err, ErrJoinedAgain) || c.clock.Now().Before(renewalEnd(cert.NotBefore, cert.NotAfter)) {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Error(err, "Renewing the certificate with a key that is on this disk only, since it ends soon", "Cluster", c.who.Cluster)
+	ctrl.LoggerFrom(ctx).Error(err, "Renewing the certificate with a key that is only on this disk, because the certificate expires soon", "Cluster", c.who.Cluster)
 	return nil
 }
 

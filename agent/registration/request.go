@@ -26,7 +26,7 @@ import (
 
 // errOutworn says that the request for this key was refused before this attempt, or was made with another token and
 // waits for an operator, who may never approve it. A new key is needed.
-var errOutworn = errors.New("the request was refused at an earlier try, or is of another token")
+var errOutworn = errors.New("the request was refused before, or was made with another token")
 
 // request asks the hub to certify a key, and waits for the answer.
 func (j *joining) request(ctx context.Context, ca []byte, key *ecdsa.PrivateKey) ([]byte, error) {
@@ -45,7 +45,7 @@ func (j *joining) request(ctx context.Context, ca []byte, key *ecdsa.PrivateKey)
 	if created {
 		j.progress(fmt.Sprintf("Asked the hub for a certificate (request %s)", desired.Name))
 	} else {
-		j.progress(fmt.Sprintf("Going on with request %s, which was made before", desired.Name))
+		j.progress(fmt.Sprintf("Continuing with request %s, which was made before", desired.Name))
 	}
 	return j.await(ctx, hubClient, desired, created)
 }
@@ -185,7 +185,7 @@ func (j *joining) answer(live *certificatesv1.CertificateSigningRequest, ours bo
 			if !ours {
 				return nil, errOutworn
 			}
-			return nil, fmt.Errorf("%w: its signer says %q; look into the log of the hub's control plane", ErrFailed, condition.Message)
+			return nil, fmt.Errorf("%w: its signer reports %q; see the log of the hub's control plane", ErrFailed, condition.Message)
 		default:
 		}
 	}
@@ -207,7 +207,7 @@ func (j *joining) isHeldForOther(live *certificatesv1.CertificateSigningRequest)
 }
 
 func (j *joining) undecidedError(name string) error {
-	return fmt.Errorf("%w: request %s is neither granted nor refused; look whether `hub serve` runs, then run the same command again", ErrDeadline, name)
+	return fmt.Errorf("%w: request %s is neither granted nor refused; check whether `hub serve` runs, then run the same command again", ErrDeadline, name)
 }
 
 // tokenUsed returns the error for a token without uses left. The hub's API may refuse such a token before the hub can
@@ -215,7 +215,7 @@ func (j *joining) undecidedError(name string) error {
 func (j *joining) tokenUsed() error {
 	return &DeniedError{
 		Reason: contract.ReasonTokenUsed,
-		Message: fmt.Sprintf("Token %s was used already, and `hub token list` says by which cluster: make another with `hub token create --cluster %s`.",
+		Message: fmt.Sprintf("Token %s was used already; `hub token list` shows by which cluster. Make another with `hub token create --cluster %s`.",
 			j.parameters.TokenID, j.parameters.Cluster),
 	}
 }
@@ -236,7 +236,7 @@ func (j *joining) apiError(doing string, err error) error {
 		return j.connectionError(err)
 	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),
 		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err), apierrors.IsConflict(err):
-		return temporaryError{error: fmt.Errorf("%w: %s: %w; look whether the hub is well", ErrUnreachable, doing, err)}
+		return temporaryError{error: fmt.Errorf("%w: %s: %w; check whether the hub is healthy", ErrUnreachable, doing, err)}
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
 	}

@@ -60,7 +60,7 @@ func (c *Credentials) Reinstated(ctx context.Context) error {
 		}
 		if reason != reported {
 			reported = reason
-			ctrl.LoggerFrom(ctx).Info("The hub had retired this cluster; waiting for what it says now", "Cluster", c.who.Cluster, "reason", reason)
+			ctrl.LoggerFrom(ctx).Info("The hub had retired this cluster; waiting for its answer now", "Cluster", c.who.Cluster, "reason", reason)
 		}
 		select {
 		case <-ctx.Done():

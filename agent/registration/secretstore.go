@@ -61,7 +61,7 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 	secret, err := m.read(ctx)
 	if err != nil && len(kept) > 0 {
 		if !apierrors.IsNotFound(err) {
-			ctrl.LoggerFrom(ctx).Error(err, "Going by the state directory, since the member does not show the Secret of the agent", "Secret", m.key)
+			ctrl.LoggerFrom(ctx).Error(err, "Using the state directory, because the Secret of the agent cannot be read in the member", "Secret", m.key)
 		}
 		return nil // the agent may start while its member is down
 	}
@@ -111,7 +111,7 @@ func (m *SecretStore) superseded(secret *corev1.Secret, files map[string][]byte)
 	if !again {
 		return nil
 	}
-	return fmt.Errorf("%w: Secret %s has the later join; start this agent again to go on with it", ErrJoinedAgain, m.key)
+	return fmt.Errorf("%w: Secret %s has a later join; start this agent again to use it", ErrJoinedAgain, m.key)
 }
 
 // Recheck makes the next Save read the Secret: it may have been deleted, or restored to an older state with the

@@ -42,7 +42,7 @@ func Start(ctx context.Context, o Options, token func() (string, error), keep Ke
 		default:
 			return nil, err
 		}
-		ctrl.LoggerFrom(ctx).Info("Going on with what this agent has from joining before, since its arguments are of no use now", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Using the credentials of an earlier join, because the given arguments cannot be used now", "reason", err.Error())
 	}
 	keep.StateDir, keep.Cluster, keep.OnRetire = o.StateDir, o.Cluster, o.OnRetire
 	return OpenCredentials(keep)

@@ -46,7 +46,7 @@ func Load(stateDir, cluster string) (*rest.Config, error) {
 		return nil, err
 	}
 	if who.Left {
-		return nil, fmt.Errorf("%w: cluster %s has left its hub, and `agent leave` was stopped before all was gone from %q; run that again, or `agent join` to come back", ErrNotJoined, who.Cluster, stateDir)
+		return nil, fmt.Errorf("%w: cluster %s has left its hub, but `agent leave` was interrupted before it emptied %q; run it again, or `agent join` to come back", ErrNotJoined, who.Cluster, stateDir)
 	}
 	raw, err := s.read(KubeconfigFile)
 	if err != nil {

@@ -18,7 +18,7 @@ var (
 	// ErrCAMismatch means that the hub is not the one that the hash belongs to.
 	ErrCAMismatch = errors.New("the hub is not the one that the join command came from")
 	// ErrTokenUnknown means that the hub does not know the token, or no longer.
-	ErrTokenUnknown = errors.New("the hub does not know the join token, or no longer")
+	ErrTokenUnknown = errors.New("the hub does not know the join token (any more)")
 	// ErrTokenSecret means that the token's id is known, but its secret is wrong.
 	ErrTokenSecret = errors.New("the join token is wrong after its dot")
 )

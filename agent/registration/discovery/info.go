@@ -27,15 +27,15 @@ type kubeconfig struct {
 func Verify(p Parameters, data map[string]string) ([]byte, error) {
 	signed, ok := data[bootstrapapi.KubeConfigKey]
 	if !ok || strings.TrimSpace(signed) == "" {
-		return nil, fmt.Errorf("%w: the cluster-info of %s is empty; is the hub still starting, or the address that of something else?", ErrNotAHub, p.Server)
+		return nil, fmt.Errorf("%w: the cluster-info of %s is empty; the hub may still be starting, or the address may be wrong", ErrNotAHub, p.Server)
 	}
 	signature, ok := data[bootstrapapi.JWSSignatureKeyPrefix+p.TokenID]
 	if !ok || signature == "" {
-		return nil, fmt.Errorf("%w: token %s was never made on %s, has expired, was used some time ago or was deleted; make another with `hub token create --cluster %s`",
+		return nil, fmt.Errorf("%w: token %s was not made on %s, has expired, was used some time ago or was deleted; make another with `hub token create --cluster %s`",
 			ErrTokenUnknown, p.TokenID, p.Server, p.Cluster)
 	}
 	if !jws.DetachedTokenIsValid(signature, signed, p.TokenID, p.TokenSecret) {
-		return nil, fmt.Errorf("%w: token %s has another secret on %s; copy it whole from what `hub token create` printed",
+		return nil, fmt.Errorf("%w: token %s has another secret on %s; copy the whole token that `hub token create` printed",
 			ErrTokenSecret, p.TokenID, p.Server)
 	}
 	ca, err := Authorities(p.Server, data)
@@ -83,7 +83,7 @@ func verifyPins(p Parameters, ca []byte) error {
 	}
 	if err := bootstrap.VerifyCAHash(ca, p.Pins); err != nil {
 		return fmt.Errorf("%w: expected a certificate authority with hash %s, got %s from %s; "+
-			"copy the hash from what `hub token create` printed, and if it is right, somebody answers in the hub's place",
+			"copy the hash that `hub token create` printed; if it is right, something else answers in place of the hub",
 			ErrCAMismatch, strings.Join(p.Pins, " or "), strings.Join(hashes, " and "), p.Server)
 	}
 	return nil
@@ -93,7 +93,7 @@ func verifyPins(p Parameters, ca []byte) error {
 // answer was not the hub's.
 func Same(p Parameters, first, second map[string]string) error {
 	if first[bootstrapapi.KubeConfigKey] != second[bootstrapapi.KubeConfigKey] {
-		return fmt.Errorf("%w: %s gave two different answers, so somebody may stand between; try again, and if it stays so, do not join from here",
+		return fmt.Errorf("%w: %s gave two different answers, so somebody may be in between; try again, and if this does not change, do not join from here",
 			ErrCAMismatch, p.Server)
 	}
 	return nil

@@ -44,7 +44,7 @@ func TestAMemberJoinsWhereOnlyAProxyMayGoOut(t *testing.T) {
 	out, err = w.agent(through, join...)
 	w.G.Expect(err).NotTo(HaveOccurred())
 	t.Logf("from the command to Ready: %.1f s", time.Since(began).Seconds())
-	for _, step := range []string{"Joining https://" + hubName, "Found the hub", "Asked the hub for a certificate", "Joined as cluster far", "The hub hears the agent", "The hub reports cluster far Ready", "agent run --kubeconfig"} {
+	for _, step := range []string{"Joining https://" + hubName, "Found the hub", "Asked the hub for a certificate", "Joined as cluster far", "The hub receives heartbeats of the agent", "The hub reports cluster far Ready", "agent run --kubeconfig"} {
 		w.G.Expect(out).To(ContainSubstring(step))
 	}
 	w.G.Expect(w.Operate("clusters")).To(MatchRegexp(`far +Ready +\S+ +v\S+ .*in (29|30)d`))

@@ -55,7 +55,7 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 
 	w.want("inside", "r.example/agent:v1", "20s", time.Now().Add(-time.Hour).Unix())
 	w.Eventually(func(g Gomega) {
-		g.Expect(w.upgrade(g)).To(HavePrefix("r.example/agent:v1 Refused r.example/agent:v2 the hub asks for what it wanted before the last upgrade here, to r.example/agent:v2"))
+		g.Expect(w.upgrade(g)).To(HavePrefix("r.example/agent:v1 Refused r.example/agent:v2 the hub requests what it requested before the last upgrade here, to r.example/agent:v2"))
 	})
 	w.G.Expect(w.runs(w.G)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "), "a hub that was restored from a backup brings no older agent back")
 
@@ -81,7 +81,7 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 		})
 		k.kill("")
 		w.Eventually(func(g Gomega) {
-			g.Expect(w.upgrade(g)).To(HavePrefix(image + " RolledBack r.example/agent:v2 the hub did not hear it within " + within + ", so r.example/agent:v2 runs again"))
+			g.Expect(w.upgrade(g)).To(HavePrefix(image + " RolledBack r.example/agent:v2 the hub received no heartbeat of it within " + within + ", so r.example/agent:v2 runs again"))
 			g.Expect(w.runs(g)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "))
 		})
 	}

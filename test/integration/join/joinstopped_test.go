@@ -37,7 +37,7 @@ func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
 	o.Deadline = registration.DefaultDeadline
 	findings, well := h.check(o)
 	h.g.Expect(well).To(BeTrue(), "`agent join` looks first, and joins only if nothing is in the way")
-	h.g.Expect(findings["name"].Is).To(ContainSubstring("goes on with it"))
+	h.g.Expect(findings["name"].Is).To(ContainSubstring("continues with it"))
 	_, err = registration.Join(ctx, o)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	var csrs certificatesv1.CertificateSigningRequestList
