@@ -63,7 +63,7 @@ func TestNobodyLeavesPodsBehindThatAQuotaWouldCount(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		err := tenant.Create(t.Context(), policy("after").Preserve().Obj(), client.DryRunAll)
 		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
-		g.Expect(err).To(MatchError(ContainSubstring("spec.preserveResourcesOnDeletion: what stays in the members is not counted, and FederatedResourceQuota all bounds")))
+		g.Expect(err).To(MatchError(ContainSubstring("spec.preserveResourcesOnDeletion: objects that stay in the members are not counted, but FederatedResourceQuota all limits")))
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 
 	g.Expect(tenant.Create(t.Context(), policy("plain").Obj())).To(Succeed(), "which preserves nothing")

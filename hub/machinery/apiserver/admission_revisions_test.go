@@ -34,7 +34,7 @@ func TestOnlyTheHubWritesRevisions(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		err := tenant.Create(t.Context(), kept("rollout-web-deployment-r5", revision.SecretType), client.DryRunAll)
 		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
-		g.Expect(err).To(MatchError(ContainSubstring("since that is up to the hub")))
+		g.Expect(err).To(MatchError(ContainSubstring("because only the hub does")))
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	held := kept("held", revision.SecretType)
 	g.Expect(hubClient.Create(t.Context(), held)).To(Succeed())

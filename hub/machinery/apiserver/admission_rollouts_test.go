@@ -51,33 +51,33 @@ historyLimit: 0
 		"a wave with a bad name":                {"waves: [{name: a b}]\n", "spec.waves[0].name"},
 		"a wave of nobody":                      {"waves: [{name: a, size: 0}]\n", "spec.waves[0].size: Invalid value: 0: must be a number of clusters from 1, or a percentage from 1% to 100%"},
 		"a wave of less than nobody":            {"waves: [{name: a, size: -1}]\n", "spec.waves[0].size"},
-		"a wave of no part":                     {"waves: [{name: a, size: 0%}]\n", "percentage from 1% to 100%, or be left out for all that match; this is not so of wave a (0%)"},
-		"a wave of more than all":               {"waves: [{name: a, size: 101%}]\n", "of wave a (101%)"},
+		"a wave of no part":                     {"waves: [{name: a, size: 0%}]\n", "percentage from 1% to 100%, or be left out for all that match; correct wave a (0%)"},
+		"a wave of more than all":               {"waves: [{name: a, size: 101%}]\n", "correct wave a (101%)"},
 		"a wave of half a percent":              {"waves: [{name: a, size: 0.5%}]\n", "spec.waves.size"},
-		"a size that is none":                   {"waves: [{name: a, size: many}]\n", "of wave a (many)"},
+		"a size that is none":                   {"waves: [{name: a, size: many}]\n", "correct wave a (many)"},
 		"more clusters than can be counted":     {"waves: [{name: a, size: 5000000000}]\n", "spec.waves[0].size"},
 		"nobody at a time":                      {"waves: [{name: a, maxConcurrent: 0}]\n", "spec.waves[0].maxConcurrent: Invalid value: 0: must be a number of clusters from 1"},
 		"no part at a time":                     {"waves: [{name: a, maxConcurrent: 0%}]\n", "spec.waves.maxConcurrent: must be a number of clusters from 1"},
 		"less than no failures":                 {"waves: [{name: a, maxFailures: -1}]\n", "spec.waves[0].maxFailures: Invalid value: -1: must be a number of clusters from 0"},
-		"more failures than clusters":           {"waves: [{name: a, maxFailures: 200%}]\n", "this is not so of wave a (200%)"},
+		"more failures than clusters":           {"waves: [{name: a, maxFailures: 200%}]\n", "correct wave a (200%)"},
 		"less than none updated":                {"waves: [{name: a, minUpdated: -1}]\n", "spec.waves[0].minUpdated"},
 		"a soak that ends before it begins":     {"waves: [{name: a, soak: -5m}]\n", "spec.waves[0].soak: Invalid value: \"-5m\": must be a duration that is not negative"},
 		"a soak that is no time":                {"waves: [{name: a, soak: a while}]\n", "must be a duration that is not negative, such as 30s, 5m or 168h"},
 		"a soak that is a number":               {"waves: [{name: a, soak: 5}]\n", "spec.waves[0].soak"},
 		"an approval that nobody knows":         {"waves: [{name: a, approval: Perhaps}]\n", "spec.waves[0].approval"},
-		"an order by what is no label":          {"waves: [{name: a, size: 1, orderByLabel: a b}]\n", "spec.waves.orderByLabel: \"a b\" is no label key"},
-		"the rest before others":                {"waves: [{name: rest}, {name: a, size: 1}]\n", "spec.waves: rest is the wave of the clusters that are in no other, so it must be the last one"},
-		"a rest with a size":                    {"waves: [{name: rest, size: 1}]\n", "so it has neither clusters nor size"},
-		"a wave after one of all":               {"waves: [{name: a}, {name: b, size: 1}]\n", "spec.waves: a takes all clusters that are left, so that the waves after it would never have one"},
+		"an order by what is no label":          {"waves: [{name: a, size: 1, orderByLabel: a b}]\n", "spec.waves.orderByLabel: \"a b\" is not a valid label key"},
+		"the rest before others":                {"waves: [{name: rest}, {name: a, size: 1}]\n", "spec.waves: rest is the wave of the clusters that are in no other wave, so it must be the last one"},
+		"a rest with a size":                    {"waves: [{name: rest, size: 1}]\n", "so it cannot have clusters or size"},
+		"a wave after one of all":               {"waves: [{name: a}, {name: b, size: 1}]\n", "spec.waves: a takes all clusters that are left, so the waves after it would never have one"},
 		"a wave after one of a hundred percent": {"waves: [{name: a, size: 100%}, {name: b, size: 1}]\n", "spec.waves: a takes all clusters that are left"},
 		"clusters by a field that is none":      {"waves: [{name: a, clusters: {fieldSelector: {matchExpressions: [{key: planet, operator: In, values: [a]}]}}}]\n", "spec.waves.clusters: the key of a fieldSelector"},
 		"clusters by labels compared wrongly":   {"waves: [{name: a, clusters: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}]\n", "spec: in matchExpressions of namespaceSelector, policySelector and clusters.labelSelector"},
 		"policies by labels compared wrongly":   {"policySelector: {matchExpressions: [{key: a b, operator: Exists}]}\n", "spec: in matchExpressions of namespaceSelector, policySelector"},
 		"namespaces by labels compared wrongly": {"namespaceSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}\n", "spec: in matchExpressions of namespaceSelector"},
-		"a settle that is too long":             {"settle: 31s\n", "spec.settle: must be 30s at most, so that no edit waits longer than that, and cannot be 31s"},
+		"a settle that is too long":             {"settle: 31s\n", "spec.settle: must be at most 30s, so that no edit waits longer, but is 31s"},
 		"a settle that is negative":             {"settle: -1s\n", "spec.settle: Invalid value: \"-1s\": must be a duration that is not negative"},
-		"a deadline that nobody can meet":       {"progressDeadline: 0s\n", "spec.progressDeadline: must be 1s at least"},
-		"a warning at once":                     {"catchUp: {warnAfter: 0s}\n", "spec.catchUp.warnAfter: must be above 0"},
+		"a deadline that nobody can meet":       {"progressDeadline: 0s\n", "spec.progressDeadline: must be at least 1s"},
+		"a warning at once":                     {"catchUp: {warnAfter: 0s}\n", "spec.catchUp.warnAfter: must be greater than 0"},
 		"nobody catches up":                     {"catchUp: {maxClusters: 0}\n", "spec.catchUp.maxClusters"},
 		"a return that settles before":          {"catchUp: {settle: -1s}\n", "spec.catchUp.settle"},
 		"a history without end":                 {"historyLimit: 51\n", "spec.historyLimit"},
@@ -165,7 +165,7 @@ func TestEditsOfRolloutsByPeopleAreValidated(t *testing.T) {
 		"it goes back to nothing":                 {spec{Target: target(0, 5)}, "spec.target.revision"},
 		"a wave is approved":                      {spec: spec{Approvals: approvals(5, "rest")}},
 		"a wave is approved that is none":         {spec{Approvals: approvals(5, "ret")}, "spec.approvals: revision 5 has no wave ret; its waves are canary, rest"},
-		"what nobody has seen is approved":        {spec{Approvals: approvals(6, "rest")}, "spec.approvals: only a revision that is there can be approved, and the newest is 5; leave out 6"},
+		"what nobody has seen is approved":        {spec{Approvals: approvals(6, "rest")}, "spec.approvals: only an existing revision can be approved, and the newest is 5; leave out 6"},
 		"a cluster is tried again":                {spec: spec{Retry: []fairleadv1alpha1.ClusterAtRevision{{Revision: 5, Cluster: "a", Attempt: "1"}}}},
 		"a cluster is tried before its time":      {spec{Retry: []fairleadv1alpha1.ClusterAtRevision{{Revision: 6, Cluster: "a"}}}, "the newest is 5"},
 		"a cluster is left out of what is to be":  {spec{Skip: []fairleadv1alpha1.ClusterAtRevision{{Revision: 6, Cluster: "a"}}}, "the newest is 5"},
@@ -239,7 +239,7 @@ func TestApprovalsNeedARightOfTheirOwn(t *testing.T) {
 
 	g.Eventually(func() error { return change(author, pause) }, "1m", "50ms").Should(Succeed(), "the authorizer reads roles a moment later")
 	g.Expect(change(author, approve)).To(And(Satisfy(apierrors.IsForbidden),
-		MatchError(ContainSubstring("spec.approvals: author may change this rollout, and not approve its waves; that needs the verb approve on stagedrollouts.fairlead.dev in namespace "+a.namespace))))
+		MatchError(ContainSubstring("spec.approvals: author may change this rollout, but not approve its waves, which needs the verb approve on stagedrollouts.fairlead.dev in namespace "+a.namespace))))
 	g.Expect(author.Create(t.Context(), &fairleadv1alpha1.StagedRollout{
 		ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: a.namespace},
 		Spec:       fairleadv1alpha1.StagedRolloutSpec{Approvals: []fairleadv1alpha1.WaveApproval{{Revision: 1, Wave: "rest"}}},
@@ -262,7 +262,7 @@ func TestApprovalsNeedARightOfTheirOwn(t *testing.T) {
 		Subjects: subject("author"),
 	})).To(Succeed())
 	g.Eventually(func() error { return author.Create(t.Context(), global.DeepCopy(), client.DryRunAll) }, "1m", "50ms").
-		Should(MatchError(ContainSubstring("that needs the verb approve on clusterstagedrollouts.fairlead.dev, which")))
+		Should(MatchError(ContainSubstring("which needs the verb approve on clusterstagedrollouts.fairlead.dev, which")))
 }
 
 func TestAnAgentHasNoSayInRollouts(t *testing.T) {

@@ -89,41 +89,41 @@ suspension: {dispatchingOnClusters: {clusterNames: [a]}}
 		"another namespace":                  {"resourceSelectors: [{apiVersion: v1, kind: ConfigMap, namespace: elsewhere}]\n", "spec.resourceSelectors: a PropagationPolicy selects only objects of its own namespace"},
 		"both kinds of affinity":             {selects + "placement: {clusterAffinity: {}, clusterAffinities: [{affinityName: a}]}\n", "spec.placement: clusterAffinity and clusterAffinities exclude each other"},
 		"an affinity without a name":         {selects + "placement: {clusterAffinities: [{affinityName: \"\"}]}\n", "spec.placement.clusterAffinities[0].affinityName"},
-		"an affinity with a bad name":        {selects + "placement: {clusterAffinities: [{affinityName: \"a b\"}]}\n", "begins and ends with a letter or digit; \"a b\" is not"},
-		"an affinity twice":                  {selects + "placement: {clusterAffinities: [{affinityName: a}, {affinityName: a}]}\n", "spec.placement.clusterAffinities: each affinityName may be there once, and \"a\" is there again"},
-		"a selector of no kind":              {"resourceSelectors: [{apiVersion: apps/v1, kind: \"\"}]\n", "spec.resourceSelectors: apiVersion and kind cannot be empty"},
-		"labels that are compared wrongly":   {"resourceSelectors: [{apiVersion: v1, kind: Secret, labelSelector: {matchExpressions: [{key: a, operator: in, values: [b]}]}}]\n", "spec.resourceSelectors.labelSelector.matchExpressions: an expression has"},
+		"an affinity with a bad name":        {selects + "placement: {clusterAffinities: [{affinityName: \"a b\"}]}\n", "begin and end with a letter or digit; \"a b\" is not"},
+		"an affinity twice":                  {selects + "placement: {clusterAffinities: [{affinityName: a}, {affinityName: a}]}\n", "spec.placement.clusterAffinities: each affinityName may appear only once, and \"a\" is repeated"},
+		"a selector of no kind":              {"resourceSelectors: [{apiVersion: apps/v1, kind: \"\"}]\n", "spec.resourceSelectors: apiVersion and kind must be set"},
+		"labels that are compared wrongly":   {"resourceSelectors: [{apiVersion: v1, kind: Secret, labelSelector: {matchExpressions: [{key: a, operator: in, values: [b]}]}}]\n", "spec.resourceSelectors.labelSelector.matchExpressions: an expression must have"},
 		"labels of clusters that are not":    {selects + "placement: {clusterAffinity: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}\n", "spec.placement: in matchExpressions of a labelSelector"},
 		"labels of weights that are not":     {selects + "placement: {replicaScheduling: {weightPreference: {staticWeightList: [{targetCluster: {labelSelector: {matchExpressions: [{key: \"a b\", operator: Exists}]}}, weight: 1}]}}}\n", "spec.placement: in matchExpressions of a labelSelector"},
 		"labels of an overflow that are not": {selects + "placement:\n  clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b, labelSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}]}]\n" + divided, "overflowAffinities: in matchExpressions of a labelSelector"},
 		"a toleration of no effect":          {selects + "placement: {clusterTolerations: [{key: k, effect: noexecute}]}\n", "spec.placement.clusterTolerations: the effect is NoSchedule or NoExecute, and cannot be noexecute"},
-		"overflow without a capacity":        {selects + "placement: {clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b}]}]}\n", "overflowAffinities: go with replicaSchedulingType Divided"},
+		"overflow without a capacity":        {selects + "placement: {clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b}]}]}\n", "overflowAffinities: need replicaSchedulingType Divided"},
 		"overflow of the same name":          {selects + "placement:\n  clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: a}]}]\n" + divided, "overflowAffinities: an affinityName must be a valid label key, differ from that of its term"},
 		"overflow twice":                     {selects + "placement:\n  clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b}, {affinityName: b}]}]\n" + divided, "overflowAffinities: an affinityName must"},
-		"overflow of everything":             {selects + "placement:\n  clusterAffinities: [{affinityName: a, overflowAffinities: [{affinityName: b}]}]\n" + divided, "must say which clusters come first"},
-		"a field that clusters do not have":  {selects + "placement: {clusterAffinity: {fieldSelector: {matchExpressions: [{key: planet, operator: In, values: [mars]}]}}}\n", "spec.placement: the key of a fieldSelector is provider, region or zone"},
-		"a field that must exist":            {selects + "placement: {clusterAffinities: [{affinityName: a, fieldSelector: {matchExpressions: [{key: zone, operator: Exists}]}}]}\n", "its operator In or NotIn"},
+		"overflow of everything":             {selects + "placement:\n  clusterAffinities: [{affinityName: a, overflowAffinities: [{affinityName: b}]}]\n" + divided, "must select the clusters that come first"},
+		"a field that clusters do not have":  {selects + "placement: {clusterAffinity: {fieldSelector: {matchExpressions: [{key: planet, operator: In, values: [mars]}]}}}\n", "spec.placement: the key of a fieldSelector must be provider, region or zone"},
+		"a field that must exist":            {selects + "placement: {clusterAffinities: [{affinityName: a, fieldSelector: {matchExpressions: [{key: zone, operator: Exists}]}}]}\n", "and its operator In or NotIn"},
 		"a field of an overflow":             {selects + "placement:\n  clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b, fieldSelector: {matchExpressions: [{key: zone, operator: Gt, values: [a]}]}}]}]\n" + divided, "overflowAffinities: the key of a fieldSelector"},
 		"a toleration that compares":         {selects + "placement: {clusterTolerations: [{key: k, operator: Gt, value: \"1\"}]}\n", "spec.placement.clusterTolerations: the operator is Equal or Exists, and cannot be Gt"},
 		"a field and a label":                {selects + "placement: {spreadConstraints: [{spreadByField: cluster, spreadByLabel: a}]}\n", "spreadByField and spreadByLabel exclude each other"},
 		"a negative number of groups":        {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: -1}]}\n", "minGroups and maxGroups cannot be negative"},
-		"bounds of replicas without weights": {selects + "placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated, replicaBounds: [{targetCluster: {}, maxReplicas: 2}]}}\n", "go with replicaSchedulingType Divided and static weights"},
-		"bounds of replicas crossed":         {selects + "placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaBounds: [{targetCluster: {}, minReplicas: 3, maxReplicas: 2}]}}\n", "maxReplicas must not be below minReplicas"},
+		"bounds of replicas without weights": {selects + "placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Aggregated, replicaBounds: [{targetCluster: {}, maxReplicas: 2}]}}\n", "need replicaSchedulingType Divided and static weights"},
+		"bounds of replicas crossed":         {selects + "placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaBounds: [{targetCluster: {}, minReplicas: 3, maxReplicas: 2}]}}\n", "maxReplicas must not be less than minReplicas"},
 		"more constraints than are weighed":  {selects + "placement: {spreadConstraints: [" + strings.Repeat("{spreadByLabel: tier}, ", 17) + "]}\n", "at most 16 constraints"},
-		"fewer at most than at least":        {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "maxGroups must not be below minGroups"},
-		"a field twice":                      {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 1}, {minGroups: 2}]}\n", "each spreadByField may be there once, and cluster is there again"},
-		"regions without clusters":           {selects + "placement: {spreadConstraints: [{spreadByField: region, minGroups: 1}]}\n", "one constraint must have spreadByField cluster"},
+		"fewer at most than at least":        {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "maxGroups must not be less than minGroups"},
+		"a field twice":                      {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 1}, {minGroups: 2}]}\n", "each spreadByField may appear only once, and cluster is repeated"},
+		"regions without clusters":           {selects + "placement: {spreadConstraints: [{spreadByField: region, minGroups: 1}]}\n", "needs another one with spreadByField cluster"},
 		"a group that is no label":           {selects + "placement: {workloadAffinity: {affinity: {groupByLabelKey: \"a b\"}}}\n", "spec.placement.workloadAffinity: groupByLabelKey must be a valid label key"},
 		"together and apart":                 {selects + "placement: {workloadAffinity: {affinity: {groupByLabelKey: a}, antiAffinity: {groupByLabelKey: a}}}\n", "cannot group by the same label"},
 		"a weight of nothing":                {selects + "placement: {replicaScheduling: {weightPreference: {staticWeightList: [{targetCluster: {}, weight: 0}]}}}\n", "weight"},
 		"failover that leaves things behind": {selects + "failover: {application: {decisionConditions: {}}}\n", "spec.propagateDeps: must be true with failover.application"},
 		"a negative toleration":              {selects + "propagateDeps: true\nfailover: {application: {decisionConditions: {tolerationSeconds: -1}}}\n", "tolerationSeconds: cannot be negative"},
-		"grace without gracefulness":         {selects + "propagateDeps: true\nfailover: {application: {decisionConditions: {}, purgeMode: Never, gracePeriodSeconds: 5}}\n", "gracePeriodSeconds: must be above 0, and goes with purgeMode Gracefully only"},
-		"no grace at all":                    {selects + "propagateDeps: true\nfailover: {application: {decisionConditions: {}, gracePeriodSeconds: 0}}\n", "gracePeriodSeconds: must be above 0"},
+		"grace without gracefulness":         {selects + "propagateDeps: true\nfailover: {application: {decisionConditions: {}, purgeMode: Never, gracePeriodSeconds: 5}}\n", "gracePeriodSeconds: must be greater than 0, and is only for purgeMode Gracefully"},
+		"no grace at all":                    {selects + "propagateDeps: true\nfailover: {application: {decisionConditions: {}, gracePeriodSeconds: 0}}\n", "gracePeriodSeconds: must be greater than 0"},
 		"state under no label":               {selects + "failover: {cluster: {statePreservation: {rules: [{aliasLabelName: \"a b\", jsonPath: x}]}}}\n", "aliasLabelName of a statePreservation rule must be a valid label key"},
 		"state by every path that there is": {selects + "failover: {cluster: {statePreservation: {rules: [" +
 			`{aliasLabelName: a, jsonPath: "{ .jobStatus.jobID }"}, {aliasLabelName: b, jsonPath: "{$.a[0]['b'].c\\.d[-1]}"}, {aliasLabelName: c, jsonPath: "{.conditions[?(@.type=='Ready')].status}"}` + "]}}}\n", ""},
-		"state by a path that doubles":       {selects + "failover: {cluster: {statePreservation: {rules: [{aliasLabelName: a, jsonPath: \"{" + strings.Repeat("['.','.']", 28) + "}\"}]}}}\n", "spec.failover: the jsonPath of a statePreservation rule leads to one value by fields and indexes"},
+		"state by a path that doubles":       {selects + "failover: {cluster: {statePreservation: {rules: [{aliasLabelName: a, jsonPath: \"{" + strings.Repeat("['.','.']", 28) + "}\"}]}}}\n", "spec.failover: the jsonPath of a statePreservation rule must lead to one value by fields and indexes"},
 		"state by a path that is long":       {selects + "failover: {cluster: {statePreservation: {rules: [{aliasLabelName: a, jsonPath: \"{" + strings.Repeat(".a", 128) + "}\"}]}}}\n", "spec.failover.cluster.statePreservation.rules[0].jsonPath: Too long"},
 		"an unknown purge mode":              {selects + "failover: {cluster: {purgeMode: Never}}\n", "spec.failover.cluster.purgeMode"},
 		"suspended everywhere and somewhere": {selects + "suspension: {dispatching: true, dispatchingOnClusters: {clusterNames: [a]}}\n", "spec.suspension: dispatching true suspends every cluster"},
@@ -166,7 +166,7 @@ func TestTheIDOfAPolicyIsImmutable(t *testing.T) {
 		"spec.schedulerName: cannot be changed from default-scheduler": func(p *unstructured.Unstructured) error {
 			return unstructured.SetNestedField(p.Object, "other", "spec", "schedulerName")
 		},
-		"permanent-id]: is given once": func(p *unstructured.Unstructured) error {
+		"permanent-id]: is set once": func(p *unstructured.Unstructured) error {
 			p.SetLabels(map[string]string{contract.PropagationPolicyPermanentIDLabel: "two"})
 			return nil
 		},
@@ -192,35 +192,35 @@ func TestOverridePoliciesAreValidated(t *testing.T) {
 			`labelsOverrider: [{operator: add, value: {a: b}}], annotationsOverrider: [{operator: remove, value: {a/b: "any thing"}}], ` +
 			`fieldOverrider: [{fieldPath: /data/x.yaml, yaml: [{subPath: /a, operator: add, value: 1}, {subPath: /b, operator: remove}]}]`)},
 		"the older form":                       {spec: "targetCluster: {clusterNames: [a]}\noverriders: {plaintext: [{path: /a, operator: add, value: 1}]}\n"},
-		"both forms":                           {rule("") + "targetCluster: {clusterNames: [a]}\n", "spec.overrideRules: excludes the older targetCluster and overriders"},
-		"both forms, without a target":         {rule("") + "overriders: {plaintext: [{path: /a, operator: add, value: 1}]}\n", "spec.overrideRules: excludes"},
+		"both forms":                           {rule("") + "targetCluster: {clusterNames: [a]}\n", "spec.overrideRules: cannot be used with the older targetCluster and overriders"},
+		"both forms, without a target":         {rule("") + "overriders: {plaintext: [{path: /a, operator: add, value: 1}]}\n", "spec.overrideRules: cannot be used with"},
 		"another namespace":                    {"resourceSelectors: [{apiVersion: v1, kind: ConfigMap, namespace: elsewhere}]\n" + rule(""), "an OverridePolicy selects only objects of its own namespace"},
 		"a field that clusters do not have":    {"overrideRules: [{targetCluster: {fieldSelector: {matchExpressions: [{key: planet, operator: In}]}}, overriders: {}}]\n", "targetCluster: the key of a fieldSelector"},
 		"a predicate that is no path":          {rule("imageOverrider: [{component: Tag, operator: replace, value: x, predicate: {path: spec.image}}]"), "predicate.path: must be a JSON pointer"},
 		"a patch that is no path":              {rule("plaintext: [{path: spec/replicas, operator: remove}]"), "plaintext.path: must be a JSON pointer, such as /spec/replicas; \"spec/replicas\" is not"},
-		"a patch without a value":              {rule("plaintext: [{path: /a, operator: remove}, {path: /b, operator: replace}]"), "plaintext.value: is needed to add and to replace, and not there for path /b; to take a field away use remove"},
-		"a patch with null":                    {rule("plaintext: [{path: /a, operator: add, value: null}]"), "plaintext.value: is needed to add and to replace, and not there for path /a"},
+		"a patch without a value":              {rule("plaintext: [{path: /a, operator: remove}, {path: /b, operator: replace}]"), "plaintext.value: is required for add and replace, and missing for path /b; to remove a field use remove"},
+		"a patch with null":                    {rule("plaintext: [{path: /a, operator: add, value: null}]"), "plaintext.value: is required for add and replace, and missing for path /a"},
 		"a patch that removes with a value":    {spec: rule("plaintext: [{path: /a, operator: remove, value: 1}]")},
 		"a path with a half escape":            {rule("plaintext: [{path: /a~2, operator: remove}]"), "plaintext.path: must be a JSON pointer"},
 		"a patch that moves":                   {rule("plaintext: [{path: /a, operator: move}]"), "operator"},
 		"a part that images do not have":       {rule("imageOverrider: [{component: Planet, operator: add}]"), "component"},
 		"a command that is replaced":           {rule("commandOverrider: [{containerName: c, operator: replace}]"), "operator"},
-		"a label that is none":                 {rule(`labelsOverrider: [{operator: add, value: {a: "any thing"}}]`), "labelsOverrider.value: has a key or a value"},
-		"an annotation that is none":           {rule(`annotationsOverrider: [{operator: add, value: {"a b": c}}]`), "annotationsOverrider.value: has a key"},
+		"a label that is none":                 {rule(`labelsOverrider: [{operator: add, value: {a: "any thing"}}]`), "labelsOverrider.value: has an invalid label key or value"},
+		"an annotation that is none":           {rule(`annotationsOverrider: [{operator: add, value: {"a b": c}}]`), "annotationsOverrider.value: has an invalid annotation key"},
 		"a field that is no path":              {rule("fieldOverrider: [{fieldPath: data, json: [{subPath: /a, operator: remove}]}]"), "fieldOverrider.fieldPath: must be a JSON pointer"},
-		"a field that is both":                 {rule("fieldOverrider: [{fieldPath: /a, json: [{subPath: /a, operator: remove}], yaml: [{subPath: /a, operator: remove}]}]"), "needs exactly one of json and yaml"},
-		"a field that is neither":              {rule("fieldOverrider: [{fieldPath: /a}]"), "needs exactly one of json and yaml"},
+		"a field that is both":                 {rule("fieldOverrider: [{fieldPath: /a, json: [{subPath: /a, operator: remove}], yaml: [{subPath: /a, operator: remove}]}]"), "must have exactly one of json and yaml"},
+		"a field that is neither":              {rule("fieldOverrider: [{fieldPath: /a}]"), "must have exactly one of json and yaml"},
 		"a part of a field that is no path":    {rule("fieldOverrider: [{fieldPath: /a, json: [{subPath: a, operator: remove}]}]"), "fieldOverrider.subPath: must be a JSON pointer"},
-		"a part of a field without a value":    {rule("fieldOverrider: [{fieldPath: /a, json: [{subPath: /a, operator: add}]}]"), "fieldOverrider.value: is needed"},
-		"a part of a field removed by a value": {rule("fieldOverrider: [{fieldPath: /a, yaml: [{subPath: /a, operator: remove, value: 1}]}]"), "must be left out to remove"},
+		"a part of a field without a value":    {rule("fieldOverrider: [{fieldPath: /a, json: [{subPath: /a, operator: add}]}]"), "fieldOverrider.value: is required"},
+		"a part of a field removed by a value": {rule("fieldOverrider: [{fieldPath: /a, yaml: [{subPath: /a, operator: remove, value: 1}]}]"), "must be left out for remove"},
 	}
 	more := map[string]struct{ spec, want string }{
 		"a tag or a digest":                {spec: rule("imageOverrider: [{component: Tag, operator: replace, value: v1.2-rc_3}, {component: Tag, operator: replace, value: \"sha256:" + strings.Repeat("ab", 32) + "\"}, {component: Tag, operator: remove}]")},
 		"an image for a tag":               {rule("imageOverrider: [{component: Tag, operator: replace, value: \"nginx:1.2\"}]"), "imageOverrider.value: a Tag is replaced by a tag"},
-		"a selector of no kind":            {"resourceSelectors: [{apiVersion: \"\", kind: ConfigMap}]\n" + rule(""), "spec.resourceSelectors: apiVersion and kind cannot be empty"},
-		"labels that are compared wrongly": {"resourceSelectors: [{apiVersion: v1, kind: Secret, labelSelector: {matchExpressions: [{key: a, operator: In}]}}]\n" + rule(""), "spec.resourceSelectors.labelSelector.matchExpressions: an expression has"},
-		"labels of clusters that are not":  {"overrideRules: [{targetCluster: {labelSelector: {matchExpressions: [{key: a, operator: is}]}}, overriders: {}}]\n", "spec.overrideRules.targetCluster.labelSelector.matchExpressions: an expression has"},
-		"labels of the older form":         {"targetCluster: {labelSelector: {matchExpressions: [{key: a, operator: is}]}}\n", "spec.overrideRules.targetCluster.labelSelector.matchExpressions: an expression has"},
+		"a selector of no kind":            {"resourceSelectors: [{apiVersion: \"\", kind: ConfigMap}]\n" + rule(""), "spec.resourceSelectors: apiVersion and kind must be set"},
+		"labels that are compared wrongly": {"resourceSelectors: [{apiVersion: v1, kind: Secret, labelSelector: {matchExpressions: [{key: a, operator: In}]}}]\n" + rule(""), "spec.resourceSelectors.labelSelector.matchExpressions: an expression must have"},
+		"labels of clusters that are not":  {"overrideRules: [{targetCluster: {labelSelector: {matchExpressions: [{key: a, operator: is}]}}, overriders: {}}]\n", "spec.overrideRules.targetCluster.labelSelector.matchExpressions: an expression must have"},
+		"labels of the older form":         {"targetCluster: {labelSelector: {matchExpressions: [{key: a, operator: is}]}}\n", "spec.overrideRules.targetCluster.labelSelector.matchExpressions: an expression must have"},
 		"a rule that says nothing":         {"overrideRules: [{}]\n", "spec.overrideRules[0].overriders"},
 		"another namespace for the object": {rule("plaintext: [{path: /metadata/namespace, operator: replace, value: kube-system}]"), "an override cannot change what an object is, as /metadata/namespace says"},
 		"another name":                     {rule("plaintext: [{path: /spec, operator: remove}, {path: /metadata/name, operator: replace, value: x}]"), "what an object is, as /metadata/name says"},
@@ -241,7 +241,7 @@ func TestOnlyOperatorsOverrideWhoMayDoWhat(t *testing.T) {
 	g := NewWithT(t)
 	for _, path := range []string{"/subjects", "/subjects/0/name", "/roleRef/name", "/rules", "/rules/0/verbs/-", "/aggregationRule"} {
 		spec := "overrideRules:\n- overriders: {plaintext: [{path: " + path + ", operator: replace, value: x}]}\n"
-		g.Expect(a.create(t, "OverridePolicy", spec)).To(MatchError(ContainSubstring("an OverridePolicy cannot change who may do what, as " + path + " says")))
+		g.Expect(a.create(t, "OverridePolicy", spec)).To(MatchError(ContainSubstring("an OverridePolicy cannot change rights, as " + path + " says")))
 		g.Expect(a.create(t, "ClusterOverridePolicy", spec)).To(Succeed())
 	}
 }
@@ -330,5 +330,5 @@ func TestAPolicyOfTheWholeHubIsHeldToNoNamespace(t *testing.T) {
 	g.Expect(unstructured.SetNestedField(p.Object, int64(3), "spec", "priority")).To(Succeed())
 	g.Expect(a.client.Update(t.Context(), p)).To(Succeed(), "its author changes it")
 	p.SetLabels(map[string]string{contract.ClusterPropagationPolicyPermanentIDLabel: "two"})
-	g.Expect(a.client.Update(t.Context(), p, client.DryRunAll)).To(MatchError(ContainSubstring("permanent-id]: is given once")))
+	g.Expect(a.client.Update(t.Context(), p, client.DryRunAll)).To(MatchError(ContainSubstring("permanent-id]: is set once")))
 }

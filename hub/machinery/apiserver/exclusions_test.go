@@ -89,7 +89,7 @@ func TestExclusionsAreToldToEverybody(t *testing.T) {
 		g.Expect(author.Create(t.Context(), obj, client.DryRunAll)).To(Succeed(), "nothing is refused")
 		return said.take()
 	}
-	const about = "namespace kube-x stays on the hub, with all that is in it"
+	const about = "namespace kube-x stays on the hub with all of its objects"
 	g.Eventually(func() []string { return warned(policy("kube-x")) }, "1m", "50ms").Should(ConsistOf(ContainSubstring(about)))
 	g.Expect(warned(policy("karmada-cluster"))).To(ConsistOf(ContainSubstring("namespace karmada-cluster stays")))
 	g.Expect(warned(policy("shop"))).To(BeEmpty())

@@ -36,7 +36,7 @@ func TestGuardedObjectsAreDeletedOnPurposeOnly(t *testing.T) {
 	}{
 		{namespace, "remove that cluster with `hub forget guarded` instead. If you mean it, first run `kubectl annotate namespace karmada-es-guarded " +
 			contract.DeletionAllowedAnnotation + "=true`"},
-		{prefixed, "everything that the hub sends to cluster guarded-2 is in it; remove that cluster with `hub forget guarded-2` instead. If you mean it, " +
+		{prefixed, "it contains everything that the hub sends to cluster guarded-2; remove that cluster with `hub forget guarded-2` instead. If you mean it, " +
 			"first run `kubectl annotate namespace acme-guarded-2 "},
 		{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}, "the leases and rights of all agents are in it"},
 		{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "works.work.karmada.io"}}, "all objects of its kind on the hub go with it"},

@@ -42,7 +42,7 @@ func PolicyRemarks(p *policyv1alpha1.PropagationSpec) []string {
 // StayRemarks says what of a policy is selected in vain because it stays on the hub: a sentence each, with what to do. A selector that
 // picks by labels, or every object, in all namespaces leaves out what stays without a word.
 func StayRemarks(p policyv1alpha1.Policy, e selector.Exclusions) []string {
-	const advice = "Use another namespace, or have the operator of the hub change --skipped-propagating-namespaces."
+	const advice = "Use another namespace, or ask the operator of the hub to change --skipped-propagating-namespaces."
 	if ns := p.GetNamespace(); ns != "" {
 		if why := e.WhyNamespace(ns); why != "" {
 			return []string{fmt.Sprintf("Nothing that this policy selects is sent to any cluster: %s. %s", why, advice)}
