@@ -30,13 +30,13 @@ func newBackup(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "backup FILE",
 		ValidArgsFunction: files,
-		Short:             "Write all that a hub keeps to a file, while it runs",
-		Long: "Write what the embedded API of a running hub keeps to a file, or with - to standard output: its database as it is at\n" +
-			"one moment, and the keys by which agents and administrators know the hub. Nothing waits meanwhile. Run it on the hub's\n" +
+		Short:             "Back up a running hub to a file",
+		Long: "Write the data of a running hub's embedded API to a file, or with - to standard output: its database as it is at\n" +
+			"one moment, and the keys by which agents and administrators know the hub. The hub goes on meanwhile. Run it on the hub's\n" +
 			"machine, as the user of the hub.\n\n" +
-			"Whoever can read a backup can be the hub, so it is sealed for a public key, whose secret key belongs on another machine\n" +
+			"Whoever can read a backup can impersonate the hub, so it is sealed for a public key; keep the secret key on another machine\n" +
 			"(`hub backup keygen` makes both); --unsealed is for those who seal it in another way. A backup is restored to a scratch\n" +
-			"directory before it is called one. `hub serve --backup-every` makes backups by itself.\n\n" +
+			"directory to verify it before it gets its name. `hub serve --backup-every` makes backups by itself.\n\n" +
 			"Of a hub on an etcd of yours (--etcd-servers) the backup has all of that etcd, as one member has it, and can be restored\n" +
 			"to a hub with an etcd of its own.\n\n" +
 			"A hub that was started with --kubeconfig keeps everything in that API, whose etcd has backups of its own.",
@@ -47,7 +47,7 @@ func newBackup(env Environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, files []string) error { return f.run(cmd.Context(), env, files[0]) },
 	}
 	f.store.add(cmd)
-	cmd.Flags().StringSliceVar(&f.recipients, "recipient", nil, "public key (age1…) for which the backup is sealed; more than one if any of several is to open it")
+	cmd.Flags().StringSliceVar(&f.recipients, "recipient", nil, "public key (age1…) for which the backup is sealed; repeat it if any of several keys should open it")
 	cmd.Flags().BoolVar(&f.unsealed, "unsealed", false, "do not seal it: whoever can read the file has the keys of the hub and all Secrets")
 	cmd.Flags().StringVar(&f.scratch, "scratch-dir", "", "where it is restored to be verified, which takes twice the room of the database for a moment (default: the data directory)")
 	completeDirectories(cmd, "scratch-dir")
@@ -57,8 +57,8 @@ func newBackup(env Environment) *cobra.Command {
 
 func (f *backupFlags) run(ctx context.Context, env Environment, file string) error {
 	if len(f.recipients) == 0 && !f.unsealed {
-		return errors.New("for whom is the backup to be sealed? Name a public key with --recipient, which `hub backup keygen FILE` makes; " +
-			"or say --unsealed if the file is kept as safe as the hub itself: it has the keys of the hub and all Secrets in it")
+		return errors.New("no public key is given to seal the backup for: name one with --recipient, which `hub backup keygen FILE` makes; " +
+			"or use --unsealed if the file is kept as safe as the hub itself: it contains the keys of the hub and all Secrets")
 	}
 	if len(f.recipients) > 0 && f.unsealed {
 		return errors.New("--recipient seals the backup, and --unsealed does not: choose one")
@@ -87,7 +87,7 @@ func (f *backupFlags) run(ctx context.Context, env Environment, file string) err
 	}
 	say(env.Err, "%s holds the hub of %s: %s. It was restored once to verify it.", what, f.store.dataDir, describeBackup(made))
 	if len(f.recipients) == 0 {
-		say(env.Err, "It is not sealed: whoever can read it can be the hub.")
+		say(env.Err, "It is not sealed: whoever can read it can impersonate the hub.")
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func newBackupKeygen(env Environment) *cobra.Command {
 		Use:               "keygen FILE",
 		ValidArgsFunction: files,
 		Short:             "Make the key for which backups are sealed",
-		Long: "Make a secret key in a file, or with - on standard output, and print its public key, which the hub is to have\n" +
+		Long: "Make a secret key in a file, or with - on standard output, and print its public key, which the hub needs\n" +
 			"(`hub serve --backup-recipient`, `hub backup --recipient`). Make it on another machine than the hub, and keep it where the\n" +
 			"loss of the hub does not take it along: without it no backup can be restored, and whoever has it can read all of them.\n" +
 			"The file is one of age (https://age-encryption.org); keys of age-keygen do as well.",
@@ -214,8 +214,8 @@ func newBackupStatus(env Environment) *cobra.Command {
 	var hub hubFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say how scheduled backups fare",
-		Long: "Say when the last scheduled backup was made, where it is, and whether backups fail. The exit status is 2 if they fail, if\n" +
+		Short: "Show the status of scheduled backups",
+		Long: "Show when the last scheduled backup was made, where it is, and whether backups fail. The exit status is 2 if they fail, if\n" +
 			"the last one is older than twice the time between two, or if there is none.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -242,10 +242,10 @@ func describeRecord(env Environment, r *backup.Record) error {
 	if last := r.Last; last != nil {
 		say(env.Out, "Last backup, %s ago: %s on %s\n  %s; it was restored once to verify it.", age(now.Sub(last.At.Time)), last.File, last.Host, describeBackup(&last.Verified))
 		if !last.Sealed {
-			say(env.Out, "  It is not sealed: whoever can read it can be the hub.")
+			say(env.Out, "  It is not sealed: whoever can read it can impersonate the hub.")
 		}
 	}
-	say(env.Out, "One is to be made every %s, in %s on %s.", r.Every.Duration, r.Directory, r.Host)
+	say(env.Out, "A backup is made every %s, in %s on %s.", r.Every.Duration, r.Directory, r.Host)
 	switch {
 	case !r.FailingSince.IsZero():
 		return &statusError{status: ExitNo, text: fmt.Sprintf("backups fail since %s: %s", r.FailingSince.Local().Format(time.RFC3339), r.Failure)}

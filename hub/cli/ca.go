@@ -29,7 +29,7 @@ func newCA(env Environment) *cobra.Command {
 		Long: "Exchange the certificate authority of a hub's own API for a new one, on the machine of the hub. Agents trust both for\n" +
 			"a while, so none of them is cut off or started again:\n\n" +
 			"  hub ca begin    makes a new authority, which is trusted and signs nothing yet\n" +
-			"  hub ca switch   has the new one sign, once all agents told that they trust it\n" +
+			"  hub ca switch   lets the new one sign, once all agents have reported that they trust it\n" +
 			"  hub ca finish   drops the old one, once all agents have certificates of the new one\n\n" +
 			"Restart `hub serve` after each; of several machines on one etcd take each step on one, bring it to the others with\n" +
 			"`hub ca export` and `hub ca import --replace`, and restart all of them. `hub ca status` says how far it is, and which clusters are waited for. Agents learn of\n" +
@@ -37,7 +37,7 @@ func newCA(env Environment) *cobra.Command {
 	}
 	cmd.AddCommand(newCAStatus(env),
 		newCAStep(env, authority.Begin, "Make a new authority, which is trusted and signs nothing yet"),
-		newCAStep(env, authority.Switch, "Have the new authority sign, once all agents told that they trust it"),
+		newCAStep(env, authority.Switch, "Let the new authority sign, once all agents have reported that they trust it"),
 		newCAStep(env, authority.Finish, "Drop the old authority, once all agents have certificates of the new one"),
 		newCAExport(env), newCAImport(env))
 	group(cmd)
@@ -54,7 +54,7 @@ func newCAStep(env Environment, step authority.Step, short string) *cobra.Comman
 	}
 	hub.addLocal(env, cmd)
 	if step != authority.Begin {
-		cmd.Flags().BoolVar(&force, "force", false, "do it even though agents are cut off by it, which come back with `hub token create --rejoin` only, or although the hub does not answer")
+		cmd.Flags().BoolVar(&force, "force", false, "continue even if this cuts off agents, which come back only with `hub token create --rejoin`, or if the hub does not answer")
 	}
 	return cmd
 }
@@ -105,7 +105,7 @@ func takeStep(ctx context.Context, env Environment, hub hubFlags, step authority
 		say(env.Out, "%s signs from the next start on. Copies of the administrator's kubeconfig from before `hub ca begin` do not trust it: copy it again after the restart.\n"+
 			"Back the hub up then: once the old authority is dropped, no agent comes back to a hub that is restored from an earlier backup.", apiserver.Describe(after.Signs()))
 	default:
-		say(env.Out, "%s is not trusted any more. Copies of the administrator's kubeconfig from before the restart after `hub ca switch` are of no use now.", apiserver.Describe(before.Old()))
+		say(env.Out, "%s is not trusted any more. Copies of the administrator's kubeconfig from before the restart after `hub ca switch` no longer work.", apiserver.Describe(before.Old()))
 	}
 	say(env.Out, "%s", next(after, before))
 	return nil
@@ -118,7 +118,7 @@ func ask(ctx context.Context, env Environment, hub hubFlags, in *authority.Input
 		err = gather(ctx, hubClient, in)
 	}
 	if err != nil {
-		return fmt.Errorf("who would be cut off is not known: %w; start `hub serve`, or go on with --force", err)
+		return fmt.Errorf("the agents that would be cut off are not known: %w; start `hub serve`, or continue with --force", err)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func waitingError(step authority.Step, waiting []authority.Waiting) error {
 // next returns what to do next; served are the authorities of the running hub, or nil.
 func next(b, served authority.Bundle) string {
 	if served != nil && !slices.Equal(b.Encode(), served.Encode()) {
-		return "Restart `hub serve` now, and look with `hub ca status`."
+		return "Restart `hub serve` now, and check with `hub ca status`."
 	}
 	switch b.Phase() {
 	case authority.Overlap:

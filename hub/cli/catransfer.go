@@ -13,10 +13,10 @@ func newCAExport(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "export FILE",
 		ValidArgsFunction: files,
-		Short:             "Write by what this hub is known, and what it encrypts with, to a file for another machine",
+		Short:             "Export the authorities and keys of this hub to a file, for another machine",
 		Long: "Write the certificate authorities of this hub, its key of service accounts and the keys that encrypt its database to a\n" +
 			"file. Another machine on the same etcd (--etcd-servers) is a hub of the same fleet once it has imported that. Whoever has\n" +
-			"the file can be the hub: only its owner may read it. Bring it over a connection that nobody else reads, such as scp, and\n" +
+			"the file can impersonate the hub: only its owner may read it. Copy it over a connection that nobody else reads, such as scp, and\n" +
 			"remove it afterwards.",
 		Example: "  hub ca export hub.authority && scp -p hub.authority hub-2: && rm hub.authority",
 		Args:    oneFile,
@@ -48,7 +48,7 @@ func newCAImport(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "import FILE",
 		ValidArgsFunction: files,
-		Short:             "Take over by what a hub of another machine is known, to work on the same etcd",
+		Short:             "Import the authorities and keys of a hub on another machine, to work on the same etcd",
 		Long: "Take over what `hub ca export` wrote on another machine, before `hub serve --etcd-servers` is started here. A file that\n" +
 			"others than its owner may read is refused. After the keys or the authority of a hub were exchanged, import them again on\n" +
 			"all other machines, with --replace, while `hub serve` is stopped there.",
@@ -74,6 +74,6 @@ func newCAImport(env Environment) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&dataDir, "data-dir", defaultDataDir, "data directory of the hub on this machine; made where it does not exist")
 	completeDirectories(cmd, "data-dir")
-	cmd.Flags().BoolVar(&replace, "replace", false, "give up the authority that the data directory has")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the authority that the data directory has")
 	return cmd
 }

@@ -29,7 +29,7 @@ func newClusters(env Environment) *cobra.Command {
 	var unready bool
 	cmd := &cobra.Command{
 		Use:   "clusters [NAME...]",
-		Short: "Show the clusters: how they are, what they have free, how their Works stand, and who asks to join",
+		Short: "Show the clusters: their status, free resources and Works, and which clusters ask to join",
 		Long: "Show each cluster: how long ago its agent was heard from, the versions of its Kubernetes and of its agent, how much of\n" +
 			"its nodes pods have asked for, how many of its Works are applied and how many it refuses, and until when its agent's\n" +
 			"certificate holds. Where agents keep lines open, also since when each has one, and what its owner lets operators do.",
@@ -47,7 +47,7 @@ func newClusters(env Environment) *cobra.Command {
 	}
 	hub.addPersistent(env, cmd)
 	output.add(cmd)
-	cmd.Flags().BoolVar(&unready, "unready", false, "leave out what is well")
+	cmd.Flags().BoolVar(&unready, "unready", false, "leave out what is healthy")
 	cmd.ValidArgsFunction = completing(env, &hub, clusterNames)
 	cmd.AddCommand(newClustersApprove(env, &hub), newClustersDescribe(env, &hub))
 	return cmd
@@ -80,7 +80,7 @@ func (f clusterFilter) named(found []clusters.Cluster, waiting []operate.Request
 	for _, name := range f.names {
 		if !slices.ContainsFunc(found, func(c clusters.Cluster) bool { return c.Name == name }) &&
 			!slices.ContainsFunc(waiting, func(r operate.Request) bool { return r.Cluster == name }) {
-			return nil, nil, fmt.Errorf("there is no cluster %s on the hub, nor a command of that name; `hub clusters` shows those that there are, and `hub clusters --help` the commands", name)
+			return nil, nil, fmt.Errorf("there is no cluster %s on the hub, and no command of that name; `hub clusters` lists the clusters, and `hub clusters --help` the commands", name)
 		}
 	}
 	return slices.DeleteFunc(found, func(c clusters.Cluster) bool { return !slices.Contains(f.names, c.Name) }),
@@ -95,7 +95,7 @@ func printClusters(ctx context.Context, env Environment, hub *opened, output *ou
 	}
 	waiting, err := operate.WaitingJoins(ctx, hub.client)
 	if apierrors.IsForbidden(err) {
-		all.Hidden = append(all.Hidden, "You may not read certificate requests: who asks to join is not shown.")
+		all.Hidden = append(all.Hidden, "You may not read certificate requests: clusters that ask to join are not shown.")
 	} else if err != nil {
 		return err
 	}
@@ -138,9 +138,9 @@ func printClusters(ctx context.Context, env Environment, hub *opened, output *ou
 	}
 	if output.text() && len(t.Rows) == 0 {
 		if len(all.Hidden) > 0 {
-			say(env.Err, "Nothing that you may read is wrong with any cluster")
+			say(env.Err, "All clusters are healthy as far as you may read")
 		} else {
-			say(env.Err, "All clusters are well")
+			say(env.Err, "All clusters are healthy")
 		}
 		return nil
 	}

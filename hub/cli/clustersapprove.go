@@ -43,7 +43,7 @@ func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
 	}
 	cmd.ValidArgsFunction = completing(env, hub, askingNames)
 	cmd.Flags().StringVar(&which.Request, "request", "", "accept the request of this name, which its agent printed; needed when several ask for one name")
-	cmd.Flags().StringVar(&which.Member, "member", "", "accept a request only if it says that it is of the member with this id")
+	cmd.Flags().StringVar(&which.Member, "member", "", "accept a request only if it is from the member with this id")
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func approveCluster(ctx context.Context, hubAway *outage, hubClient client.Clien
 		}
 	}
 	if decided.Type != certificatesv1.CertificateApproved {
-		return fmt.Errorf("the hub refuses cluster %s nonetheless: %s", name, decided.Message)
+		return fmt.Errorf("the hub still refuses cluster %s: %s", name, decided.Message)
 	}
 	say(env.Out, "Cluster %s is accepted: %s", name, decided.Message)
 	return nil

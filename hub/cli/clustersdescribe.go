@@ -29,7 +29,7 @@ import (
 func newClustersDescribe(env Environment, hub *hubFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe NAME",
-		Short: "Say how a cluster joined and who let it, how it is, and what happened to it",
+		Short: "Show how a cluster joined and who accepted it, its status, and its events",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("name one cluster, as `hub clusters` shows it")
@@ -58,7 +58,7 @@ func describeCluster(ctx context.Context, env Environment, hub *opened, name str
 		return keptErr
 	}
 	if apierrors.IsNotFound(err) && kept == nil {
-		return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", name)
+		return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` lists them", name)
 	}
 	const padding = 2
 	w := tabwriter.NewWriter(env.Out, 0, 0, padding, ' ', 0)

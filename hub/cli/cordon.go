@@ -18,7 +18,7 @@ func newCordon(env Environment) *cobra.Command {
 	var evict bool
 	cmd := &cobra.Command{
 		Use:   "cordon CLUSTER...",
-		Short: "Send nothing new to clusters",
+		Short: "Cordon clusters: send nothing new to them",
 		Long: "Taint clusters so that nothing new is sent there. What runs there stays, and is kept up to date; with --evict it is\n" +
 			"moved elsewhere, as fast as the policies and the rate of evictions allow, unless it tolerates the taint.",
 		Example: "  hub cordon edge-1\n  hub cordon edge-1 --evict",
@@ -35,7 +35,7 @@ func newCordon(env Environment) *cobra.Command {
 	}
 	hub.add(env, cmd)
 	cmd.ValidArgsFunction = completing(env, &hub, clusterNames)
-	cmd.Flags().BoolVar(&evict, "evict", false, "also move away what runs there")
+	cmd.Flags().BoolVar(&evict, "evict", false, "also move running applications away")
 	return cmd
 }
 
@@ -43,7 +43,7 @@ func newUncordon(env Environment) *cobra.Command {
 	var hub hubFlags
 	cmd := &cobra.Command{
 		Use:     "uncordon CLUSTER...",
-		Short:   "Send things to clusters again",
+		Short:   "Uncordon clusters: send to them again",
 		Long:    "Take back what `hub cordon` did: clusters are chosen again. What was moved away returns only if its policy says so.",
 		Example: "  hub uncordon edge-1",
 		Args:    someClusters,

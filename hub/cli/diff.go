@@ -32,7 +32,7 @@ func newDiff(env Environment) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff KIND/NAME",
-		Short: "Compare what clusters are to get with what they were sent, or two clusters with each other",
+		Short: "Compare what clusters should have with what they were sent, or two clusters with each other",
 		Long: "Render an object for each of its clusters, as the hub would now, and compare that with the Work that there is. Where changes\n" +
 			"go out in waves, that is the revision that the cluster is to have, which is named, and not what its author wrote last. With\n" +
 			"--between compare what two clusters were sent, but for the marks that name the Work. Values of Secrets are hidden:\n" +
@@ -98,7 +98,7 @@ func (f *diffFlags) run(ctx context.Context, env Environment, args []string) err
 		say(env.Err, "%s goes to no cluster now; `hub explain` says why", ref)
 	}
 	if differing > 0 {
-		return &statusError{ExitNo, fmt.Sprintf("%s: %d of %d clusters were sent something else than is rendered now; if that stays so, look at `hub events %s`",
+		return &statusError{ExitNo, fmt.Sprintf("%s: %d of %d clusters were sent something other than is rendered now; if this does not change, see `hub events %s`",
 			ref, differing, compared, rollouts.Arguments(applications.Template{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}))}
 	}
 	return nil
@@ -145,16 +145,16 @@ func (f *diffFlags) sent(env Environment, row *view.Rendered) (bool, error) {
 	}
 	switch {
 	case row.Stays && row.Sent == nil:
-		say(env.Out, "# %s: it is sent nothing before its rollout says what", row.Cluster)
+		say(env.Out, "# %s: it is sent nothing until its rollout decides", row.Cluster)
 		return true, nil
 	case row.Stays:
-		say(env.Out, "# %s: what it was sent stays, until its rollout says what it is to have", row.Cluster)
+		say(env.Out, "# %s: it keeps what it was sent until its rollout decides", row.Cluster)
 		return true, nil
 	case row.Failed != "":
 		say(env.Out, "# %s: it cannot be rendered, and the last Work stays: %s", row.Cluster, row.Failed)
 		return false, nil
 	case row.Desired == nil:
-		say(env.Out, "# %s: it is not to have it any more, and Work %s is there still", row.Cluster, row.Sent.Name)
+		say(env.Out, "# %s: it should no longer have the object, but Work %s is still there", row.Cluster, row.Sent.Name)
 		return false, nil
 	case row.Sent == nil:
 		say(env.Out, "# %s: there is no Work yet", row.Cluster)

@@ -27,7 +27,7 @@ func newEvents(env Environment) *cobra.Command {
 	var f eventFlags
 	cmd := &cobra.Command{
 		Use:   "events [KIND/NAME]",
-		Short: "Tell what happened, to an application, to a cluster, or at all",
+		Short: "Show the events of an application, of a cluster, or of all",
 		Long: "Show events of a namespace, or with -A of all, the newest last: about an application the ones about its template, its\n" +
 			"binding and its Works in all clusters; about a cluster also those of its agent's requests. Events are kept for an hour.",
 		Example: "  hub events -A --warnings\n  hub events deployment/web -n shop\n  hub events --cluster edge-1 --since 10m",
@@ -39,9 +39,9 @@ func newEvents(env Environment) *cobra.Command {
 	f.output.add(cmd)
 	f.namespace.add(env, cmd, &f.hub, "events")
 	f.namespace.addAll(cmd)
-	fs.StringVar(&f.cluster, "cluster", "", "only what is about this cluster")
-	fs.BoolVar(&f.warnings, "warnings", false, "only what somebody should look at")
-	fs.DurationVar(&f.since, "since", 0, "only what happened in this time (default: all)")
+	fs.StringVar(&f.cluster, "cluster", "", "only events about this cluster")
+	fs.BoolVar(&f.warnings, "warnings", false, "only warnings")
+	fs.DurationVar(&f.since, "since", 0, "only events of this last period, such as 10m (default: all)")
 	cmd.ValidArgsFunction = completing(env, &f.hub, applicationNames(&f.namespace))
 	completeFlag(cmd, "cluster", completing(env, &f.hub, clusterNames))
 	return cmd
@@ -74,7 +74,7 @@ func (f *eventFlags) run(ctx context.Context, env Environment, args []string) er
 		if scope := f.namespace.scope(hub); len(args) == 0 && f.cluster == "" && scope.Namespace != "" {
 			where = fmt.Sprintf(" in namespace %s (`hub events -A` looks in all)", scope.Namespace)
 		}
-		say(env.Err, "Nothing of that kind happened%s; events are kept for an hour", where)
+		say(env.Err, "No such events%s; events are kept for an hour", where)
 		return nil
 	}
 	return f.output.print(env, listOf(events), eventTable(events, now))

@@ -47,9 +47,9 @@ func newExec(env Environment) *cobra.Command {
 	fs := cmd.Flags()
 	f.reach.add(env, cmd)
 	fs.StringVarP(&f.container, "container", "c", "", "container of the pod (default: the one that its author marked, or else the first)")
-	fs.BoolVarP(&f.input, "stdin", "i", false, "give the command what comes in here")
+	fs.BoolVarP(&f.input, "stdin", "i", false, "pass standard input to the command")
 	fs.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not say in which pod it runs")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not print in which pod it runs")
 	return cmd
 }
 
@@ -122,7 +122,7 @@ func (f *execFlags) none(r *reached, found []pods.Found) error {
 func (f *execFlags) terminal(env Environment, c *pods.Command) (back func(), err error) {
 	in, ok := env.In.(*os.File)
 	if !ok || !f.input || !term.IsTerminal(int(in.Fd())) {
-		say(env.Err, "There is no terminal here to give to the command: it gets none")
+		say(env.Err, "There is no terminal here, so the command gets none")
 		return func() {}, nil
 	}
 	before, err := term.MakeRaw(int(in.Fd()))

@@ -26,7 +26,7 @@ const (
 )
 
 // exitHelp describes the exit statuses in the help of the program.
-const exitHelp = "Exit status: 0 it was done, or the answer is yes; 1 it failed; 2 the answer is no (`diff` found a\n" +
+const exitHelp = "Exit status: 0 success, or the answer is yes; 1 failure; 2 the answer is no (`diff` found a\n" +
 	"difference, `get --check` an application that is not ready, `rollout status` a rollout that is not over, `migrate` what it\n" +
 	"refuses); 3 `wait` or `rollout status --watch` ran out of time; 4 the rollout of `rollout status` is halted."
 
@@ -52,16 +52,16 @@ func advise(err error) error {
 	network, isNetwork := errors.AsType[*url.Error](err)
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%w: the hub does not know who you are; is the credential in your kubeconfig of this hub, and has it expired?", err)
+		return fmt.Errorf("%w: the hub does not know who you are; check whether the credential in your kubeconfig is for this hub, and has not expired", err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; ask whoever runs the hub for that right, or try `kubectl auth can-i --list`", err)
+		return fmt.Errorf("%w; ask an administrator of the hub for that right, or try `kubectl auth can-i --list`", err)
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("%w; is this the hub? `kubectl api-resources` says what it serves", err)
+		return fmt.Errorf("%w; check whether this is the hub: `kubectl api-resources` lists what it serves", err)
 	case isNetwork && network.Timeout():
-		return fmt.Errorf("%w; the hub did not answer in time, try again or look at its log", err)
+		return fmt.Errorf("%w; the hub did not answer in time, try again or see its log", err)
 	case isNetwork:
 		if _, dial := errors.AsType[*net.OpError](err); dial {
-			return fmt.Errorf("%w; is the hub running, and is its address in your kubeconfig right?", err)
+			return fmt.Errorf("%w; check whether the hub is running, and its address in your kubeconfig", err)
 		}
 	}
 	return err

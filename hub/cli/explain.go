@@ -33,10 +33,10 @@ func newExplain(env Environment) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME",
-		Short: "Say why an object is where it is, or why it is not",
-		Long: "Say which policies select an object and which one has it, what was decided about each cluster, and what came of it\n" +
-			"there. With --what-if it says so for policies in a file that are not on the hub, and touches nothing; without an\n" +
-			"object then for every one that they select.",
+		Short: "Explain why an object is in its clusters, or why not",
+		Long: "Show which policies select an object and which one has it, what was decided about each cluster, and what happened\n" +
+			"there. With --what-if it explains policies in a file that are not on the hub, and changes nothing; without an\n" +
+			"object, it does so for every object that they select.",
 		Example: "  hub explain deployment/web -n shop\n" +
 			"  hub explain deploy web -n shop -o yaml\n" +
 			"  hub explain --what-if -f policy.yaml deployment/web -n shop",
@@ -56,7 +56,7 @@ func newExplain(env Environment) *cobra.Command {
 
 func (f *explainFlags) run(ctx context.Context, env Environment, args []string) error {
 	if f.output != outputText && f.output != outputJSON && f.output != outputYAML {
-		return fmt.Errorf("--output %q is none of %s, %s and %s", f.output, outputText, outputJSON, outputYAML)
+		return fmt.Errorf("--output is %q; it must be %s, %s or %s", f.output, outputText, outputJSON, outputYAML)
 	}
 	if f.whatIf != (len(f.files) > 0) {
 		return errors.New("--what-if and -f go together: name the file with the policies")

@@ -50,7 +50,7 @@ func newForget(env Environment) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.release && f.force {
-				return errors.New("--force forgets a cluster whose agent is alive, --release gives up the name of one that was forgotten: leave one of them out")
+				return errors.New("--force and --release exclude each other: --force forgets a cluster whose agent is alive, --release gives up the name of a forgotten one")
 			}
 			if f.timeout <= 0 {
 				return fmt.Errorf("--timeout %s is not positive", f.timeout)
@@ -67,7 +67,7 @@ func newForget(env Environment) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	f.hub.add(env, cmd)
-	fs.BoolVar(&f.force, "force", false, "do it even though the agent is alive")
+	fs.BoolVar(&f.force, "force", false, "forget the cluster even if its agent is alive")
 	fs.BoolVar(&f.release, "release", false, "give up the name of a cluster that was forgotten, once it is gone")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait until the cluster is gone")
 	cmd.ValidArgsFunction = completing(env, &f.hub, oneOf(func(ctx context.Context, o *opened, t typed) ([]string, error) {
@@ -91,14 +91,14 @@ func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient cli
 			}
 			return err
 		}
-		return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", name)
+		return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` lists them", name)
 	}
 	if err != nil {
 		return fmt.Errorf("reading cluster %s: %w", name, err)
 	}
 	// If the member does not respond, the agent reports False, and is alive nevertheless.
 	if ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil && ready.Status != metav1.ConditionUnknown && !f.force {
-		return fmt.Errorf("the agent of cluster %s is alive: run `agent leave` there, which cleans up, or forget it with --force, which leaves everything where it is: so if it was stolen", name)
+		return fmt.Errorf("the agent of cluster %s is alive: run `agent leave` there, which cleans up, or, if it was stolen, forget it with --force, which leaves everything where it is", name)
 	}
 	var by string
 	for _, step := range []func() error{
@@ -115,7 +115,7 @@ func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient cli
 		return err
 	}
 	if !gone {
-		return fmt.Errorf("cluster %s is locked out, but not gone after %s: look whether `hub serve` runs, and what `hub clusters describe %s` says", name, f.timeout, name)
+		return fmt.Errorf("cluster %s is locked out, but not gone after %s: check whether `hub serve` runs, and what `hub clusters describe %s` says", name, f.timeout, name)
 	}
 	say(env.Out, "Cluster %s is forgotten; the name is kept for member %s until `hub forget %s --release`", name, cmp.Or(cluster.Spec.ID, "nobody"), name)
 	return nil
@@ -173,13 +173,13 @@ func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClien
 	}
 	removing := registration.BeingRemoved(cluster)
 	if removing {
-		say(env.Err, "Cluster %s is just being removed; waiting until its Works and its namespace are gone", name)
+		say(env.Err, "Cluster %s is being removed; waiting until its Works and its namespace are gone", name)
 		gone, err := f.untilGone(ctx, hubAway, hubClient, cluster)
 		if err != nil {
 			return err
 		}
 		if !gone {
-			return fmt.Errorf("cluster %s is still being removed after %s, so its name is not given up: look whether `hub serve` runs, and what `hub clusters describe %s` says, "+
+			return fmt.Errorf("cluster %s is still being removed after %s, so its name is not given up: check whether `hub serve` runs, and what `hub clusters describe %s` says, "+
 				"then run the same command again", name, f.timeout, name)
 		}
 	}
@@ -189,7 +189,7 @@ func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClien
 		return err
 	}
 	if kept == nil && !removing {
-		return fmt.Errorf("the name %s is not kept for anybody", name)
+		return fmt.Errorf("the name %s is not reserved", name)
 	}
 	if err := hubAway.repeat(ctx, func() error { return registration.Release(ctx, hubClient, name) }); err != nil {
 		return err
@@ -200,11 +200,11 @@ func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClien
 	case apierrors.IsNotFound(err):
 		say(env.Out, "The name %s is free", name)
 	case err != nil:
-		return fmt.Errorf("the name %s is given up; looking whether a cluster has it: %w", name, err)
+		return fmt.Errorf("the name %s is released; checking whether a cluster has it: %w", name, err)
 	case removing:
-		say(env.Out, "The name %s is kept for nobody any more, and not free: cluster %s, of member %s, has joined by it meanwhile", name, name, cmp.Or(cluster.Spec.ID, "nobody"))
+		say(env.Out, "The name %s is no longer reserved, but not free: cluster %s, of member %s, has joined under it meanwhile", name, name, cmp.Or(cluster.Spec.ID, "nobody"))
 	default:
-		say(env.Out, "The name %s is kept for nobody any more, and not free: cluster %s, of member %s, has it and stays", name, name, cmp.Or(cluster.Spec.ID, "nobody"))
+		say(env.Out, "The name %s is no longer reserved, but not free: cluster %s, of member %s, has it and stays", name, name, cmp.Or(cluster.Spec.ID, "nobody"))
 	}
 	return nil
 }

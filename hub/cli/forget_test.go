@@ -84,7 +84,7 @@ func TestANameIsReleasedOnceItsClusterIsGone(t *testing.T) {
 			go func() {
 				ended <- e.run(t.Context(), "forget", name, "--release", "--timeout", waitTimeout.String(), "--kubeconfig", hub.Kubeconfig)
 			}()
-			g.Eventually(e.err.String).WithTimeout(waitTimeout).Should(ContainSubstring("Cluster "+name+" is just being removed; waiting"), e.out.String)
+			g.Eventually(e.err.String).WithTimeout(waitTimeout).Should(ContainSubstring("Cluster "+name+" is being removed; waiting"), e.out.String)
 			g.Expect(kept(name)).To(BeTrue())
 			g.Expect(ended).NotTo(Receive())
 
@@ -117,7 +117,7 @@ func TestANameIsReleasedOnceItsClusterIsGone(t *testing.T) {
 		}}
 		g.Expect((&forgetFlags{timeout: waitTimeout}).releaseName(t.Context(), Environment{Out: &e.out, Err: &e.err, Clock: clock.RealClock{}}, rejoins, c.Name)).To(Succeed())
 		g.Expect(e.out.String()).To(Equal(
-			"The name " + c.Name + " is kept for nobody any more, and not free: cluster " + c.Name + ", of member member-again, has joined by it meanwhile\n"))
+			"The name " + c.Name + " is no longer reserved, but not free: cluster " + c.Name + ", of member member-again, has joined under it meanwhile\n"))
 		g.Expect(kept(c.Name)).To(BeFalse())
 	})
 	t.Run("kept", func(t *testing.T) { // reserved by a forget that was interrupted
@@ -126,10 +126,10 @@ func TestANameIsReleasedOnceItsClusterIsGone(t *testing.T) {
 		c := keptCluster(t.Context(), g, hubClient, "released-kept")
 		e := &execution{}
 		g.Expect(e.run(t.Context(), "forget", c.Name, "--release", "--kubeconfig", hub.Kubeconfig)).To(Equal(ExitDone), e.err.String())
-		g.Expect(e.out.String()).To(Equal("The name " + c.Name + " is kept for nobody any more, and not free: cluster " + c.Name + ", of member nobody, has it and stays\n"))
+		g.Expect(e.out.String()).To(Equal("The name " + c.Name + " is no longer reserved, but not free: cluster " + c.Name + ", of member nobody, has it and stays\n"))
 		g.Expect(kept(c.Name)).To(BeFalse())
 		g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(c), c)).To(Succeed(), "the cluster stays")
 		g.Expect(e.run(t.Context(), "forget", c.Name, "--release", "--kubeconfig", hub.Kubeconfig)).To(Equal(ExitFailed))
-		g.Expect(e.lastLine()).To(Equal("Error: the name " + c.Name + " is not kept for anybody"))
+		g.Expect(e.lastLine()).To(Equal("Error: the name " + c.Name + " is not reserved"))
 	})
 }

@@ -37,7 +37,7 @@ func newGet(env Environment) *cobra.Command {
 	var f getFlags
 	cmd := &cobra.Command{
 		Use:   "get [KIND[/NAME]]",
-		Short: "Show applications: which policy has them, where they are and how they fare",
+		Short: "Show applications: their policies, clusters and status",
 		Long: "Show each template of a namespace, or with -A of all, that policies send out: of how many clusters it is ready in how\n" +
 			"many, where ready is applied, healthy, and reported by a cluster that is heard from. One application is shown with its\n" +
 			"clusters. Policies that have nothing are named below.\n\n" + statesHelp(),
@@ -50,8 +50,8 @@ func newGet(env Environment) *cobra.Command {
 	f.output.add(cmd)
 	f.namespace.add(env, cmd, &f.hub, "applications")
 	f.namespace.addAll(cmd)
-	fs.BoolVar(&f.unready, "unready", false, "leave out what is well")
-	fs.BoolVar(&f.check, "check", false, "end with status 2 unless all that is shown is well")
+	fs.BoolVar(&f.unready, "unready", false, "leave out what is healthy")
+	fs.BoolVar(&f.check, "check", false, "end with status 2 unless everything that is shown is healthy")
 	cmd.ValidArgsFunction = completing(env, &f.hub, applicationNames(&f.namespace))
 	return cmd
 }
@@ -132,7 +132,7 @@ func (f *getFlags) many(ctx context.Context, env Environment, hub *opened, kinds
 // scope returns where to look. A check must not report success for a namespace that nobody named.
 func (f *getFlags) scope(hub *opened) (view.Scope, error) {
 	if f.check && !f.namespace.all && f.namespace.name == "" && hub.namespace == "" {
-		return view.Scope{}, errors.New("--check needs to know of which namespace, and neither -n nor the context of the kubeconfig names one: name it, or check all of them with -A")
+		return view.Scope{}, errors.New("--check needs a namespace, and neither -n nor the context of the kubeconfig names one: name it, or check all of them with -A")
 	}
 	return f.namespace.scope(hub), nil
 }
@@ -147,9 +147,9 @@ func (f *getFlags) nothing(scope view.Scope, all int) string {
 	case all > 0 && f.unready:
 		return "All is well" + where
 	case all > 0:
-		return "There is no application of that kind" + where + "; `hub get -A` shows those that there are"
+		return "There is no application of that kind" + where + "; `hub get -A` lists all"
 	case where != "":
-		return "There is no application" + where + "; `hub get -A` shows those of all namespaces"
+		return "There is no application" + where + "; `hub get -A` lists those of all namespaces"
 	default:
 		return "There is no application: create an object and a PropagationPolicy that selects it"
 	}
@@ -253,7 +253,7 @@ func (f *getFlags) verdict(apps []applications.Application) error {
 	if !f.check || bad == 0 {
 		return nil
 	}
-	return &statusError{ExitNo, fmt.Sprintf("%d of %d applications are not well", bad, len(apps))}
+	return &statusError{ExitNo, fmt.Sprintf("%d of %d applications are not healthy", bad, len(apps))}
 }
 
 // named returns the object that the arguments name.

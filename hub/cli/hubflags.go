@@ -87,14 +87,14 @@ func (f hubFlags) choose(own string, err error, home string) (kubeconfig, error)
 		return k, err
 	case home != "" && errors.Is(err, fs.ErrPermission):
 		k, err := kubeconfigFile(home, f.context)
-		k.warning = fmt.Sprintf("This goes by %s, since you may not read %s, of the hub on this machine. Name one with --kubeconfig to be sure.", home, own)
+		k.warning = fmt.Sprintf("Using %s, because you may not read %s, of the hub on this machine. Name a kubeconfig with --kubeconfig to be sure.", home, own)
 		return k, err
 	case home != "" && errors.Is(err, fs.ErrNotExist):
 		return kubeconfigFile(home, f.context)
 	case errors.Is(err, fs.ErrPermission):
 		return kubeconfig{}, fmt.Errorf("you may not read %s, of the hub on this machine: run the command as its user or as root, or name a kubeconfig of your own with --kubeconfig", own)
 	case errors.Is(err, fs.ErrNotExist):
-		return kubeconfig{}, fmt.Errorf("no hub is known on this machine, since there is no %s: start one with `hub serve`, or name its kubeconfig with --kubeconfig", own)
+		return kubeconfig{}, fmt.Errorf("no hub was found on this machine, because there is no %s: start one with `hub serve`, or name its kubeconfig with --kubeconfig", own)
 	}
 	return kubeconfig{}, fmt.Errorf("reading the kubeconfig: %w", err)
 }
@@ -203,7 +203,7 @@ func (k kubeconfig) unlike(home string) string {
 	if server == "" || server == k.server() {
 		return ""
 	}
-	return fmt.Sprintf("This goes to the hub of this machine, by %s, and not, as kubectl does, to %s of %s. Name one with --kubeconfig to be sure.", k.source, server, home)
+	return fmt.Sprintf("Using the hub of this machine, by %s, and not, as kubectl does, %s of %s. Name a kubeconfig with --kubeconfig to be sure.", k.source, server, home)
 }
 
 // warn prints the warning, if there is one.

@@ -49,9 +49,9 @@ func TestWhichHubIsSpokenTo(t *testing.T) {
 		"where kubectl goes there too, it is not":       {dataDir: own, env: map[string]string{"HOME": same}, want: hub},
 		"without one it is the person's, as of kubectl": {dataDir: elsewhere, env: map[string]string{"HOME": homes}, want: theirs},
 		"who names a data directory means that one":     {args: []string{"--data-dir", own}, env: map[string]string{"HOME": homes}, want: hub},
-		"and no other if it has no hub":                 {args: []string{"--data-dir", elsewhere}, env: map[string]string{"HOME": homes}, fails: "no hub is known on this machine"},
-		"who works on the files of a hub means that":    {dataDir: elsewhere, env: map[string]string{"HOME": homes}, local: true, fails: "no hub is known on this machine"},
-		"there is none at all":                          {dataDir: elsewhere, env: map[string]string{"HOME": elsewhere}, fails: "no hub is known on this machine"},
+		"and no other if it has no hub":                 {args: []string{"--data-dir", elsewhere}, env: map[string]string{"HOME": homes}, fails: "no hub was found on this machine"},
+		"who works on the files of a hub means that":    {dataDir: elsewhere, env: map[string]string{"HOME": homes}, local: true, fails: "no hub was found on this machine"},
+		"there is none at all":                          {dataDir: elsewhere, env: map[string]string{"HOME": elsewhere}, fails: "no hub was found on this machine"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,5 +90,5 @@ func TestAnUnreadableKubeconfigOfTheHubIsExplained(t *testing.T) {
 	k, err := hubFlags{}.choose("/hub/admin.kubeconfig", denied, home)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(k.server()).To(Equal("https://theirs:6443"))
-	g.Expect(k.warning).To(ContainSubstring("since you may not read /hub/admin.kubeconfig"))
+	g.Expect(k.warning).To(ContainSubstring("because you may not read /hub/admin.kubeconfig"))
 }

@@ -34,7 +34,7 @@ func newInterpret(env Environment) *cobra.Command {
 	var f interpretFlags
 	cmd := &cobra.Command{
 		Use:   "interpret",
-		Short: "Try what a kind means: run a rule on objects in files",
+		Short: "Try interpreter rules: run a rule on objects in files",
 		Long: "Ask a question about objects in files, by the rules of ResourceInterpreterCustomizations in files and, where those\n" +
 			"have none, by the rules that are built in. No hub is needed. The answer is YAML on the standard output; what\n" +
 			"scripts print, and whose rule answered, is on the standard error.\n\n" +
@@ -53,8 +53,8 @@ func newInterpret(env Environment) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringArrayVarP(&f.files, "filename", "f", nil, "file with ResourceInterpreterCustomizations; - is the standard input (default: what is built in)")
-	fs.StringVar(&f.operation, "operation", "", "what to ask: "+strings.Join(operationNames(), ", "))
-	fs.BoolVar(&f.check, "check", false, "compile every script of -f and ask nothing")
+	fs.StringVar(&f.operation, "operation", "", "operation to run: "+strings.Join(operationNames(), ", "))
+	fs.BoolVar(&f.check, "check", false, "only compile every script of -f")
 	fs.BoolVar(&f.diff, "diff", false, "print how the object changes instead of the whole of it")
 	fs.StringVar(&f.desired, "desired-file", "", "file with the template, as it is on the hub")
 	fs.StringVar(&f.observed, "observed-file", "", "file with the object as it is in a member")
@@ -107,7 +107,7 @@ func (f *interpretFlags) runCheck(env Environment, operation bool) error {
 		}
 	}
 	if bad {
-		return errors.New("not every script can be used: correct those that are named above")
+		return errors.New("some scripts cannot be used: correct those that are named above")
 	}
 	return nil
 }

@@ -137,9 +137,9 @@ func TestInterpretSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	folder := websites(t)
 	for _, c := range []struct{ line, says string }{
-		{"--operation Guess", "--operation \"Guess\" is none of InterpretReplica, "},
-		{"", "--operation \"\" is none of"},
-		{"--operation Retain --desired-file web", "Retain takes --desired-file and --observed-file, no more and no less"},
+		{"--operation is Guess", "--operation \"Guess\"; it must be one of InterpretReplica, "},
+		{"", "--operation is \"\"; it must be one of"},
+		{"--operation Retain --desired-file web", "Retain takes exactly --desired-file and --observed-file"},
 		{"--operation InterpretHealth --desired-file web", "InterpretHealth takes --observed-file"},
 		{"--operation InterpretHealth --observed-file web --desired-replica 1", "InterpretHealth takes --observed-file"},
 		{"--operation ReviseReplica --desired-file web", "ReviseReplica takes --desired-file and --desired-replica"},

@@ -46,14 +46,14 @@ func (f *interpretFlags) question(replicas bool) (interpreter.Question, error) {
 	var q interpreter.Question
 	i := slices.IndexFunc(interpreter.Operations(), func(op interpreter.Operation) bool { return strings.EqualFold(string(op), f.operation) })
 	if i < 0 {
-		return q, fmt.Errorf("--operation %q is none of %s", f.operation, strings.Join(operationNames(), ", "))
+		return q, fmt.Errorf("--operation is %q; it must be one of %s", f.operation, strings.Join(operationNames(), ", "))
 	}
 	q.Operation, q.Replicas = interpreter.Operations()[i], f.replicas
 	given := map[string]bool{desiredFlag: f.desired != "", observedFlag: f.observed != "", statusFlag: f.status != "", replicasFlag: replicas}
 	wanted := inputsOf(q.Operation)
 	for _, name := range []string{desiredFlag, observedFlag, statusFlag, replicasFlag} {
 		if want := slices.Contains(wanted, name); want != given[name] {
-			return q, fmt.Errorf("%s takes %s, no more and no less", q.Operation, strings.Join(wanted, " and "))
+			return q, fmt.Errorf("%s takes exactly %s", q.Operation, strings.Join(wanted, " and "))
 		}
 	}
 	if f.replicas < 0 {
@@ -67,7 +67,7 @@ func (f *interpretFlags) read(q *interpreter.Question) (err error) {
 	switch {
 	case q.Operation == interpreter.ReviseReplica, q.Operation == interpreter.Retain, q.Operation == interpreter.AggregateStatus:
 	case f.diff:
-		return fmt.Errorf("--diff shows how an object changes, and %s changes none", q.Operation)
+		return fmt.Errorf("--diff shows how an object changes, but %s changes none", q.Operation)
 	}
 	var desired, observed *unstructured.Unstructured
 	if f.desired != "" {

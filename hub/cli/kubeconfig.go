@@ -105,7 +105,7 @@ func exists(ctx context.Context, hubClient client.Client, name string) error {
 	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", name)
+		return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` lists them", name)
 	case err != nil && !apierrors.IsForbidden(err):
 		return fmt.Errorf("reading cluster %s: %w", name, err)
 	}

@@ -42,9 +42,9 @@ func newLogs(env Environment) *cobra.Command {
 	fs.StringVarP(&f.options.Container, "container", "c", "", "container of each pod (default: the one that its author marked, or else the first)")
 	fs.BoolVar(&f.options.All, "all-containers", false, "all containers of each pod")
 	fs.BoolVarP(&f.options.Follow, "follow", "f", false, "go on until stopped, with pods and clusters that come later too")
-	fs.BoolVarP(&f.options.Previous, "previous", "p", false, "of the container that ran before the one that runs")
-	fs.Int64Var(&f.tail, "tail", tailOfMany, "how many of the last lines of each container; -1 for all, which is also what --since and a single pod mean")
-	fs.DurationVar(&f.options.Since, "since", 0, "leave out what is older, such as 5m")
+	fs.BoolVarP(&f.options.Previous, "previous", "p", false, "logs of the previous container instead of the one that runs")
+	fs.Int64Var(&f.tail, "tail", tailOfMany, "how many of the last lines of each container; -1 for all, which is the default with --since or a single pod")
+	fs.DurationVar(&f.options.Since, "since", 0, "only logs that are newer than this, such as 5m")
 	fs.BoolVar(&f.timestamps, "timestamps", false, "print when each line was written")
 	fs.BoolVar(&f.prefix, "prefix", true, "print where each line is from")
 	return cmd
@@ -55,9 +55,9 @@ func (f *logFlags) run(ctx context.Context, env Environment, cmd *cobra.Command,
 	case f.options.All && f.options.Container != "":
 		return errors.New("--all-containers and --container exclude each other")
 	case f.options.Previous && f.options.Follow:
-		return errors.New("--previous is of a container that is gone: there is nothing to follow")
+		return errors.New("--previous shows logs of a container that is gone: there is nothing to follow")
 	case f.options.Since < 0:
-		return errors.New("--since is how long ago, such as 5m")
+		return errors.New("--since must be a positive duration, such as 5m")
 	}
 	r, err := f.reach.open(ctx, env, args)
 	if err != nil {

@@ -38,7 +38,7 @@ type migrateFlags struct {
 func newMigrate(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Convert what another system is given into what this hub is given",
+		Short: "Convert objects of another system into objects for this hub",
 	}
 	group(cmd)
 	cmd.AddCommand(newMigrateKubeFed(env), newMigrateKarmada(env))
@@ -50,7 +50,7 @@ func (f *migrateFlags) add(flags *pflag.FlagSet, what string) {
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "file or directory with "+what+", in YAML or JSON; - is the standard input")
 	flags.StringVarP(&f.output, "output-dir", "o", "", "directory to write "+clustersFile+" and "+objectsFile+" into (default: all to the standard output)")
 	flags.BoolVar(&f.partial, "partial", false, "convert the rest if something is refused, and leave that out")
-	flags.BoolVar(&f.apply, "apply", false, "create the objects on this hub instead of printing them; what is there and equal is passed over, and what differs is refused")
+	flags.BoolVar(&f.apply, "apply", false, "create the objects on this hub instead of printing them; objects that exist and are equal are skipped, objects that differ are refused")
 }
 
 // read reads all objects in the files.
@@ -107,7 +107,7 @@ func (f *migrateFlags) finish(ctx context.Context, env Environment, hub hubFlags
 	}
 	refused := r.Refused()
 	if refused && !f.partial {
-		return &statusError{ExitNo, "nothing is converted: mend what is refused, or leave it out with --partial"}
+		return &statusError{ExitNo, "nothing is converted: correct what is refused, or leave it out with --partial"}
 	}
 	if err := f.write(env, r); err != nil {
 		return err
@@ -167,7 +167,7 @@ func give(ctx context.Context, env Environment, hub hubFlags, r conversion.Resul
 		return fmt.Errorf("%w; run the same command again, it goes on where this ended", err)
 	}
 	if !all {
-		return &statusError{ExitNo, "nothing more is applied: mend what is refused on the hub, or leave it out, and run the same command again"}
+		return &statusError{ExitNo, "nothing more is applied: correct what is refused on the hub, or leave it out, and run the same command again"}
 	}
 	return nil
 }

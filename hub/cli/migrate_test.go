@@ -56,7 +56,7 @@ func TestMigrateKubeFed(t *testing.T) {
 	g.Expect(status).To(Equal(ExitNo))
 	g.Expect(result).To(BeEmpty())
 	g.Expect(report).To(HavePrefix("Refused: " + filepath.Join(in, "gizmo.yaml") + ": FederatedGizmo shop/g: kind: no FederatedTypeConfig says which kind"))
-	g.Expect(report).To(ContainSubstring("nothing is converted: mend what is refused, or leave it out with --partial"))
+	g.Expect(report).To(ContainSubstring("nothing is converted: correct what is refused, or leave it out with --partial"))
 	g.Expect(out).NotTo(BeADirectory())
 
 	status, _, report = runHub(t, "migrate", "kubefed", "-f", in, "-o", out, "--partial")
@@ -86,7 +86,7 @@ func TestMigrateKubeFed(t *testing.T) {
 	g.Expect(report).To(ContainSubstring("name a file or a directory with -f"))
 	status, _, report = runHub(t, "migrate", "kubefed", "--replicas", "some")
 	g.Expect(status).To(Equal(ExitFailed))
-	g.Expect(report).To(ContainSubstring(`--replicas "some" is neither freeze nor weights`))
+	g.Expect(report).To(ContainSubstring(`--replicas is "some"; it must be freeze or weights`))
 }
 
 func runHub(t *testing.T, args ...string) (status int, result, report string) {

@@ -39,7 +39,7 @@ func newMigrateKarmada(env Environment) *cobra.Command {
 	var f karmadaFlags
 	cmd := &cobra.Command{
 		Use:   "karmada --kubeconfig FILE | -f FILE|DIRECTORY",
-		Short: "Bring along what a Karmada control plane holds, so that nothing moves",
+		Short: "Convert the objects of a Karmada control plane, so that nothing moves",
 		Long: "Read a Karmada control plane, or files that `kubectl get -o yaml` wrote of one, and print what this hub is to be given:\n" +
 			"templates, policies, overrides, customizations and quotas without what the old machinery wrote on them, bindings that\n" +
 			"say where everything is, and commands that make a join token for each cluster. Nothing is written to the old control\n" +
@@ -59,7 +59,7 @@ func newMigrateKarmada(env Environment) *cobra.Command {
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the old control plane")
 	fs.StringVar(&f.context, "context", "", "context of that kubeconfig (default: its current one)")
 	f.add(fs, "objects of the old control plane")
-	fs.StringArrayVar(&f.options.Clusters, "cluster", nil, "cluster that comes along; may be given more than once (default: all)")
+	fs.StringArrayVar(&f.options.Clusters, "cluster", nil, "cluster to migrate; may be given more than once (default: all)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print what would change in each member instead of the objects")
 	f.hub.local = true
 	f.hub.addNamed(env, cmd, fs, "hub-", "with --apply, kubeconfig of this hub")
@@ -179,14 +179,14 @@ func (f *karmadaFlags) compare(env Environment, r conversion.Result, changes []k
 		return err
 	}
 	if len(changes) == 0 {
-		return errors.New("there is no Work among the objects, so that nobody knows what was sent to the members")
+		return errors.New("there is no Work among the objects, so it is not known what was sent to the members")
 	}
 	changed := 0
 	for _, c := range changes {
 		verdict, text := "nothing changes", ""
 		switch {
 		case c.Failed != "":
-			verdict = "nobody can tell what changes: " + c.Failed
+			verdict = "the changes cannot be determined: " + c.Failed
 			changed++
 		case c.Desired == nil:
 			verdict = "it is not sent any more, and stays as it is"

@@ -28,7 +28,7 @@ func newMigrateKubeFed(env Environment) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Replicas = kubefed.Replicas(replicas); o.Replicas != kubefed.Freeze && o.Replicas != kubefed.Weights {
-				return fmt.Errorf("--replicas %q is neither %s nor %s", replicas, kubefed.Freeze, kubefed.Weights)
+				return fmt.Errorf("--replicas is %q; it must be %s or %s", replicas, kubefed.Freeze, kubefed.Weights)
 			}
 			documents, err := f.read()
 			if err != nil {
@@ -41,7 +41,7 @@ func newMigrateKubeFed(env Environment) *cobra.Command {
 	fs.SortFlags = false
 	f.add(fs, "objects of KubeFed")
 	hub.addLocal(env, cmd)
-	fs.StringVar(&replicas, "replicas", string(kubefed.Freeze), "freeze keeps the replicas of each cluster as KubeFed has divided them, weights divides them anew")
+	fs.StringVar(&replicas, "replicas", string(kubefed.Freeze), "freeze keeps the replicas of each cluster as KubeFed has divided them, weights divides them from scratch")
 	fs.BoolVar(&o.Namespaced, "namespaced", false, "KubeFed's control plane is namespaced: FederatedNamespaces do not bound where objects are")
 	fs.BoolVar(&o.Plain, "plain", false, "use nothing that other implementations of this API do not have: bounds of replicas are refused")
 	completeDirectories(cmd, "output-dir")

@@ -26,11 +26,11 @@ func (f *namespaceFlags) add(env Environment, cmd *cobra.Command, hub *hubFlags,
 
 // addAll adds -A to a command that lists.
 func (f *namespaceFlags) addAll(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "list what is in all namespaces, and in none")
+	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "list objects of all namespaces, and cluster-scoped ones")
 }
 
 // errAllOfOne is the same error as kubectl's.
-var errAllOfOne = errors.New("an object is not looked up by name in all namespaces: leave -A out, or the name")
+var errAllOfOne = errors.New("an object cannot be named together with -A: leave out -A or the name")
 
 // one returns the namespace of a single object.
 func (f *namespaceFlags) one(o *opened) (string, error) {

@@ -81,7 +81,7 @@ func (l *lookout) namespaces(t *testing.T) {
 	g.Expect(target("shop")).NotTo(BeNil(), "the context says shop")
 	g.Expect(target("default")).To(BeNil(), "nobody named it")
 	out, _ := shop.run(ExitDone, "rollout", "pause", "deployment/web", "-n", "default")
-	g.Expect(out).To(ContainSubstring("`hub rollout resume deployment/web -n default` has it go on"), "without the namespace it would resume another one")
+	g.Expect(out).To(ContainSubstring("`hub rollout resume deployment/web -n default` resumes it"), "without the namespace it would resume another one")
 
 	const one = "deployment/web"
 	for _, args := range [][]string{{"get", one}, {"tree", one}, {"explain", one}, {"rollout", "status", one}, {"wait", one, "--for", "scheduled"}, {"diff", one}, {"events", one}} {
@@ -92,7 +92,7 @@ func (l *lookout) namespaces(t *testing.T) {
 	out, _ = shop.run(ExitDone, "get", one, "-n", "default")
 	g.Expect(out).To(MatchRegexp(`default +deployment/web`))
 	_, said := shop.run(ExitFailed, "get", one, "-A")
-	g.Expect(said).To(Equal("Error: an object is not looked up by name in all namespaces: leave -A out, or the name\n"))
+	g.Expect(said).To(Equal("Error: an object cannot be named together with -A: leave out -A or the name\n"))
 
 	for _, list := range [][]string{{"get"}, {"rollout", "status"}} {
 		out, _ = shop.run(ExitDone, list...)
@@ -105,15 +105,15 @@ func (l *lookout) namespaces(t *testing.T) {
 		g.Expect(out).To(And(MatchRegexp(`default +`), Not(MatchRegexp(`shop +`))), "%q: a context without a namespace means default", list)
 	}
 	_, said = shop.run(ExitDone, "events", "--since", "1ns")
-	g.Expect(said).To(Equal("Nothing of that kind happened in namespace shop (`hub events -A` looks in all); events are kept for an hour\n"))
+	g.Expect(said).To(Equal("No such events in namespace shop (`hub events -A` looks in all); events are kept for an hour\n"))
 	out, _ = shop.run(ExitDone, "__complete", "rollout", "abort", "")
 	g.Expect(out).To(HavePrefix("deployment/web\n:"), "that of its own namespace only")
 
 	// --check requires a namespace or -A, so that it never vouches for a namespace that nobody named.
 	_, said = l.run(ExitFailed, "get", "--check")
-	g.Expect(said).To(HavePrefix("Error: --check needs to know of which namespace"))
+	g.Expect(said).To(HavePrefix("Error: --check needs a namespace"))
 	_, said = shop.run(ExitNo, "get", "--check")
-	g.Expect(said).To(HaveSuffix("Error: 1 of 1 applications are not well\n"))
+	g.Expect(said).To(HaveSuffix("Error: 1 of 1 applications are not healthy\n"))
 	_, said = l.run(ExitNo, "get", "--check", "-A")
-	g.Expect(said).To(HaveSuffix("Error: 2 of 2 applications are not well\n"))
+	g.Expect(said).To(HaveSuffix("Error: 2 of 2 applications are not healthy\n"))
 }

@@ -55,7 +55,7 @@ func (o *outputFlag) check() error {
 		return nil
 	}
 	last := len(formats) - 1
-	return fmt.Errorf("--output %q is none of %s and %s", o.format, strings.Join(formats[:last], ", "), formats[last])
+	return fmt.Errorf("--output is %q; it must be %s or %s", o.format, strings.Join(formats[:last], ", "), formats[last])
 }
 
 // text says whether the output is for people.

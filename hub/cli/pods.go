@@ -68,7 +68,7 @@ func (f *reachFlags) open(ctx context.Context, env Environment, args []string) (
 	a, err := hub.Application(ctx, ref)
 	if err != nil {
 		if ref.Group == "" && ref.Kind == "Pod" {
-			return nil, errors.New("say with --cluster in which cluster the pod is; `hub pods` shows it")
+			return nil, errors.New("name the cluster of the pod with --cluster; `hub pods` shows it")
 		}
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func newProfile(env Environment) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.dataDir, "data-dir", defaultDataDir, "data directory of the hub")
 	flags.StringVar(&f.socket, "socket", "", "where a hub with --kubeconfig tells its profiles, which its log says (default: profiling.sock in the data directory)")
-	flags.IntVar(&f.seconds, "seconds", 30, "for how long the hub looks at itself, for cpu and trace")
+	flags.IntVar(&f.seconds, "seconds", 30, "how long the hub is profiled, for cpu and trace")
 	flags.StringVarP(&f.output, "output", "o", stdio, "file to write, readable by you only; - is the standard output")
 	completeDirectories(cmd, "data-dir")
 	completeFlag(cmd, "socket", files)
@@ -75,7 +75,7 @@ func (f *profileFlags) run(ctx context.Context, env Environment, kind string) er
 		return fmt.Errorf("--seconds %d must be 1 to %d", f.seconds, mostProfileSeconds)
 	}
 	if f.output == stdio && env.Terminal {
-		return errors.New("a profile is nothing to read: name a file with --output")
+		return errors.New("a profile is binary: name a file with --output")
 	}
 	socket := f.socket
 	if socket == "" {
@@ -86,7 +86,7 @@ func (f *profileFlags) run(ctx context.Context, env Environment, kind string) er
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("the profiles of a hub are for the user that it runs as: %w", err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED): // the socket may be left over from a killed hub
-		return fmt.Errorf("no hub tells its profiles there; start it with --profiling, and name its --data-dir or its --socket: %w", err)
+		return fmt.Errorf("no hub serves profiles there; start it with --profiling, and name its --data-dir or its --socket: %w", err)
 	case err != nil:
 		return fmt.Errorf("taking a profile: %w", err)
 	}

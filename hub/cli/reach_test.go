@@ -82,7 +82,7 @@ func (l *lookout) reach(g *WithT) {
 	_, said = l.run(ExitFailed, "exec", "deployment/web", "--cluster", "edge-2", "--", "date")
 	g.Expect(said).To(ContainSubstring("Deployment default/web has no pod to run a command in; edge-2: edge-2 is not connected"))
 	_, said = l.run(ExitFailed, "exec", "pod/x", "--", "date")
-	g.Expect(said).To(ContainSubstring("say with --cluster in which cluster the pod is"))
+	g.Expect(said).To(ContainSubstring("name the cluster of the pod with --cluster"))
 	_, said = l.run(ExitFailed, "exec", "deployment/web", "date")
 	g.Expect(said).To(ContainSubstring("hub exec deployment/web -- date"))
 }

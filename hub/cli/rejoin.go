@@ -32,7 +32,7 @@ func joinedCluster(ctx context.Context, hubClient client.Client, name string) (*
 	case cluster.Spec.ID == "":
 		return nil, fmt.Errorf("nobody has joined as cluster %s yet: make a token with `hub token create --cluster %s`", name, name)
 	case !cluster.DeletionTimestamp.IsZero():
-		return nil, fmt.Errorf("cluster %s is just being removed: wait until it is gone, and make a token with `hub token create --cluster %s`", name, name)
+		return nil, fmt.Errorf("cluster %s is being removed: wait until it is gone, and make a token with `hub token create --cluster %s`", name, name)
 	}
 	return cluster, nil
 }

@@ -19,7 +19,7 @@ import (
 func newRollout(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollout",
-		Short: "See and steer how changes reach clusters in waves",
+		Short: "Show and control how changes reach clusters in waves",
 		Long: "A policy with the annotation " + contract.RolloutStrategyAnnotation + " has the changes of its objects go out in the waves of that\n" +
 			"RolloutStrategy: a wave begins once the one before is healthy, and the rollout halts when too many clusters fail.\n" +
 			"Clusters that are silent are set aside; they catch up when they return.",

@@ -25,7 +25,7 @@ func newRolloutPlan(env Environment) *cobra.Command {
 	var f rolloutPlanFlags
 	cmd := &cobra.Command{
 		Use:   "plan KIND/NAME",
-		Short: "Say in which waves a change would go out",
+		Short: "Show in which waves a change would go out",
 		Long: "Show the waves that a change of an application would go out in if it were made now, and which of their clusters are silent:\n" +
 			"by the strategy that the application goes by, or by one in a file that is not on the hub. Nothing is touched.",
 		Example: "  hub rollout plan deployment/web -n shop\n  hub rollout plan deployment/web -n shop -f strategy.yaml -o wide",

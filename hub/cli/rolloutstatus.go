@@ -32,7 +32,7 @@ func newRolloutStatus(env Environment) *cobra.Command {
 	var f rolloutStatusFlags
 	cmd := &cobra.Command{
 		Use:   "status [KIND/NAME]",
-		Short: "Say how far a rollout is, and what it waits for",
+		Short: "Show how far a rollout is, and what it waits for",
 		Long: "Show the newest revision of an application, wave by wave, and which clusters are not simply healthy. Without an\n" +
 			"application all rollouts of the namespace are shown, a line each, or with -A those of all.\n\n" +
 			"Of one application it ends with status 0 if the revision has passed every wave, with 4 if the rollout is halted, with\n" +
@@ -48,8 +48,8 @@ func newRolloutStatus(env Environment) *cobra.Command {
 	f.output.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&f.clusters, "clusters", false, "show each cluster: which revision it has, which it is to have, and why")
-	fs.BoolVarP(&f.watch, "watch", "w", false, "say what changes until the rollout is over or halted")
-	fs.BoolVar(&f.caughtUp, "caught-up", false, "it is over only when nobody is behind either")
+	fs.BoolVarP(&f.watch, "watch", "w", false, "print changes until the rollout is over or halted")
+	fs.BoolVar(&f.caughtUp, "caught-up", false, "count it as over only when no cluster is behind")
 	fs.DurationVar(&f.timeout, "timeout", 0, "how long to watch (default: for ever)")
 	return cmd
 }
@@ -61,7 +61,7 @@ func (f *rolloutStatusFlags) run(ctx context.Context, env Environment, args []st
 	case f.timeout < 0:
 		return fmt.Errorf("--timeout %s is not positive", f.timeout)
 	case f.timeout > 0 && !f.watch:
-		return errors.New("--timeout is for --watch: add that")
+		return errors.New("--timeout needs --watch")
 	case len(args) == 0 && (f.watch || f.clusters || f.caughtUp):
 		return errors.New("name the application as KIND/NAME, such as deployment/web, for --watch, --clusters and --caught-up")
 	case f.watch && (f.clusters || !f.output.text()):

@@ -14,14 +14,14 @@ func newRolloutPause(env Environment, pause bool) *cobra.Command {
 	var f rolloutFlags
 	cmd := &cobra.Command{
 		Use:     "pause KIND/NAME",
-		Short:   "Send a revision nowhere else for now",
-		Long:    "Pause the rollout of an application: no further cluster is sent a revision, and those that return wait, too. What was sent stays.",
+		Short:   "Pause a rollout: send its revision to no further cluster",
+		Long:    "Pause the rollout of an application: no further cluster is sent a revision, and clusters that return wait, too. Clusters keep what they have.",
 		Example: "  hub rollout pause deployment/web -n shop",
 		Args:    oneApplication,
 	}
 	if !pause {
-		cmd.Use, cmd.Short = "resume KIND/NAME", "Have a rollout that was paused go on"
-		cmd.Long, cmd.Example = "Have a rollout go on after `hub rollout pause`, from where it was.", "  hub rollout resume deployment/web -n shop"
+		cmd.Use, cmd.Short = "resume KIND/NAME", "Resume a paused rollout"
+		cmd.Long, cmd.Example = "Resume a rollout after `hub rollout pause`, from where it was.", "  hub rollout resume deployment/web -n shop"
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		hub, s, err := f.find(cmd.Context(), env, args)
@@ -34,7 +34,7 @@ func newRolloutPause(env Environment, pause bool) *cobra.Command {
 		}
 		said := "goes on"
 		if pause {
-			said = fmt.Sprintf("is paused: r%d is sent nowhere else; `%s` has it go on", s.Revision, rollouts.Command("resume", s.Template))
+			said = fmt.Sprintf("is paused: r%d is sent to no further cluster; `%s` resumes it", s.Revision, rollouts.Command("resume", s.Template))
 		}
 		if !changed {
 			said += " (as before)"
@@ -75,7 +75,7 @@ func newRolloutApprove(env Environment) *cobra.Command {
 			}
 			approved, changed, err := steer.Approve(cmd.Context(), wave)
 			if err != nil {
-				return fmt.Errorf("%w; `%s` shows how far it is", err, rollouts.Command("status", s.Template))
+				return fmt.Errorf("%w; `%s` shows its progress", err, rollouts.Command("status", s.Template))
 			}
 			said := fmt.Sprintf("%s: wave %s of r%d is approved", s.Named(), approved.Wave, approved.Revision)
 			if !changed {
@@ -121,14 +121,14 @@ func newRolloutUndo(env Environment) *cobra.Command {
 			}
 			say(env.Out, "%s goes back from r%d to the content of r%d, %s; the template stays as it is", s.Named(), target.Over, target.Revision, how)
 			if s.Paused {
-				say(env.Err, "It is paused: `%s` has it go on", rollouts.Command("resume", s.Template))
+				say(env.Err, "It is paused: `%s` resumes it", rollouts.Command("resume", s.Template))
 			}
 			return nil
 		},
 	}
 	f.add(env, cmd)
 	cmd.Flags().Int64Var(&to, "to-revision", 0, "the revision to go back to (default: the stable one while another is on its way, else the one before)")
-	cmd.Flags().BoolVar(&now, "now", false, "in all clusters at once rather than in waves; what never passed them all goes in waves where some are to be approved")
+	cmd.Flags().BoolVar(&now, "now", false, "in all clusters at once instead of in waves; content that never passed all waves still goes in waves if some need approval")
 	return cmd
 }
 
@@ -136,7 +136,7 @@ func newRolloutAbort(env Environment) *cobra.Command {
 	var f rolloutFlags
 	cmd := &cobra.Command{
 		Use:   "abort KIND/NAME",
-		Short: "Take the newest revision back at once where it was sent",
+		Short: "Abort the newest revision: go back at once in the clusters that have it",
 		Long: "Go back to the stable revision in all clusters at once. The template stays as its author wrote it; the next edit of it goes\n" +
 			"out as a revision of its own.",
 		Example: "  hub rollout abort deployment/web -n shop",
@@ -148,11 +148,11 @@ func newRolloutAbort(env Environment) *cobra.Command {
 			}
 			target, err := steered(hub, s).Abort(cmd.Context())
 			if err != nil {
-				return fmt.Errorf("%w; `%s` shows how far it is", err, rollouts.Command("status", s.Template))
+				return fmt.Errorf("%w; `%s` shows its progress", err, rollouts.Command("status", s.Template))
 			}
 			say(env.Out, "%s: r%d is taken back, to the content of r%d, in all clusters at once; the template stays as it is", s.Named(), target.Over, target.Revision)
 			if s.Paused {
-				say(env.Err, "It is paused: `%s` has it go on", rollouts.Command("resume", s.Template))
+				say(env.Err, "It is paused: `%s` resumes it", rollouts.Command("resume", s.Template))
 			}
 			return nil
 		},
@@ -165,9 +165,9 @@ func newRolloutRetry(env Environment) *cobra.Command {
 	var f rolloutFlags
 	cmd := &cobra.Command{
 		Use:   "retry KIND/NAME [CLUSTER...]",
-		Short: "Give clusters that failed their time anew",
-		Long: "Count clusters as sent just now that failed with the newest revision, all of them if none is named. Those that `hub rollout\n" +
-			"skip` left out are taken in again. If they are all well by now, a rollout that was halted for them goes on.",
+		Short: "Retry clusters that failed",
+		Long: "Give clusters that failed with the newest revision their full time again, all of them if none is named. Those that `hub rollout\n" +
+			"skip` left out take part again. If all of them are healthy now, a rollout that was halted because of them goes on.",
 		Example: "  hub rollout retry deployment/web -n shop\n  hub rollout retry deployment/web -n shop edge-4",
 		Args:    anApplication,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -177,7 +177,7 @@ func newRolloutRetry(env Environment) *cobra.Command {
 			}
 			clusters, err := steered(hub, s).Retry(cmd.Context(), args[1:], env.Clock.Now())
 			if err != nil {
-				return fmt.Errorf("%w; `%s --clusters` shows how each is", err, rollouts.Command("status", s.Template))
+				return fmt.Errorf("%w; `%s --clusters` shows the status of each", err, rollouts.Command("status", s.Template))
 			}
 			if len(clusters) == 0 {
 				say(env.Out, "%s: r%d goes on, since the clusters that failed are well by now", s.Named(), s.Revision)
@@ -197,8 +197,8 @@ func newRolloutSkip(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skip KIND/NAME CLUSTER...",
 		Short: "Leave clusters out of the newest revision",
-		Long: "Have clusters keep what they have until the next revision. They count neither as failed nor as updated. `hub rollout retry`\n" +
-			"takes them in again.",
+		Long: "Let clusters keep what they have until the next revision. They count neither as failed nor as updated. `hub rollout retry`\n" +
+			"lets them take part again.",
 		Example: "  hub rollout skip deployment/web -n shop edge-4",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {

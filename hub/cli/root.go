@@ -75,7 +75,7 @@ func Run(ctx context.Context, env Environment, args []string) int {
 func newRoot(env Environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hub",
-		Short: "Lead work out to Kubernetes clusters that nobody can reach from outside",
+		Short: "Run workloads in Kubernetes clusters that nobody can reach from outside",
 		Long: "The hub decides which cluster runs what, from ordinary Kubernetes objects and the policies beside them.\n" +
 			"Clusters join with a token; their agents dial the hub, never the other way round.\n\n" + exitHelp,
 		SilenceUsage:  true,

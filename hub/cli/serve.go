@@ -230,9 +230,9 @@ func stopped(err error, sharesEtcd bool) error {
 	if !strings.Contains(err.Error(), leaderElectionLost) {
 		return fmt.Errorf("the hub stopped: %w", err)
 	}
-	look := "look whether its API answers (`kubectl get --raw /readyz?verbose`)"
+	look := "check whether its API answers (`kubectl get --raw /readyz?verbose`)"
 	if sharesEtcd {
-		look = "look at the members of the etcd that --etcd-servers names (`etcdctl endpoint health`)"
+		look = "check the members of the etcd that --etcd-servers names (`etcdctl endpoint health`)"
 	}
 	return fmt.Errorf("this hub could not renew its lease in time, so it ends and another may work: start it again, as its unit does; if that happens again, "+
 		"%s, and whether this machine has time for it: %w", look, err)

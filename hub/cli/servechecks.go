@@ -77,7 +77,7 @@ func (f *serveFlags) checkPeriods() error {
 		return fmt.Errorf("--resource-eviction-rate %v is negative", f.evictionRate)
 	}
 	if mode := policyv1alpha1.PurgeMode(f.evictionPurge); mode != policyv1alpha1.PurgeGracefully && mode != policyv1alpha1.PurgeDirectly {
-		return fmt.Errorf("--no-execute-taint-eviction-purge-mode %q is neither %s nor %s", f.evictionPurge, policyv1alpha1.PurgeGracefully, policyv1alpha1.PurgeDirectly)
+		return fmt.Errorf("--no-execute-taint-eviction-purge-mode is %q; it must be %s or %s", f.evictionPurge, policyv1alpha1.PurgeGracefully, policyv1alpha1.PurgeDirectly)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (f *serveFlags) checkPeriods() error {
 func (f *serveFlags) checkStorage() error {
 	q, err := quantity.Parse(f.storage)
 	if err != nil || q.Sign() < 0 {
-		return fmt.Errorf("--namespace-storage %q is not a number of bytes such as 2Gi, nor 0", f.storage)
+		return fmt.Errorf("--namespace-storage is %q; it must be a number of bytes such as 2Gi, or 0", f.storage)
 	}
 	f.storageBytes = quantity.Value(q)
 	return nil
@@ -102,7 +102,7 @@ func (f *serveFlags) compileSkipped() error {
 		f.skippedPatterns = append(f.skippedPatterns, pattern)
 	}
 	if f.namespaces != namespacesUsed && f.namespaces != namespacesAll {
-		return fmt.Errorf("--propagate-namespaces %q is neither %s nor %s", f.namespaces, namespacesUsed, namespacesAll)
+		return fmt.Errorf("--propagate-namespaces is %q; it must be %s or %s", f.namespaces, namespacesUsed, namespacesAll)
 	}
 	var err error
 	if f.skippedKinds, err = selector.ParseSkippedKinds(f.skippedAPIs); err != nil {
@@ -113,17 +113,17 @@ func (f *serveFlags) compileSkipped() error {
 
 func (f *serveFlags) checkApproval() error {
 	if f.approval != approvalAuto && f.approval != approvalManual {
-		return fmt.Errorf("--approval %q is neither %s nor %s", f.approval, approvalAuto, approvalManual)
+		return fmt.Errorf("--approval is %q; it must be %s or %s", f.approval, approvalAuto, approvalManual)
 	}
 	return nil
 }
 
 func (f *serveFlags) checkOutput() error {
 	if f.events != eventsSummary && f.events != eventsAll {
-		return fmt.Errorf("--events %q is neither %s nor %s", f.events, eventsSummary, eventsAll)
+		return fmt.Errorf("--events is %q; it must be %s or %s", f.events, eventsSummary, eventsAll)
 	}
 	if f.logFormat != logging.FormatText && f.logFormat != logging.FormatJSON {
-		return fmt.Errorf("--log-format %q is neither %s nor %s", f.logFormat, logging.FormatText, logging.FormatJSON)
+		return fmt.Errorf("--log-format is %q; it must be %s or %s", f.logFormat, logging.FormatText, logging.FormatJSON)
 	}
 	if f.verbosity < 0 {
 		return fmt.Errorf("--verbosity %d is negative", f.verbosity)

@@ -114,7 +114,7 @@ func (l *lookout) tenants(g *WithT) {
 		g.Expect(said).To(ContainSubstring("-n NAMESPACE"), "%v", args)
 	}
 	_, said := tenant.run(ExitFailed, "diff", "deployment/web")
-	g.Expect(said).To(And(ContainSubstring(`cannot list resource "works"`), ContainSubstring("ask whoever runs the hub for that right")))
+	g.Expect(said).To(And(ContainSubstring(`cannot list resource "works"`), ContainSubstring("ask an administrator of the hub for that right")))
 }
 
 // ageless removes the ages from a table, since they change while the test runs.

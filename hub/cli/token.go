@@ -63,9 +63,9 @@ func newTokenCreate(env Environment, hub *hubFlags) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.cluster, "cluster", "", "name of the cluster that is to join")
-	fs.StringVar(&f.pattern, "cluster-pattern", "", "pattern of the names of clusters that are to join, in which * stands for any characters; needs --max-uses")
-	fs.StringVar(&f.rejoin, "rejoin", "", "name of a cluster on the hub whose agent is to get a new certificate")
+	fs.StringVar(&f.cluster, "cluster", "", "name of the cluster that should join")
+	fs.StringVar(&f.pattern, "cluster-pattern", "", "pattern of the names of clusters that should join, in which * stands for any characters; needs --max-uses")
+	fs.StringVar(&f.rejoin, "rejoin", "", "name of a cluster on the hub whose agent should get a new certificate")
 	completeFlag(cmd, "rejoin", completing(env, hub, clusterNames))
 	fs.IntVar(&f.maxUses, "max-uses", 1, "how many clusters can join with the token")
 	fs.DurationVar(&f.ttl, "ttl", 24*time.Hour, "how long the token is valid")
@@ -88,7 +88,7 @@ func (f *tokenFlags) validate() error {
 	}
 	switch {
 	case given == 0:
-		return errors.New("--cluster is missing: name the cluster that is to join")
+		return errors.New("--cluster is missing: name the cluster that should join")
 	case given > 1:
 		return errors.New("--cluster, --cluster-pattern and --rejoin exclude each other")
 	case f.maxUses < 1 || f.maxUses > bootstrap.MaxUses:
@@ -96,9 +96,9 @@ func (f *tokenFlags) validate() error {
 	case f.pattern == "" && f.maxUses > 1:
 		return errors.New("--max-uses is for --cluster-pattern: one cluster joins once")
 	case f.ttl <= 0:
-		return fmt.Errorf("--ttl %s is not positive: a token must be valid for a while, and not for ever", f.ttl)
+		return fmt.Errorf("--ttl is %s; it must be positive", f.ttl)
 	case f.approval != approvalAuto && f.approval != approvalManual:
-		return fmt.Errorf("--approval %q is neither %s nor %s", f.approval, approvalAuto, approvalManual)
+		return fmt.Errorf("--approval is %q; it must be %s or %s", f.approval, approvalAuto, approvalManual)
 	case f.rejoin != "" && (len(f.labels) > 0 || f.region != "" || len(f.zones) > 0 || f.provider != ""):
 		return errors.New("--labels, --region, --zone and --provider are for clusters that are new: change those of a cluster that has joined with kubectl")
 	}
@@ -183,7 +183,7 @@ func (f *tokenFlags) explain(token bootstrap.Token, found bool, copied string) s
 	until := token.Expires.Local().Format(time.RFC1123Z)
 	accepted := ""
 	if token.Manual {
-		accepted = " An operator is to accept it: `hub clusters approve`."
+		accepted = " An operator must accept it: `hub clusters approve`."
 	}
 	switch {
 	case found:

@@ -107,7 +107,7 @@ func ends(at, now time.Time) string {
 func newTokenRevoke(env Environment, hub *hubFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID...",
-		Short: "Make join tokens useless; clusters that have joined stay",
+		Short: "Revoke join tokens; clusters that have joined stay",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("the token is missing: name its ID, as `hub token list` shows it")
@@ -140,7 +140,7 @@ func revokeToken(ctx context.Context, hubClient client.Client, arg string) error
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(id)}}
 	err := hubClient.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	if apierrors.IsNotFound(err) || err == nil && secret.Annotations[contract.TokenClusterAnnotation] == "" {
-		return fmt.Errorf("there is no join token %s on the hub; `hub token list` shows those that there are", id)
+		return fmt.Errorf("there is no join token %s on the hub; `hub token list` lists them", id)
 	}
 	if err == nil {
 		err = client.IgnoreNotFound(hubClient.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))

@@ -26,7 +26,7 @@ func newTop(env Environment) *cobra.Command {
 	sort := "cpu"
 	cmd := &cobra.Command{
 		Use:   "top [CLUSTER...]",
-		Short: "Show what clusters have free, the fullest first",
+		Short: "Show the free resources of clusters, the fullest first",
 		Long: "Show of each cluster how much of its nodes the pods have asked for, and what is free. Pods without a node count as\n" +
 			"pending: what they ask for is not free.",
 		Example: "  hub top\n  hub top --sort memory\n  hub top edge-1 -o wide",
@@ -37,7 +37,7 @@ func newTop(env Environment) *cobra.Command {
 	hub.add(env, cmd)
 	output.add(cmd)
 	by := []string{"cpu", "memory", "pods", "name"}
-	cmd.Flags().StringVar(&sort, "sort", sort, "what to sort by: cpu, memory, pods or name")
+	cmd.Flags().StringVar(&sort, "sort", sort, "sort by cpu, memory, pods or name")
 	complete(cmd, "sort", by)
 	cmd.ValidArgsFunction = completing(env, &hub, clusterNames)
 	return cmd
@@ -61,7 +61,7 @@ func printTop(ctx context.Context, env Environment, hub *hubFlags, output *outpu
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(c clusters.Cluster) bool { return c.Name == name }) {
-			return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", name)
+			return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` lists them", name)
 		}
 	}
 	all = slices.DeleteFunc(all, func(c clusters.Cluster) bool { return len(names) > 0 && !slices.Contains(names, c.Name) })

@@ -16,7 +16,7 @@ func newTree(env Environment) *cobra.Command {
 	var namespace namespaceFlags
 	cmd := &cobra.Command{
 		Use:   "tree KIND/NAME",
-		Short: "Follow an object from its policy to the members, with the health at each step",
+		Short: "Show an object from its policy to the members, with the health at each step",
 		Long: "Show the way of an object: the policy that has it, its binding, the Work for each cluster, and what the cluster says of\n" +
 			"the object there.",
 		Example: "  hub tree deployment/web -n shop",

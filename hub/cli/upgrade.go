@@ -24,10 +24,10 @@ const byHand = "install -m 0755 ./agent \"$(readlink -f /proc/$(systemctl show -
 func newUpgrade(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Upgrade the agents of clusters from here",
+		Short: "Upgrade the agents of clusters from the hub",
 		Long: "Have the agents of clusters run another image. An agent in a pod changes to it if the owner of its member allows that,\n" +
-			"and goes back by itself if the hub does not hear the new one in time. Of agents that run as processes it is said what\n" +
-			"their owners have to do.",
+			"and goes back by itself if the hub receives no heartbeat of the new one in time. For agents that run as processes, the\n" +
+			"command that their owners must run is printed.",
 	}
 	cmd.AddCommand(newUpgradeAgents(env), newUpgradeStatus(env))
 	group(cmd)
@@ -55,7 +55,7 @@ func (f *whichClusters) check(cmd *cobra.Command, names []string, required bool)
 		}
 	}
 	if chosen > 1 || chosen == 0 && required {
-		return fmt.Errorf("say which clusters: by their names, with --selector, or --all; see `%s --help`", cmd.CommandPath())
+		return fmt.Errorf("no clusters are given: name them, or use --selector or --all; see `%s --help`", cmd.CommandPath())
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (f *whichClusters) of(ctx context.Context, hub *opened, names []string) ([]
 		}
 	}
 	if len(left) > 0 {
-		return nil, fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", strings.Join(sets.List(left), ", "))
+		return nil, fmt.Errorf("there is no cluster %s on the hub; `hub clusters` lists them", strings.Join(sets.List(left), ", "))
 	}
 	return out, nil
 }
@@ -91,7 +91,7 @@ func newUpgradeStatus(env Environment) *cobra.Command {
 	var output outputFlag
 	cmd := &cobra.Command{
 		Use:     "status [CLUSTER...]",
-		Short:   "Say what came of upgrades of agents",
+		Short:   "Show the status of agent upgrades",
 		Example: "  hub upgrade status\n  hub upgrade status -l region=eu",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := output.check(); err != nil {
@@ -110,7 +110,7 @@ func newUpgradeStatus(env Environment) *cobra.Command {
 			}
 			rows := upgradesOf(found)
 			if len(rows) == 0 && output.text() {
-				say(env.Err, "No agent is to be upgraded; `hub upgrade agents` says which are to be")
+				say(env.Err, "No agent upgrade is requested; `hub upgrade agents` requests one")
 				return nil
 			}
 			return output.print(env, listOf(rows), upgradeTable(rows, env.Clock.Now()))

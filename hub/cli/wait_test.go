@@ -67,7 +67,7 @@ func (l *lookout) diffAndWait(g *WithT) {
 	g.Expect(said).To(ContainSubstring("edge-1 was not sent the latest change yet."), "its status is about the version before")
 	out, said = l.run(ExitNo, "diff", "deployment/web", "--cluster", "edge-1")
 	g.Expect(out).To(ContainSubstring("+      new: label\n"))
-	g.Expect(said).To(ContainSubstring("1 of 1 clusters were sent something else than is rendered now"))
+	g.Expect(said).To(ContainSubstring("1 of 1 clusters were sent something other than is rendered now"))
 }
 
 // removeWorks removes the Works in namespaces, as if their agents had released them.
@@ -111,12 +111,12 @@ func (l *lookout) withoutRights(g *WithT) {
 		ContainSubstring("You may not read certificate requests"),
 	))
 	_, said = l.run(ExitFailed, "get", "--kubeconfig", file)
-	g.Expect(said).To(And(ContainSubstring("listing resourcebindings"), ContainSubstring("ask whoever runs the hub for that right")))
+	g.Expect(said).To(And(ContainSubstring("listing resourcebindings"), ContainSubstring("ask an administrator of the hub for that right")))
 
 	raw.Clusters[raw.Contexts[raw.CurrentContext].Cluster] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
 	g.Expect(clientcmd.WriteToFile(*raw, file)).To(Succeed())
 	_, said = l.run(ExitFailed, "top", "--kubeconfig", file)
-	g.Expect(said).To(ContainSubstring("is the hub running, and is its address in your kubeconfig right?"))
+	g.Expect(said).To(ContainSubstring("check whether the hub is running, and its address in your kubeconfig"))
 }
 
 func TestHowFarAnApplicationIs(t *testing.T) {
