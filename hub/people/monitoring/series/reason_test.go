@@ -15,8 +15,8 @@ func TestReasonOf(t *testing.T) {
 		`the member refuses it: deployments.apps is forbidden: User "system:karmada:agent" cannot create resource`:  Forbidden,
 		`the member does not know the kind Frob of example.com/v1; install its CustomResourceDefinition there`:      UnknownKind,
 		`the namespace "shop" does not exist in the member; create it there or propagate it`:                        MissingNamespace,
-		`the object is being changed in the member; the agent tries again by itself`:                                  Conflict,
-		`the member's API server does not answer; the agent tries again by itself`:                                    Unanswered,
+		`the object is being changed in the member; the agent tries again by itself`:                                Conflict,
+		`the member's API server does not answer; the agent tries again by itself`:                                  Unanswered,
 		`something else`: Other,
 		``:               Other,
 	} {
