@@ -121,7 +121,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// static assigns replicas that no capacity bounds.
+// static assigns replicas by a spec, without regard to capacity.
 func static(g Gomega, spec *workv1alpha2.ResourceBindingSpec, clusters []*clusterv1alpha1.Cluster) []workv1alpha2.TargetCluster {
 	strategy := assign.StrategyOf(spec)
 	candidates := make([]assign.Candidate, len(clusters))

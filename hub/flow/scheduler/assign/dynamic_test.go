@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// fits returns candidates m1, m2 and so on of what is available, assigned and tier.
+// fits returns the candidates m1, m2 and so on; each argument lists available, assigned and tier.
 func fits(of ...[3]int32) []assign.Candidate {
 	out := make([]assign.Candidate, len(of))
 	for i, c := range of {
@@ -79,8 +79,8 @@ func TestSharesByWhatFits(t *testing.T) {
 	}
 }
 
-// TestAsFewReplicasMoveAsPossible holds for random clusters that shares add up, that
-// none exceeds what fits, and that scaling moves nothing but the difference.
+// TestAsFewReplicasMoveAsPossible checks for random clusters that the shares add up, that none exceeds the capacity, and that scaling moves
+// no replicas beyond the difference.
 func TestAsFewReplicasMoveAsPossible(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// at returns a candidate of a region, that is also its provider, zone and label tier.
+// at returns a candidate whose provider, zone and label "tier" all have the name of its region.
 func at(name, region string, available int32) assign.Candidate {
 	c := builder.MakeCluster(name).Label("tier", region).Obj()
 	c.Spec.Region, c.Spec.Provider, c.Spec.Zones = region, region, []string{region}
@@ -132,7 +132,7 @@ func TestOneClusterOfTwoZonesIsTwoZones(t *testing.T) {
 		To(Equal([]string{"b"}))
 }
 
-// What is bounded by the number of clusters are sets that might do: those of too few groups are none of them.
+// The limit on the number of tries counts only sets with enough groups. Sets with too few groups are not tried and must not use it up.
 func TestOfManyClustersAsManyAreSelectedAsItTakes(t *testing.T) {
 	t.Parallel()
 	const clusters = 5000
@@ -163,8 +163,8 @@ func TestOfManyClustersAsManyAreSelectedAsItTakes(t *testing.T) {
 	}
 }
 
-// BenchmarkTooLittleRoom is a placement that no selection can meet, which is looked at
-// again with every report of room.
+// BenchmarkTooLittleRoom selects for a placement that no selection can satisfy. Such a placement is decided on again with every report of
+// more capacity.
 func BenchmarkTooLittleRoom(b *testing.B) {
 	candidates := make([]assign.Candidate, 1000)
 	for i := range candidates {
@@ -175,7 +175,7 @@ func BenchmarkTooLittleRoom(b *testing.B) {
 		"in all clusters":          {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0)}, Need: 5001},
 		"in the regions together":  {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10)}, Need: 2501},
 		"in the clusters together": {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10), by("cluster", 1, 40)}, Need: 201},
-		// Each cluster has a label of its own, and sets of them are tried for as long as that may take.
+		// Each cluster has its own label value. The search tries sets of them until it reaches its limits.
 		"in regions and labels that exclude each other": {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 1, 1), label(51, 0)}},
 		"in regions and some of the labels":             {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 1, 9), label(1, 500)}, Need: 2250},
 	} {
@@ -190,8 +190,8 @@ func BenchmarkTooLittleRoom(b *testing.B) {
 	}
 }
 
-// BenchmarkManyConstraints is a placement by many labels that no cluster has, and by many of which each cluster has a value of its own. A
-// policy may have 16.
+// BenchmarkManyConstraints selects for a placement with 16 or 400 label constraints, while a policy may have 16: by labels that no cluster
+// has, or by labels of which the clusters have many values.
 func BenchmarkManyConstraints(b *testing.B) {
 	for _, clusters := range []int{1000, 5000} {
 		candidates := make([]assign.Candidate, clusters)
@@ -219,7 +219,7 @@ func BenchmarkManyConstraints(b *testing.B) {
 	}
 }
 
-// TestSelectionsKeepEveryBound holds it for random clusters and constraints.
+// TestSelectionsKeepEveryBound checks, for random clusters and constraints, that each selection is within the bounds of every constraint.
 func TestSelectionsKeepEveryBound(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -259,7 +259,7 @@ func TestSelectionsKeepEveryBound(t *testing.T) {
 		for _, s := range constraints {
 			n, most := len(values(s, candidates, got.Selected)), s.MaxGroups
 			if s.SpreadByField == "cluster" {
-				most = max(most, leastRegions(constraints)) // each region has a cluster
+				most = max(most, leastRegions(constraints)) // each region needs a cluster
 			}
 			g.Expect(n).To(And(BeNumerically(">=", s.MinGroups), BeNumerically("<=", most)), "%+v", s)
 		}

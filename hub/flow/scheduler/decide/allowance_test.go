@@ -15,14 +15,14 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// allowed has the namespace say which clusters it may use.
+// allowed makes the namespace allow the clusters that a selector selects.
 func allowed(text string) func(*decide.Input) {
 	return func(in *decide.Input) {
 		in.Allowance = selector.AllowanceOf(&metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{contract.ClustersAnnotation: text}})
 	}
 }
 
-// tasks has the application leave clusters already.
+// tasks adds eviction tasks to the binding.
 func tasks(list ...workv1alpha2.GracefulEvictionTask) func(*decide.Input) {
 	return func(in *decide.Input) { in.Spec.GracefulEvictionTasks = list }
 }
@@ -135,7 +135,7 @@ func TestANamespaceHasNoOtherClustersThanItMayUse(t *testing.T) {
 	}
 }
 
-// Neither failover nor what overflows nor a preferred group leads to a cluster that the namespace may not use.
+// Failover, overflow and a preferred group must not place an application in a cluster that the namespace does not allow.
 func TestNothingLeadsAroundWhatANamespaceMayUse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -157,7 +157,7 @@ func TestNothingLeadsAroundWhatANamespaceMayUse(t *testing.T) {
 	g.Expect(decide.Decide(back).Targets).To(Equal(targets{target("b", 2)}))
 }
 
-// A verdict says what the cluster lacks.
+// The detail of a verdict names the labels that the cluster has.
 func TestTheVerdictOnAClusterThatMayNotBeUsedSaysItsLabels(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// naming has a placement name a and b and so many others, each with 30 bytes of JSON.
+// naming makes the placement name the clusters a and b and n more, each with 30 bytes of JSON.
 func naming(others int) func(*decide.Input) {
 	return func(in *decide.Input) {
 		in.Spec.Placement.ClusterAffinity = names("a", "b")
@@ -27,8 +27,8 @@ func naming(others int) func(*decide.Input) {
 	}
 }
 
-// TestALongPlacementIsRememberedByItsHash holds that it is known whether it is still the one that was applied, as it is if a hub before
-// this one wrote all of it.
+// TestALongPlacementIsRememberedByItsHash checks that a long placement is recognised as the one last applied, whether the annotation has
+// its hash or, as earlier versions of the hub wrote, all of it.
 func TestALongPlacementIsRememberedByItsHash(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -65,7 +65,7 @@ func TestALongPlacementOfAnotherProgramIsTheSame(t *testing.T) {
 	g.Expect(decide.Shortened(string(other))).To(Equal(first.Placement))
 }
 
-// TestAPlacementThatIsTooLongMovesNothing holds that an application stays where it is, but leaves what its namespace may not use.
+// TestAPlacementThatIsTooLongMovesNothing checks that an application keeps its targets, except those that its namespace does not allow.
 func TestAPlacementThatIsTooLongMovesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -81,7 +81,7 @@ func TestAPlacementThatIsTooLongMovesNothing(t *testing.T) {
 	g.Expect(got.Leave).To(HaveExactElements(HaveField("Cluster", "a")))
 }
 
-// TestRequestsThatCannotBeNotedAreNotAdmitted: a pod may request thousands of resources that do not exist.
+// TestRequestsThatCannotBeNotedAreNotAdmitted covers a pod that requests thousands of resources that do not exist.
 func TestRequestsThatCannotBeNotedAreNotAdmitted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,12 +13,12 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// ready has a cluster heard from.
+// ready makes a cluster Ready.
 func ready(c *clusterv1alpha1.Cluster) {
 	c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue})
 }
 
-// lost is a task that failover put down for two replicas in a.
+// lost adds the eviction task that failover creates for two replicas in cluster a.
 func lost(change func(*workv1alpha2.GracefulEvictionTask)) func(*decide.Input) {
 	return func(in *decide.Input) {
 		task := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Replicas: new(int32(2)), Producer: workv1alpha2.ProducerTaintManager}

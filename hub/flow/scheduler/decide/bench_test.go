@@ -31,14 +31,14 @@ func overRegions(in *decide.Input) {
 	in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 2}}
 }
 
-// room is what one replica needs, or a cluster has.
+// room is the request of one replica or the resources of a cluster.
 func room(cpu, memory string) corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), corev1.ResourcePods: resource.MustParse("110"),
 	}
 }
 
-// shops are clusters that serve what a Kubernetes cluster serves; a third of them are at another site.
+// shops returns clusters that serve the APIs of a plain Kubernetes cluster. A third of them are at another site.
 func shops(n int) []*clusterv1alpha1.Cluster {
 	out := make([]*clusterv1alpha1.Cluster, n)
 	for i := range out {
@@ -56,8 +56,7 @@ func shops(n int) []*clusterv1alpha1.Cluster {
 	return out
 }
 
-// BenchmarkDecide places an application by label among clusters that serve what a
-// Kubernetes cluster serves.
+// BenchmarkDecide places an application by label, among clusters that serve the APIs of a plain Kubernetes cluster.
 func BenchmarkDecide(b *testing.B) {
 	for _, memo := range []*decide.Memo{nil, {}} {
 		for _, n := range []int{10, 100, 1000, 5000} {
@@ -90,7 +89,8 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkAPIPending places an application of a kind that all clusters get from the hub, of which one in a hundred does not serve it yet.
+// BenchmarkAPIPending places an application of a kind whose definition the hub propagates to all clusters, when one cluster in a hundred
+// does not serve it yet.
 func BenchmarkAPIPending(b *testing.B) {
 	for _, n := range []int{1250, 5000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -118,7 +118,7 @@ func BenchmarkAPIPending(b *testing.B) {
 	}
 }
 
-// BenchmarkCouldPlaceWithout asks for another place for what is in every cluster but one already.
+// BenchmarkCouldPlaceWithout looks for another cluster for an application that is already in all clusters but one.
 func BenchmarkCouldPlaceWithout(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

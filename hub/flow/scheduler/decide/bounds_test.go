@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// within gives the replicas and the bounds of a division.
+// within sets the replicas and the replicaBounds of a placement with static weights.
 func within(replicas int32, bounds ...policyv1alpha1.ClusterReplicaBounds) func(*decide.Input) {
 	return func(in *decide.Input) {
 		divided(in)

@@ -14,8 +14,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// ofComponents makes the application one of a manager and two workers, which need 1 and
-// 2 CPUs each.
+// ofComponents gives the application two components, one manager and two workers, which request 1 and 2 CPUs per replica.
 func ofComponents(in *decide.Input) {
 	component := func(name string, replicas int32, cpu string) workv1alpha2.Component {
 		return workv1alpha2.Component{Name: name, Replicas: replicas, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{
@@ -26,12 +25,12 @@ func ofComponents(in *decide.Input) {
 	in.Spec.Components = []workv1alpha2.Component{component("manager", 1, "1"), component("worker", 2, "2")}
 }
 
-// inOneCluster asks for one cluster.
+// inOneCluster adds a spread constraint for exactly one cluster.
 func inOneCluster(in *decide.Input) {
 	in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 1, MaxGroups: 1}}
 }
 
-// cpus makes a cluster report so many.
+// cpus makes a cluster report n free CPUs.
 func cpus(n string) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) {
 		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room(n, "64Gi")}

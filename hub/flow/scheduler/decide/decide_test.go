@@ -42,7 +42,7 @@ func leaving(c *clusterv1alpha1.Cluster) {
 	c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 }
 
-// upgraded has a cluster serve Deployments in another version only.
+// upgraded makes a cluster serve Deployments only in another version.
 func upgraded(c *clusterv1alpha1.Cluster) {
 	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
 		{GroupVersion: "apps/v2", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
@@ -50,7 +50,7 @@ func upgraded(c *clusterv1alpha1.Cluster) {
 	c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue})
 }
 
-// input returns the input of a Deployment of 2 replicas that goes to every cluster.
+// input returns the input for a Deployment of 2 replicas that goes to every cluster, changed by the given functions.
 func input(changes ...func(*decide.Input)) decide.Input {
 	in := decide.Input{
 		Spec: &workv1alpha2.ResourceBindingSpec{
@@ -82,7 +82,7 @@ func divided(in *decide.Input) {
 	in.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided}
 }
 
-// applied says that the placement is that of the last decision.
+// applied records the current placement as the one of the last decision.
 func applied(in *decide.Input) {
 	raw, err := json.Marshal(in.Spec.Placement)
 	if err != nil {
@@ -367,8 +367,8 @@ func TestEveryClusterHasAVerdict(t *testing.T) {
 	}))
 }
 
-// TestDecisionsAreStable holds that a decision does not depend on the order of the
-// clusters, and that made once more on its own result it changes nothing.
+// TestDecisionsAreStable checks that a decision does not depend on the order of the clusters, and that repeating it on its own result
+// changes nothing.
 func TestDecisionsAreStable(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// Three replicas are divided among the clusters that the placement lets in, twice as many to the one than to the other.
+// Three replicas are divided among the clusters that the placement selects. One of them has twice the weight of the other.
 func ExampleDecide() {
 	deployments := []clusterv1alpha1.APIEnablement{
 		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},

@@ -17,14 +17,14 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// pods gives a cluster room for so many.
+// pods gives a cluster capacity for n pods.
 func pods(n int64) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) {
 		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}}
 	}
 }
 
-// inShop gives a namespace of a cluster room for so many pods.
+// inShop makes a cluster's ResourceQuota leave n pods in the namespace shop.
 func inShop(n int64) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) {
 		c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{
@@ -33,8 +33,7 @@ func inShop(n int64) func(*clusterv1alpha1.Cluster) {
 	}
 }
 
-// overflowing is an application of 6 replicas that is meant for a, and overflows to b and c
-// first, then to d.
+// overflowing is an application of 6 replicas that is meant for cluster a. It overflows first to b and c, then to d.
 func overflowing(in *decide.Input) {
 	byRoom(in)
 	in.Spec.Replicas = 6
@@ -44,14 +43,14 @@ func overflowing(in *decide.Input) {
 	}
 }
 
-// ofPods is a quota of so many.
+// ofPods adds a quota of n pods.
 func ofPods(n int64) func(*decide.Input) {
 	return func(in *decide.Input) {
 		in.Quotas = []quota.Quota{{Namespace: "shop", Name: "pods", Overall: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}}}
 	}
 }
 
-// shop is the namespace of the template.
+// shop sets the namespace of the template.
 func shop(in *decide.Input) { in.Spec.Resource.Namespace = "shop" }
 
 func target(name string, replicas int32) workv1alpha2.TargetCluster {

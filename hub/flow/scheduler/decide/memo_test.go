@@ -26,8 +26,8 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// TestAMemoChangesNoDecision makes decisions on applications of all sorts while clusters change, come and go, with what was remembered of the
-// decisions before, and compares each with the same one made by itself.
+// TestAMemoChangesNoDecision decides on random applications while clusters change, join and leave. It compares each decision that uses a
+// Memo with the same decision without one.
 func TestAMemoChangesNoDecision(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -52,7 +52,7 @@ func TestAMemoChangesNoDecision(t *testing.T) {
 				g.Expect(got).To(BeComparableTo(want))
 				outcomes.Insert(got.Outcome)
 				if d := got; d.Outcome == decide.Scheduled {
-					w.spec.Clusters = d.Targets // the next decision may be about what this one placed
+					w.spec.Clusters = d.Targets // the next decision may be about the same application
 				}
 			}
 			g.Expect(outcomes.HasAll(decide.Keep, decide.Scheduled, decide.NoClusterFit, decide.Unschedulable)).To(BeTrue())
@@ -60,8 +60,8 @@ func TestAMemoChangesNoDecision(t *testing.T) {
 	}
 }
 
-// TestAMemoKeepsNoClustersOfBefore has applications of many sizes placed, each twice, so that it is remembered what fits for each, and then one
-// more when all clusters are others: none of those of before stays in memory.
+// TestAMemoKeepsNoClustersOfBefore places applications of many sizes, each twice, so that the Memo caches their capacities. Then all
+// clusters are replaced and one more application is placed. No replaced cluster may stay in memory.
 func TestAMemoKeepsNoClustersOfBefore(t *testing.T) {
 	t.Parallel()
 	g, memo := NewWithT(t), &decide.Memo{}
@@ -105,7 +105,7 @@ func TestAMemoKeepsNoClustersOfBefore(t *testing.T) {
 	runtime.KeepAlive(memo)
 }
 
-// changing are clusters that change at random.
+// changing holds clusters that change at random.
 type changing struct {
 	*rand.Rand
 
@@ -117,7 +117,7 @@ type changing struct {
 
 func (w *changing) oneOf(names ...string) string { return names[w.IntN(len(names))] }
 
-// join adds a cluster, in its place by name.
+// join adds a cluster, keeping the clusters sorted by name.
 func (w *changing) join() {
 	w.n++
 	w.clusters = append(slices.Clone(w.clusters), w.as(fmt.Sprintf("%s-%d", w.oneOf("a", "b", "c"), w.n)))
@@ -129,7 +129,7 @@ func (w *changing) join() {
 	})
 }
 
-// as returns a cluster of some state.
+// as returns a cluster of that name in a random state.
 func (w *changing) as(name string) *clusterv1alpha1.Cluster {
 	return member(name, func(c *clusterv1alpha1.Cluster) {
 		c.Labels = map[string]string{"site": w.oneOf("shop", "shop", "ship")}
@@ -151,7 +151,7 @@ func (w *changing) as(name string) *clusterv1alpha1.Cluster {
 	})
 }
 
-// change has something happen to the clusters, or nothing.
+// change makes a random change to the clusters, or none.
 func (w *changing) change() {
 	w.clusters = slices.Clone(w.clusters)
 	i := w.IntN(len(w.clusters))
@@ -167,14 +167,14 @@ func (w *changing) change() {
 			w.clusters[i+j] = w.as(w.clusters[i+j].Name)
 		}
 	case 3:
-		w.spec = nil // another application
+		w.spec = nil // the next decision is about another application
 	}
 }
 
-// elsewhere are many sites in which there is no cluster.
+// elsewhere is a long list of sites that have no cluster.
 var elsewhere = strings.Repeat("a-site-of-which-nobody-has-heard,", 10)
 
-// input is the decision on an application.
+// input returns the input of a decision on a random application.
 func (w *changing) input() decide.Input {
 	in := input(with())
 	if w.spec == nil {
@@ -217,7 +217,7 @@ func (w *changing) input() decide.Input {
 	switch w.IntN(6) {
 	case 0:
 		in.APIPending = bindings.ClustersOf([]workv1alpha2.TargetCluster{{Name: some()}, {Name: "gone"}})
-	case 1: // the definition goes to all
+	case 1: // the hub propagates the definition of the kind to all clusters
 		var all []workv1alpha2.TargetCluster
 		for _, c := range w.clusters {
 			all = append(all, workv1alpha2.TargetCluster{Name: c.Name})
@@ -231,7 +231,7 @@ func (w *changing) input() decide.Input {
 		in.Peers.Together = []fit.Peer{{Name: "peer", Clusters: bindings.ClustersOf([]workv1alpha2.TargetCluster{{Name: some()}, {Name: some()}})}}
 	}
 	if w.IntN(5) == 0 {
-		// Two of them differ only behind what sentences repeat of them.
+		// Two of these selectors differ only after the part that messages quote.
 		text := w.oneOf("site=shop", "site=ship", fmt.Sprintf("site in (%sshop)", elsewhere), fmt.Sprintf("site in (%sship)", elsewhere))
 		in.Allowance = selector.AllowanceOf(&metav1.ObjectMeta{Name: in.Spec.Resource.Namespace, Annotations: map[string]string{contract.ClustersAnnotation: text}})
 	}

@@ -13,10 +13,10 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// TestADecisionMakesNoMemoryForEachCluster counts what decisions among many clusters allocate once there was one like them. It is the result,
-// which few clusters are in, and what the placement and the size of the application take.
-func TestADecisionMakesNoMemoryForEachCluster(t *testing.T) { //nolint:paralleltest // others would allocate at the same time
-	const clusters, most = 3000, 10 // bytes for each cluster
+// TestADecisionMakesNoMemoryForEachCluster measures what a decision among many clusters allocates after a similar one. Only the result,
+// which has few clusters, and what depends on the placement and the size of the application may remain.
+func TestADecisionMakesNoMemoryForEachCluster(t *testing.T) { //nolint:paralleltest // other tests would allocate at the same time
+	const clusters, most = 3000, 10 // bytes per cluster
 	everywhere := func(in *decide.Input) {
 		in.Spec.Clusters = decide.Decide(*in).Targets
 	}

@@ -50,8 +50,8 @@ func TestAClusterWithoutTheLabelIsRefusedByItsName(t *testing.T) {
 	NewWithT(t).Expect([]string{v.Filter, v.Reason}).To(Equal([]string{fit.SpreadConstraint, "cluster(s) did not have label rack"}))
 }
 
-// TestAPlacedApplicationStaysWhereOnlyRoomIsLacking holds that a group without any cluster does not
-// take the application away from one that has it.
+// TestAPlacedApplicationStaysWhereOnlyRoomIsLacking checks that a group without any cluster does not remove the application from a cluster
+// that has it.
 func TestAPlacedApplicationStaysWhereOnlyRoomIsLacking(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(*decide.Input){
@@ -88,7 +88,8 @@ func TestAConstraintThatNamesNothingIsAboutClusters(t *testing.T) {
 	g.Expect(got.Placement).To(MatchJSON(`{"spreadConstraints":[{"minGroups":1,"maxGroups":1}]}`))
 }
 
-// TestAWishThatCannotBeDoneStaysOpen holds that it is looked at once, and done when there is room.
+// TestAWishThatCannotBeDoneStaysOpen checks that a request for a decision from scratch stays pending while there is too little capacity,
+// and is fulfilled when there is enough.
 func TestAWishThatCannotBeDoneStaysOpen(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

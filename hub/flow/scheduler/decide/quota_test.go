@@ -17,14 +17,14 @@ func cpu(amount string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 }
 
-// requesting has each replica request so much.
+// requesting sets the CPU request of each replica.
 func requesting(amount string) func(*decide.Input) {
 	return func(in *decide.Input) {
 		in.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: cpu(amount)}
 	}
 }
 
-// worker has so many replicas of a component request a CPU each.
+// worker gives the application a component of n replicas that request 1 CPU each.
 func worker(replicas int32) func(*decide.Input) {
 	return func(in *decide.Input) {
 		in.Spec.Replicas, in.Spec.Components = 0, []workv1alpha2.Component{
@@ -33,12 +33,12 @@ func worker(replicas int32) func(*decide.Input) {
 	}
 }
 
-// bounded is a namespace that may use 4 CPUs.
+// bounded limits the namespace to 4 CPUs.
 func bounded(in *decide.Input) {
 	in.Quotas = []quota.Quota{{Namespace: "shop", Name: "all", Overall: cpu("4")}}
 }
 
-// placed takes over what a decision says, as the scheduler does.
+// placed applies a decision to the input, as the scheduler does.
 func placed(d decide.Decision) func(*decide.Input) {
 	return func(in *decide.Input) {
 		in.Spec.Clusters, in.AppliedPlacement, in.AdmittedRequests = d.Targets, d.Placement, d.AdmittedRequests
@@ -62,7 +62,7 @@ func TestRequestsAreAdmittedLikeReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			// A copy for each cluster is decided on with every look, shares are not.
+			// Duplicated placements are decided on every time, divided ones only when something triggers it.
 			for _, placement := range []func(*decide.Input){func(*decide.Input) {}, divided} {
 				first := decide.Decide(input(bounded, tt.before, placement))
 				g.Expect(first.Outcome).To(Equal(decide.Scheduled), first.Message)

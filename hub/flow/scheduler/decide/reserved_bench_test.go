@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// BenchmarkReserved places an application among clusters of which some have reservations, reserves what it gets, and takes that back: of
-// one application to the next other clusters have other reservations.
+// BenchmarkReserved places an application among clusters some of which have reservations, reserves its replicas, and releases them. So the
+// clusters that have reservations change from one application to the next.
 func BenchmarkReserved(b *testing.B) {
 	const clusters = 5000
 	for name, change := range map[string]func(*decide.Input){"aggregated": aggregated, "dynamic": byRoom} {

@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/hub/flow/scheduler/reserve"
 )
 
-// TestAMemoKnowsWhatIsReserved makes decisions on applications of all sorts while what they get is reserved, taken back, reported and
-// expires, and clusters change, come and go. Each is the same, and says of each cluster that the same fits, as one that is made by itself.
+// TestAMemoKnowsWhatIsReserved decides on random applications while their replicas are reserved, released, reported and expire, and while
+// clusters change, join and leave. Each decision and each cluster's capacity must be the same as without a Memo.
 func TestAMemoKnowsWhatIsReserved(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
@@ -60,7 +60,7 @@ func TestAMemoKnowsWhatIsReserved(t *testing.T) {
 	}
 }
 
-// reserving are clusters that change at random, and what is reserved in them.
+// reserving holds clusters that change at random, and a ledger of what is reserved in them.
 type reserving struct {
 	*changing
 
@@ -69,7 +69,7 @@ type reserving struct {
 	pods   int64
 }
 
-// assign reserves what an application gets. The next decision may be about what this one placed.
+// assign reserves what the application gets. The next decision may be about the same application.
 func (w *reserving) assign(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) {
 	for _, p := range reserve.Parts(spec, spec.Clusters, targets) {
 		w.ledger.Assign(w.binding(), p.Before, p.After, p.Request, w.now)
@@ -81,13 +81,13 @@ func (w *reserving) binding() types.NamespacedName {
 	return types.NamespacedName{Namespace: fmt.Sprintf("ns-%d", w.IntN(4)), Name: fmt.Sprint(w.IntN(9))}
 }
 
-// reserve has something happen to what is reserved, or nothing.
+// reserve makes a random change to the reservations, or none.
 func (w *reserving) reserve() {
 	cluster := w.clusters[w.IntN(len(w.clusters))]
 	some := []workv1alpha2.TargetCluster{target(cluster.Name, int32(1+w.IntN(3)))}
 	request := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(w.oneOf("100m", "500m"))}
 	switch w.IntN(8) {
-	case 0: // what was assigned is there, or somebody else's pods are
+	case 0: // the new pods are those that were assigned, or somebody else's
 		w.pods += w.Int64N(3)
 		reports := cluster.DeepCopy()
 		reports.Status.ResourceSummary.Allocated = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(w.pods, resource.DecimalSI)}

@@ -17,9 +17,8 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// TestPlacementsSettle holds for random placements that a decision that is looked at again
-// after its pods run moves nothing, but to what is preferred, in two steps at
-// most; and that no cluster gets more than fits.
+// TestPlacementsSettle checks, for random placements, that deciding again once the pods run moves nothing, except to preferred clusters, in
+// two steps at most; and that no cluster gets more than fits.
 func TestPlacementsSettle(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(11, 12))
@@ -45,7 +44,7 @@ func TestPlacementsSettle(t *testing.T) {
 			in.Spec.Clusters, in.ObservedAffinity = d.Targets, d.Affinity
 			in.AppliedPlacement, in.LastScheduled = d.Placement, &metav1.Time{}
 			again := decide.Decide(in)
-			for steps := 0; again.Trigger == decide.TriggerPreferred && steps < 2; steps++ { // what was scaled may fit where it belongs
+			for steps := 0; again.Trigger == decide.TriggerPreferred && steps < 2; steps++ { // replicas added by scaling may fit into preferred clusters
 				run(in.Clusters, d.Targets, again.Targets)
 				in.Spec.Clusters, in.ObservedAffinity = again.Targets, again.Affinity
 				returned++
@@ -58,7 +57,7 @@ func TestPlacementsSettle(t *testing.T) {
 	NewWithT(t).Expect(returned).To(BeNumerically(">", 30))
 }
 
-// run makes the clusters count the pods that a decision moves.
+// run adds the pods that a decision moves to the reports of the clusters.
 func run(clusters []*clusterv1alpha1.Cluster, before, after targets) {
 	change := map[string]int64{}
 	for _, t := range before {

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// TestInputOf gathers all that a decision depends on, whoever asks.
+// TestInputOf checks that the input has everything that a decision depends on.
 func TestInputOf(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -52,7 +52,7 @@ func TestInputOf(t *testing.T) {
 	g.Expect([]any{in.ReturnToPreferred, in.StayInOverflow, in.AppliedPlacement, in.Pending, in.AdmittedRequests, in.ObservedAffinity}).
 		To(Equal([]any{true, false, "{}", "then", "requests", "near"}))
 
-	// What is not written yet counts.
+	// A decision that is not written yet counts.
 	w.Latest = func(workv1alpha2.Binding) ([]workv1alpha2.TargetCluster, string) { return targets{target("d", 5)}, "" }
 	in = decide.InputOf(b, w)
 	g.Expect(in.Peers.Apart[0].Clusters.First(2)).To(Equal([]string{"d"}))

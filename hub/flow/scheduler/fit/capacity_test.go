@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// list reads pairs of names and quantities.
+// list parses pairs of resource names and quantities.
 func list(pairs ...string) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -28,8 +28,8 @@ func requires(pairs ...string) *workv1alpha2.ReplicaRequirements {
 	return &workv1alpha2.ReplicaRequirements{ResourceRequest: list(pairs...)}
 }
 
-// reporting returns a cluster that reports 10 CPUs, 20Gi and 100 pods in all, of which
-// 2 CPUs, 4Gi and 10 pods are taken and 1 CPU and 5 pods are waiting for a node.
+// reporting returns a cluster that reports 10 CPUs, 20Gi and 100 pods in total. Of these, 2 CPUs, 4Gi and 10 pods are allocated, and pods
+// that wait for a node request 1 CPU; there are 5 of them.
 func reporting(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
 	c := builder.MakeCluster("m").Obj()
 	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{
@@ -43,7 +43,7 @@ func reporting(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Clust
 	return c
 }
 
-// grading makes a cluster report so many nodes with at least 0, 1 and 4 CPUs free.
+// grading makes a cluster report a number of nodes for each of three grades: at least 0, 1 and 4 CPUs free.
 func grading(counts ...int) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) {
 		for i, least := range []string{"0", "1", "4"} {
@@ -59,7 +59,7 @@ func grading(counts ...int) func(*clusterv1alpha1.Cluster) {
 	}
 }
 
-// limited bounds what is believed of a cluster.
+// limited sets spec.capacityLimit, the most capacity that the hub believes a cluster to have.
 func limited(pairs ...string) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) { c.Spec.CapacityLimit = list(pairs...) }
 }

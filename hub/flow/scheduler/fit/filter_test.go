@@ -54,7 +54,7 @@ func targeted(s *workv1alpha2.ResourceBindingSpec) {
 	s.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1"}}
 }
 
-// complete has a cluster say that it lists all that it serves.
+// complete marks the cluster's list of APIs as complete.
 func complete(c *clusterv1alpha1.Cluster) {
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 		Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ReasonAPIEnablementsComplete,

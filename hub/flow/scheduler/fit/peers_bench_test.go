@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// BenchmarkPeers asks the filters about all clusters for an application that is to be with ten others, which are everywhere.
+// BenchmarkPeers runs the filters on all clusters for an application with affinity to ten others, which are in every cluster.
 func BenchmarkPeers(b *testing.B) {
 	for _, n := range []int{500, 5000} {
 		self := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "self"}}

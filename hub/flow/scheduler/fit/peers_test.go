@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// at are clusters of a peer.
+// at returns the clusters of a peer.
 func at(names ...string) bindings.Clusters {
 	targets := make([]workv1alpha2.TargetCluster, len(names))
 	for i, name := range names {
@@ -47,7 +47,7 @@ func TestPeersOf(t *testing.T) {
 	g.Expect(got.Apart).To(Equal([]fit.Peer{{Name: "foe", Clusters: at("y")}, {Name: "both", Clusters: at("z")}}))
 }
 
-// TestAPeerThatIsEverywhereIsNotListedWhole explains why a cluster is refused whose peer is in thousands of others.
+// TestAPeerThatIsEverywhereIsNotListedWhole checks the explanation for a cluster that is rejected because a peer is in thousands of others.
 func TestAPeerThatIsEverywhereIsNotListedWhole(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

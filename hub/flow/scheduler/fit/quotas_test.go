@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// leaving has a cluster report what the quotas of a namespace leave free.
+// leaving makes a cluster report what the quotas of a namespace leave free.
 func leaving(namespace string, scope *clusterv1alpha1.PriorityClassScope, pairs ...string) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) {
 		c.Status.NamespaceQuotas = append(c.Status.NamespaceQuotas, clusterv1alpha1.NamespaceQuota{Namespace: namespace, PriorityClass: scope, Free: list(pairs...)})
@@ -23,8 +23,8 @@ func in(values ...string) *clusterv1alpha1.PriorityClassScope {
 	return &clusterv1alpha1.PriorityClassScope{Operator: corev1.ScopeSelectorOpIn, Values: values}
 }
 
-// TestReplicasInANamespace takes the smaller of what the cluster has, 7 CPUs and 85 pods, and
-// what the quotas of the namespace leave.
+// TestReplicasInANamespace expects the smaller of what the cluster has free, 7 CPUs and 85 pods, and what the quotas of the namespace
+// leave.
 func TestReplicasInANamespace(t *testing.T) {
 	t.Parallel()
 	low := requires("cpu", "1")

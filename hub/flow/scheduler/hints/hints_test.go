@@ -28,7 +28,7 @@ func cpus(n string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
 }
 
-// serving has a cluster serve kinds of a version, too.
+// serving adds kinds of an apiVersion to those that a cluster serves.
 func serving(groupVersion string, kinds ...string) func(*clusterv1alpha1.Cluster) {
 	return func(c *clusterv1alpha1.Cluster) {
 		served := clusterv1alpha1.APIEnablement{GroupVersion: groupVersion}
@@ -39,7 +39,7 @@ func serving(groupVersion string, kinds ...string) func(*clusterv1alpha1.Cluster
 	}
 }
 
-// complete has a cluster say that it lists all of its APIs.
+// complete marks the cluster's list of APIs as complete.
 func complete(c *clusterv1alpha1.Cluster) {
 	c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue}}
 }
@@ -254,7 +254,7 @@ func TestPriority(t *testing.T) {
 	g.Expect(of(0, false)).To(Equal(hints.Priority(&workv1alpha2.ResourceBindingSpec{}, false)))
 }
 
-// A region of a thousand clusters comes back, and one binding of many is asked about.
+// BenchmarkConcernsManyChanges asks about one of many bindings after a region of a thousand clusters came back.
 func BenchmarkConcernsManyChanges(b *testing.B) {
 	changes := make([]hints.Change, 1000)
 	for i := range changes {
@@ -268,7 +268,7 @@ func BenchmarkConcernsManyChanges(b *testing.B) {
 	}
 }
 
-// TestChangesTogetherConcernWhomOneOfThemConcerns compares what is said of many changes at once with what is said of each.
+// TestChangesTogetherConcernWhomOneOfThemConcerns compares the answer for many changes at once with the answers for each change alone.
 func TestChangesTogetherConcernWhomOneOfThemConcerns(t *testing.T) {
 	t.Parallel()
 	g, random := NewWithT(t), rand.New(rand.NewPCG(1, 1))
@@ -304,8 +304,8 @@ func TestChangesTogetherConcernWhomOneOfThemConcerns(t *testing.T) {
 	g.Expect(min(said[true], said[false])).To(BeNumerically(">", 100))
 }
 
-// TestAHintIsGivenWheneverTheAPIFilterAnswersOtherwise has clusters serve other kinds than before, and compares what the filters say of
-// them then: whoever they say something else to is concerned.
+// TestAHintIsGivenWheneverTheAPIFilterAnswersOtherwise changes the kinds that a cluster serves and compares the filters' answers before and
+// after. A binding for which they differ must be affected.
 func TestAHintIsGivenWheneverTheAPIFilterAnswersOtherwise(t *testing.T) {
 	t.Parallel()
 	g, random := NewWithT(t), rand.New(rand.NewPCG(7, 1))

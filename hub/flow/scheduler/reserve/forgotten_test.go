@@ -15,8 +15,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// TestNothingIsKnownOfABindingWithoutReservations ends reservations in every way there is: a hub that runs for years has placed each
-// application once, and is not to have it in mind for that.
+// TestNothingIsKnownOfABindingWithoutReservations ends reservations in every possible way. A hub that runs for years must not keep memory
+// for every application that it ever placed.
 func TestNothingIsKnownOfABindingWithoutReservations(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)

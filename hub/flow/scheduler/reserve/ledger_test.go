@@ -96,9 +96,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostAndNothingCountsTwice plays bursts of assignments whose pods appear
-// in reports later, in any order: at every moment what is reserved and what is
-// reported add up to what was assigned.
+// TestNothingIsLostAndNothingCountsTwice makes bursts of assignments whose pods are reported later, in any order. At any time, the reserved
+// and the reported pods must add up to what was assigned.
 func TestNothingIsLostAndNothingCountsTwice(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -171,7 +170,7 @@ func TestMissing(t *testing.T) {
 	}))
 }
 
-// BenchmarkBurst is what one decision costs while so many others are not reported yet.
+// BenchmarkBurst measures one assignment while many others are not reported yet.
 func BenchmarkBurst(b *testing.B) {
 	for _, open := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(open), func(b *testing.B) {
@@ -188,7 +187,7 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle is what one decision costs on a hub of so many clusters of which one has something reserved.
+// BenchmarkIdle measures one decision on a hub with many clusters, one of which has a reservation.
 func BenchmarkIdle(b *testing.B) {
 	l := reserve.New()
 	for i := range 5000 {
@@ -230,7 +229,7 @@ func TestReservationsAreCountedByNamespace(t *testing.T) {
 	g.Expect(after).To(BeZero())
 }
 
-// BenchmarkForget is what the deletion of a binding costs when many clusters have reservations of others.
+// BenchmarkForget measures the deletion of a binding when many clusters have reservations of other bindings.
 func BenchmarkForget(b *testing.B) {
 	l := reserve.New()
 	for i := range 20_000 {

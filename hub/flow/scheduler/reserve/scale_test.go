@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// TestOnlyClustersWithReservationsAreLookedAt plays assignments, reports, clusters that leave and come back, and time that passes:
-// what is reserved is what a look at the accounts of all clusters finds, though it is only looked at those that may have any.
+// TestOnlyClustersWithReservationsAreLookedAt makes random assignments and reports, removes clusters and lets time pass. The reservations
+// must be those that the accounts of all clusters have, although only clusters with reservations are visited.
 func TestOnlyClustersWithReservationsAreLookedAt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -92,7 +92,7 @@ func TestOnlyClustersWithReservationsAreLookedAt(t *testing.T) {
 	g.Expect(others).To(BeNumerically("<", kept/5), "where nothing changed, the object is the same")
 }
 
-// added adds entries up, each for itself.
+// added sums up entries independently of the ledger.
 func added(entries []entry) fit.Assumed {
 	sum := fit.Assumed{Namespaces: map[string]fit.Amount{}}
 	for i := range entries {
@@ -103,8 +103,8 @@ func added(entries []entry) fit.Assumed {
 	return sum
 }
 
-// TestGainedIsWhatTargetsHaveMore plays changes of the targets of a binding of which nothing is reported or reserved: what is gained is
-// what a look at all that was before for each of them finds, in whatever order they are.
+// TestGainedIsWhatTargetsHaveMore changes the targets of a binding of which nothing is reported or reserved. The result must be the same as
+// comparing each target with all previous ones, in any order of the targets.
 func TestGainedIsWhatTargetsHaveMore(t *testing.T) {
 	t.Parallel()
 	g, random := NewWithT(t), rand.New(rand.NewPCG(4, 1))
@@ -144,8 +144,8 @@ func TestGainedIsWhatTargetsHaveMore(t *testing.T) {
 	g.Expect(some).To(BeNumerically(">", 1000))
 }
 
-// BenchmarkGained is what it costs to find what a binding that is in all clusters of a hub has more than before: one of which another
-// thing changed, and one that comes into one more.
+// BenchmarkGained measures Gained for a binding that is in all clusters of a hub: when something other than its targets changed, and when
+// it gets one more cluster.
 func BenchmarkGained(b *testing.B) {
 	for _, n := range []int{1250, 5000} {
 		binding := &workv1alpha2.ResourceBinding{}
