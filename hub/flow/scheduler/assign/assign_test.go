@@ -47,20 +47,20 @@ func TestReplicas(t *testing.T) {
 		clusters   []string
 		want       targets
 	}{
-		"what has no replicas goes everywhere": {
+		"an object without replicas goes to every cluster": {
 			clusters: []string{"a", "b"}, want: targets{{Name: "a"}, {Name: "b"}},
 		},
-		"a workload scaled to nothing stays everywhere, ready to be scaled up": {
+		"a workload scaled to zero goes to every cluster, ready to be scaled up": {
 			strategy: divided(weight(1, "a")), clusters: []string{"a", "b"}, want: targets{{Name: "a"}, {Name: "b"}},
 		},
-		"a workload of several parts goes everywhere as it is": {
+		"a workload with components goes to every cluster as a whole": {
 			replicas: 3, components: []workv1alpha2.Component{{Name: "x"}, {Name: "y"}}, strategy: divided(),
 			clusters: []string{"a", "b"}, want: targets{{Name: "a"}, {Name: "b"}},
 		},
-		"without a strategy every cluster gets all": {
+		"without a strategy every cluster gets all replicas": {
 			replicas: 3, clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 3}},
 		},
-		"duplicated gives every cluster all, whatever the weights": {
+		"duplicated gives every cluster all replicas, whatever the weights": {
 			replicas: 3,
 			strategy: &policyv1alpha1.ReplicaSchedulingStrategy{
 				ReplicaSchedulingType:     policyv1alpha1.Duplicated,
@@ -69,11 +69,11 @@ func TestReplicas(t *testing.T) {
 			},
 			clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 3}},
 		},
-		"divided without weights shares equally": {
+		"divided without weights gives equal shares": {
 			replicas: 5, strategy: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided},
 			clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 2}},
 		},
-		"the type that the schema fills in is divided": {
+		"without a replicaSchedulingType replicas are divided": {
 			replicas: 4, strategy: &policyv1alpha1.ReplicaSchedulingStrategy{},
 			clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 2}},
 		},
@@ -81,7 +81,7 @@ func TestReplicas(t *testing.T) {
 			replicas: 9, strategy: divided(weight(1, "a"), weight(2, "b")),
 			clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 6}},
 		},
-		"of several entries for a cluster the largest counts": {
+		"the largest of several entries for a cluster counts": {
 			replicas: 9, strategy: divided(weight(2, "b"), weight(1, "a", "b")),
 			clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 6}},
 		},
@@ -89,22 +89,22 @@ func TestReplicas(t *testing.T) {
 			replicas: 4, strategy: divided(weight(1, "a"), weight(1, "c")),
 			clusters: []string{"a", "b", "c"}, want: targets{{Name: "a", Replicas: 2}, {Name: "c", Replicas: 2}},
 		},
-		"if none is listed all weigh the same": {
+		"if no cluster is listed all weigh the same": {
 			replicas: 4, strategy: divided(weight(5, "z")),
 			clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 2}},
 		},
-		"an entry that names no cluster picks all": {
+		"an entry without clusters selects all": {
 			replicas: 4, strategy: divided(weight(1), weight(3, "b")),
 			clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 3}},
 		},
-		"a cluster whose share is nothing is no target": {
+		"a cluster whose share is zero is not a target": {
 			replicas: 1, strategy: divided(weight(1, "a"), weight(9, "b")),
 			clusters: []string{"a", "b"}, want: targets{{Name: "b", Replicas: 1}},
 		},
-		"the odd one goes to the first name": {
+		"the odd replica goes to the first name": {
 			replicas: 1, strategy: divided(), clusters: []string{"a", "b"}, want: targets{{Name: "a", Replicas: 1}},
 		},
-		"or to the last, as the template's UID says": {
+		"the odd replica goes to the last name if the template's UID says so": {
 			replicas: 1, uid: "b", strategy: divided(), clusters: []string{"a", "b"}, want: targets{{Name: "b", Replicas: 1}},
 		},
 	}
@@ -148,7 +148,7 @@ func static(g Gomega, spec *workv1alpha2.ResourceBindingSpec, clusters []*cluste
 	return out
 }
 
-func TestWeightsSayWhatIsWrong(t *testing.T) {
+func TestWeightsNamesTheInvalidEntry(t *testing.T) {
 	t.Parallel()
 	bad := weight(1)
 	bad.TargetCluster.FieldSelector = &policyv1alpha1.FieldSelector{}

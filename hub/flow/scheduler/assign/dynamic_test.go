@@ -20,7 +20,7 @@ func fits(of ...[3]int32) []assign.Candidate {
 	return out
 }
 
-func TestSharesByWhatFits(t *testing.T) {
+func TestReplicasByCapacity(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		strategy  assign.Strategy
@@ -30,38 +30,38 @@ func TestSharesByWhatFits(t *testing.T) {
 		want      []int32
 		wantShort *assign.Shortage
 	}{
-		"aggregated uses the largest that hold all, evenly": {
+		"aggregated divides among the largest clusters that hold all replicas": {
 			strategy: assign.Aggregated, replicas: 12, clusters: fits([3]int32{3}, [3]int32{10}, [3]int32{10}), want: []int32{0, 6, 6},
 		},
-		"scaled up, only what is added is shared": {
+		"scaling up divides only the added replicas": {
 			strategy: assign.DynamicWeight, replicas: 9, clusters: fits([3]int32{0, 4}, [3]int32{30, 2}), want: []int32{4, 5},
 		},
-		"scaled down, aggregated empties the smallest": {
+		"scaling down with aggregated empties the smallest share": {
 			strategy: assign.Aggregated, replicas: 3, clusters: fits([3]int32{9, 4}, [3]int32{9, 5}), want: []int32{0, 3},
 		},
-		"aggregated grows where it is": {
+		"aggregated adds replicas where the application is": {
 			strategy: assign.Aggregated, replicas: 6, clusters: fits([3]int32{4, 2}, [3]int32{100}), want: []int32{6, 0},
 		},
-		"what has its replicas stays": {
+		"an application with all its replicas stays": {
 			strategy: assign.DynamicWeight, replicas: 4, clusters: fits([3]int32{0, 4}, [3]int32{30}), want: []int32{4, 0},
 		},
-		"from scratch what runs counts as room": {
+		"from scratch running replicas count as capacity": {
 			strategy: assign.DynamicWeight, replicas: 8, fresh: true, clusters: fits([3]int32{0, 8}, [3]int32{8}), want: []int32{4, 4},
 		},
-		"dynamic weights are what fits": {
+		"dynamic weights are the clusters' capacities": {
 			strategy: assign.DynamicWeight, replicas: 9, clusters: fits([3]int32{10}, [3]int32{20}), want: []int32{3, 6},
 		},
-		"too little room": {
+		"too little capacity": {
 			strategy: assign.DynamicWeight, replicas: 9, clusters: fits([3]int32{2, 1}, [3]int32{3}),
 			wantShort: &assign.Shortage{Available: 5, Wanted: 8},
 		},
-		"overflow takes what is left": {
+		"overflow clusters take what is left": {
 			strategy: assign.DynamicWeight, replicas: 7, clusters: fits([3]int32{5}, [3]int32{9, 0, 1}, [3]int32{9, 0, 2}), want: []int32{5, 2, 0},
 		},
-		"overflow is given up first": {
+		"scaling down empties overflow clusters first": {
 			strategy: assign.Aggregated, replicas: 5, clusters: fits([3]int32{0, 5}, [3]int32{9, 2, 1}), want: []int32{5, 0},
 		},
-		"all tiers together have too little room": {
+		"all tiers together have too little capacity": {
 			strategy: assign.Aggregated, replicas: 9, clusters: fits([3]int32{5}, [3]int32{1, 0, 1}),
 			wantShort: &assign.Shortage{Available: 6, Wanted: 9},
 		},
@@ -79,9 +79,9 @@ func TestSharesByWhatFits(t *testing.T) {
 	}
 }
 
-// TestAsFewReplicasMoveAsPossible checks for random clusters that the shares add up, that none exceeds the capacity, and that scaling moves
+// TestScalingMovesOnlyTheDifference checks for random clusters that the shares add up, that none exceeds the capacity, and that scaling moves
 // no replicas beyond the difference.
-func TestAsFewReplicasMoveAsPossible(t *testing.T) {
+func TestScalingMovesOnlyTheDifference(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(3, 4))

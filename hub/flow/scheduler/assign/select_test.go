@@ -40,22 +40,22 @@ func TestSelect(t *testing.T) {
 		want        []string
 		wantError   string
 	}{
-		"no upper bound takes all":         {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 0)}, 0, []string{"a", "b", "c", "d"}, ""},
-		"the clusters with the most room":  {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 2)}, 0, []string{"a", "c"}, ""},
-		"one with enough room is enough":   {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 1)}, 9, []string{"c"}, ""},
-		"too few clusters":                 {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 5, 0)}, 0, nil, "the number of feasible clusters is less than spreadConstraint.MinGroups"},
-		"too little room":                  {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 2)}, 15, nil, "no enough resource when selecting 2 clusters"},
-		"too few regions":                  {regions, []policyv1alpha1.SpreadConstraint{by("region", 4, 0)}, 0, nil, "the number of feasible region is less than spreadConstraint.MinGroups"},
-		"the fewest regions that do":       {regions, []policyv1alpha1.SpreadConstraint{by("region", 2, 0)}, 12, []string{"a", "b", "c"}, ""},
-		"more regions if they have to":     {regions, []policyv1alpha1.SpreadConstraint{by("region", 1, 3)}, 18, []string{"a", "b", "c", "d"}, ""},
-		"not more regions than are wanted": {regions, []policyv1alpha1.SpreadConstraint{by("region", 1, 2)}, 18, nil, "no enough resource"},
-		"zones":                            {regions, []policyv1alpha1.SpreadConstraint{by("zone", 2, 2)}, 12, []string{"a", "b", "c"}, ""},
-		"providers":                        {regions, []policyv1alpha1.SpreadConstraint{by("provider", 2, 2)}, 12, []string{"a", "b", "c"}, ""},
-		"values of a label":                {regions, []policyv1alpha1.SpreadConstraint{label(2, 2)}, 12, []string{"a", "b", "c"}, ""},
-		"clusters and regions":             {regions, []policyv1alpha1.SpreadConstraint{by("region", 3, 3), by("cluster", 3, 3)}, 0, []string{"a", "c", "d"}, ""},
-		"clusters and a label":             {regions, []policyv1alpha1.SpreadConstraint{label(2, 0), by("cluster", 2, 2)}, 0, []string{"a", "c"}, ""},
-		"where it runs stays":              {held, []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}, 3, []string{"a"}, ""},
-		"unless it does not fit there":     {held, []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}, 8, []string{"b"}, ""},
+		"without an upper bound all are selected":         {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 0)}, 0, []string{"a", "b", "c", "d"}, ""},
+		"the clusters with the most capacity":             {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 2)}, 0, []string{"a", "c"}, ""},
+		"one cluster with enough capacity is enough":      {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 1)}, 9, []string{"c"}, ""},
+		"too few clusters":                                {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 5, 0)}, 0, nil, "the number of feasible clusters is less than spreadConstraint.MinGroups"},
+		"too little capacity":                             {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 2)}, 15, nil, "no enough resource when selecting 2 clusters"},
+		"too few regions":                                 {regions, []policyv1alpha1.SpreadConstraint{by("region", 4, 0)}, 0, nil, "the number of feasible region is less than spreadConstraint.MinGroups"},
+		"the fewest regions that suffice":                 {regions, []policyv1alpha1.SpreadConstraint{by("region", 2, 0)}, 12, []string{"a", "b", "c"}, ""},
+		"more regions if fewer do not suffice":            {regions, []policyv1alpha1.SpreadConstraint{by("region", 1, 3)}, 18, []string{"a", "b", "c", "d"}, ""},
+		"not more regions than allowed":                   {regions, []policyv1alpha1.SpreadConstraint{by("region", 1, 2)}, 18, nil, "no enough resource"},
+		"zones":                                           {regions, []policyv1alpha1.SpreadConstraint{by("zone", 2, 2)}, 12, []string{"a", "b", "c"}, ""},
+		"providers":                                       {regions, []policyv1alpha1.SpreadConstraint{by("provider", 2, 2)}, 12, []string{"a", "b", "c"}, ""},
+		"values of a label":                               {regions, []policyv1alpha1.SpreadConstraint{label(2, 2)}, 12, []string{"a", "b", "c"}, ""},
+		"clusters and regions":                            {regions, []policyv1alpha1.SpreadConstraint{by("region", 3, 3), by("cluster", 3, 3)}, 0, []string{"a", "c", "d"}, ""},
+		"clusters and a label":                            {regions, []policyv1alpha1.SpreadConstraint{label(2, 0), by("cluster", 2, 2)}, 0, []string{"a", "c"}, ""},
+		"the region where it runs is kept":                {held, []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}, 3, []string{"a"}, ""},
+		"another region if it does not fit where it runs": {held, []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}, 8, []string{"b"}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func selected(g *WithT, r assign.SelectRequest, candidates []assign.Candidate) [
 	return names
 }
 
-func TestEveryRegionThatMustBeThereHasACluster(t *testing.T) {
+func TestSelectCoversEveryRequiredRegion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	candidates := []assign.Candidate{at("a", "north", 9), at("b", "north", 9), at("c", "south", 9)}
@@ -100,7 +100,7 @@ func TestEveryRegionThatMustBeThereHasACluster(t *testing.T) {
 		To(Equal([]string{"a", "c"}), "though there may be fewer clusters than regions")
 }
 
-func TestTheRegionWithTheMostClustersThatHaveRoomForACopyIsPreferred(t *testing.T) {
+func TestSelectPrefersRegionWithMostFittingClusters(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	candidates := []assign.Candidate{at("a", "full", 1), at("b", "full", 1), at("c", "free", 4)}
@@ -109,7 +109,7 @@ func TestTheRegionWithTheMostClustersThatHaveRoomForACopyIsPreferred(t *testing.
 	g.Expect(selected(g, assign.SelectRequest{Constraints: one}, candidates)).To(Equal([]string{"a", "b"}), "what has no replicas fits anywhere")
 }
 
-func TestSelectedClustersStaySelected(t *testing.T) {
+func TestSelectKeepsSelectedClusters(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	candidates := []assign.Candidate{at("a", "z1", 1), at("b", "z2", 1), at("c", "z3", 1)}
@@ -123,7 +123,7 @@ func TestSelectedClustersStaySelected(t *testing.T) {
 	g.Expect(selected(g, r, candidates)).To(Equal([]string{"b", "c"}))
 }
 
-func TestOneClusterOfTwoZonesIsTwoZones(t *testing.T) {
+func TestClusterInTwoZonesCountsForBoth(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	candidates := []assign.Candidate{at("a", "z1", 9), at("b", "z2", 1)}
@@ -133,7 +133,7 @@ func TestOneClusterOfTwoZonesIsTwoZones(t *testing.T) {
 }
 
 // The limit on the number of tries counts only sets with enough groups. Sets with too few groups are not tried and must not use it up.
-func TestOfManyClustersAsManyAreSelectedAsItTakes(t *testing.T) {
+func TestSelectAmongThousandsOfClusters(t *testing.T) {
 	t.Parallel()
 	const clusters = 5000
 	for name, tt := range map[string]struct {
@@ -219,8 +219,8 @@ func BenchmarkManyConstraints(b *testing.B) {
 	}
 }
 
-// TestSelectionsKeepEveryBound checks, for random clusters and constraints, that each selection is within the bounds of every constraint.
-func TestSelectionsKeepEveryBound(t *testing.T) {
+// TestSelectMeetsEveryConstraint checks, for random clusters and constraints, that each selection is within the bounds of every constraint.
+func TestSelectMeetsEveryConstraint(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(5, 6))

@@ -29,7 +29,7 @@ func tasks(list ...workv1alpha2.GracefulEvictionTask) func(*decide.Input) {
 
 const onlyA = "namespace shop may use only those that its annotation fairlead.dev/clusters selects: name=a"
 
-func TestANamespaceHasNoOtherClustersThanItMayUse(t *testing.T) {
+func TestDecideUsesOnlyAllowedClusters(t *testing.T) {
 	t.Parallel()
 	leaves := func(cluster string, replicas int32) decide.Departure {
 		return decide.Departure{Cluster: cluster, Replicas: replicas, NotAllowed: true, Why: "Cluster " + cluster + " may not be used any more: " + onlyA + "."}
@@ -47,71 +47,71 @@ func TestANamespaceHasNoOtherClustersThanItMayUse(t *testing.T) {
 		wantReturn  []string
 		wantMessage string
 	}{
-		"what goes everywhere goes where it may": {
+		"an application for every cluster goes to the allowed ones": {
 			in: input(allowed("name=a")), wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantMessage: "Left out: b; " + onlyA + ".",
 		},
-		"a namespace that says nothing may use all": {
+		"a namespace without the annotation allows all clusters": {
 			in: input(), wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2), target("b", 2)},
 		},
-		"what the policy does not pick is not spoken of": {
+		"the message leaves out clusters that the policy does not select": {
 			in:          input(allowed("name=a"), func(in *decide.Input) { in.Spec.Placement.ClusterAffinity = names("a") }),
 			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)},
 		},
-		"many are not all named": {
+		"the message names only some of many clusters": {
 			in:          input(allowed("name=a"), with(member("a"), member("b"), member("c"), member("d"), member("e"), member("f"), member("g"), member("h"))),
 			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantMessage: "Left out: b, c, d, e, f, and others; " + onlyA + ".",
 		},
-		"a policy that picks others gets none": {
+		"a policy that selects only other clusters fits nowhere": {
 			in: input(allowed("name=a"), toNowhere), wantOutcome: decide.NoClusterFit, wantMessage: nowhere + " Left out: b; " + onlyA + ".",
 		},
-		"what is elsewhere leaves": {
+		"a copy in another cluster leaves": {
 			in:          input(allowed("name=a"), applied, has(target("a", 2), target("b", 2))),
 			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantLeave: []decide.Departure{leaves("b", 2)}, wantMessage: "Left out: b; " + onlyA + ".",
 		},
-		"shares that are elsewhere leave, and are made up for": {
+		"shares in other clusters leave and are replaced": {
 			in:          input(divided, allowed("name=a"), applied, has(target("a", 1), target("b", 1))),
 			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantLeave: []decide.Departure{leaves("b", 1)}, wantMessage: "Left out: b; " + onlyA + ".",
 		},
-		"what fits nowhere else leaves all the same": {
+		"a copy that fits nowhere else leaves all the same": {
 			in:          input(allowed("name=a"), toNowhere, applied, has(target("b", 2))),
 			wantOutcome: decide.NoClusterFit, wantLeave: []decide.Departure{leaves("b", 2)}, wantMessage: nowhere + " Left out: b; " + onlyA + ".",
 		},
-		"what lacks room elsewhere leaves all the same": {
+		"a copy for which other clusters lack capacity leaves all the same": {
 			in: input(divided, allowed("name=a"), applied, has(target("b", 2)), func(in *decide.Input) {
 				in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 2}}
 			}),
 			wantOutcome: decide.Unschedulable, wantTargets: targets{}, wantLeave: []decide.Departure{leaves("b", 2)},
 		},
-		"a placement that contradicts itself keeps nothing": {
+		"a contradictory placement keeps no copy in another cluster": {
 			in:          input(contradicting, allowed("name=a"), has(target("a", 2), target("b", 2))),
 			wantOutcome: decide.Refused, wantTargets: targets{target("a", 2)}, wantLeave: []decide.Departure{leaves("b", 2)},
 		},
-		"a copy that was to stay for ever leaves for this reason": {
+		"a copy whose eviction was to wait for ever leaves for this reason": {
 			in: input(allowed("name=a"), applied, has(target("a", 2)), tasks(workv1alpha2.GracefulEvictionTask{
 				FromCluster: "b", Replicas: new(int32(2)), PurgeMode: policyv1alpha1.PurgeNever, Producer: workv1alpha2.ProducerApplicationFailover,
 			})),
 			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantLeave: []decide.Departure{leaves("b", 2)}, wantMessage: "Left out: b; " + onlyA + ".",
 		},
-		"a copy that leaves for this reason does so once": {
+		"a copy that is leaving for this reason is not evicted twice": {
 			in: input(allowed("name=a"), applied, has(target("a", 2)), tasks(workv1alpha2.GracefulEvictionTask{
 				FromCluster: "b", Producer: workv1alpha2.ProducerNamespaceClusters,
 			})),
 			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantMessage: "Left out: b; " + onlyA + ".",
 		},
-		"a copy that may stay again is taken back": {
+		"a copy whose cluster is allowed again is taken back": {
 			in: input(allowed("name"), applied, has(target("a", 2)), with(member("a"), member("b", ready)), tasks(workv1alpha2.GracefulEvictionTask{
 				FromCluster: "b", Producer: workv1alpha2.ProducerNamespaceClusters,
 			})),
 			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2), target("b", 2)}, wantReturn: []string{"b"},
 		},
-		"a mistake takes nothing away and adds nothing": {
+		"an invalid annotation removes and adds nothing": {
 			in:          input(allowed("name in"), applied, has(target("b", 2))),
 			wantOutcome: decide.Refused, wantTargets: targets{target("b", 2)},
 			wantMessage: "The annotation fairlead.dev/clusters of Namespace shop, which says which clusters the namespace may use, is no label selector: " +
 				"unable to parse requirement: found '' expected: '('. Nothing is placed anew and nothing is taken away until an administrator corrects it: " +
 				"kubectl annotate namespace shop --overwrite fairlead.dev/clusters=KEY=VALUE.",
 		},
-		"labels that no cluster has take nothing away and add nothing": {
+		"labels that no cluster has remove and add nothing": {
 			in:          input(allowed("name=c"), applied, has(target("b", 2))),
 			wantOutcome: decide.Refused, wantTargets: targets{target("b", 2)},
 			wantMessage: "Namespace shop may use the clusters with the labels name=c (annotation fairlead.dev/clusters), and no Cluster has them. " +
@@ -136,7 +136,7 @@ func TestANamespaceHasNoOtherClustersThanItMayUse(t *testing.T) {
 }
 
 // Failover, overflow and a preferred group must not place an application in a cluster that the namespace does not allow.
-func TestNothingLeadsAroundWhatANamespaceMayUse(t *testing.T) {
+func TestFailoverAndOverflowUseOnlyAllowedClusters(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input(divided, allowed("name=a"), applied, has(target("a", 2)))
@@ -158,7 +158,7 @@ func TestNothingLeadsAroundWhatANamespaceMayUse(t *testing.T) {
 }
 
 // The detail of a verdict names the labels that the cluster has.
-func TestTheVerdictOnAClusterThatMayNotBeUsedSaysItsLabels(t *testing.T) {
+func TestVerdictNamesLabelsOfForbiddenCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d := decide.Decide(input(allowed("name=a"), func(in *decide.Input) { in.Explain = true }))

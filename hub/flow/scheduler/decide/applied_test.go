@@ -27,9 +27,9 @@ func naming(others int) func(*decide.Input) {
 	}
 }
 
-// TestALongPlacementIsRememberedByItsHash checks that a long placement is recognised as the one last applied, whether the annotation has
+// TestLongPlacementIsStoredAsHash checks that a long placement is recognised as the one last applied, whether the annotation has
 // its hash or, as earlier versions of the hub wrote, all of it.
-func TestALongPlacementIsRememberedByItsHash(t *testing.T) {
+func TestLongPlacementIsStoredAsHash(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	first := decide.Decide(input(divided, naming(5000)))
@@ -52,7 +52,7 @@ func TestALongPlacementIsRememberedByItsHash(t *testing.T) {
 	g.Expect(len(decide.Shortened(strings.Repeat("?", 100<<10)))).To(BeNumerically("<", 100), "what nobody can read")
 }
 
-func TestALongPlacementOfAnotherProgramIsTheSame(t *testing.T) {
+func TestLongPlacementIsComparedByMeaning(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	first := decide.Decide(input(divided, naming(5000)))
@@ -65,8 +65,8 @@ func TestALongPlacementOfAnotherProgramIsTheSame(t *testing.T) {
 	g.Expect(decide.Shortened(string(other))).To(Equal(first.Placement))
 }
 
-// TestAPlacementThatIsTooLongMovesNothing checks that an application keeps its targets, except those that its namespace does not allow.
-func TestAPlacementThatIsTooLongMovesNothing(t *testing.T) {
+// TestTooLongPlacementKeepsTargets checks that an application keeps its targets, except those that its namespace does not allow.
+func TestTooLongPlacementKeepsTargets(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	both := has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}, workv1alpha2.TargetCluster{Name: "b", Replicas: 2})
@@ -81,8 +81,8 @@ func TestAPlacementThatIsTooLongMovesNothing(t *testing.T) {
 	g.Expect(got.Leave).To(HaveExactElements(HaveField("Cluster", "a")))
 }
 
-// TestRequestsThatCannotBeNotedAreNotAdmitted covers a pod that requests thousands of resources that do not exist.
-func TestRequestsThatCannotBeNotedAreNotAdmitted(t *testing.T) {
+// TestTooManyRequestsAreNotAdmitted covers a pod that requests thousands of resources that do not exist.
+func TestTooManyRequestsAreNotAdmitted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	padded := func(in *decide.Input) {

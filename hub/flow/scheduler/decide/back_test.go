@@ -29,7 +29,7 @@ func lost(change func(*workv1alpha2.GracefulEvictionTask)) func(*decide.Input) {
 	}
 }
 
-func TestTheCopyInAClusterThatIsBackIsChosenAgain(t *testing.T) {
+func TestOldCopyInReturnedClusterIsChosenAgain(t *testing.T) {
 	t.Parallel()
 	everywhere := func(in *decide.Input) { in.Spec.Placement.ReplicaScheduling = nil }
 	groups := func(in *decide.Input) {
@@ -42,23 +42,23 @@ func TestTheCopyInAClusterThatIsBackIsChosenAgain(t *testing.T) {
 		wantReturn []string
 		wantLeaves []string
 	}{
-		"by what is meant for every cluster": {
+		"an application for every cluster returns": {
 			in: input(everywhere, applied, has(target("b", 2)), with(member("a", ready), member("b", ready)), lost(nil)), wantReturn: []string{"a"},
 		},
-		"by what prefers it, although it has no room for a second copy": {
+		"an application that prefers the cluster returns although a second copy does not fit": {
 			in:         input(byRoom, groups, applied, has(target("b", 2)), with(member("a", ready, full), member("b", ready, pods(9))), lost(nil)),
 			wantReturn: []string{"a"}, wantLeaves: []string{"b"},
 		},
-		"not by what is divided and has all its replicas": {
+		"a divided application with all its replicas does not return": {
 			in: input(divided, applied, has(target("b", 2)), with(member("a", ready), member("b", ready)), lost(nil)),
 		},
-		"not while it is silent": {
+		"not while the cluster is silent": {
 			in: input(everywhere, applied, has(target("b", 2)), with(member("a"), member("b", ready)), lost(nil)),
 		},
-		"not while it is tainted": {
+		"not while the cluster is tainted": {
 			in: input(everywhere, applied, has(target("b", 2)), with(member("a", ready, tainted), member("b", ready)), lost(nil)),
 		},
-		"not if the copy there is deleted already": {
+		"not if the old copy is deleted already": {
 			in: input(everywhere, applied, has(target("b", 2)), with(member("a", ready), member("b", ready)), lost(func(task *workv1alpha2.GracefulEvictionTask) { task.PurgeMode = policyv1alpha1.PurgeDirectly })),
 		},
 		"not if the application failed there": {
@@ -82,7 +82,7 @@ func TestTheCopyInAClusterThatIsBackIsChosenAgain(t *testing.T) {
 	}
 }
 
-func TestTheGroupInUseIsThatOfTheTargets(t *testing.T) {
+func TestAffinityIsTheGroupOfTheTargets(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	groups := func(in *decide.Input) {
@@ -96,9 +96,9 @@ func TestTheGroupInUseIsThatOfTheTargets(t *testing.T) {
 	g.Expect(got.Targets).To(BeComparableTo(targets{target("b", 2)}), "another placement is another matter")
 }
 
-func TestAnApplicationScaledToZeroStaysWhereItIs(t *testing.T) {
+func TestApplicationScaledToZeroKeepsTargets(t *testing.T) {
 	t.Parallel()
-	for name, share := range map[string]func(*decide.Input){"by weights": divided, "by room": byRoom} {
+	for name, share := range map[string]func(*decide.Input){"by weights": divided, "by capacity": byRoom} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
@@ -129,7 +129,7 @@ func TestAnApplicationScaledToZeroStaysWhereItIs(t *testing.T) {
 	g.Expect(up.Targets).To(BeComparableTo(targets{target("a", 4)}), "and else it goes where there is room")
 }
 
-func TestAnotherPlaceIsOneThatDoesNotHaveAsMuchYet(t *testing.T) {
+func TestCouldPlaceWithout(t *testing.T) {
 	t.Parallel()
 	everywhere := func(in *decide.Input) { in.Spec.Placement.ReplicaScheduling = nil }
 	three := with(member("a"), member("b"), member("c"))
@@ -137,12 +137,12 @@ func TestAnotherPlaceIsOneThatDoesNotHaveAsMuchYet(t *testing.T) {
 		in   decide.Input
 		want bool
 	}{
-		"none for what is everywhere":                  {input(everywhere, three, applied, has(target("a", 2), target("b", 2), target("c", 2))), false},
-		"one that has it not":                          {input(everywhere, three, applied, has(target("a", 2), target("b", 2))), true},
-		"one that has less":                            {input(everywhere, three, applied, has(target("a", 2), target("c", 2), target("b", 1))), true},
-		"none where somebody wrote a cluster twice":    {input(everywhere, three, applied, has(target("c", 2), target("c", 1), target("b", 2))), false},
-		"others, among which the share is divided":     {input(divided, three, applied, has(target("a", 2))), true},
-		"only the one that is left, which is no other": {input(everywhere, with(member("a")), applied, has(target("a", 2))), false},
+		"no for an application in every cluster":       {input(everywhere, three, applied, has(target("a", 2), target("b", 2), target("c", 2))), false},
+		"yes if a cluster does not have it":            {input(everywhere, three, applied, has(target("a", 2), target("b", 2))), true},
+		"yes if a cluster has fewer replicas":          {input(everywhere, three, applied, has(target("a", 2), target("c", 2), target("b", 1))), true},
+		"no if a cluster is listed twice":              {input(everywhere, three, applied, has(target("c", 2), target("c", 1), target("b", 2))), false},
+		"yes if other clusters can share its replicas": {input(divided, three, applied, has(target("a", 2))), true},
+		"no if there is no other cluster":              {input(everywhere, with(member("a")), applied, has(target("a", 2))), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,37 +47,37 @@ func TestReplicasAreDividedWithinBounds(t *testing.T) {
 		wantLimits  map[string]string
 		wantMessage string
 	}{
-		"a maximum turns replicas away to the others": {
+		"replicas above a maximum go to the other clusters": {
 			in: input(within(10, most(2, "a"))), want: decide.Scheduled,
 			wantTargets: targets{target("a", 2), target("b", 8)}, wantLimits: map[string]string{"a": "maxReplicas 2"},
 		},
-		"a minimum is had before the weights": {
+		"a minimum comes before the weights": {
 			in: input(within(10, least(4, "a")), weighing("a", 1), weighing("b", 9)), want: decide.Scheduled,
 			wantTargets: targets{target("a", 4), target("b", 6)}, wantLimits: map[string]string{"a": "minReplicas 4"},
 		},
-		"an entry without clusters is about all, and the tighter of two bounds counts": {
+		"an entry without clusters applies to all, and the tighter of two bounds counts": {
 			in: input(within(10, most(8), most(3, "a"))), want: decide.Scheduled,
 			wantTargets: targets{target("a", 3), target("b", 7)}, wantLimits: map[string]string{"a": "maxReplicas 3"},
 		},
-		"a maximum of none is no target": {
+		"a cluster with a maximum of zero is not a target": {
 			in: input(within(4, most(0, "a"))), want: decide.Scheduled,
 			wantTargets: targets{target("b", 4)}, wantLimits: map[string]string{"a": "maxReplicas 0"},
 		},
-		"what no maximum takes is told": {
+		"the message counts replicas that no maximum allows": {
 			in: input(within(10, most(3))), want: decide.Scheduled,
 			wantTargets: targets{target("a", 3), target("b", 3)}, wantLimits: map[string]string{"a": "maxReplicas 3", "b": "maxReplicas 3"},
 			wantMessage: "4 of 10 replicas are placed nowhere: every cluster that fits has its maxReplicas. Raise a maximum of replicaBounds in the policy, or add a cluster.",
 		},
-		"and it takes the cluster that joins, moving nothing": {
+		"a cluster that joins gets the replicas left over, and nothing moves": {
 			in: input(within(10, most(3)), applied, has(target("a", 3), target("b", 3)), with(member("a"), member("b"), member("c"))), want: decide.Scheduled,
 			wantTargets: targets{target("a", 3), target("b", 3), target("c", 3)},
 			wantMessage: "1 of 10 replicas are placed nowhere: every cluster that fits has its maxReplicas. Raise a maximum of replicaBounds in the policy, or add a cluster.",
 		},
-		"if no cluster may have any, what runs stays": {
+		"if every maximum is zero, running replicas stay": {
 			in: input(within(10, most(0)), has(target("a", 10))), want: decide.Unschedulable, wantTargets: targets{target("a", 10)},
 			wantMessage: "failed to assign replicas: replicaBounds allow no cluster any replicas.",
 		},
-		"bounds are for weights": {
+		"bounds need static weights": {
 			in: input(within(10, most(3)), func(in *decide.Input) {
 				in.Spec.Placement.ReplicaScheduling.ReplicaDivisionPreference = policyv1alpha1.Aggregated
 			}), want: decide.Refused,
@@ -110,7 +110,7 @@ func verdictOn(g Gomega, d decide.Decision, cluster string) decide.Verdict {
 	return decide.Verdict{}
 }
 
-func TestBoundsThatCannotBeReadAreNamed(t *testing.T) {
+func TestInvalidBoundsAreNamed(t *testing.T) {
 	t.Parallel()
 	bad := most(1)
 	bad.TargetCluster.FieldSelector = &policyv1alpha1.FieldSelector{

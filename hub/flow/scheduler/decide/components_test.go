@@ -37,7 +37,7 @@ func cpus(n string) func(*clusterv1alpha1.Cluster) {
 	}
 }
 
-func TestAnApplicationOfComponents(t *testing.T) {
+func TestDecideComponents(t *testing.T) {
 	t.Parallel()
 	parts := []workv1alpha2.TargetComponent{{Name: "manager", Replicas: 1}, {Name: "worker", Replicas: 2}}
 	tests := map[string]struct {
@@ -46,11 +46,11 @@ func TestAnApplicationOfComponents(t *testing.T) {
 		wantTargets targets
 		wantMessage string
 	}{
-		"goes as a whole where all of it fits": {
+		"goes to a cluster where all components fit": {
 			in:   input(ofComponents, inOneCluster, with(member("a", cpus("4")), member("b", cpus("5")))),
 			want: decide.Scheduled, wantTargets: targets{{Name: "b", Components: parts}},
 		},
-		"goes where most of its kind fit": {
+		"goes to the cluster where the most sets fit": {
 			in:   input(ofComponents, inOneCluster, with(member("a", cpus("5")), member("b", cpus("11")))),
 			want: decide.Scheduled, wantTargets: targets{{Name: "b", Components: parts}},
 		},
@@ -58,23 +58,23 @@ func TestAnApplicationOfComponents(t *testing.T) {
 			in:   input(ofComponents, inOneCluster, with(member("a", cpus("4")), member("b", cpus("4")))),
 			want: decide.Unschedulable, wantMessage: "failed to select clusters: no enough resource when selecting 1 clusters: they have room for 0 of 1 replicas.",
 		},
-		"stays where it runs, which is full of it": {
+		"stays in its cluster although that is full": {
 			in: input(ofComponents, inOneCluster, applied, has(workv1alpha2.TargetCluster{Name: "a", Components: parts}),
 				with(member("a", cpus("0")), member("b", cpus("50")))),
 			want: decide.Scheduled, wantTargets: targets{{Name: "a", Components: parts}},
 		},
-		"moves when its cluster goes": {
+		"moves when it is evicted": {
 			in: input(ofComponents, inOneCluster, applied, func(in *decide.Input) {
 				in.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "a"}}
 			}, with(member("a", cpus("50")), member("b", cpus("50")))),
 			want: decide.Scheduled, wantTargets: targets{{Name: "b", Components: parts}},
 		},
-		"goes as a whole where it fits though it has one component": {
+		"a single component goes to a cluster where it fits": {
 			in: input(ofComponents, func(in *decide.Input) { in.Spec.Components = in.Spec.Components[1:] }, inOneCluster,
 				with(member("a", cpus("3")), member("b", cpus("4")))),
 			want: decide.Scheduled, wantTargets: targets{{Name: "b", Components: parts[1:]}},
 		},
-		"goes everywhere if nothing says that it is one": {
+		"goes to every cluster without a constraint for one": {
 			in:   input(ofComponents, divided),
 			want: decide.Scheduled, wantTargets: targets{{Name: "a"}, {Name: "b"}},
 		},

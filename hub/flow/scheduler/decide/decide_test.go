@@ -131,7 +131,7 @@ func TestDecide(t *testing.T) {
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
 			wantTargets: targets{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 2}},
 		},
-		"when all of them were, all keep it": {
+		"all targets keep it if all their operators were upgraded": {
 			in: input(applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}, workv1alpha2.TargetCluster{Name: "b", Replicas: 2}),
 				with(member("a", upgraded), member("b", upgraded))),
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
@@ -150,7 +150,7 @@ func TestDecide(t *testing.T) {
 			in:   input(divided, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), with(member("a", tainted), member("b"))),
 			want: decide.Keep, wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
-		"a divided application is shared anew when it is scaled": {
+		"a divided application is divided again when it is scaled": {
 			in:   input(divided, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 1})),
 			want: decide.Scheduled, wantTrigger: decide.TriggerReplicas,
 			wantTargets: targets{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 1}},
@@ -159,58 +159,58 @@ func TestDecide(t *testing.T) {
 			in:   input(divided, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), with(member("a", leaving), member("b"))),
 			want: decide.Keep, wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
-		"it goes where it was not given up": {
+		"it goes where it did not fail": {
 			in:   input(divided, applied, func(in *decide.Input) { in.FailedIn = []string{"a"} }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerReplicas, wantTargets: targets{{Name: "b", Replicas: 2}},
 		},
-		"it goes where it was given up rather than nowhere": {
+		"it goes where it failed rather than nowhere": {
 			in:   input(divided, applied, with(member("a"), member("b", tainted)), func(in *decide.Input) { in.FailedIn = []string{"a"} }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerReplicas, wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
-		"a divided application is shared anew when its cluster is no more": {
+		"a divided application is divided again when its cluster is gone": {
 			in:   input(divided, applied, has(workv1alpha2.TargetCluster{Name: "z", Replicas: 2})),
 			want: decide.Scheduled, wantTrigger: decide.TriggerTargetGone,
 			wantTargets: targets{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 1}},
 		},
-		"a divided application is shared anew when the placement changed": {
+		"a divided application is divided again when the placement changed": {
 			in: input(divided, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), func(in *decide.Input) {
 				in.Spec.Placement.ClusterAffinity = names("b")
 			}),
 			want: decide.Scheduled, wantTrigger: decide.TriggerPlacement,
 			wantTargets: targets{{Name: "b", Replicas: 2}},
 		},
-		"a divided application is shared anew when somebody asks for it": {
+		"a divided application is divided again when that is requested": {
 			in: input(divided, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), func(in *decide.Input) {
 				in.Spec.RescheduleTriggeredAt = &metav1.Time{Time: time.Unix(101, 0)}
 			}),
 			want: decide.Scheduled, wantTrigger: decide.TriggerRequested,
 			wantTargets: targets{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 1}},
 		},
-		"what was asked for before the last decision is done": {
+		"a request from before the last decision is done": {
 			in: input(divided, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), func(in *decide.Input) {
 				in.Spec.RescheduleTriggeredAt = &metav1.Time{Time: time.Unix(100, 0)}
 			}),
 			want: decide.Keep, wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
-		"the same placement in other words is no change": {
+		"the same placement in another encoding is no change": {
 			in: input(divided, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), func(in *decide.Input) {
 				in.AppliedPlacement = `{ "replicaScheduling": {"replicaSchedulingType": "Divided"}, "spreadConstraints": [] }`
 			}),
 			want: decide.Keep, wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
-		"a record that nobody can read is no record": {
+		"a recorded placement that cannot be decoded counts as none": {
 			in: input(divided, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), func(in *decide.Input) {
 				in.AppliedPlacement = `{`
 			}),
 			want: decide.Scheduled, wantTrigger: decide.TriggerPlacement,
 			wantTargets: targets{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 1}},
 		},
-		"a divided application that was scaled to nothing is everywhere": {
+		"a divided application scaled to zero goes to every cluster": {
 			in:   input(divided, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), func(in *decide.Input) { in.Spec.Replicas = 0 }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
 			wantTargets: targets{{Name: "a"}, {Name: "b"}},
 		},
-		"an evicted share is given to the others": {
+		"the other clusters get an evicted share": {
 			in: input(divided, applied, has(workv1alpha2.TargetCluster{Name: "b", Replicas: 1}), func(in *decide.Input) {
 				in.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "a"}}
 			}),
@@ -234,33 +234,33 @@ func TestDecide(t *testing.T) {
 			want: decide.Scheduled, wantTrigger: decide.TriggerPlacement,
 			wantTargets: targets{{Name: "b", Replicas: 2}}, wantAffinity: "group-1",
 		},
-		"when a group is lost the next is used": {
+		"when a group is lost the next one is used": {
 			in: input(func(in *decide.Input) {
 				in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"z"}, []string{"b"})
 			}, applied, has(workv1alpha2.TargetCluster{Name: "z", Replicas: 2}), func(in *decide.Input) { in.ObservedAffinity = "group-1" }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
 			wantTargets: targets{{Name: "b", Replicas: 2}}, wantAffinity: "group-2",
 		},
-		"a preferred group that recovered is not gone back to": {
+		"the application does not return to a preferred group that recovered": {
 			in: input(func(in *decide.Input) { in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"}) },
 				applied, has(workv1alpha2.TargetCluster{Name: "b", Replicas: 2}), func(in *decide.Input) { in.ObservedAffinity = "group-1" }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
 			wantTargets: targets{{Name: "b", Replicas: 2}}, wantAffinity: "group-1",
 		},
-		"what fits nowhere else goes back to a group that recovered": {
+		"an application that fits nowhere else returns to a group that recovered": {
 			in: input(func(in *decide.Input) {
 				in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"z"})
 			}, applied, has(workv1alpha2.TargetCluster{Name: "z", Replicas: 2}), func(in *decide.Input) { in.ObservedAffinity = "group-1" }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerPreferred,
 			wantTargets: targets{{Name: "a", Replicas: 2}}, wantAffinity: "group-0",
 		},
-		"what stays is in the group that has it, whatever was recorded": {
+		"an application that stays is in the group of its targets, whatever was recorded": {
 			in: input(divided, func(in *decide.Input) {
 				in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"})
 			}, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2})),
 			want: decide.Keep, wantTargets: targets{{Name: "a", Replicas: 2}}, wantAffinity: "group-0",
 		},
-		"unless somebody asks for a decision from scratch": {
+		"a decision from scratch starts with the first group": {
 			in: input(func(in *decide.Input) { in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"}) },
 				applied, has(workv1alpha2.TargetCluster{Name: "b", Replicas: 2}), func(in *decide.Input) {
 					in.ObservedAffinity = "group-1"
@@ -269,7 +269,7 @@ func TestDecide(t *testing.T) {
 			want: decide.Scheduled, wantTrigger: decide.TriggerRequested,
 			wantTargets: targets{{Name: "a", Replicas: 2}}, wantAffinity: "group-0",
 		},
-		"when no group fits, why the preferred one does not is told": {
+		"when no group fits, the message is about the preferred one": {
 			in: input(func(in *decide.Input) { in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"z"}) },
 				with(member("a", tainted), member("b"))),
 			want: decide.NoClusterFit, wantTrigger: decide.TriggerPlacement,
@@ -290,38 +290,38 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestAnInvalidPlacementIsRefusedByName(t *testing.T) {
+func TestInvalidPlacementIsRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(*workv1alpha2.ResourceBindingSpec)
 		want   string
 	}{
 		"no placement": {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, "no placement"},
-		"a constraint about two things": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"a constraint by field and by label": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, SpreadByLabel: "rack"}}
 		}, "placement.spreadConstraints[0]"},
-		"two constraints about clusters, one of which does not say so": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"two constraints by cluster, one of them by default": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster}, {MinGroups: 1}}
 		}, "placement.spreadConstraints[0] and [1]"},
 		"bounds that exclude each other": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 3, MaxGroups: 2}}
 		}, "placement.spreadConstraints[0]"},
-		"more constraints than are weighed": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"more constraints than the limit": {func(s *workv1alpha2.ResourceBindingSpec) {
 			for i := range 5000 {
 				s.Placement.SpreadConstraints = append(s.Placement.SpreadConstraints, policyv1alpha1.SpreadConstraint{SpreadByLabel: fmt.Sprintf("l%d", i)})
 			}
 		}, "placement.spreadConstraints has 5000 constraints, and may have 16"},
-		"overflow of what is not shared by what fits": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"overflow without division by capacity": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinities = terms(nil, nil)
 			s.Placement.ClusterAffinities[1].OverflowAffinities = make([]policyv1alpha1.OverflowAffinityTerm, 1)
 		}, "clusterAffinities[1].overflowAffinities"},
-		"one affinity and several": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"clusterAffinity and clusterAffinities": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinity, s.Placement.ClusterAffinities = names(), terms(nil)
 		}, "exclude each other"},
-		"a label selector that cannot be read": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"an invalid label selector": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no key": ""}}}
 		}, "clusterAffinity"},
-		"a weight whose clusters cannot be read": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"an invalid cluster selector of a weight": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{WeightPreference: &policyv1alpha1.ClusterPreferences{
 				StaticWeightList: []policyv1alpha1.StaticClusterWeight{{Weight: 1, TargetCluster: policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no key": ""}}}}},
 			}}

@@ -68,79 +68,79 @@ func TestFailback(t *testing.T) {
 		want       targets
 		wantLeaves []string
 	}{
-		"a group that has room": {
+		"to a group with capacity": {
 			in:   input(divided, groups, applied, has(target("b", 2))),
 			want: targets{target("a", 2)}, wantLeaves: []string{"b"},
 		},
-		"a group that does not accept it": {
+		"not to a group that rejects it": {
 			in: input(divided, groups, applied, has(target("b", 2)), with(member("a", tainted), member("b"))),
 		},
-		"a group that has room, if nobody asked for it": {
+		"not to a group with capacity if that is not requested": {
 			in: input(divided, groups, applied, has(target("b", 2)), func(in *decide.Input) { in.ReturnToPreferred = false }),
 		},
-		"by what goes everywhere in its group": {
+		"by an application for all clusters of its group": {
 			in:   input(groups, applied, has(target("b", 2), target("c", 2)), with(member("a"), member("b"), member("c"))),
 			want: targets{target("a", 2)}, wantLeaves: []string{"b", "c"},
 		},
-		"but not by what is on its way already": {
+		"not while an eviction is under way": {
 			in: input(divided, groups, applied, has(target("b", 2)), with(member("a"), member("b"), member("c", ready)), func(in *decide.Input) {
 				in.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "c"}}
 			}),
 		},
-		"though something is left in a silent cluster": {
+		"although a copy is left in a silent cluster": {
 			in: input(divided, groups, applied, has(target("b", 2)), func(in *decide.Input) {
 				in.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "c"}}
 			}),
 			want: targets{target("a", 2)}, wantLeaves: []string{"b"},
 		},
-		"but not by what takes state along": {
+		"not by an application that moves with its state": {
 			in: input(divided, groups, applied, has(target("b", 2)), func(in *decide.Input) {
 				in.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
 					StatePreservation: &policyv1alpha1.StatePreservation{Rules: make([]policyv1alpha1.StatePreservationRule, 1)},
 				}}
 			}),
 		},
-		"but not by what is removed before it is made anew": {
+		"not by an application that purges the old copy first": {
 			in: input(divided, groups, applied, has(target("b", 2)), func(in *decide.Input) {
 				in.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeDirectly}}
 			}),
 		},
-		"under a bound that was lowered, which it does not use more of": {
+		"under a lowered quota, of which it uses no more": {
 			in:   input(divided, groups, applied, has(target("b", 2)), ofPods(1)),
 			want: targets{target("a", 2)}, wantLeaves: []string{"b"},
 		},
-		"not over a bound": {
+		"not beyond a quota": {
 			in: input(groups, applied, has(target("c", 2)), with(member("a"), member("b"), member("c")), ofPods(2), func(in *decide.Input) {
 				in.Spec.Placement.ClusterAffinities = terms([]string{"a", "b"}, []string{"c"})
 				applied(in)
 			}),
 		},
-		"all that overflowed comes back": {
+		"all replicas in overflow clusters return": {
 			in:   input(overflowing, applied, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(4)), member("b", pods(0)), member("d", pods(9)))),
 			want: targets{target("a", 6)}, wantLeaves: []string{"b", "d"},
 		},
-		"not where a quota of the namespace has no room": {
+		"not where a ResourceQuota leaves nothing": {
 			in: input(overflowing, applied, shop, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(9), inShop(0)), member("b", pods(0)), member("d", pods(9)))),
 		},
-		"as much as a quota of the namespace leaves room for": {
+		"as much as a ResourceQuota leaves": {
 			in:   input(overflowing, applied, shop, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(9), inShop(3)), member("b", pods(0)), member("d", pods(9)))),
 			want: targets{target("a", 3), target("b", 3)}, wantLeaves: []string{"d"},
 		},
-		"as much as fits of it, from the farthest first": {
+		"as much as fits, from the last tier first": {
 			in:   input(overflowing, applied, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(3)), member("b", pods(0)), member("d", pods(9)))),
 			want: targets{target("a", 3), target("b", 3)}, wantLeaves: []string{"d"},
 		},
-		"to a nearer overflow if the clusters that are meant are full": {
+		"to a nearer tier if the regular clusters are full": {
 			in:   input(overflowing, applied, has(target("a", 2), target("d", 4)), with(member("a", pods(1)), member("b", pods(2)), member("c", pods(2)), member("d", pods(9)))),
 			want: targets{target("a", 3), target("b", 2), target("c", 1)}, wantLeaves: []string{"d"},
 		},
-		"but no share that would have to be torn apart": {
+		"no share that would have to be split": {
 			in: input(overflowing, applied, has(target("a", 2), target("b", 4)), with(member("a", pods(3)), member("b", pods(9)))),
 		},
-		"nor to and fro among those that are equal": {
+		"not between clusters of the same tier": {
 			in: input(overflowing, applied, has(target("a", 2), target("b", 4)), with(member("a", pods(0)), member("b", pods(0)), member("c", pods(9)))),
 		},
-		"nor if the policy says that it stays": {
+		"not if the policy says that it stays": {
 			in: input(overflowing, applied, has(target("a", 2), target("b", 4)), with(member("a", pods(9)), member("b", pods(9))), func(in *decide.Input) { in.StayInOverflow = true }),
 		},
 	}
@@ -173,7 +173,7 @@ func TestFailback(t *testing.T) {
 	}
 }
 
-func TestNewsOfRoomAreForWhatWouldRatherBeElsewhere(t *testing.T) {
+func TestNotPreferred(t *testing.T) {
 	t.Parallel()
 	full := with(member("a", pods(0)), member("b", pods(9)))
 	groups := func(in *decide.Input) {
@@ -186,14 +186,14 @@ func TestNewsOfRoomAreForWhatWouldRatherBeElsewhere(t *testing.T) {
 		in   decide.Input
 		want bool
 	}{
-		"placed in the second group":          {in: input(groups, full), want: true},
-		"in the second group by choice":       {in: input(groups, full, stays)},
-		"placed in the first group":           {in: input(groups, with(member("a", pods(9))))},
-		"overflowed":                          {in: input(overflowing, full), want: true},
-		"overflowed, and stays":               {in: input(overflowing, full, stays)},
-		"overflowed, and stayed where it was": {in: input(overflowing, full, applied, has(target("b", 6))), want: true},
-		"not overflowed":                      {in: input(overflowing, with(member("a", pods(9)), member("b", pods(9))))},
-		"of one group":                        {in: input(divided, with(member("a")))},
+		"placed in the second group":            {in: input(groups, full), want: true},
+		"in the second group by choice":         {in: input(groups, full, stays)},
+		"placed in the first group":             {in: input(groups, with(member("a", pods(9))))},
+		"overflowed":                            {in: input(overflowing, full), want: true},
+		"overflowed, and stays there by policy": {in: input(overflowing, full, stays)},
+		"overflowed before, and kept":           {in: input(overflowing, full, applied, has(target("b", 6))), want: true},
+		"not overflowed":                        {in: input(overflowing, with(member("a", pods(9)), member("b", pods(9))))},
+		"of one group":                          {in: input(divided, with(member("a")))},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestNewsOfRoomAreForWhatWouldRatherBeElsewhere(t *testing.T) {
 	}
 }
 
-func TestADecisionFromScratchLeavesClustersInTheirOwnTime(t *testing.T) {
+func TestDecisionFromScratchLeavesGracefully(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	got := decide.Decide(input(divided, applied, has(target("b", 1), target("c", 1), target("d", 1), target("gone", 1)), with(member("a"), member("b"), member("c"), member("d")), func(in *decide.Input) {
@@ -218,7 +218,7 @@ func TestADecisionFromScratchLeavesClustersInTheirOwnTime(t *testing.T) {
 	g.Expect(got.Leave[0].Cluster).To(Equal("c"))
 }
 
-func TestAQuotaInAClusterBoundsItsShare(t *testing.T) {
+func TestResourceQuotaBoundsShare(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	members := with(member("a", pods(9), inShop(2)), member("b", pods(3)), member("c", pods(9), inShop(0)), member("d", pods(9)))

@@ -26,9 +26,9 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// TestAMemoChangesNoDecision decides on random applications while clusters change, join and leave. It compares each decision that uses a
+// TestMemoChangesNoDecision decides on random applications while clusters change, join and leave. It compares each decision that uses a
 // Memo with the same decision without one.
-func TestAMemoChangesNoDecision(t *testing.T) {
+func TestMemoChangesNoDecision(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -60,9 +60,9 @@ func TestAMemoChangesNoDecision(t *testing.T) {
 	}
 }
 
-// TestAMemoKeepsNoClustersOfBefore places applications of many sizes, each twice, so that the Memo caches their capacities. Then all
+// TestMemoReleasesReplacedClusters places applications of many sizes, each twice, so that the Memo caches their capacities. Then all
 // clusters are replaced and one more application is placed. No replaced cluster may stay in memory.
-func TestAMemoKeepsNoClustersOfBefore(t *testing.T) {
+func TestMemoReleasesReplacedClusters(t *testing.T) {
 	t.Parallel()
 	g, memo := NewWithT(t), &decide.Memo{}
 	const many = 50

@@ -13,9 +13,9 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
-// TestADecisionMakesNoMemoryForEachCluster measures what a decision among many clusters allocates after a similar one. Only the result,
+// TestDecideDoesNotAllocatePerCluster measures what a decision among many clusters allocates after a similar one. Only the result,
 // which has few clusters, and what depends on the placement and the size of the application may remain.
-func TestADecisionMakesNoMemoryForEachCluster(t *testing.T) { //nolint:paralleltest // other tests would allocate at the same time
+func TestDecideDoesNotAllocatePerCluster(t *testing.T) { //nolint:paralleltest // other tests would allocate at the same time
 	const clusters, most = 3000, 10 // bytes per cluster
 	everywhere := func(in *decide.Input) {
 		in.Spec.Clusters = decide.Decide(*in).Targets

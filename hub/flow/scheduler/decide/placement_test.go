@@ -19,7 +19,7 @@ func roomy(c *clusterv1alpha1.Cluster) {
 	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room("16", "64Gi")}
 }
 
-func TestAnApplicationThatDoesNotFitStaysAndSaysHowMuch(t *testing.T) {
+func TestUnschedulableKeepsTargetsAndReportsShortage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input(byRoom, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 1}), func(in *decide.Input) { in.Spec.Replicas = 200 }, with(member("a", roomy), member("b")))
@@ -30,7 +30,7 @@ func TestAnApplicationThatDoesNotFitStaysAndSaysHowMuch(t *testing.T) {
 	g.Expect(got.Attempts[0].Verdicts[0].Capacity.Limit).To(Equal("pods"))
 }
 
-func TestATargetThatIsNotPickedAnyMoreIsLeft(t *testing.T) {
+func TestTargetNoLongerSelectedIsRemoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	got := decide.Decide(input(byRoom, func(in *decide.Input) {
@@ -41,7 +41,7 @@ func TestATargetThatIsNotPickedAnyMoreIsLeft(t *testing.T) {
 	g.Expect(got.Targets).To(BeComparableTo(targets{{Name: "a", Replicas: 2}}))
 }
 
-func TestAClusterWithoutTheLabelIsRefusedByItsName(t *testing.T) {
+func TestMissingSpreadLabelIsReported(t *testing.T) {
 	t.Parallel()
 	got := decide.Decide(input(func(in *decide.Input) {
 		in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByLabel: "rack"}}
@@ -50,13 +50,13 @@ func TestAClusterWithoutTheLabelIsRefusedByItsName(t *testing.T) {
 	NewWithT(t).Expect([]string{v.Filter, v.Reason}).To(Equal([]string{fit.SpreadConstraint, "cluster(s) did not have label rack"}))
 }
 
-// TestAPlacedApplicationStaysWhereOnlyRoomIsLacking checks that a group without any cluster does not remove the application from a cluster
+// TestTargetsStayWhenOnlyCapacityIsLacking checks that a group without any cluster does not remove the application from a cluster
 // that has it.
-func TestAPlacedApplicationStaysWhereOnlyRoomIsLacking(t *testing.T) {
+func TestTargetsStayWhenOnlyCapacityIsLacking(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(*decide.Input){
-		"when it returns to the preferred group": func(in *decide.Input) { in.ReturnToPreferred = true },
-		"when a decision from scratch is asked for": func(in *decide.Input) {
+		"failback to the preferred group": func(in *decide.Input) { in.ReturnToPreferred = true },
+		"a decision from scratch": func(in *decide.Input) {
 			in.Spec.RescheduleTriggeredAt = &metav1.Time{Time: in.LastScheduled.Add(time.Second)}
 		},
 	} {
@@ -76,7 +76,7 @@ func TestAPlacedApplicationStaysWhereOnlyRoomIsLacking(t *testing.T) {
 	}
 }
 
-func TestAConstraintThatNamesNothingIsAboutClusters(t *testing.T) {
+func TestSpreadConstraintDefaultsToCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input(func(in *decide.Input) {
@@ -88,9 +88,9 @@ func TestAConstraintThatNamesNothingIsAboutClusters(t *testing.T) {
 	g.Expect(got.Placement).To(MatchJSON(`{"spreadConstraints":[{"minGroups":1,"maxGroups":1}]}`))
 }
 
-// TestAWishThatCannotBeDoneStaysOpen checks that a request for a decision from scratch stays pending while there is too little capacity,
+// TestUnfulfilledRequestStaysPending checks that a request for a decision from scratch stays pending while there is too little capacity,
 // and is fulfilled when there is enough.
-func TestAWishThatCannotBeDoneStaysOpen(t *testing.T) {
+func TestUnfulfilledRequestStaysPending(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input(byRoom, applied, has(target("b", 2)), with(member("a", pods(0)), member("b", pods(0))))

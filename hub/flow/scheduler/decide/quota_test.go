@@ -51,12 +51,12 @@ func TestRequestsAreAdmittedLikeReplicas(t *testing.T) {
 		before, after func(*decide.Input)
 		held          bool
 	}{
-		"requests that fit":             {requesting("500m"), requesting("1"), false},
-		"requests that do not":          {requesting("500m"), requesting("2100m"), true},
-		"requests that are lowered":     {requesting("1"), requesting("500m"), false},
-		"components that fit":           {worker(1), worker(2), false},
-		"components that grow too much": {worker(1), worker(3), true},
-		"another kind of parts":         {requesting("500m"), worker(3), true},
+		"requests that fit":                {requesting("500m"), requesting("1"), false},
+		"requests that exceed the quota":   {requesting("500m"), requesting("2100m"), true},
+		"requests that are lowered":        {requesting("1"), requesting("500m"), false},
+		"components that fit":              {worker(1), worker(2), false},
+		"components that exceed the quota": {worker(1), worker(3), true},
+		"components instead of replicas":   {requesting("500m"), worker(3), true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestRequestsAreAdmittedLikeReplicas(t *testing.T) {
 	}
 }
 
-func TestWithoutAQuotaNothingIsAdmitted(t *testing.T) {
+func TestNothingIsAdmittedWithoutQuota(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	first := decide.Decide(input(requesting("500m")))

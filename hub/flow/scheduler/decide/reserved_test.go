@@ -18,9 +18,9 @@ import (
 	"fairlead.dev/hub/flow/scheduler/reserve"
 )
 
-// TestAMemoKnowsWhatIsReserved decides on random applications while their replicas are reserved, released, reported and expire, and while
+// TestMemoFollowsReservations decides on random applications while their replicas are reserved, released, reported and expire, and while
 // clusters change, join and leave. Each decision and each cluster's capacity must be the same as without a Memo.
-func TestAMemoKnowsWhatIsReserved(t *testing.T) {
+func TestMemoFollowsReservations(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -75,16 +75,16 @@ func TestReplicas(t *testing.T) {
 		"nothing fits where nothing was reported": {
 			cluster: builder.MakeCluster("m").Obj(), want: fit.Capacity{Limit: "no summary"},
 		},
-		"what requests nothing is bounded by pods": {
+		"an application without requests is bounded by pods": {
 			cluster: reporting(), want: fit.Capacity{Replicas: 85, Limit: "pods"},
 		},
-		"an empty request is none": {
+		"a request of zero bounds nothing": {
 			cluster: reporting(), req: requires("cpu", "0"), want: fit.Capacity{Replicas: 85, Limit: "pods"},
 		},
-		"what waits for a node counts as taken": {
+		"pods that wait for a node count as allocated": {
 			cluster: reporting(), req: requires("cpu", "500m"), want: fit.Capacity{Replicas: 14, Limit: "cpu"},
 		},
-		"the scarcest resource limits": {
+		"the scarcest resource is the limit": {
 			cluster: reporting(), req: requires("cpu", "100m", "memory", "3Gi"), want: fit.Capacity{Replicas: 5, Limit: "memory"},
 		},
 		"memory in decimal notation is compared by its bytes": {
@@ -96,59 +96,59 @@ func TestReplicas(t *testing.T) {
 		"an extended resource": {
 			cluster: reporting(), req: requires("example.com/gpu", "1"), want: fit.Capacity{Replicas: 2, Limit: "example.com/gpu"},
 		},
-		"of equal limits the first by name is told": {
+		"of equal limits the first by name is reported": {
 			cluster: reporting(), req: requires("cpu", "7", "memory", "16Gi"), want: fit.Capacity{Replicas: 1, Limit: "cpu"},
 		},
-		"what was assigned since is taken off": {
+		"resources assigned since the report are subtracted": {
 			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "4"), Pods: 8}}, req: requires("cpu", "1"),
 			want: fit.Capacity{Replicas: 3, Limit: "cpu"},
 		},
-		"so are its pods": {
+		"pods assigned since the report are subtracted": {
 			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Pods: 80}}, want: fit.Capacity{Replicas: 5, Limit: "pods"},
 		},
 		"an overcommitted cluster takes nothing": {
 			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "9")}}, req: requires("cpu", "1m"),
 			want: fit.Capacity{Limit: "cpu"},
 		},
-		"nor does one where somebody asks for more than a number holds": {
+		"a cluster with a reservation that overflows an integer takes nothing": {
 			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "9300000000000000.0001")}}, req: requires("cpu", "1"),
 			want: fit.Capacity{Limit: "cpu"},
 		},
-		"or several do": {
+		"a cluster with reservations whose sum overflows takes nothing": {
 			cluster: reporting(func(c *clusterv1alpha1.Cluster) {
 				c.Status.ResourceSummary.Allocating = list("memory", "9223372036854775807")
 			}), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("memory", "9223372036854775807")}}, req: requires("memory", "1"),
 			want: fit.Capacity{Limit: "memory"},
 		},
-		"what requests more than a number holds fits nowhere": {
+		"a request that overflows an integer fits nowhere": {
 			cluster: reporting(), req: requires("cpu", "9300000000000000.0001"), want: fit.Capacity{Limit: "cpu"},
 		},
-		"a cluster without pods left takes nothing": {
+		"a cluster without free pods takes nothing": {
 			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Pods: 90}}, req: requires("cpu", "1m"), want: fit.Capacity{Limit: "pods"},
 		},
-		"nodes that are too small are of no use": {
+		"nodes that are too small do not count": {
 			cluster: reporting(grading(50, 2, 1)), req: requires("cpu", "2"), want: fit.Capacity{Replicas: 2, Limit: "models"},
 		},
-		"each node holds what it holds by itself": {
+		"capacity is counted node by node": {
 			cluster: reporting(grading(5, 2, 1)), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 6, Limit: "models"},
 		},
-		"what was assigned since takes places on nodes": {
+		"replicas assigned since the report take capacity of nodes": {
 			cluster: reporting(grading(5, 2, 1)), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "1500m")}}, req: requires("cpu", "1"),
 			want: fit.Capacity{Replicas: 4, Limit: "models"},
 		},
-		"a resource that no grade mentions is bounded by the sum": {
+		"a resource without grades is bounded by the total": {
 			cluster: reporting(grading(5, 2, 1)), req: requires("memory", "4Gi"), want: fit.Capacity{Replicas: 4, Limit: "memory"},
 		},
-		"a cluster that claims more than it may": {
+		"a report above the capacity limit is cut to it": {
 			cluster: reporting(limited("cpu", "5", "memory", "1Ti")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 2, Limit: "cpu"},
 		},
-		"and that nothing of it is used": {
+		"a negative usage does not raise the capacity above the limit": {
 			cluster: reporting(limited("cpu", "5", "pods", "50"), func(c *clusterv1alpha1.Cluster) {
 				c.Status.ResourceSummary.Allocated = list("cpu", "-1000", "pods", "-1000")
 				c.Status.ResourceSummary.Allocating = list("cpu", "-1000", "pods", "-1000")
 			}), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 5, Limit: "cpu"},
 		},
-		"a count that cannot be is not believed": {
+		"a negative count of nodes is ignored": {
 			cluster: reporting(grading(5, -2, 1)), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 	}
@@ -179,7 +179,7 @@ func TestSets(t *testing.T) {
 		"nothing fits where nothing was reported": {
 			cluster: builder.MakeCluster("m").Obj(), want: fit.Capacity{Limit: "no summary"},
 		},
-		"without replicas pods bound": {
+		"components without replicas are bounded by pods": {
 			cluster: reporting(), components: []workv1alpha2.Component{{Name: "a"}}, want: fit.Capacity{Replicas: 85, Limit: "pods"},
 		},
 		"a set takes the pods of all components": {
@@ -197,12 +197,12 @@ func TestSets(t *testing.T) {
 			components: []workv1alpha2.Component{component("a", 1, "cpu", "2"), component("b", 2, "cpu", "1")},
 			want:       fit.Capacity{Replicas: 1, Limit: "cpu"},
 		},
-		"a set does not fit in part": {
+		"a set fits as a whole or not at all": {
 			cluster:    reporting(grading(5, 1, 1)),
 			components: []workv1alpha2.Component{component("a", 1, "cpu", "3"), component("b", 3, "cpu", "1")},
 			want:       fit.Capacity{Limit: "models"},
 		},
-		"what was assigned since is taken off the nodes": {
+		"resources assigned since the report are subtracted from the nodes": {
 			cluster: reporting(grading(0, 0, 1)), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "2")}},
 			components: []workv1alpha2.Component{component("a", 1, "cpu", "1")},
 			want:       fit.Capacity{Replicas: 2, Limit: "models"},
@@ -217,7 +217,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-func TestAReportThatCannotBeDoesNoHarm(t *testing.T) {
+func TestHugeReportDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := reporting(grading(0, 0, 1<<62))

@@ -76,12 +76,12 @@ func TestFilters(t *testing.T) {
 		wantFilter string
 		wantReason string
 	}{
-		"a cluster that has all it takes passes": {},
-		"a cluster that nobody asked for": {
+		"a cluster that meets all requirements passes": {},
+		"a cluster that the affinity does not select": {
 			affinity:   &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-2"}},
 			wantFilter: fit.ClusterAffinity, wantReason: "cluster(s) did not match the placement cluster affinity constraint",
 		},
-		"a target that nobody asks for any more": {
+		"a target that the affinity does not select any more": {
 			binding:    targeted,
 			affinity:   &policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"edge-1"}},
 			wantFilter: fit.ClusterAffinity, wantReason: "cluster(s) did not match the placement cluster affinity constraint",
@@ -109,11 +109,11 @@ func TestFilters(t *testing.T) {
 			cluster:    func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil },
 			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
-		"the API is coming from this hub": {
+		"the API is being propagated by this hub": {
 			coming:  []string{"edge-2", "edge-1"},
 			cluster: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = c.Status.APIEnablements[:1] },
 		},
-		"the API is coming to another cluster": {
+		"the API is being propagated to another cluster": {
 			coming:     []string{"edge-2"},
 			cluster:    func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = c.Status.APIEnablements[:1] },
 			wantFilter: fit.APIEnablement, wantReason: noAPI,
@@ -129,7 +129,7 @@ func TestFilters(t *testing.T) {
 			},
 			cluster: complete,
 		},
-		"another cluster's version is no reason to go there": {
+		"a cluster that is not a target and serves another version": {
 			binding: func(s *workv1alpha2.ResourceBindingSpec) {
 				s.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
 				s.Resource.APIVersion = "apps/v1beta1"
@@ -145,7 +145,7 @@ func TestFilters(t *testing.T) {
 			},
 			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
-		"a kind of that name in another group is another one": {
+		"a kind of the same name in another group": {
 			binding: func(s *workv1alpha2.ResourceBindingSpec) {
 				targeted(s)
 				s.Resource.APIVersion = "apps.example.com/v1"
@@ -153,7 +153,7 @@ func TestFilters(t *testing.T) {
 			cluster:    complete,
 			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
-		"a kind of that name in the core group is another one": {
+		"a kind of the same name in the core group": {
 			binding: func(s *workv1alpha2.ResourceBindingSpec) {
 				targeted(s)
 				s.Resource.APIVersion = "v1"
@@ -161,7 +161,7 @@ func TestFilters(t *testing.T) {
 			cluster:    complete,
 			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
-		"a taint keeps it out": {
+		"a taint that is not tolerated": {
 			cluster: tainted(maintenance), wantFilter: fit.TaintToleration, wantReason: untolerated,
 		},
 		"a taint without a value": {
@@ -171,7 +171,7 @@ func TestFilters(t *testing.T) {
 		"a target keeps the application in spite of a taint": {
 			binding: targeted, cluster: tainted(maintenance),
 		},
-		"a taint that only prefers others is no obstacle": {
+		"a PreferNoSchedule taint": {
 			cluster: tainted(corev1.Taint{Key: "slow", Effect: corev1.TaintEffectPreferNoSchedule}),
 		},
 		"a toleration of the same value": {
@@ -191,11 +191,11 @@ func TestFilters(t *testing.T) {
 		"a toleration of everything": {
 			binding: tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists}), cluster: tainted(maintenance),
 		},
-		"a toleration that says nothing": {
+		"an empty toleration": {
 			binding: tolerating(corev1.Toleration{}), cluster: tainted(maintenance),
 			wantFilter: fit.TaintToleration, wantReason: untolerated,
 		},
-		"a toleration with an operator that is not offered": {
+		"a toleration with an unsupported operator": {
 			binding: tolerating(corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpGt, Value: "1"}), cluster: tainted(maintenance),
 			wantFilter: fit.TaintToleration, wantReason: untolerated,
 		},
@@ -224,7 +224,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestPropertiesToSpreadBy(t *testing.T) {
+func TestSpreadProperties(t *testing.T) {
 	t.Parallel()
 	by := func(field policyv1alpha1.SpreadField) policyv1alpha1.SpreadConstraint {
 		return policyv1alpha1.SpreadConstraint{SpreadByField: field}
@@ -234,17 +234,17 @@ func TestPropertiesToSpreadBy(t *testing.T) {
 		cluster    func(*clusterv1alpha1.Cluster)
 		want       string
 	}{
-		"every cluster is one":          {constraint: by(policyv1alpha1.SpreadByCluster)},
-		"a cluster without a region":    {constraint: by(policyv1alpha1.SpreadByRegion), want: "cluster(s) did not have region property"},
-		"a cluster of a region":         {constraint: by(policyv1alpha1.SpreadByRegion), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "r" }},
-		"a cluster without a provider":  {constraint: by(policyv1alpha1.SpreadByProvider), want: "cluster(s) did not have provider property"},
-		"a cluster of a provider":       {constraint: by(policyv1alpha1.SpreadByProvider), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Provider = "p" }},
-		"a cluster without a zone":      {constraint: by(policyv1alpha1.SpreadByZone), want: "cluster(s) did not have zones property"},
-		"a cluster of zones":            {constraint: by(policyv1alpha1.SpreadByZone), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Zones = []string{"a", "b"} }},
-		"a cluster with the older zone": {constraint: by(policyv1alpha1.SpreadByZone), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Zone = "a" }},
-		"a cluster without the label":   {constraint: policyv1alpha1.SpreadConstraint{SpreadByLabel: "rack"}, want: "cluster(s) did not have label rack"},
-		"a cluster with the label":      {constraint: policyv1alpha1.SpreadConstraint{SpreadByLabel: "rack"}, cluster: func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"rack": "7"} }},
-		"a cluster whose label says nothing": {
+		"every cluster counts as one":              {constraint: by(policyv1alpha1.SpreadByCluster)},
+		"a cluster without a region":               {constraint: by(policyv1alpha1.SpreadByRegion), want: "cluster(s) did not have region property"},
+		"a cluster with a region":                  {constraint: by(policyv1alpha1.SpreadByRegion), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "r" }},
+		"a cluster without a provider":             {constraint: by(policyv1alpha1.SpreadByProvider), want: "cluster(s) did not have provider property"},
+		"a cluster with a provider":                {constraint: by(policyv1alpha1.SpreadByProvider), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Provider = "p" }},
+		"a cluster without a zone":                 {constraint: by(policyv1alpha1.SpreadByZone), want: "cluster(s) did not have zones property"},
+		"a cluster with zones":                     {constraint: by(policyv1alpha1.SpreadByZone), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Zones = []string{"a", "b"} }},
+		"a cluster with the deprecated field zone": {constraint: by(policyv1alpha1.SpreadByZone), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Zone = "a" }},
+		"a cluster without the label":              {constraint: policyv1alpha1.SpreadConstraint{SpreadByLabel: "rack"}, want: "cluster(s) did not have label rack"},
+		"a cluster with the label":                 {constraint: policyv1alpha1.SpreadConstraint{SpreadByLabel: "rack"}, cluster: func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"rack": "7"} }},
+		"a cluster with an empty label": {
 			constraint: policyv1alpha1.SpreadConstraint{SpreadByLabel: "rack"}, cluster: func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"rack": ""} },
 			want: "cluster(s) did not have label rack",
 		},
@@ -264,7 +264,7 @@ func TestPropertiesToSpreadBy(t *testing.T) {
 	}
 }
 
-func TestCompany(t *testing.T) {
+func TestWorkloadAffinity(t *testing.T) {
 	t.Parallel()
 	const (
 		here, there = "edge-1", "edge-2"
@@ -278,15 +278,15 @@ func TestCompany(t *testing.T) {
 		wantFilter string
 		wantReason string
 	}{
-		"with who is here":                    {peers: fit.Peers{Together: []fit.Peer{at(here, there)}}},
-		"with who is elsewhere":               {peers: fit.Peers{Together: []fit.Peer{at(there)}}, wantFilter: fit.WorkloadAffinity, wantReason: notWith},
-		"with two, one of whom is elsewhere":  {peers: fit.Peers{Together: []fit.Peer{at(here), at(there)}}, wantFilter: fit.WorkloadAffinity, wantReason: notWith},
-		"with who is nowhere yet":             {peers: fit.Peers{Together: []fit.Peer{at()}}},
-		"who is here stays, whoever left":     {peers: fit.Peers{Together: []fit.Peer{at(there)}}, binding: targeted},
-		"away from who is here":               {peers: fit.Peers{Apart: []fit.Peer{at(there, here)}}, wantFilter: fit.WorkloadAntiAffinity, wantReason: taken},
-		"away from who is elsewhere":          {peers: fit.Peers{Apart: []fit.Peer{at(there)}}},
-		"who is here stays, whoever else is":  {peers: fit.Peers{Apart: []fit.Peer{at(here)}}, binding: targeted},
-		"with one, and away from another one": {peers: fit.Peers{Together: []fit.Peer{at(here)}, Apart: []fit.Peer{at(here)}}, wantFilter: fit.WorkloadAntiAffinity, wantReason: taken},
+		"affinity to a peer in this cluster":                {peers: fit.Peers{Together: []fit.Peer{at(here, there)}}},
+		"affinity to a peer in another cluster":             {peers: fit.Peers{Together: []fit.Peer{at(there)}}, wantFilter: fit.WorkloadAffinity, wantReason: notWith},
+		"affinity to two peers, one in another cluster":     {peers: fit.Peers{Together: []fit.Peer{at(here), at(there)}}, wantFilter: fit.WorkloadAffinity, wantReason: notWith},
+		"affinity to a peer without clusters":               {peers: fit.Peers{Together: []fit.Peer{at()}}},
+		"a target stays although its peer left":             {peers: fit.Peers{Together: []fit.Peer{at(there)}}, binding: targeted},
+		"anti-affinity to a peer in this cluster":           {peers: fit.Peers{Apart: []fit.Peer{at(there, here)}}, wantFilter: fit.WorkloadAntiAffinity, wantReason: taken},
+		"anti-affinity to a peer in another cluster":        {peers: fit.Peers{Apart: []fit.Peer{at(there)}}},
+		"a target stays although another peer is there":     {peers: fit.Peers{Apart: []fit.Peer{at(here)}}, binding: targeted},
+		"affinity to one peer and anti-affinity to another": {peers: fit.Peers{Together: []fit.Peer{at(here)}, Apart: []fit.Peer{at(here)}}, wantFilter: fit.WorkloadAntiAffinity, wantReason: taken},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +313,7 @@ func first(q *fit.Query, c *clusterv1alpha1.Cluster) (name, reason string) {
 	return "", ""
 }
 
-func TestAClusterThatIsBeingRemovedIsNoNewTarget(t *testing.T) {
+func TestClusterBeingDeletedIsNoNewTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := metav1.Now()

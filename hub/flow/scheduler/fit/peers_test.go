@@ -47,8 +47,8 @@ func TestPeersOf(t *testing.T) {
 	g.Expect(got.Apart).To(Equal([]fit.Peer{{Name: "foe", Clusters: at("y")}, {Name: "both", Clusters: at("z")}}))
 }
 
-// TestAPeerThatIsEverywhereIsNotListedWhole checks the explanation for a cluster that is rejected because a peer is in thousands of others.
-func TestAPeerThatIsEverywhereIsNotListedWhole(t *testing.T) {
+// TestExplainShortensLongLists checks the explanation for a cluster that is rejected because a peer is in thousands of others.
+func TestExplainShortensLongLists(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	elsewhere := func(n int) *fit.Query {

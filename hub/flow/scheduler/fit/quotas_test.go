@@ -43,7 +43,7 @@ func TestReplicasInANamespace(t *testing.T) {
 			cluster: reporting(leaving("shop", nil, "cpu", "2500m")), req: requires("cpu", "1"),
 			want: fit.Capacity{Replicas: 2, Limit: "ResourceQuota: cpu"},
 		},
-		"the cluster is": {
+		"the cluster is tighter": {
 			cluster: reporting(leaving("shop", nil, "cpu", "50")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 		"nothing is left": {
@@ -52,13 +52,13 @@ func TestReplicasInANamespace(t *testing.T) {
 		"another namespace": {
 			cluster: reporting(leaving("other", nil, "cpu", "0")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
-		"pods of what requests nothing": {
+		"pods without requests": {
 			cluster: reporting(leaving("shop", nil, "cpu", "0", "pods", "3")), want: fit.Capacity{Replicas: 3, Limit: "ResourceQuota: pods"},
 		},
 		"what is not requested does not matter": {
 			cluster: reporting(leaving("shop", nil, "memory", "0", "example.com/gpu", "0")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
-		"the first by name of equals": {
+		"the first by name of equal limits": {
 			cluster: reporting(leaving("shop", nil, "memory", "1Gi", "cpu", "1", "pods", "1")), req: requires("cpu", "1", "memory", "1Gi"),
 			want: fit.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"},
 		},
@@ -66,12 +66,12 @@ func TestReplicasInANamespace(t *testing.T) {
 			cluster: reporting(leaving("shop", nil, "cpu", "4", "pods", "50")), assumed: shop(2, "cpu", "3"), req: requires("cpu", "1"),
 			want: fit.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"},
 		},
-		"what was assigned to another does not": {
+		"what was assigned to another namespace does not count": {
 			cluster: reporting(leaving("shop", nil, "cpu", "2")), req: requires("cpu", "1"),
 			assumed: fit.Assumed{Namespaces: map[string]fit.Amount{"other": {Resources: list("cpu", "2"), Pods: 2}}},
 			want:    fit.Capacity{Replicas: 2, Limit: "ResourceQuota: cpu"},
 		},
-		"more assigned than is left": {
+		"more is assigned than is left": {
 			cluster: reporting(leaving("shop", nil, "pods", "1")), assumed: shop(9), want: fit.Capacity{Limit: "ResourceQuota: pods"},
 		},
 		"a priority class": {
@@ -81,10 +81,10 @@ func TestReplicasInANamespace(t *testing.T) {
 		"another priority class": {
 			cluster: reporting(leaving("shop", in("high"), "cpu", "1")), req: low, want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
-		"a lie below nothing": {
+		"negative values count as zero": {
 			cluster: reporting(leaving("shop", nil, "cpu", "-99", "pods", "-1")), req: requires("cpu", "1"), want: fit.Capacity{Limit: "ResourceQuota: cpu"},
 		},
-		"a lie above everything": {
+		"huge values do not overflow": {
 			cluster: reporting(leaving("shop", nil, "cpu", "9P", "pods", "9E")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 	}
@@ -118,14 +118,14 @@ func TestMoreFreeByQuota(t *testing.T) {
 		after []clusterv1alpha1.NamespaceQuota
 		want  bool
 	}{
-		"the same":             {after: before},
-		"less":                 {after: quotas(leaving("shop", nil, "cpu", "0"), leaving("shop", in("low"), "pods", "0"))},
-		"a new quota":          {after: append(quotas(leaving("web", nil, "cpu", "9")), before...)},
-		"a new bound":          {after: quotas(leaving("shop", nil, "cpu", "1", "pods", "3"), leaving("shop", in("low"), "pods", "1"))},
-		"more":                 {after: quotas(leaving("shop", nil, "cpu", "2"), leaving("shop", in("low"), "pods", "1")), want: true},
-		"more for a class":     {after: quotas(leaving("shop", nil, "cpu", "1"), leaving("shop", in("low"), "pods", "2")), want: true},
-		"a bound that is gone": {after: quotas(leaving("shop", nil), leaving("shop", in("low"), "pods", "1")), want: true},
-		"a quota that is gone": {after: before[:1], want: true},
+		"the same":                 {after: before},
+		"less":                     {after: quotas(leaving("shop", nil, "cpu", "0"), leaving("shop", in("low"), "pods", "0"))},
+		"a new quota":              {after: append(quotas(leaving("web", nil, "cpu", "9")), before...)},
+		"a new bound":              {after: quotas(leaving("shop", nil, "cpu", "1", "pods", "3"), leaving("shop", in("low"), "pods", "1"))},
+		"more":                     {after: quotas(leaving("shop", nil, "cpu", "2"), leaving("shop", in("low"), "pods", "1")), want: true},
+		"more for a class":         {after: quotas(leaving("shop", nil, "cpu", "1"), leaving("shop", in("low"), "pods", "2")), want: true},
+		"a bound that was removed": {after: quotas(leaving("shop", nil), leaving("shop", in("low"), "pods", "1")), want: true},
+		"a quota that was deleted": {after: before[:1], want: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -50,17 +50,17 @@ func TestOf(t *testing.T) {
 		change func(*clusterv1alpha1.Cluster)
 		want   hints.Event
 	}{
-		"a heartbeat is no news": {func(c *clusterv1alpha1.Cluster) {
+		"a heartbeat": {func(c *clusterv1alpha1.Cluster) {
 			c.ResourceVersion = "2"
 			c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue}}
 		}, hints.None},
-		"less room is no news": {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("3") }, hints.None},
-		"pods that went":       {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("500m") }, hints.Capacity},
-		"a new node":           {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocatable = cpus("8") }, hints.Capacity},
+		"less capacity": {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("3") }, hints.None},
+		"fewer pods":    {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("500m") }, hints.Capacity},
+		"a new node":    {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocatable = cpus("8") }, hints.Capacity},
 		"a larger node": {func(c *clusterv1alpha1.Cluster) {
 			c.Status.ResourceSummary.AllocatableModelings = []clusterv1alpha1.AllocatableModeling{{Grade: 3, Count: 1}}
 		}, hints.Capacity},
-		"room in a namespace": {func(c *clusterv1alpha1.Cluster) {
+		"more left by a ResourceQuota": {func(c *clusterv1alpha1.Cluster) {
 			c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{Namespace: "shop", Free: cpus("2")}}
 		}, hints.Capacity},
 		"a label": {func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"a": "b"} }, hints.Feasibility},
@@ -68,40 +68,40 @@ func TestOf(t *testing.T) {
 			c.Generation++
 			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
 		}, hints.Worse},
-		"a taint that goes": {func(c *clusterv1alpha1.Cluster) { c.Generation++; c.Spec.Taints = nil }, hints.Feasibility},
-		"a taint that is milder": {func(c *clusterv1alpha1.Cluster) {
+		"a taint that is removed": {func(c *clusterv1alpha1.Cluster) { c.Generation++; c.Spec.Taints = nil }, hints.Feasibility},
+		"a taint with a weaker effect": {func(c *clusterv1alpha1.Cluster) {
 			c.Generation++
 			c.Spec.Taints = []corev1.Taint{{Key: "old", Effect: corev1.TaintEffectPreferNoSchedule}}
 		}, hints.Feasibility},
-		"a taint, and another region": {func(c *clusterv1alpha1.Cluster) {
+		"a taint and another region": {func(c *clusterv1alpha1.Cluster) {
 			c.Generation++
 			c.Spec.Region = "south"
 			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
 		}, hints.Feasibility},
-		"a taint, and a label": {func(c *clusterv1alpha1.Cluster) {
+		"a taint and a label": {func(c *clusterv1alpha1.Cluster) {
 			c.Generation++
 			c.Labels = map[string]string{"a": "b"}
 			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
 		}, hints.Feasibility},
 		"its removal": {func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = new(metav1.Now()) }, hints.Worse},
 		"another API": {serving("shop.example.com/v1", "Till"), hints.API},
-		"another API, and a label": {func(c *clusterv1alpha1.Cluster) {
+		"another API and a label": {func(c *clusterv1alpha1.Cluster) {
 			c.Labels = map[string]string{"a": "b"}
 			serving("shop.example.com/v1", "Till")(c)
 		}, hints.Feasibility},
-		"another API, and a taint": {func(c *clusterv1alpha1.Cluster) {
+		"another API and a taint": {func(c *clusterv1alpha1.Cluster) {
 			c.Generation++
 			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
 			serving("shop.example.com/v1", "Till")(c)
 		}, hints.Feasibility},
-		"a group without a kind is no news": {serving("shop.example.com/v1"), hints.None},
-		"APIs in another order are no news": {func(c *clusterv1alpha1.Cluster) { slices.Reverse(c.Status.APIEnablements) }, hints.None},
-		"a group without a kind, and pods that went": {func(c *clusterv1alpha1.Cluster) {
+		"a group without a kind": {serving("shop.example.com/v1"), hints.None},
+		"APIs in another order":  {func(c *clusterv1alpha1.Cluster) { slices.Reverse(c.Status.APIEnablements) }, hints.None},
+		"a group without a kind and fewer pods": {func(c *clusterv1alpha1.Cluster) {
 			serving("shop.example.com/v1")(c)
 			c.Status.ResourceSummary.Allocated = cpus("500m")
 		}, hints.Capacity},
-		"no API any more": {func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }, hints.Feasibility},
-		"a full listing":  {complete, hints.API},
+		"all APIs are gone":                {func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }, hints.Feasibility},
+		"the list of APIs became complete": {complete, hints.API},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestConcerns(t *testing.T) {
+func TestConcern(t *testing.T) {
 	t.Parallel()
 	const placed = ""
 	south := &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "south"}}}
@@ -167,52 +167,52 @@ func TestConcerns(t *testing.T) {
 		targets []string
 		want    bool
 	}{
-		"nothing is news to nobody":                        {change: hints.Change{}, waits: workv1alpha2.ReasonUnschedulable},
-		"a worse cluster to who has it":                    {change: worse, targets: []string{"m"}, want: true},
-		"a worse cluster to who has others":                {change: worse, targets: []string{"a"}},
-		"a worse cluster to who waits":                     {change: worse, waits: workv1alpha2.ReasonNoClusterFit, want: true},
-		"a worse cluster to who would rather be elsewhere": {change: worse, targets: []string{"a"}, away: true, want: true},
-		"room to who waits for it":                         {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
-		"room to who waits for something else":             {change: room, waits: workv1alpha2.ReasonNoClusterFit},
-		"room to who is placed":                            {change: room, waits: placed, targets: []string{"m"}},
-		"room somewhere to who would rather be elsewhere":  {change: hints.Change{Event: hints.Capacity}, away: true, targets: []string{"a"}, want: true},
-		"room where it would rather be":                    {change: hints.Change{Event: hints.Capacity, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
-		"room where it does not go":                        {change: room, away: true, targets: []string{"a"}},
-		"room in what takes what overflows":                {change: room, away: true, targets: []string{"a"}, want: true, spec: overflowing},
-		"a cluster to what overflowed":                     {change: moved("x", "south"), away: true, targets: []string{"a"}, want: true, spec: overflowing},
-		"a cluster that fits to who has none":              {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
-		"whatever changes to who waits":                    {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
-		"a target to who has it":                           {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
-		"a cluster to what is divided among others":        {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
-		"a cluster to what no maximum takes":               {change: moved("x", "south"), spec: bounded, targets: []string{"a"}, want: true},
-		"a cluster that it does not pick to the same":      {change: moved("x", "y"), spec: bounded, targets: []string{"a"}},
-		"a cluster to what is divided within bounds":       {change: moved("x", "south"), spec: bounded, targets: []string{"a", "b"}},
-		"a cluster that is picked now":                     {change: moved("x", "south"), targets: []string{"a"}, want: true},
-		"a cluster that was picked":                        {change: moved("south", "x"), targets: []string{"a"}, want: true},
-		"a cluster that nobody picks":                      {change: moved("x", "y"), targets: []string{"a"}},
-		"a cluster of another group than the first": {change: moved("x", "south"), targets: []string{"a"}, want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
+		"no change does not affect a binding that waits":                                {change: hints.Change{}, waits: workv1alpha2.ReasonUnschedulable},
+		"a worse cluster affects a binding that has it":                                 {change: worse, targets: []string{"m"}, want: true},
+		"a worse cluster does not affect a binding in other clusters":                   {change: worse, targets: []string{"a"}},
+		"a worse cluster affects a binding that waits":                                  {change: worse, waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"a worse cluster affects a binding that prefers other clusters":                 {change: worse, targets: []string{"a"}, away: true, want: true},
+		"capacity affects a binding that waits for capacity":                            {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"capacity does not affect a binding that waits for something else":              {change: room, waits: workv1alpha2.ReasonNoClusterFit},
+		"capacity does not affect a binding that is placed":                             {change: room, waits: placed, targets: []string{"m"}},
+		"capacity in any cluster affects a binding that prefers other clusters":         {change: hints.Change{Event: hints.Capacity}, away: true, targets: []string{"a"}, want: true},
+		"capacity in a selected cluster affects a binding that prefers other clusters":  {change: hints.Change{Event: hints.Capacity, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
+		"capacity in a cluster that is not selected does not":                           {change: room, away: true, targets: []string{"a"}},
+		"capacity in an overflow cluster affects a binding that prefers other clusters": {change: room, away: true, targets: []string{"a"}, want: true, spec: overflowing},
+		"a new cluster affects a binding that overflowed":                               {change: moved("x", "south"), away: true, targets: []string{"a"}, want: true, spec: overflowing},
+		"a cluster that may fit affects a binding without clusters":                     {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"any change affects a binding that waits":                                       {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a change of a target affects a divided binding":                                {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
+		"a new cluster does not affect a binding divided among others":                  {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
+		"a new cluster affects a binding with replicas beyond its bounds":               {change: moved("x", "south"), spec: bounded, targets: []string{"a"}, want: true},
+		"a cluster that is not selected does not affect the same":                       {change: moved("x", "y"), spec: bounded, targets: []string{"a"}},
+		"a new cluster does not affect a binding divided within its bounds":             {change: moved("x", "south"), spec: bounded, targets: []string{"a", "b"}},
+		"a cluster that the placement selects now":                                      {change: moved("x", "south"), targets: []string{"a"}, want: true},
+		"a cluster that the placement selected before":                                  {change: moved("south", "x"), targets: []string{"a"}, want: true},
+		"a cluster that the placement does not select":                                  {change: moved("x", "y"), targets: []string{"a"}},
+		"a cluster of a later affinity group": {change: moved("x", "south"), targets: []string{"a"}, want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
 				{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}, {ClusterAffinity: *south},
 			}}
 		}},
-		"a kind to who waits for it":                             {change: api(till), spec: ofTill, waits: workv1alpha2.ReasonNoClusterFit, want: true},
-		"a kind to who waits for another of its versions":        {change: api(till), spec: of("shop.example.com/v2", "Till"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
-		"a kind to who waits for another kind":                   {change: api(till), spec: of("shop.example.com/v1", "Desk"), waits: workv1alpha2.ReasonNoClusterFit},
-		"a kind to who waits for one of another group":           {change: api(till), spec: of("ship.example.com/v1", "Till"), waits: workv1alpha2.ReasonNoClusterFit},
-		"a kind to what follows the clusters":                    {change: api(till), spec: ofTill, targets: []string{"a"}, want: true},
-		"a kind to another that follows the clusters":            {change: api(till), spec: deployment, targets: []string{"a"}},
-		"a kind to another that has the cluster":                 {change: api(till), spec: deployment, targets: []string{"m"}},
-		"a kind to what would rather be elsewhere":               {change: api(till), spec: ofTill, targets: []string{"a"}, away: true, want: true},
-		"a kind to another that would rather be elsewhere":       {change: api(till), spec: deployment, targets: []string{"a"}, away: true},
-		"a kind, and room, to who waits for room":                {change: api(till, roomier), spec: deployment, waits: workv1alpha2.ReasonUnschedulable, want: true},
-		"a kind, and room, to who is placed":                     {change: api(till, roomier), spec: deployment, targets: []string{"m"}},
-		"a full listing to who has the cluster and is not in it": {change: api(complete), spec: ofTill, targets: []string{"a", "m"}, want: true},
-		"a full listing to who has the cluster and is in it":     {change: api(complete), spec: deployment, targets: []string{"m"}},
-		"a full listing to who has others":                       {change: api(complete), spec: ofTill, targets: []string{"a"}},
-		"a full listing to who waits":                            {change: api(complete), spec: deployment, waits: workv1alpha2.ReasonUnschedulable, want: true},
-		"a cluster that joined":                                  {change: hints.Change{Event: hints.Feasibility, After: builder.MakeCluster("m").Label("site", "south").Obj()}, targets: []string{"a"}, want: true},
-		"a target that is gone":                                  {change: hints.Change{Event: hints.Feasibility, Before: builder.MakeCluster("m").Obj()}, spec: divided, targets: []string{"m"}, want: true},
-		"what cannot be read is looked at": {change: moved("x", "y"), want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
+		"a kind affects a binding that waits for it":                                   {change: api(till), spec: ofTill, waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"a kind affects a binding that waits for another of its versions":              {change: api(till), spec: of("shop.example.com/v2", "Till"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"a kind does not affect a binding of another kind":                             {change: api(till), spec: of("shop.example.com/v1", "Desk"), waits: workv1alpha2.ReasonNoClusterFit},
+		"a kind does not affect a binding of another group":                            {change: api(till), spec: of("ship.example.com/v1", "Till"), waits: workv1alpha2.ReasonNoClusterFit},
+		"a kind affects a binding of that kind for every cluster":                      {change: api(till), spec: ofTill, targets: []string{"a"}, want: true},
+		"a kind does not affect a binding of another kind for every cluster":           {change: api(till), spec: deployment, targets: []string{"a"}},
+		"a kind does not affect a binding of another kind in the cluster":              {change: api(till), spec: deployment, targets: []string{"m"}},
+		"a kind affects a binding of that kind that prefers other clusters":            {change: api(till), spec: ofTill, targets: []string{"a"}, away: true, want: true},
+		"a kind does not affect a binding of another kind that prefers other clusters": {change: api(till), spec: deployment, targets: []string{"a"}, away: true},
+		"a kind and capacity affect a binding that waits for capacity":                 {change: api(till, roomier), spec: deployment, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a kind and capacity do not affect a binding that is placed":                   {change: api(till, roomier), spec: deployment, targets: []string{"m"}},
+		"a complete list without the kind affects a binding in the cluster":            {change: api(complete), spec: ofTill, targets: []string{"a", "m"}, want: true},
+		"a complete list with the kind does not affect a binding in the cluster":       {change: api(complete), spec: deployment, targets: []string{"m"}},
+		"a complete list does not affect a binding in other clusters":                  {change: api(complete), spec: ofTill, targets: []string{"a"}},
+		"a complete list affects a binding that waits":                                 {change: api(complete), spec: deployment, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a cluster that joined":     {change: hints.Change{Event: hints.Feasibility, After: builder.MakeCluster("m").Label("site", "south").Obj()}, targets: []string{"a"}, want: true},
+		"a target that was deleted": {change: hints.Change{Event: hints.Feasibility, Before: builder.MakeCluster("m").Obj()}, spec: divided, targets: []string{"m"}, want: true},
+		"an invalid selector counts as affected": {change: moved("x", "y"), want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no key": ""}}}
 		}},
 	}
@@ -232,7 +232,7 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-func TestStandingOf(t *testing.T) {
+func TestStateOf(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "m"}}}}
@@ -268,8 +268,8 @@ func BenchmarkConcernsManyChanges(b *testing.B) {
 	}
 }
 
-// TestChangesTogetherConcernWhomOneOfThemConcerns compares the answer for many changes at once with the answers for each change alone.
-func TestChangesTogetherConcernWhomOneOfThemConcerns(t *testing.T) {
+// TestConcernOfManyChangesIsTheUnion compares the answer for many changes at once with the answers for each change alone.
+func TestConcernOfManyChangesIsTheUnion(t *testing.T) {
 	t.Parallel()
 	g, random := NewWithT(t), rand.New(rand.NewPCG(1, 1))
 	pick := func(n int) string { return fmt.Sprintf("edge-%d", random.IntN(n)) }
@@ -304,9 +304,9 @@ func TestChangesTogetherConcernWhomOneOfThemConcerns(t *testing.T) {
 	g.Expect(min(said[true], said[false])).To(BeNumerically(">", 100))
 }
 
-// TestAHintIsGivenWheneverTheAPIFilterAnswersOtherwise changes the kinds that a cluster serves and compares the filters' answers before and
+// TestConcernCoversChangesOfTheAPIFilter changes the kinds that a cluster serves and compares the filters' answers before and
 // after. A binding for which they differ must be affected.
-func TestAHintIsGivenWheneverTheAPIFilterAnswersOtherwise(t *testing.T) {
+func TestConcernCoversChangesOfTheAPIFilter(t *testing.T) {
 	t.Parallel()
 	g, random := NewWithT(t), rand.New(rand.NewPCG(7, 1))
 	served := [][2]string{{"apps/v1", "Deployment"}, {"shop.example.com/v1", "Till"}, {"shop.example.com/v2", "Till"}, {"shop.example.com/v2", "Desk"}}

@@ -15,9 +15,9 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// TestNothingIsKnownOfABindingWithoutReservations ends reservations in every possible way. A hub that runs for years must not keep memory
+// TestLedgerForgetsBindingsWithoutReservations ends reservations in every possible way. A hub that runs for years must not keep memory
 // for every application that it ever placed.
-func TestNothingIsKnownOfABindingWithoutReservations(t *testing.T) {
+func TestLedgerForgetsBindingsWithoutReservations(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	targets := []workv1alpha2.TargetCluster{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 3}}
@@ -28,11 +28,11 @@ func TestNothingIsKnownOfABindingWithoutReservations(t *testing.T) {
 		return c
 	}
 	for name, end := range map[string]func(*Ledger, types.NamespacedName){
-		"they last too long":     func(l *Ledger, _ types.NamespacedName) { l.All(now.Add(Lifetime)) },
-		"they are taken back":    func(l *Ledger, b types.NamespacedName) { l.Assign(b, targets, nil, nil, now) },
-		"the binding is gone":    func(l *Ledger, b types.NamespacedName) { l.Forget(b) },
-		"the clusters have left": func(l *Ledger, _ types.NamespacedName) { l.Leave("a"); l.Leave("b") },
-		"one reports, one has left": func(l *Ledger, _ types.NamespacedName) {
+		"they expire":              func(l *Ledger, _ types.NamespacedName) { l.All(now.Add(Lifetime)) },
+		"the replicas are removed": func(l *Ledger, b types.NamespacedName) { l.Assign(b, targets, nil, nil, now) },
+		"the binding is deleted":   func(l *Ledger, b types.NamespacedName) { l.Forget(b) },
+		"the clusters are deleted": func(l *Ledger, _ types.NamespacedName) { l.Leave("a"); l.Leave("b") },
+		"one cluster reports, the other is deleted": func(l *Ledger, _ types.NamespacedName) {
 			l.Report(reporting(0))
 			l.Report(reporting(1000))
 			l.Leave("b")

@@ -38,7 +38,7 @@ func counting(pods int64) *clusterv1alpha1.Cluster {
 	return c
 }
 
-func TestARequestOfLessThanNothingMakesNoRoom(t *testing.T) {
+func TestNegativeRequestFreesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	l := reserve.New()
@@ -61,26 +61,26 @@ func TestLedger(t *testing.T) {
 		at   time.Duration
 		want int64
 	}{
-		"what was assigned is reserved":   {do: func(*reserve.Ledger) {}, want: 4},
-		"only what is gained counts":      {do: func(l *reserve.Ledger) { l.Assign(web, on(4), on(6), cpu, now) }, want: 6},
-		"what is taken back is not":       {do: func(l *reserve.Ledger) { l.Assign(web, on(4), on(1), cpu, now) }, want: 1},
-		"a first report says nothing new": {do: func(l *reserve.Ledger) { l.Report(counting(50)) }, want: 4},
-		"a heartbeat lets go of nothing":  {do: func(l *reserve.Ledger) { l.Report(counting(50)); l.Report(counting(50)) }, want: 4},
-		"a pod that is counted is let go": {do: func(l *reserve.Ledger) { l.Report(counting(50)); l.Report(counting(53)) }, want: 1},
-		"never more than there is":        {do: func(l *reserve.Ledger) { l.Report(counting(0)); l.Report(counting(53)) }, want: 0},
-		"the oldest goes first": {do: func(l *reserve.Ledger) {
+		"what was assigned is reserved":              {do: func(*reserve.Ledger) {}, want: 4},
+		"an increase reserves what is added":         {do: func(l *reserve.Ledger) { l.Assign(web, on(4), on(6), cpu, now) }, want: 6},
+		"a decrease releases what is removed":        {do: func(l *reserve.Ledger) { l.Assign(web, on(4), on(1), cpu, now) }, want: 1},
+		"a first report releases nothing":            {do: func(l *reserve.Ledger) { l.Report(counting(50)) }, want: 4},
+		"a report of the same pods releases nothing": {do: func(l *reserve.Ledger) { l.Report(counting(50)); l.Report(counting(50)) }, want: 4},
+		"reported pods are released":                 {do: func(l *reserve.Ledger) { l.Report(counting(50)); l.Report(counting(53)) }, want: 1},
+		"no more is released than is reserved":       {do: func(l *reserve.Ledger) { l.Report(counting(0)); l.Report(counting(53)) }, want: 0},
+		"the oldest reservation is released first": {do: func(l *reserve.Ledger) {
 			l.Assign(api, nil, on(3), cpu, now)
 			l.Report(counting(0))
 			l.Report(counting(5))
 			l.Forget(api)
 		}, want: 0},
-		"a binding that is gone needs none": {do: func(l *reserve.Ledger) { l.Assign(api, nil, on(3), cpu, now); l.Forget(web) }, want: 3},
-		"nor does a cluster that left":      {do: func(l *reserve.Ledger) { l.Leave("m") }, want: 0},
-		"what was assigned earlier ends earlier, whenever it is told": {do: func(l *reserve.Ledger) {
+		"a deleted binding has no reservations": {do: func(l *reserve.Ledger) { l.Assign(api, nil, on(3), cpu, now); l.Forget(web) }, want: 3},
+		"a deleted cluster has no reservations": {do: func(l *reserve.Ledger) { l.Leave("m") }, want: 0},
+		"an earlier assignment expires earlier, although it was recorded later": {do: func(l *reserve.Ledger) {
 			l.Assign(api, nil, on(3), cpu, now.Add(-time.Minute))
 		}, at: reserve.Lifetime - time.Minute, want: 4},
-		"nothing lasts forever": {do: func(*reserve.Ledger) {}, at: reserve.Lifetime, want: 0},
-		"but it lasts":          {do: func(*reserve.Ledger) {}, at: reserve.Lifetime - 1, want: 4},
+		"a reservation expires after its lifetime": {do: func(*reserve.Ledger) {}, at: reserve.Lifetime, want: 0},
+		"a reservation lasts until then":           {do: func(*reserve.Ledger) {}, at: reserve.Lifetime - 1, want: 4},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,9 +96,9 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostAndNothingCountsTwice makes bursts of assignments whose pods are reported later, in any order. At any time, the reserved
+// TestReservedAndReportedAddUp makes bursts of assignments whose pods are reported later, in any order. At any time, the reserved
 // and the reported pods must add up to what was assigned.
-func TestNothingIsLostAndNothingCountsTwice(t *testing.T) {
+func TestReservedAndReportedAddUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(7, 7))
@@ -123,7 +123,7 @@ func TestNothingIsLostAndNothingCountsTwice(t *testing.T) {
 	}
 }
 
-func TestForgetSaysWhetherThereIsRoomNow(t *testing.T) {
+func TestForgetReturnsWhetherAnythingWasReserved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	l := reserve.New()
@@ -133,7 +133,7 @@ func TestForgetSaysWhetherThereIsRoomNow(t *testing.T) {
 	g.Expect(l.Forget(web)).To(BeFalse())
 }
 
-func TestReservationsThatWereHandedOutDoNotChange(t *testing.T) {
+func TestReturnedReservationsAreImmutable(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	l := reserve.New()

@@ -18,9 +18,9 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// TestOnlyClustersWithReservationsAreLookedAt makes random assignments and reports, removes clusters and lets time pass. The reservations
+// TestAllVisitsOnlyClustersWithReservations makes random assignments and reports, removes clusters and lets time pass. The reservations
 // must be those that the accounts of all clusters have, although only clusters with reservations are visited.
-func TestOnlyClustersWithReservationsAreLookedAt(t *testing.T) {
+func TestAllVisitsOnlyClustersWithReservations(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	const clusters = 40
@@ -103,9 +103,9 @@ func added(entries []entry) fit.Assumed {
 	return sum
 }
 
-// TestGainedIsWhatTargetsHaveMore changes the targets of a binding of which nothing is reported or reserved. The result must be the same as
+// TestGained changes the targets of a binding of which nothing is reported or reserved. The result must be the same as
 // comparing each target with all previous ones, in any order of the targets.
-func TestGainedIsWhatTargetsHaveMore(t *testing.T) {
+func TestGained(t *testing.T) {
 	t.Parallel()
 	g, random := NewWithT(t), rand.New(rand.NewPCG(4, 1))
 	targets := func() (out []workv1alpha2.TargetCluster) {
@@ -153,7 +153,7 @@ func BenchmarkGained(b *testing.B) {
 			binding.Spec.Clusters = append(binding.Spec.Clusters, workv1alpha2.TargetCluster{Name: fmt.Sprintf("edge-%05d", i), Replicas: 2})
 		}
 		for name, before := range map[string][]workv1alpha2.TargetCluster{
-			"as it was": slices.Clone(binding.Spec.Clusters), "in one more": slices.Clone(binding.Spec.Clusters[1:]),
+			"same targets": slices.Clone(binding.Spec.Clusters), "one more target": slices.Clone(binding.Spec.Clusters[1:]),
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				l := New()
