@@ -97,7 +97,7 @@ func TestSelectCoversEveryRequiredRegion(t *testing.T) {
 	g := NewWithT(t)
 	candidates := []assign.Candidate{at("a", "north", 9), at("b", "north", 9), at("c", "south", 9)}
 	g.Expect(selected(g, assign.SelectRequest{Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0), by("cluster", 1, 1)}}, candidates)).
-		To(Equal([]string{"a", "c"}), "though there may be fewer clusters than regions")
+		To(Equal([]string{"a", "c"}), "each required region has a cluster although the constraint allows fewer clusters than regions")
 }
 
 func TestSelectPrefersRegionWithMostFittingClusters(t *testing.T) {
@@ -106,7 +106,7 @@ func TestSelectPrefersRegionWithMostFittingClusters(t *testing.T) {
 	candidates := []assign.Candidate{at("a", "full", 1), at("b", "full", 1), at("c", "free", 4)}
 	one := []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}
 	g.Expect(selected(g, assign.SelectRequest{Constraints: one, Each: 4}, candidates)).To(Equal([]string{"c"}))
-	g.Expect(selected(g, assign.SelectRequest{Constraints: one}, candidates)).To(Equal([]string{"a", "b"}), "what has no replicas fits anywhere")
+	g.Expect(selected(g, assign.SelectRequest{Constraints: one}, candidates)).To(Equal([]string{"a", "b"}), "without replicas capacity does not matter")
 }
 
 func TestSelectKeepsSelectedClusters(t *testing.T) {
@@ -118,7 +118,7 @@ func TestSelectKeepsSelectedClusters(t *testing.T) {
 	for i := range candidates {
 		candidates[i].Target, candidates[i].Assigned, candidates[i].Available = true, 1, 0
 	}
-	g.Expect(selected(g, r, candidates)).To(Equal([]string{"a", "b", "c"}), "though one zone would do")
+	g.Expect(selected(g, r, candidates)).To(Equal([]string{"a", "b", "c"}), "the selection is kept although one zone suffices")
 	r.Fresh = true
 	g.Expect(selected(g, r, candidates)).To(Equal([]string{"b", "c"}))
 }
@@ -183,7 +183,7 @@ func BenchmarkTooLittleRoom(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := assign.Select(r, candidates); err == nil {
-					b.Fatal("there is no such room")
+					b.Fatal("Select succeeded without enough capacity")
 				}
 			}
 		})

@@ -130,7 +130,7 @@ func TestDecideUsesOnlyAllowedClusters(t *testing.T) {
 			if tt.wantMessage != "" {
 				g.Expect(d.Message).To(Equal(tt.wantMessage))
 			}
-			g.Expect(decide.Decide(tt.in)).To(BeComparableTo(d), "the input was not changed")
+			g.Expect(decide.Decide(tt.in)).To(BeComparableTo(d), "Decide must not change its input")
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestFailoverAndOverflowUseOnlyAllowedClusters(t *testing.T) {
 	over.Spec.Placement.ClusterAffinities[0].ClusterAffinity, over.Spec.Placement.ClusterAffinities[0].OverflowAffinities[0].ClusterAffinity = *names("a"), *names("b")
 	g.Expect(decide.Decide(over).Outcome).To(Equal(decide.Scheduled))
 	allowed("name=a")(&over)
-	g.Expect(decide.Decide(over).Outcome).To(Equal(decide.Unschedulable), "what does not fit into its own clusters goes nowhere")
+	g.Expect(decide.Decide(over).Outcome).To(Equal(decide.Unschedulable), "a cluster that is not allowed takes no overflow")
 
 	back := input(divided, applied, allowed("name=b"), has(target("b", 2)), func(in *decide.Input) {
 		in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"})

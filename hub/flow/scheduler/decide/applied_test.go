@@ -47,9 +47,9 @@ func TestLongPlacementIsStoredAsHash(t *testing.T) {
 
 	short := input(divided, naming(10))
 	applied(&short)
-	g.Expect(decide.Decide(input(divided, naming(10))).Placement).To(Equal(short.AppliedPlacement), "as others can read it")
+	g.Expect(decide.Decide(input(divided, naming(10))).Placement).To(Equal(short.AppliedPlacement), "a short placement is stored as JSON")
 	g.Expect(decide.Shortened(short.AppliedPlacement)).To(Equal(short.AppliedPlacement))
-	g.Expect(len(decide.Shortened(strings.Repeat("?", 100<<10)))).To(BeNumerically("<", 100), "what nobody can read")
+	g.Expect(len(decide.Shortened(strings.Repeat("?", 100<<10)))).To(BeNumerically("<", 100), "an invalid placement is stored as a hash")
 }
 
 func TestLongPlacementIsComparedByMeaning(t *testing.T) {
@@ -103,7 +103,7 @@ func TestTooManyRequestsAreNotAdmitted(t *testing.T) {
 		got = decide.Decide(input(bounded, padded, unknown, func(in *decide.Input) { in.AdmittedRequests = before }))
 		g.Expect(got.Outcome).To(Equal(decide.Refused))
 		spec := input(padded).Spec
-		g.Expect(quota.Usage(quota.Admitted(spec, got.AdmittedRequests), nil, first.Targets)).NotTo(HaveKey(corev1.ResourceCPU), "nothing of it is admitted")
+		g.Expect(quota.Usage(quota.Admitted(spec, got.AdmittedRequests), nil, first.Targets)).NotTo(HaveKey(corev1.ResourceCPU), "the new requests are not admitted")
 	}
-	g.Expect(decide.Decide(input(padded, placed(first))).Outcome).NotTo(Equal(decide.Refused), "without a quota there is nothing to note")
+	g.Expect(decide.Decide(input(padded, placed(first))).Outcome).NotTo(Equal(decide.Refused), "without a quota nothing needs to be admitted")
 }

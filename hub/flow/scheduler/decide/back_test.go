@@ -90,10 +90,10 @@ func TestAffinityIsTheGroupOfTheTargets(t *testing.T) {
 		in.ObservedAffinity = "group-1"
 	}
 	got := decide.Decide(input(divided, groups, applied, has(target("a", 2)), with(member("a"), member("b"))))
-	g.Expect(got.Outcome).To(Equal(decide.Keep), "failover took back that it left the first group")
+	g.Expect(got.Outcome).To(Equal(decide.Keep), "the application stays in the first group after failover took back the eviction")
 	g.Expect(got.Affinity).To(Equal("group-0"))
 	got = decide.Decide(input(divided, groups, has(target("a", 2)), with(member("a"), member("b")), func(in *decide.Input) { in.AppliedPlacement = "{}" }))
-	g.Expect(got.Targets).To(BeComparableTo(targets{target("b", 2)}), "another placement is another matter")
+	g.Expect(got.Targets).To(BeComparableTo(targets{target("b", 2)}), "the observed group counts if the placement changed")
 }
 
 func TestApplicationScaledToZeroKeepsTargets(t *testing.T) {
@@ -115,7 +115,7 @@ func TestApplicationScaledToZeroKeepsTargets(t *testing.T) {
 			again := decide.Decide(input(share, scaled(0), applied, has(target("b", 0)), all))
 			g.Expect(again.Targets).To(BeComparableTo(targets{target("b", 0)}))
 			up := decide.Decide(input(share, scaled(4), applied, has(target("b", 0)), all))
-			g.Expect(up.Targets).To(BeComparableTo(targets{target("b", 4)}), "it returns there")
+			g.Expect(up.Targets).To(BeComparableTo(targets{target("b", 4)}), "scaling up returns the replicas to the target")
 		})
 	}
 	g := NewWithT(t)
@@ -124,9 +124,9 @@ func TestApplicationScaledToZeroKeepsTargets(t *testing.T) {
 		in.Spec.Replicas, in.Spec.ReplicaRequirements = 4, &workv1alpha2.ReplicaRequirements{}
 	}
 	up := decide.Decide(input(packed, applied, has(target("b", 0)), with(member("a", pods(9)), member("b", pods(9)))))
-	g.Expect(up.Targets).To(BeComparableTo(targets{target("b", 4)}), "all of it fits there")
+	g.Expect(up.Targets).To(BeComparableTo(targets{target("b", 4)}), "the target gets all replicas if they fit")
 	up = decide.Decide(input(packed, applied, has(target("b", 0)), with(member("a", pods(9)), member("b", pods(1)))))
-	g.Expect(up.Targets).To(BeComparableTo(targets{target("a", 4)}), "and else it goes where there is room")
+	g.Expect(up.Targets).To(BeComparableTo(targets{target("a", 4)}), "another cluster gets all replicas if they do not fit into the target")
 }
 
 func TestCouldPlaceWithout(t *testing.T) {

@@ -131,7 +131,7 @@ func BenchmarkCouldPlaceWithout(b *testing.B) {
 			cpu := filled.ReportCPU(b)
 			for b.Loop() {
 				if decide.CouldPlaceWithout(in, []string{in.Clusters[0].Name}) {
-					b.Fatal("there is none")
+					b.Fatal("no other cluster was found")
 				}
 			}
 			cpu()

@@ -106,7 +106,7 @@ func verdictOn(g Gomega, d decide.Decision, cluster string) decide.Verdict {
 			return v
 		}
 	}
-	g.Expect(cluster).To(BeEmpty(), "nothing was decided about it")
+	g.Expect(cluster).To(BeEmpty(), "a cluster has no verdict")
 	return decide.Verdict{}
 }
 

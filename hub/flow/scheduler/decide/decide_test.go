@@ -337,7 +337,7 @@ func TestInvalidPlacementIsRefused(t *testing.T) {
 			g.Expect(got.Outcome).To(Equal(decide.Refused))
 			g.Expect(got.Message).To(ContainSubstring(tt.want))
 			g.Expect(got.Message).To(HaveSuffix("."))
-			g.Expect(got.Targets).To(Equal(in.Spec.Clusters), "what runs is left alone")
+			g.Expect(got.Targets).To(Equal(in.Spec.Clusters), "the targets do not change")
 		})
 	}
 }

@@ -150,9 +150,9 @@ func TestFailback(t *testing.T) {
 			g := NewWithT(t)
 			before := decide.Decide(tt.in)
 			g.Expect(before.FailbackReason != "").To(Equal(tt.want != nil))
-			g.Expect(before.NotPreferred || before.FailbackReason == "").To(BeTrue(), "whatever is better is worth to be told of")
+			g.Expect(before.NotPreferred || before.FailbackReason == "").To(BeTrue(), "a failback implies NotPreferred")
 			g.Expect(before.Leave).To(BeEmpty())
-			g.Expect(before.Targets).To(BeComparableTo(tt.in.Spec.Clusters), "it waits until that has settled")
+			g.Expect(before.Targets).To(BeComparableTo(tt.in.Spec.Clusters), "targets do not move before the failback is due")
 			tt.in.FailbackDue = true
 			got := decide.Decide(tt.in)
 			if tt.want == nil {
@@ -214,7 +214,7 @@ func TestDecisionFromScratchLeavesGracefully(t *testing.T) {
 		in.Spec.RescheduleTriggeredAt = &metav1.Time{Time: in.LastScheduled.Add(time.Second)}
 	}))
 	g.Expect(got.Targets).To(BeComparableTo(targets{target("a", 1), target("b", 1)}))
-	g.Expect(got.Leave).To(HaveLen(1), "what is no more need not be left, nor what is not picked any more")
+	g.Expect(got.Leave).To(HaveLen(1), "deleted clusters and clusters that are no longer selected are not left gracefully")
 	g.Expect(got.Leave[0].Cluster).To(Equal("c"))
 }
 
@@ -223,7 +223,7 @@ func TestResourceQuotaBoundsShare(t *testing.T) {
 	g := NewWithT(t)
 	members := with(member("a", pods(9), inShop(2)), member("b", pods(3)), member("c", pods(9), inShop(0)), member("d", pods(9)))
 	d := decide.Decide(input(overflowing, shop, members))
-	g.Expect(d.Targets).To(BeComparableTo(targets{target("a", 2), target("b", 3), target("d", 1)}), "what the quotas leave no room for overflows")
+	g.Expect(d.Targets).To(BeComparableTo(targets{target("a", 2), target("b", 3), target("d", 1)}), "replicas that exceed a ResourceQuota overflow")
 	limits := map[string]string{}
 	for _, v := range d.Attempts[0].Verdicts {
 		limits[v.Cluster] = v.Limit

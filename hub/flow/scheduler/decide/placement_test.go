@@ -84,7 +84,7 @@ func TestSpreadConstraintDefaultsToCluster(t *testing.T) {
 	})
 	got := decide.Decide(in)
 	g.Expect(got.Targets).To(BeComparableTo(targets{{Name: "a", Replicas: 2}}))
-	g.Expect(in.Spec.Placement.SpreadConstraints[0].SpreadByField).To(BeEmpty(), "what was given is not changed")
+	g.Expect(in.Spec.Placement.SpreadConstraints[0].SpreadByField).To(BeEmpty(), "Decide must not change its input")
 	g.Expect(got.Placement).To(MatchJSON(`{"spreadConstraints":[{"minGroups":1,"maxGroups":1}]}`))
 }
 
@@ -107,12 +107,12 @@ func TestUnfulfilledRequestStaysPending(t *testing.T) {
 	contradicting := in
 	contradicting.Spec = in.Spec.DeepCopy()
 	contradicting.Spec.Placement.ClusterAffinity, contradicting.Spec.Placement.ClusterAffinities = names("b"), terms([]string{"b"})
-	g.Expect(decide.Decide(contradicting).Pending).To(Equal(in.Pending), "nothing was looked at")
+	g.Expect(decide.Decide(contradicting).Pending).To(Equal(in.Pending), "the request stays pending if the placement is refused")
 
 	with(member("a", pods(9)), member("b", pods(0)))(&in)
 	got = decide.Decide(in)
 	g.Expect([]any{got.Outcome, got.Trigger, got.Pending}).To(Equal([]any{decide.Scheduled, decide.TriggerRequested, ""}))
 
 	in.Pending = "1970-01-01T00:01:40Z"
-	g.Expect(decide.Decide(in).Trigger).NotTo(Equal(decide.TriggerRequested), "that was another wish")
+	g.Expect(decide.Decide(in).Trigger).NotTo(Equal(decide.TriggerRequested), "a pending request with another time triggers nothing")
 }

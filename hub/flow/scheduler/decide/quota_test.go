@@ -70,7 +70,7 @@ func TestRequestsAreAdmittedLikeReplicas(t *testing.T) {
 				g.Expect(first.AdmittedRequests).To(Equal(quota.Admit(before.Spec)))
 
 				again := decide.Decide(input(bounded, tt.after, placement, placed(first)))
-				g.Expect(again.Targets).To(Equal(first.Targets), "it stays where it is")
+				g.Expect(again.Targets).To(Equal(first.Targets), "the targets do not change")
 				if !tt.held {
 					g.Expect(again.Outcome).To(BeElementOf(decide.Keep, decide.Scheduled), again.Message)
 					after := input(tt.after)
@@ -81,7 +81,7 @@ func TestRequestsAreAdmittedLikeReplicas(t *testing.T) {
 				g.Expect(again.Message).To(ContainSubstring("FederatedResourceQuota(shop/all) exceeded for resource cpu"))
 				g.Expect(again.AdmittedRequests).To(Equal(first.AdmittedRequests))
 				third := decide.Decide(input(bounded, tt.after, placement, placed(again)))
-				g.Expect(third.Outcome).To(Equal(decide.OverQuota), "what is asked for twice is not admitted for that")
+				g.Expect(third.Outcome).To(Equal(decide.OverQuota), "asking again does not admit the requests")
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func TestInputOf(t *testing.T) {
 	g.Expect(in.FailedIn).To(Equal([]string{"c"}))
 	g.Expect(in.Quotas).To(HaveLen(1))
 	used := in.Quotas[0].UsedByOthers
-	g.Expect(used.Cpu().String()).To(Equal("2"), "by others, and not by itself")
+	g.Expect(used.Cpu().String()).To(Equal("2"), "the usage leaves out the binding itself")
 	g.Expect([]any{in.ReturnToPreferred, in.StayInOverflow, in.AppliedPlacement, in.Pending, in.AdmittedRequests, in.ObservedAffinity}).
 		To(Equal([]any{true, false, "{}", "then", "requests", "near"}))
 

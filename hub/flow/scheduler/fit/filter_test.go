@@ -322,7 +322,7 @@ func TestClusterBeingDeletedIsNoNewTarget(t *testing.T) {
 	g.Expect(name).To(Equal(fit.Removal))
 	g.Expect(reason).NotTo(BeEmpty())
 	name, _ = first(fit.NewQuery(binding(targeted), selector.ClusterMatcher{}), c)
-	g.Expect(name).To(BeEmpty(), "what is there is evicted")
+	g.Expect(name).To(BeEmpty(), "a target stays until it is evicted")
 }
 
 func TestABindingWithoutPlacementHasNoTolerations(t *testing.T) {

@@ -105,7 +105,7 @@ func TestSetsInANamespace(t *testing.T) {
 	g.Expect(fit.Sets(c, fit.Assumed{}, "other", components).Limit).To(Equal("cpu"))
 	components[1].ReplicaRequirements.PriorityClassName = "low"
 	c = reporting(leaving("shop", in("low"), "pods", "5"))
-	g.Expect(fit.Sets(c, fit.Assumed{}, "shop", components)).To(Equal(fit.Capacity{Replicas: 1, Limit: "ResourceQuota: pods"}), "the workers count")
+	g.Expect(fit.Sets(c, fit.Assumed{}, "shop", components)).To(Equal(fit.Capacity{Replicas: 1, Limit: "ResourceQuota: pods"}), "the quota of the workers' priority class counts")
 }
 
 func TestMoreFreeByQuota(t *testing.T) {

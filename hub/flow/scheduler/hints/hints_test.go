@@ -249,8 +249,8 @@ func TestPriority(t *testing.T) {
 	of := func(p int32, again bool) int {
 		return hints.Priority(&workv1alpha2.ResourceBindingSpec{SchedulePriority: &workv1alpha2.SchedulePriority{Priority: p}}, again)
 	}
-	g.Expect(of(1, true)).To(BeNumerically(">", of(0, false)), "the policy comes first")
-	g.Expect(of(0, false)).To(BeNumerically(">", of(0, true)), "then who changed something")
+	g.Expect(of(1, true)).To(BeNumerically(">", of(0, false)), "the priority of the policy comes first")
+	g.Expect(of(0, false)).To(BeNumerically(">", of(0, true)), "among equals, a changed binding comes first")
 	g.Expect(of(0, false)).To(Equal(hints.Priority(&workv1alpha2.ResourceBindingSpec{}, false)))
 }
 

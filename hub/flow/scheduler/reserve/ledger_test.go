@@ -50,7 +50,7 @@ func TestNegativeRequestFreesNothing(t *testing.T) {
 	g.Expect(got.Resources.Memory().String()).To(Equal("4Gi"))
 	l.Forget(web)
 	got = l.All(now).Of("m")
-	g.Expect(got.Resources.Cpu().String()).To(Equal("2"), "nor is it taken off later")
+	g.Expect(got.Resources.Cpu().String()).To(Equal("2"), "releasing a negative request does not change the sum")
 }
 
 func TestLedger(t *testing.T) {
@@ -221,9 +221,9 @@ func TestReservationsAreCountedByNamespace(t *testing.T) {
 	l.Report(counting(10))
 	l.Report(counting(15))
 	after := l.All(now).Of("m")
-	g.Expect(after.Namespaces["shop"].Pods).To(BeEquivalentTo(2), "what is reported is let go")
+	g.Expect(after.Namespaces["shop"].Pods).To(BeEquivalentTo(2), "reported pods are released")
 	g.Expect(after.Namespaces).NotTo(HaveKey("other"))
-	g.Expect(before.Namespaces).To(HaveKey("other"), "what was handed out stays as it was")
+	g.Expect(before.Namespaces).To(HaveKey("other"), "reservations that were returned do not change")
 	l.Forget(api)
 	after = l.All(now).Of("m")
 	g.Expect(after).To(BeZero())
@@ -238,7 +238,7 @@ func BenchmarkForget(b *testing.B) {
 	for b.Loop() {
 		l.Assign(web, nil, on(4), nil, now)
 		if !l.Forget(web) {
-			b.Fatal("nothing was reserved")
+			b.Fatal("Forget found no reservations")
 		}
 	}
 }

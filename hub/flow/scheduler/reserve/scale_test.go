@@ -78,7 +78,7 @@ func TestAllVisitsOnlyClustersWithReservations(t *testing.T) {
 			}
 		}
 		g.Expect(byCluster(got)).To(BeComparableTo(want))
-		g.Expect(byCluster(before)).To(BeComparableTo(was), "what was handed out stays as it was")
+		g.Expect(byCluster(before)).To(BeComparableTo(was), "reservations that were returned do not change")
 		for cluster := range want {
 			place, placeBefore := got.Place(cluster), before.Place(cluster)
 			if now, then := got.At(place), before.At(placeBefore); now != then {
@@ -87,9 +87,9 @@ func TestAllVisitsOnlyClustersWithReservations(t *testing.T) {
 				kept++
 			}
 		}
-		g.Expect(l.reserving).To(HaveLen(len(want)), "the others are not looked at the next time")
+		g.Expect(l.reserving).To(HaveLen(len(want)), "only accounts with reservations are visited next time")
 	}
-	g.Expect(others).To(BeNumerically("<", kept/5), "where nothing changed, the object is the same")
+	g.Expect(others).To(BeNumerically("<", kept/5), "objects are shared where nothing changed")
 }
 
 // added sums up entries independently of the ledger.
