@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/hub/flow/detector/match"
 )
 
-// policyOf returns the policy that a template is to have, and the one that it is taken from. Others are the other apiVersions
-// of its kind.
+// policyOf returns the policy that a template should have, and the policy that it is taken from. Others are the other apiVersions of its
+// kind.
 func (r *Reconciler) policyOf(
 	ctx context.Context, t *metav1.PartialObjectMetadata, holder policyv1alpha1.Policy, others ...string,
 ) (winner, victim policyv1alpha1.Policy, err error) {
@@ -24,7 +24,7 @@ func (r *Reconciler) policyOf(
 	var candidates []policyv1alpha1.Policy
 	for _, clusterWide := range []bool{false, true} {
 		if t.DeletionTimestamp != nil || !clusterWide && t.Namespace == "" {
-			continue // no other policy gets what is about to go, and none is in a namespace of its
+			continue // a template that is being deleted changes no policy, and a cluster-scoped one is in no policy's namespace
 		}
 		for _, apiVersion := range append([]string{target.APIVersion}, others...) {
 			as := target
@@ -40,9 +40,10 @@ func (r *Reconciler) policyOf(
 	return winner, victim, nil
 }
 
-// keepFromOthers lets no other policy have a template that was propagated and is in a namespace that is being deleted: its policy may go before
-// it, and with the next one it would leave its clusters as that one says, objects that are to stay among them. The Namespace is read live, and
-// only if a template is about to change hands: the watch of policies may be ahead of that of Namespaces.
+// keepFromOthers keeps a propagated template from another policy while its namespace is being deleted. Its own policy may be deleted first.
+// The next policy might not preserve resources on deletion, and then objects that should stay would be removed from the clusters. The
+// Namespace is read live, because the watch of policies may be ahead of that of Namespaces, and only if the template is about to change its
+// policy.
 func (r *Reconciler) keepFromOthers(ctx context.Context, in *gathered, others []string) error {
 	if in.binding == nil || in.request.Namespace == "" || in.Claim.Key() == claim.By(in.Winner).Key() {
 		return nil
@@ -54,7 +55,7 @@ func (r *Reconciler) keepFromOthers(ctx context.Context, in *gathered, others []
 	return err
 }
 
-// listPolicies returns the policies of one kind, not to be changed.
+// listPolicies returns the policies of one kind. They must not be modified.
 func (r *Reconciler) listPolicies(ctx context.Context, clusterWide bool, opts ...client.ListOption) ([]policyv1alpha1.Policy, error) {
 	opts = append(opts, client.UnsafeDisableDeepCopy)
 	var out []policyv1alpha1.Policy
@@ -78,8 +79,7 @@ func (r *Reconciler) listPolicies(ctx context.Context, clusterWide bool, opts ..
 	return out, nil
 }
 
-// candidates returns the policies of one kind that may select a template, not to be
-// changed.
+// candidates returns the policies of one kind that may select a template. They must not be modified.
 func (r *Reconciler) candidates(ctx context.Context, target selector.Target, clusterWide bool) ([]policyv1alpha1.Policy, error) {
 	namespace := target.Namespace
 	if clusterWide {

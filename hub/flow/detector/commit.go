@@ -25,16 +25,15 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// written is what of a plan has been written. People are told of it even if a later write
-// fails: the next reconcile finds nothing to write there, and so nothing to tell.
+// written says what of a plan has been written. It is reported even if a later write fails, because the next reconcile finds nothing to
+// write there, and so would report nothing.
 type written struct {
-	// claim, edit and binding say what was changed, created that the binding is new.
+	// claim, edit and binding say what was changed; created says that the binding is new.
 	claim, edit, binding, created bool
 }
 
-// commit writes what was planned, in an order in which a hub that is stopped half-way does
-// the rest later: the claim of a template is what its policy is found by, so it is put
-// there before the binding, and taken off after it.
+// commit writes what was planned, in an order in which a hub that restarts half-way completes the rest. A policy finds its templates by
+// their claims. So the claim is put on the template before the binding is written, and taken off after the binding.
 func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
 	if err := r.confirm(ctx, in, p); err != nil {
 		return done, err
@@ -57,8 +56,7 @@ func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (don
 	return done, err
 }
 
-// commitRelease takes the claim off the binding of a template, which stays, and then off
-// the template.
+// commitRelease takes the claim off the binding of a template, which stays, and then off the template.
 func (r *Reconciler) commitRelease(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
 	if p.BindingClaim != nil {
 		done.binding, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) {
@@ -78,7 +76,7 @@ func (r *Reconciler) commitRelease(ctx context.Context, in *gathered, p plan.Pla
 	return done, client.IgnoreNotFound(err)
 }
 
-// commitClaim puts the claim on a template, and what a lazy policy that waits has seen of it.
+// commitClaim puts the claim on a template and, if a lazy policy waits, the edit that the policy has seen.
 func (r *Reconciler) commitClaim(ctx context.Context, in *gathered, p plan.Plan) (claimed, edited bool, err error) {
 	edited = p.Outcome == plan.Postponed && in.Template.Annotations[contract.TemplateEditAnnotation] != p.Edit
 	if p.Claim == nil && !edited {
@@ -95,11 +93,11 @@ func (r *Reconciler) commitClaim(ctx context.Context, in *gathered, p plan.Plan)
 	return wrote && p.Claim != nil, wrote && edited, err
 }
 
-// errTooLarge is what is said of a binding that would leave no room for what the hub has to write on it. It stays as it is.
+// errTooLarge means that the binding would leave too little room for what the hub must write on it. The binding stays as it is.
 var errTooLarge = errors.New("the binding would be too large")
 
-// commitBinding creates or changes the binding of a template. What the template asks for
-// may have come with the answer to the write of the claim.
+// commitBinding creates or changes the binding of a template. The response to the write of the claim may have brought the template from
+// which the demand is read.
 func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Plan) (created, wrote bool, err error) {
 	switch {
 	case p.BindingClaim != nil || p.Strategy != nil:
@@ -137,7 +135,7 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 	update(in.binding)
 	err = r.hubClient.Create(ctx, in.binding, client.FieldOwner(contract.FieldManagerDetector))
 	switch {
-	case apierrors.IsAlreadyExists(err): // the cache is behind
+	case apierrors.IsAlreadyExists(err): // the cache is stale
 		return false, false, apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), in.binding.GetName(), err)
 	case err != nil:
 		return false, false, fmt.Errorf("creating binding %q: %w", in.binding.GetName(), err)
@@ -146,12 +144,13 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 	return true, true, nil
 }
 
-// own has a binding name its owner so that the garbage collector finds it, given the apiVersion that it named before.
+// own makes the template the owner of a binding, for the garbage collector. Before is the apiVersion of the owner reference so far.
 func (r *Reconciler) own(ctx context.Context, b kube.Binding, kind schema.GroupVersionKind, before string) {
 	bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, kind, before))
 }
 
-// leaveToCollector has the garbage collector find out that the template of a binding is gone: it never does in a version that was served once.
+// leaveToCollector makes sure that the garbage collector notices that the template of a binding is gone. It does not notice that if the
+// owner reference has a version that is not served any more.
 func (r *Reconciler) leaveToCollector(ctx context.Context, b kube.Binding) error {
 	kind := templateOf(b).Kind
 	versions, err := r.kinds.Served.Versions(ctx, kind.GroupKind())
@@ -163,7 +162,7 @@ func (r *Reconciler) leaveToCollector(ctx context.Context, b kube.Binding) error
 	return client.IgnoreNotFound(err)
 }
 
-// writeBinding changes a binding, and says whether there was anything to change.
+// writeBinding changes a binding, and returns whether there was anything to change.
 func (r *Reconciler) writeBinding(ctx context.Context, b kube.Binding, change func(kube.Binding)) (bool, error) {
 	edit, err := kube.Begin(b)
 	if err != nil {
@@ -182,8 +181,8 @@ func (r *Reconciler) remember(b kube.Binding) {
 	r.bindings.Put(client.ObjectKeyFromObject(b), b)
 }
 
-// writeTemplate changes the metadata of a template, and says whether there was anything to
-// change. If the whole is asked for, the answer of the API server brings it.
+// writeTemplate changes the metadata of a template, and returns whether there was anything to change. With whole, it takes the whole
+// template from the response of the API server.
 func (r *Reconciler) writeTemplate(ctx context.Context, in *gathered, whole bool, change func(metav1.Object)) (bool, error) {
 	kind := in.Template.GroupVersionKind()
 	var obj client.Object = in.Template
@@ -215,8 +214,7 @@ func (r *Reconciler) writeTemplate(ctx context.Context, in *gathered, whole bool
 	return true, nil
 }
 
-// writePolicy changes the metadata of a policy, and says whether there was anything to
-// change.
+// writePolicy changes the metadata of a policy, and returns whether there was anything to change.
 func (r *Reconciler) writePolicy(ctx context.Context, p policyv1alpha1.Policy, change func(client.Object)) (bool, error) {
 	obj, ok := p.(client.Object)
 	if !ok {
@@ -230,7 +228,7 @@ func (r *Reconciler) writePolicy(ctx context.Context, p policyv1alpha1.Policy, c
 	return edit.Commit(ctx, r.hubClient, contract.FieldManagerDetector)
 }
 
-// setEdit lets a template remember the edit that a lazy policy has seen.
+// setEdit records on a template the edit that a lazy policy has seen.
 func setEdit(obj metav1.Object, edit string) {
 	if obj.GetAnnotations()[contract.TemplateEditAnnotation] == edit {
 		return

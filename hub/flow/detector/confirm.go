@@ -21,8 +21,9 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// confirm reads live what a plan was decided by if it takes from a binding what cannot be given back: the caches of a hub that has just
-// begun to work may be older than what the hub before it wrote on the binding, each by itself. The error is kube.CacheBehind if they are.
+// confirm reads live what a plan was based on, if the plan takes something from a binding that cannot be restored. When a hub has just
+// become active, each of its caches may be older than what the previous active hub wrote on the binding. In that case the error is
+// kube.CacheBehind.
 func (r *Reconciler) confirm(ctx context.Context, in *gathered, p plan.Plan) error {
 	if in.binding == nil || !p.TakesAway(in.binding) {
 		return nil
@@ -35,7 +36,7 @@ func (r *Reconciler) confirm(ctx context.Context, in *gathered, p plan.Plan) err
 	return nil
 }
 
-// samePolicies confirms the policy that the template is to have, and the one that it had. Either may be none.
+// samePolicies confirms the policy that the template should have, and the one that it had. Either may be missing.
 func (r *Reconciler) samePolicies(ctx context.Context, in *gathered) error {
 	confirm := func(of claim.Claim, saw policyv1alpha1.Policy) error {
 		live, err := kube.PolicyNamed(ctx, r.liveReader, of.Namespace, of.Name)
@@ -60,7 +61,7 @@ func (r *Reconciler) samePolicies(ctx context.Context, in *gathered) error {
 	return confirm(in.Claim, in.Holder)
 }
 
-// samePolicy says whether a policy is as it was seen.
+// samePolicy returns whether a policy is the same live as in the cache.
 func samePolicy(saw, live policyv1alpha1.Policy) bool {
 	if saw == nil || live == nil {
 		return saw == nil && live == nil
@@ -70,7 +71,7 @@ func samePolicy(saw, live policyv1alpha1.Policy) bool {
 		apiequality.Semantic.DeepEqual(saw.PropagationSpec(), live.PropagationSpec())
 }
 
-// sameStrategies confirms all strategies, as any of them may be forced on the template.
+// sameStrategies confirms all strategies, since any of them may be forced on the template.
 func (r *Reconciler) sameStrategies(ctx context.Context, in *gathered) error {
 	var list fairleadv1alpha1.RolloutStrategyList
 	if err := r.liveReader.List(ctx, &list); err != nil {
@@ -92,10 +93,10 @@ func (r *Reconciler) sameStrategies(ctx context.Context, in *gathered) error {
 	return nil
 }
 
-// sameNamespace confirms the labels by which strategies are forced on what is in a namespace.
+// sameNamespace confirms the labels of the namespace, by which strategies select what is in it.
 func (r *Reconciler) sameNamespace(ctx context.Context, in *gathered) error {
 	if in.Namespace == nil {
-		return nil // no strategy asks for it
+		return nil // no strategy selects by namespace
 	}
 	live := &corev1.Namespace{}
 	if err := r.liveReader.Get(ctx, client.ObjectKey{Name: in.Namespace.GetName()}, live); err != nil {

@@ -23,48 +23,45 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// defaultWorkers is the number of workers if none is given: a reconcile waits for the
-// API server most of its time.
+// defaultWorkers is the number of workers if none is given. A reconcile mostly waits for the API server.
 const defaultWorkers = 8
 
 // Deps is what the stage needs.
 type Deps struct {
-	// Exclusions say what is never a template.
+	// Exclusions say which objects are never templates.
 	Exclusions selector.Exclusions
 	// Interpreter says how many replicas a template asks for.
 	Interpreter interpreter.Interpreter
-	// Informers are those of the manager's cache.
+	// Informers are the informers of the manager's cache.
 	Informers *watchset.MetadataInformers
-	// Seen is told what was seen of templates; nil for nobody.
+	// Seen is told which templates were seen; nil for nobody.
 	Seen *edits.Seen
-	// Events gets what people are told.
+	// Events receives the events for users.
 	Events eventsink.Sink
-	// Clock says for how long to remember a write that the cache does not show.
+	// Clock limits how long a write is remembered that the cache does not show.
 	Clock clock.PassiveClock
-	// Workers is the number of concurrent reconciles; 0 is a sensible default.
+	// Workers is the number of concurrent reconciles; 0 means the default.
 	Workers int
 }
 
 // Reasons why a template cannot be read.
 var (
-	// errComponents and errReplicas mean that the rules of the kind could not tell what the
-	// template asks for.
+	// errComponents and errReplicas mean that the interpretation rules of the kind failed to read the template's components or replicas.
 	errComponents = errors.New("reading the components")
 	errReplicas   = errors.New("reading the replicas")
-	// errGone means that the template is not there any more, which its watch will say.
+	// errGone means that the template does not exist any more. Its watch will report that.
 	errGone = errors.New("the template is gone")
 )
 
-// request names one thing to look at: a template; a policy, if the kind is that of
-// one; a kind, if there is no name; and if there is no kind either, all that the API did
-// not serve.
+// request names what to reconcile: a template; a policy, if the kind is a policy kind; a kind, if there is no name; and without a kind, all
+// kinds that the API did not serve.
 type request struct {
 	Kind      schema.GroupVersionKind
 	Namespace string
 	Name      string
 }
 
-// Reconciler does the work of the stage.
+// Reconciler is the reconciler of the stage.
 type Reconciler struct {
 	hubClient   client.Client
 	liveReader  client.Reader
@@ -78,10 +75,10 @@ type Reconciler struct {
 	kinds    *kinds
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
 	warned   kube.WarnOnce[request]
-	// remarked is what was said about templates that are bound all the same.
+	// remarked are the warnings that were given about templates that are bound nevertheless.
 	remarked kube.WarnOnce[request]
 	initial  initialPolicies
-	// priorities are those of the PriorityClasses that policies name.
+	// priorities caches the values of the PriorityClasses that policies name.
 	priorities priorities
 }
 
@@ -135,7 +132,7 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 	}, nil
 }
 
-// Reconcile looks at what the request names.
+// Reconcile handles one request.
 func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	switch {
 	case req == request{}:
@@ -149,15 +146,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	}
 }
 
-// reconcileTemplate gives a template the binding that its policy asks for, or takes the
-// claim off if no policy selects it.
+// reconcileTemplate writes the binding that the template's policy asks for, or takes the claim off if no policy selects the template.
 func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconcile.Result, error) {
 	in, later, err := r.gather(ctx, req)
 	if in == nil || err != nil {
 		return later, err
 	}
 	p := plan.Decide(in.Input)
-	if p.Read && p.Claim == nil { // no write answers with it
+	if p.Read && p.Claim == nil { // no write of the claim brings the template
 		if err = r.gatherDemand(ctx, in); err == nil {
 			p = plan.Decide(in.Input)
 		}
@@ -181,18 +177,18 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconc
 	}
 	r.report(ctx, in, p, done, err)
 	if tooLarge {
-		return reconcile.Result{RequeueAfter: repeatAfter}, nil // the next edit of the policy or the template wakes us
+		return reconcile.Result{RequeueAfter: repeatAfter}, nil // the next edit of the policy or the template triggers a reconcile
 	}
 	return reconcile.Result{RequeueAfter: lookAgain(p.Outcome)}, err
 }
 
-// lookAgain is when to look at a template again though nothing changed; 0 if that needs not be.
+// lookAgain returns when to reconcile a template again although nothing changed; 0 if that is not necessary.
 func lookAgain(o plan.Outcome) time.Duration {
 	switch o {
 	case plan.NameTaken, plan.NoPriority:
-		return askAgain // nothing else may tell when that is mended
+		return askAgain // nothing else may report when that is resolved
 	case plan.Waiting:
-		return repeatAfter // its author is told again
+		return repeatAfter // the event to the author is repeated
 	default:
 		return 0
 	}

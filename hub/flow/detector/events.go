@@ -50,8 +50,8 @@ const (
 	actionPreemptPolicy = "PreemptPolicy"
 )
 
-// report tells the author of a template what was written, or once for each reason why the
-// policy could not be applied. What was written is told even if the rest failed.
+// report tells the author of a template what was written, or, once for each reason, why the policy could not be applied. What was written
+// is reported even if the rest failed.
 func (r *Reconciler) report(ctx context.Context, in *gathered, p plan.Plan, done written, err error) {
 	log := ctrl.LoggerFrom(ctx)
 	t, req := in.Template, in.request
@@ -86,11 +86,10 @@ func (r *Reconciler) report(ctx context.Context, in *gathered, p plan.Plan, done
 	r.reportFailure(in, done, err)
 }
 
-// repeatAfter is how long after an event it is told again, if what it says still holds: events are kept for an hour.
+// repeatAfter is how long after an event it is repeated if it still holds: events are kept for an hour.
 const repeatAfter = 55 * time.Minute
 
-// reportFailure tells the author of a template, once for each reason and again as long as that holds, why the policy could
-// not be applied.
+// reportFailure tells the author of a template why the policy could not be applied, once for each reason, and repeatedly while that holds.
 func (r *Reconciler) reportFailure(in *gathered, done written, err error) {
 	t, p := in.Template, in.Winner
 	switch {
@@ -111,7 +110,7 @@ func (r *Reconciler) reportFailure(in *gathered, done written, err error) {
 	}
 }
 
-// remark tells the author of a template what its policy asks for in vain, once for each change of that.
+// remark warns the author of a template about fields of the policy that have no effect on it, once for each change of that.
 func (r *Reconciler) remark(in *gathered) {
 	remarks := plan.TemplateRemarks(in.Input, in.binding.BindingSpec(), r.interpreter.Has(in.request.Kind, interpreter.InterpretHealth))
 	if len(remarks) == 0 {
@@ -128,9 +127,8 @@ func (r *Reconciler) remark(in *gathered) {
 	}
 }
 
-// reportKind tells the author of a policy that a kind is named in vain, and why if there
-// is an error that says more. Served are the other apiVersions in which the hub has a kind that
-// it has not in this one.
+// reportKind tells the author of a policy that the policy names a kind without effect, and why. The error may say more. Served are the
+// other apiVersions in which the hub serves the kind.
 func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind schema.GroupVersionKind, why error, served ...string) {
 	var note string
 	var misspelt *kube.MisspeltKindError
@@ -153,7 +151,7 @@ func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind sch
 	r.tellAuthor(p, reason+" "+kind.String(), policyWarning(p, reason, note))
 }
 
-// tellAuthor emits an event about a policy unless it was emitted for this generation.
+// tellAuthor emits an event about a policy unless it was already emitted for this generation.
 func (r *Reconciler) tellAuthor(p policyv1alpha1.Policy, key string, e eventsink.Event) {
 	if r.warned.IsNew(policyRequest(p), key, fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())) {
 		r.events(e)
@@ -196,7 +194,7 @@ func notPreempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Poli
 	}
 }
 
-// versionNotServed is about a template that is there in other versions than that in which its policy selects it.
+// versionNotServed warns about a template that is served only in other versions than those in which its policy selects it.
 func versionNotServed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, apiVersion string, served []string) eventsink.Event {
 	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonVersionNotServed, Action: actionApplyPolicy,
@@ -221,7 +219,7 @@ func gotComponents(t *metav1.PartialObjectMetadata, components int) eventsink.Ev
 	}
 }
 
-// notRead says of a template what notApplied says of its policy, for who waits for that.
+// notRead returns the failure of notApplied with the reason that clients wait for on the template.
 func notRead(t *metav1.PartialObjectMetadata, reason string, err error) eventsink.Event {
 	return eventsink.Event{
 		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reason, Action: actionApplyPolicy,
@@ -244,7 +242,7 @@ func policyWarning(p policyv1alpha1.Policy, reason, note string) eventsink.Event
 	return eventsink.Event{Regarding: p, Type: corev1.EventTypeWarning, Reason: reason, Action: actionReadPolicy, Note: note}
 }
 
-// nameOf is how events call a policy.
+// nameOf returns the name of a policy for events.
 func nameOf(p policyv1alpha1.Policy) string {
 	if p.GetNamespace() == "" {
 		return "cluster policy(" + p.GetName() + ")"
@@ -254,7 +252,7 @@ func nameOf(p policyv1alpha1.Policy) string {
 
 func capitalized(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// reference is what events refer to a template by.
+// reference returns the reference to a template for events.
 func reference(t *metav1.PartialObjectMetadata) runtime.Object {
 	return &corev1.ObjectReference{
 		APIVersion: t.APIVersion, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name,

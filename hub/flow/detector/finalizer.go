@@ -19,18 +19,16 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-// soonReleased is the first delay between two looks at whether the templates of a policy
-// that is being deleted are released.
+// soonReleased is the first delay between two checks whether the templates of a policy that is being deleted are released.
 const soonReleased = 100 * time.Millisecond
 
-// untilReleased returns the next: the longer the policy waits, the longer. Somebody may
-// forbid for good that its claim is taken off a template.
+// untilReleased returns the next delay, which grows with the time that the policy has waited. Something may forbid forever that its claim
+// is taken off a template.
 func untilReleased(waited time.Duration) time.Duration {
 	return max(soonReleased, watchset.LookAgain(waited))
 }
 
-// adopt gives a policy its permanent id and its finalizer, and reports whether it
-// lacked one.
+// adopt gives a policy its permanent id and its finalizer, and returns whether it lacked one.
 func (r *Reconciler) adopt(ctx context.Context, p policyv1alpha1.Policy) (bool, error) {
 	return r.writePolicy(ctx, p, func(obj client.Object) {
 		if claim.By(p).ID == "" {
@@ -45,8 +43,7 @@ func (r *Reconciler) adopt(ctx context.Context, p policyv1alpha1.Policy) (bool, 
 	})
 }
 
-// retire lets a policy go once nothing is claimed by it any more. Bindings, Works and
-// the objects in the members stay.
+// retire removes the finalizer of a policy once it has no claims any more. Bindings, Works and the objects in the members stay.
 func (r *Reconciler) retire(ctx context.Context, p policyv1alpha1.Policy) (reconcile.Result, error) {
 	if !slices.Contains(p.GetFinalizers(), finalizerOf(p)) {
 		return reconcile.Result{}, nil

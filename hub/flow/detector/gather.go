@@ -60,27 +60,26 @@ func targetOf(t *metav1.PartialObjectMetadata) selector.Target {
 	}
 }
 
-// gathered is what was read about one template: the input of the decision, and what the
-// writes need beside it.
+// gathered is what was read about one template: the input of the decision, and what the writes need besides.
 type gathered struct {
 	plan.Input
 
 	request request
-	// binding is that of the input, to be changed at will; nil if there is none.
+	// binding is the one of the input, which may be modified; nil if there is none.
 	binding kube.Binding
-	// whole is the template as it was read live; nil if it was not.
+	// whole is the whole template, if it was read live; otherwise nil.
 	whole *unstructured.Unstructured
 }
 
-// gather reads what the decision about a template depends on. It returns nil if there is
-// nothing to decide yet, and when to look again if nothing else asks for it.
+// gather reads what the decision about a template depends on. It returns nil if there is nothing to decide yet, and when to reconcile again
+// if nothing else triggers that.
 func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconcile.Result, error) {
 	t, listing, err := r.kinds.template(ctx, req)
 	switch {
 	case err != nil:
 		return nil, reconcile.Result{}, err
 	case listing == watchset.Unwatched:
-		r.queue.now(request{Kind: req.Kind}) // its first list brings the template back
+		r.queue.now(request{Kind: req.Kind}) // the first list of the kind requests the template again
 		again, err := r.reconcileUnwatched(ctx, req)
 		return nil, again, err
 	case listing == watchset.Syncing:
@@ -100,7 +99,7 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 	}
 	if err := r.gatherPolicies(ctx, in); err != nil {
 		if errors.Is(err, errGone) {
-			return nil, reconcile.Result{}, nil // its watch says so
+			return nil, reconcile.Result{}, nil // the watch reports that
 		}
 		return nil, reconcile.Result{}, err
 	}
@@ -108,14 +107,13 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 		return in, reconcile.Result{}, nil
 	}
 	if in.whole, err = r.whole(ctx, t); in.whole == nil || err != nil {
-		return nil, reconcile.Result{}, err // the watch says so if it is gone
+		return nil, reconcile.Result{}, err // if it is gone, the watch reports that
 	}
 	in.Edit, err = plan.Edit(in.whole)
 	return in, reconcile.Result{}, err
 }
 
-// gatherBinding reads the binding of a template's name. That of a template that is gone
-// must be about this very one.
+// gatherBinding reads the binding with the template's binding name. If the template is gone, the binding must be the template's.
 func (r *Reconciler) gatherBinding(ctx context.Context, in *gathered) error {
 	req := in.request
 	key := bindingOf(req)
@@ -132,7 +130,7 @@ func (r *Reconciler) gatherBinding(ctx context.Context, in *gathered) error {
 	return nil
 }
 
-// gatherHolder reads whose claim the template carries, or carried.
+// gatherHolder reads the policy whose claim the template carries, or carried.
 func (r *Reconciler) gatherHolder(ctx context.Context, in *gathered) (err error) {
 	var ok bool
 	if in.Template != nil {
@@ -147,7 +145,8 @@ func (r *Reconciler) gatherHolder(ctx context.Context, in *gathered) (err error)
 	return err
 }
 
-// gatherPolicies reads what policies and strategies say of a template. The error is errGone if its namespace is not there any more.
+// gatherPolicies reads the policies and strategies that apply to a template. The error is errGone if the template's namespace does not
+// exist any more.
 func (r *Reconciler) gatherPolicies(ctx context.Context, in *gathered) error {
 	if !in.Excluded {
 		if err := r.gatherWinner(ctx, in); err != nil {
@@ -157,11 +156,11 @@ func (r *Reconciler) gatherPolicies(ctx context.Context, in *gathered) error {
 	if in.OtherVersion != "" || in.Winner == nil && in.binding == nil {
 		return nil
 	}
-	return r.gatherStrategies(ctx, in) // a binding goes by one even if no policy is applied
+	return r.gatherStrategies(ctx, in) // a binding follows a strategy even if no policy is applied
 }
 
-// gatherWinner finds the policy that the template is to have, and reads what that policy
-// and the rules of the kind depend on, unless the policy has the template in another version.
+// gatherWinner finds the policy that the template should have, and reads what that policy and the interpretation rules depend on, unless
+// the policy has the template in another version.
 func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error) {
 	in.Workload = r.interpreter.Has(in.request.Kind, interpreter.InterpretComponent) || r.interpreter.Has(in.request.Kind, interpreter.InterpretReplica)
 	in.Rules = interpreter.Version(r.interpreter, in.request.Kind)
@@ -184,8 +183,7 @@ func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error)
 	return err
 }
 
-// gatherDemand reads what the template asks for. The error is errGone if the template is
-// not there any more.
+// gatherDemand reads what the template asks for. The error is errGone if the template does not exist any more.
 func (r *Reconciler) gatherDemand(ctx context.Context, in *gathered) (err error) {
 	if in.whole == nil {
 		if in.whole, err = r.whole(ctx, in.Template); err != nil {
@@ -196,7 +194,7 @@ func (r *Reconciler) gatherDemand(ctx context.Context, in *gathered) (err error)
 	case in.whole == nil:
 		return errGone
 	case !sameSelection(in.whole, in.Template):
-		// It is newer than what was decided by, and would go by the strategy that an older one had.
+		// The live template is newer than the one that was decided on, and would get the strategy of the older one.
 		newer := meta.AsPartialObjectMetadata(in.whole)
 		newer.SetGroupVersionKind(in.request.Kind)
 		newer.ManagedFields = nil
@@ -207,15 +205,14 @@ func (r *Reconciler) gatherDemand(ctx context.Context, in *gathered) (err error)
 	return err
 }
 
-// sameSelection says whether a template that is read live is, for all that decides on its policy and its strategy, as it was seen before.
+// sameSelection returns whether everything that determines the policy and the strategy of a template is the same live as in the cache.
 func sameSelection(live, saw metav1.Object) bool {
 	const strategy = contract.RolloutStrategyAnnotation
 	return maps.Equal(live.GetLabels(), saw.GetLabels()) && live.GetAnnotations()[strategy] == saw.GetAnnotations()[strategy] &&
 		live.GetDeletionTimestamp().IsZero() == saw.GetDeletionTimestamp().IsZero()
 }
 
-// demand returns what a workload asks for: its components, or its replicas if its kind has
-// no rule for those.
+// demand returns what a workload asks for: its components or, if there are no rules for components, its replicas.
 func (r *Reconciler) demand(ctx context.Context, whole *unstructured.Unstructured) (*plan.Demand, error) {
 	out, err := &plan.Demand{Meta: whole}, error(nil)
 	if r.interpreter.Has(whole.GroupVersionKind(), interpreter.InterpretComponent) {
@@ -230,8 +227,7 @@ func (r *Reconciler) demand(ctx context.Context, whole *unstructured.Unstructure
 	return out, nil
 }
 
-// whole reads a template from the API server; nil if it is not there any more, or is
-// another of the same name.
+// whole reads a template from the API server. It returns nil if the template does not exist any more, or is another one of the same name.
 func (r *Reconciler) whole(ctx context.Context, t *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(t.GroupVersionKind())

@@ -18,8 +18,7 @@ import (
 
 // Indexes of the cache.
 const (
-	// selectsIndex finds policies by a kind, a name or a label that they select; see
-	// selectsKind, selectsName and selectsLabel.
+	// selectsIndex finds policies by a kind, a name or a label that they select; see selectsKind, selectsName and selectsLabel.
 	selectsIndex = "detector-selects"
 	// claimIndex finds bindings, and templates in the stores of their kinds, by the policy that has them.
 	claimIndex = "detector-claim"
@@ -73,24 +72,23 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// selectsKind is the value of selectsIndex for policies that name a kind.
+// selectsKind is the value of selectsIndex for policies that select a kind.
 func selectsKind(kind schema.GroupVersionKind) string {
 	return kind.GroupVersion().String() + "," + kind.Kind
 }
 
-// selectsName is the value of selectsIndex for policies that name a template by its
-// name, or for those that select without one.
+// selectsName is the value of selectsIndex for policies that select a template by name. An empty name is for those that select without a
+// name.
 func selectsName(kind schema.GroupVersionKind, name string) string {
 	return selectsKind(kind) + "," + name
 }
 
-// selectsLabel is the value of selectsIndex for policies that select by labels, of which a template must have this
-// one.
+// selectsLabel is the value of selectsIndex for policies that select by labels, of which every selected template must have this one.
 func selectsLabel(kind schema.GroupVersionKind, key, value string) string {
-	return selectsKind(kind) + "," + key + "=" + value // no name has such a sign
+	return selectsKind(kind) + "," + key + "=" + value // names do not contain commas
 }
 
-// selectsKey is the value of selectsIndex for a selector: what every template has that it selects.
+// selectsKey is the value of selectsIndex for a selector: a property that every template that it selects has.
 func selectsKey(kind schema.GroupVersionKind, s policyv1alpha1.ResourceSelector) string {
 	if s.Name == "" && s.LabelSelector != nil && len(s.LabelSelector.MatchLabels) > 0 {
 		first := slices.Min(slices.Collect(maps.Keys(s.LabelSelector.MatchLabels)))
@@ -99,7 +97,7 @@ func selectsKey(kind schema.GroupVersionKind, s policyv1alpha1.ResourceSelector)
 	return selectsName(kind, s.Name)
 }
 
-// selectedBy are the values of selectsIndex that policies have that may select a template.
+// selectedBy returns the values of selectsIndex of all policies that may select a template.
 func selectedBy(target selector.Target) []string {
 	kind := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
 	out := []string{selectsName(kind, target.Name), selectsName(kind, "")}

@@ -20,29 +20,28 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-// How often to look whether the API serves, by now, what it did not: the delay grows from the one to the other with the time
-// since the last such kind was asked for.
+// How often to check whether the API serves kinds that it did not serve. The delay grows from askSoon to askAgain with the time since the
+// last such kind was added.
 const (
 	askSoon  = time.Second
 	askAgain = 10 * time.Second
 )
 
-// kinds are the kinds whose templates are watched, as metadata only. It is safe for use by many goroutines.
+// kinds are the kinds whose templates are watched, as metadata only. It is safe for concurrent use.
 type kinds struct {
 	*watchset.Set
 
 	queue *queue
-	// written are templates as we wrote them, until the watch shows them.
+	// written are templates as this hub wrote them, until the watch shows them.
 	written *kube.Written[request, *metav1.PartialObjectMetadata]
 
-	// mu guards what is below.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// unserved are kinds that the API did not serve when they were asked for. It is asked for all of them at once: one policy can
-	// name thousands.
+	// unserved are kinds that the API does not serve. They are checked all at once, since one policy can name thousands.
 	unserved sets.Set[schema.GroupVersionKind]
-	// since is when the last of them came.
+	// since is when the last of them was added.
 	since time.Time
-	// lost are kinds whose watch ended since they are not served any more, of which nobody was told yet.
+	// lost are kinds whose watch ended because they are not served any more, if that is not reported yet.
 	lost sets.Set[schema.GroupVersionKind]
 }
 
@@ -60,21 +59,21 @@ func newKinds(deps watchset.Deps, q *queue) *kinds {
 	return k
 }
 
-// ensure watches a kind, and says whether its objects have a namespace. The error is
-// kube.IsUnserved if the API has no such kind; it is asked for then when the API has.
+// ensure watches a kind, and returns whether it is namespaced. If the API does not serve the kind, the error is kube.IsUnserved, and the
+// kind is requested once the API serves it.
 func (k *kinds) ensure(ctx context.Context, kind schema.GroupVersionKind) (namespaced bool, err error) {
 	namespaced, err = k.Ensure(ctx, kind)
 	switch {
 	case err == nil:
 		k.forget(kind)
-		k.takeLost(kind) // it is back
+		k.takeLost(kind) // it is served again
 	case kube.IsUnserved(err) && k.note(kind):
 		k.queue.after(askSoon, request{})
 	}
 	return namespaced, err
 }
 
-// note notes that a kind is not served, and says whether that is new.
+// note records that a kind is not served, and returns whether that is new.
 func (k *kinds) note(kind schema.GroupVersionKind) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -86,7 +85,7 @@ func (k *kinds) note(kind schema.GroupVersionKind) bool {
 	return true
 }
 
-// keep does so without a reason to look sooner.
+// keep records it without resetting the delay.
 func (k *kinds) keep(kind schema.GroupVersionKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,7 +98,7 @@ func (k *kinds) forget(kind schema.GroupVersionKind) {
 	k.unserved.Delete(kind)
 }
 
-// recheck returns the kinds that were not served and are by now, and when to look again if some are left. Those that nobody needs
+// recheck returns the kinds that were not served and are served now, and when to check again if some are left. Kinds that are not needed
 // any more are forgotten.
 func (k *kinds) recheck(
 	ctx context.Context, needed func(context.Context, schema.GroupVersionKind) (bool, error),
@@ -108,7 +107,7 @@ func (k *kinds) recheck(
 	unserved, waited := k.unserved.UnsortedList(), k.Clock.Since(k.since)
 	k.mu.Unlock()
 	for _, kind := range unserved {
-		k.forget(kind) // first, so that whoever begins to need it meanwhile notes it anew
+		k.forget(kind) // first, so that a kind that is needed again meanwhile is recorded again
 		wanted, err := needed(ctx, kind)
 		switch {
 		case err != nil:
@@ -117,7 +116,7 @@ func (k *kinds) recheck(
 		case !wanted:
 		case k.Served.Check(ctx, kind) == nil:
 			served = append(served, kind)
-		default: // what the API does not say now it says later
+		default: // the API may serve it later
 			k.keep(kind)
 			again = max(askSoon, watchset.LookAgain(waited))
 		}
@@ -125,8 +124,8 @@ func (k *kinds) recheck(
 	return served, again, nil
 }
 
-// read returns the metadata of a template as the watch of one version shows it, or as we wrote it, to be changed at will; nil if
-// there is none.
+// read returns a copy of the metadata of a template, as the watch of one version shows it or as this hub wrote it; nil if it does not
+// exist.
 func (k *kinds) read(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing watchset.Listing, err error) {
 	listing, err = k.Read(req.Kind, func(from client.Reader, namespaced bool) error {
 		if !namespaced && req.Namespace != "" {
@@ -145,9 +144,8 @@ func (k *kinds) read(ctx context.Context, req request) (t *metav1.PartialObjectM
 	return t, listing, err
 }
 
-// each calls a function with the templates of a kind that the cache has, in one
-// namespace or in all; the function must not change them. What the cache does not
-// have yet comes as an event.
+// each calls a function with the cached templates of a kind, in one namespace or in all. The function must not modify them. Templates that
+// are not cached yet are reported as events later.
 func (k *kinds) each(kind schema.GroupVersionKind, namespace string, visit func(*metav1.PartialObjectMetadata)) error {
 	return k.visit(kind, visit, func(store toolscache.Indexer) ([]any, error) {
 		if namespace == "" {
@@ -157,12 +155,12 @@ func (k *kinds) each(kind schema.GroupVersionKind, namespace string, visit func(
 	})
 }
 
-// eachNamed does so with those templates of a kind that have a name, in whatever namespace.
+// eachNamed does the same for the templates of a kind that have a name, in any namespace.
 func (k *kinds) eachNamed(kind schema.GroupVersionKind, name string, visit func(*metav1.PartialObjectMetadata)) error {
 	return k.visit(kind, visit, func(store toolscache.Indexer) ([]any, error) { return ofName(store, name) })
 }
 
-// ofName returns what a store has of a name. It looks once for each namespace, of which there are few.
+// ofName returns the objects of a name in a store. It does one lookup per namespace, of which there are few.
 func ofName(store toolscache.Indexer, name string) ([]any, error) {
 	var found []any
 	for _, namespace := range store.ListIndexFuncValues(toolscache.NamespaceIndex) {
@@ -177,13 +175,13 @@ func ofName(store toolscache.Indexer, name string) ([]any, error) {
 	return found, nil
 }
 
-// eachOf does so with those templates of a kind that carry the claim of a policy.
+// eachOf does the same for the templates of a kind that have the claim of a policy.
 func (k *kinds) eachOf(kind schema.GroupVersionKind, policy claim.Claim, visit func(*metav1.PartialObjectMetadata)) error {
 	return k.visit(kind, visit, func(store toolscache.Indexer) ([]any, error) { return store.ByIndex(claimIndex, policy.Key()) })
 }
 
-// visit calls a function with what is found in the store of a kind. Nothing is copied for it: there may be tens of
-// thousands of templates.
+// visit calls a function with the objects found in the store of a kind. It copies nothing, since there may be tens of thousands of
+// templates.
 func (k *kinds) visit(
 	kind schema.GroupVersionKind, visit func(*metav1.PartialObjectMetadata), find func(toolscache.Indexer) ([]any, error),
 ) error {
@@ -202,10 +200,10 @@ func (k *kinds) visit(
 	return err
 }
 
-// anyClaimed says whether a template of a kind that the cache has is claimed.
+// anyClaimed returns whether a cached template of a kind has a claim.
 func (k *kinds) anyClaimed(kind schema.GroupVersionKind) bool {
 	found := false
-	// Nothing fails here, and what is not listed yet is not claimed as far as we know.
+	// This cannot fail. A kind that is not listed yet counts as unclaimed.
 	_, _ = k.ReadStore(kind, func(store toolscache.Indexer) error {
 		found = len(store.ListIndexFuncValues(claimIndex)) > 0
 		return nil
@@ -213,7 +211,7 @@ func (k *kinds) anyClaimed(kind schema.GroupVersionKind) bool {
 	return found
 }
 
-// claimOf is what claimIndex has of a template: the policy that its claim names.
+// claimOf returns the value of claimIndex for a template: the policy that its claim names.
 func claimOf(obj any) ([]string, error) {
 	if t, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		if c, ok := claim.On(t); ok {
@@ -223,7 +221,7 @@ func claimOf(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// events turns what the watch shows into requests.
+// events turns watch events into requests.
 func (k *kinds) events(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {

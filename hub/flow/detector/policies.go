@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// reconcilePolicy marks a policy, watches the kinds that it names, and asks for the
-// templates that it selects and for those that it has.
+// reconcilePolicy gives a policy its id and finalizer, watches the kinds that it names, and requests the templates that it selects and
+// those that it has.
 func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcile.Result, error) {
 	p, err := kube.PolicyNamed(ctx, r.hubClient, req.Namespace, req.Name)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcil
 		return r.retire(ctx, p)
 	}
 	if wrote, err := r.adopt(ctx, p); wrote || err != nil {
-		return reconcile.Result{}, err // the watch shows the mark and brings us back
+		return reconcile.Result{}, err // the watch of policies reports the change and triggers a reconcile
 	}
 	r.reportSpec(p)
 	initial := r.initial.take(req)
@@ -57,8 +57,7 @@ func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcil
 	return reconcile.Result{}, nil
 }
 
-// watchFor watches a kind that a policy names and tells its author if that is in
-// vain.
+// watchFor watches a kind that a policy names, and warns the author if that has no effect.
 func (r *Reconciler) watchFor(ctx context.Context, kind schema.GroupVersionKind, p policyv1alpha1.Policy) error {
 	if r.exclusions.ExcludesKind(kind) {
 		r.reportKind(p, reasonKindNotPropagated, kind, nil)
@@ -81,8 +80,7 @@ func (r *Reconciler) watchFor(ctx context.Context, kind schema.GroupVersionKind,
 	return nil
 }
 
-// askForSelected asks for the templates that a policy selects. Those of a kind whose
-// first list is not here yet come with it.
+// askForSelected requests the templates that a policy selects. Those of a kind that is not listed yet are requested by its first list.
 func (r *Reconciler) askForSelected(p policyv1alpha1.Policy) error {
 	for _, s := range p.PropagationSpec().ResourceSelectors {
 		kind := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)
@@ -114,8 +112,7 @@ func (r *Reconciler) askForSelected(p policyv1alpha1.Policy) error {
 	return nil
 }
 
-// askForClaimed asks for all templates that a policy has, as their own claims say or
-// those of their bindings, and counts them.
+// askForClaimed requests and counts all templates that a policy has, by their own claims or by those of their bindings.
 func (r *Reconciler) askForClaimed(ctx context.Context, c claim.Claim) (int, error) {
 	asked := map[request]struct{}{}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
@@ -141,20 +138,19 @@ func (r *Reconciler) askForClaimed(ctx context.Context, c claim.Claim) (int, err
 	return len(asked), nil
 }
 
-// made says whether a binding may be one of ours: one that somebody else made is found
-// under no template, and no policy waits for it.
+// made returns whether a binding may be one that the detector created. Other bindings have no template, and no policy waits for them.
 func made(b kube.Binding, template request) bool {
 	return b.GetNamespace() == template.Namespace && b.GetName() == contract.BindingName(template.Kind.Kind, template.Name)
 }
 
-// askForKinds asks for every kind whether it is still needed.
+// askForKinds requests every watched kind, to check whether it is still needed.
 func (r *Reconciler) askForKinds() {
 	for _, kind := range r.kinds.Kinds() {
 		r.queue.last(request{Kind: kind})
 	}
 }
 
-// reconcileKind watches a kind as long as there is a need to.
+// reconcileKind watches a kind while it is needed.
 func (r *Reconciler) reconcileKind(ctx context.Context, kind schema.GroupVersionKind) (reconcile.Result, error) {
 	needed, err := r.needed(ctx, kind)
 	if err != nil {
@@ -179,8 +175,8 @@ func (r *Reconciler) reconcileKind(ctx context.Context, kind schema.GroupVersion
 	return reconcile.Result{}, r.abandon(ctx, kind)
 }
 
-// needed says whether a policy names a kind or a template of it is claimed. Claimed templates are looked after in any version
-// that a policy names.
+// needed returns whether a policy names a kind, or a template or binding of it is claimed. A claim on a template does not count if a policy
+// names another version of the kind, in which the template is reconciled.
 func (r *Reconciler) needed(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
 	if r.exclusions.ExcludesKind(kind) {
 		return false, nil
@@ -210,7 +206,7 @@ func (r *Reconciler) needed(ctx context.Context, kind schema.GroupVersionKind) (
 	return false, nil
 }
 
-// isNamed says whether a policy names a kind.
+// isNamed returns whether a policy names a kind.
 func (r *Reconciler) isNamed(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
 	for _, clusterWide := range []bool{false, true} {
 		policies, err := r.naming(ctx, kind, clusterWide, client.Limit(1))
@@ -221,7 +217,7 @@ func (r *Reconciler) isNamed(ctx context.Context, kind schema.GroupVersionKind) 
 	return false, nil
 }
 
-// naming returns the policies that name a kind, not to be changed.
+// naming returns the policies that name a kind. They must not be modified.
 func (r *Reconciler) naming(ctx context.Context, kind schema.GroupVersionKind, clusterWide bool, opts ...client.ListOption) ([]policyv1alpha1.Policy, error) {
 	return r.listPolicies(ctx, clusterWide, append(opts, client.MatchingFields{selectsIndex: selectsKind(kind)})...)
 }
@@ -240,8 +236,7 @@ func kindsOf(p policyv1alpha1.Policy) []schema.GroupVersionKind {
 	return out
 }
 
-// reportSpec tells the author of a policy, once for each generation, what of it has
-// no effect.
+// reportSpec warns the author of a policy, once for each generation, about fields that have no effect.
 func (r *Reconciler) reportSpec(p policyv1alpha1.Policy) {
 	spec := p.PropagationSpec()
 	if fields := plan.Ignored(spec); len(fields) > 0 {

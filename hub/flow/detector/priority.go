@@ -14,12 +14,12 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// priorityLasts is for how long the value of a PriorityClass is taken for what it was. It never changes, but
-// somebody may delete the class and make it anew with another.
+// priorityLasts is how long the value of a PriorityClass is cached. The value never changes, but the class may be deleted and created again
+// with another one.
 const priorityLasts = time.Minute
 
-// priorities remembers the values of the PriorityClasses that policies name: at a start every template
-// asks for the one of its policy. The zero value remembers nothing yet. It is safe for use by many goroutines.
+// priorities caches the values of the PriorityClasses that policies name, because after a start the class is looked up for every template.
+// The zero value is an empty cache. It is safe for concurrent use.
 type priorities struct {
 	mu     sync.Mutex
 	values map[string]priorityOf
@@ -48,9 +48,8 @@ func (p *priorities) set(class string, value int32, now time.Time) {
 	p.values[class] = priorityOf{value: value, read: now}
 }
 
-// priority returns the value of the PriorityClass that a policy names, nil if it names
-// none; and the name of the class if the hub has no such class, which is looked at each time:
-// who makes it need not wait.
+// priority returns the value of the PriorityClass that a policy names, or nil if it names none; and the name of the class if the hub has no
+// such class. That a class is missing is not cached, so that it takes effect at once when it is created.
 func (r *Reconciler) priority(ctx context.Context, p policyv1alpha1.Policy) (value *int32, missing string, err error) {
 	named := p.PropagationSpec().SchedulePriority
 	if named == nil {

@@ -10,20 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// queue is the queue of the controller. It is there before the first worker runs.
+// queue is the queue of the controller. It is set before the first worker runs.
 type queue struct {
 	requests workqueue.TypedRateLimitingInterface[request]
 }
 
-// now adds requests in the order of their coming: for changes made by people.
+// now adds requests in the order of their arrival. It is for changes made by users.
 func (q *queue) now(requests ...request) {
 	for _, req := range requests {
 		q.requests.Add(req)
 	}
 }
 
-// last adds requests behind everything that was changed: for what concerns many
-// objects at once.
+// last adds requests with low priority, behind all changes. It is for what affects many objects at once.
 func (q *queue) last(requests ...request) {
 	pq, ok := q.requests.(priorityqueue.PriorityQueue[request])
 	if !ok {
@@ -33,5 +32,5 @@ func (q *queue) last(requests ...request) {
 	pq.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}, requests...)
 }
 
-// after adds a request when some time has passed.
+// after adds a request after a delay.
 func (q *queue) after(delay time.Duration, req request) { q.requests.AddAfter(req, delay) }

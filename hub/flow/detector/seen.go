@@ -17,16 +17,16 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// Stages that send edits wait until the detector has seen them (edits.Seen). It tells them so whatever becomes of a template, or they would
-// wait for ever: its binding may stay as it is, and goes by the right strategy all the same.
+// Stages that send edits to the clusters wait until the detector has seen the edits (edits.Seen). The detector reports them whatever the
+// outcome for the template is, or those stages would wait forever: even a binding whose content stays as it is has the right strategy.
 
-// answerAsked has templates looked at for which somebody waits. Mostly their watch asks for them as well.
+// answerAsked requests the templates for which another stage waits. Mostly, their watch requests them as well.
 func (r *Reconciler) answerAsked() {
 	r.seen.OnAsk(func(ref workv1alpha2.ObjectReference) { r.queue.last(requestOf(ref)) })
 }
 
-// strategyOf returns the strategy that the binding of a template names once a plan is carried out, and false if that is not to be told:
-// there is no binding, it is another object's, or the template is looked at in another version as well.
+// strategyOf returns the strategy that the binding of a template names once a plan is carried out. It returns false if there is nothing to
+// report: there is no binding, it belongs to another object, or the template is also reconciled in another version.
 func (r *Reconciler) strategyOf(in *gathered, p plan.Plan) (plan.Strategy, bool) {
 	switch {
 	case p.Outcome == plan.Elsewhere && slices.Contains(r.kinds.otherVersions(in.request.Kind), in.OtherVersion):
@@ -41,14 +41,14 @@ func (r *Reconciler) strategyOf(in *gathered, p plan.Plan) (plan.Strategy, bool)
 	return plan.StrategyOn(in.binding), true
 }
 
-// plans tells what is about to be carried out.
+// plans reports what is about to be written.
 func (r *Reconciler) plans(in *gathered, p plan.Plan) {
 	if strategy, ok := r.strategyOf(in, p); ok {
 		r.seen.Plan(bindingOf(in.request), strategy.Name)
 	}
 }
 
-// sees tells that a plan was carried out, for the template as it is now.
+// sees reports that a plan was carried out, for the template in its present state.
 func (r *Reconciler) sees(in *gathered, p plan.Plan) {
 	if _, ok := r.strategyOf(in, p); !ok || in.binding == nil {
 		return
@@ -60,9 +60,9 @@ func (r *Reconciler) sees(in *gathered, p plan.Plan) {
 	r.seen.See(in.binding, fingerprint)
 }
 
-// restage has a binding that there is go by the policy and the strategy of a plan that could not be carried out, since the demand of the template
-// cannot be read, what is planned is too large, or the API refuses it: that says nothing of how edits reach clusters. What is tried again at
-// once does so then.
+// restage puts the policy and the strategy of a plan on an existing binding if the rest of the plan failed: the demand of the template
+// cannot be read, the binding would be too large, or the API server rejects it. None of that affects how edits reach the clusters. After a
+// conflict it does nothing, because the retry follows at once.
 func (r *Reconciler) restage(ctx context.Context, in *gathered, p plan.Plan, why error) error {
 	if in.Template == nil || apierrors.IsConflict(why) || errors.Is(why, errGone) || ctx.Err() != nil {
 		return nil //nolint:nilerr // The caller has the reason.
@@ -93,12 +93,12 @@ func (r *Reconciler) restage(ctx context.Context, in *gathered, p plan.Plan, why
 	return nil
 }
 
-// bindingOf names the binding of a template.
+// bindingOf returns the name of a template's binding.
 func bindingOf(req request) types.NamespacedName {
 	return types.NamespacedName{Namespace: req.Namespace, Name: contract.BindingName(req.Kind.Kind, req.Name)}
 }
 
-// requestOf names the template that is referred to.
+// requestOf returns the request for the template of a reference.
 func requestOf(ref workv1alpha2.ObjectReference) request {
 	return request{Kind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
 }

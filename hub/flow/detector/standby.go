@@ -13,11 +13,11 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// followEvery is how often a hub that waits for its turn looks which kinds policies name.
+// followEvery is how often a standby hub checks which kinds policies name.
 const followEvery = 2 * time.Second
 
-// follow watches the kinds that policies name until this hub is elected. From then on the reconciles of policies do; they find the
-// templates in the cache, and those that they are to look at in the queue.
+// follow watches the kinds that policies name until this hub is elected. From then on the reconciles of policies do that. They find the
+// templates in the cache, and the templates to reconcile are in the queue.
 func (r *Reconciler) follow(ctx context.Context, elected <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -36,7 +36,7 @@ func (r *Reconciler) follow(ctx context.Context, elected <-chan struct{}) {
 	}, followEvery)
 }
 
-// named returns the kinds that the policies in the cache name.
+// named returns the kinds that the cached policies name.
 func (r *Reconciler) named(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 	out := map[schema.GroupVersionKind]struct{}{}
 	add := func(p policyv1alpha1.Policy) {

@@ -21,8 +21,8 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// gatherStrategies reads all RolloutStrategies, and the namespace of the template if one of them asks for it. The error is errGone if
-// the namespace is not there any more: what was in it goes.
+// gatherStrategies reads all RolloutStrategies, and the namespace of the template if one of them selects by namespace. The error is errGone
+// if the namespace does not exist any more, because everything in it is then being deleted.
 func (r *Reconciler) gatherStrategies(ctx context.Context, in *gathered) (err error) {
 	if in.Strategies, err = r.strategies(ctx); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (r *Reconciler) gatherStrategies(ctx context.Context, in *gathered) (err er
 	return nil
 }
 
-// strategies lists all RolloutStrategies, not to be changed.
+// strategies lists all RolloutStrategies. They must not be modified.
 func (r *Reconciler) strategies(ctx context.Context) ([]*fairleadv1alpha1.RolloutStrategy, error) {
 	var list fairleadv1alpha1.RolloutStrategyList
 	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -56,13 +56,13 @@ func (r *Reconciler) strategies(ctx context.Context) ([]*fairleadv1alpha1.Rollou
 
 func byNamespace(s *fairleadv1alpha1.RolloutStrategy) bool { return s.Spec.NamespaceSelector != nil }
 
-// forces says whether a strategy is forced on anything.
+// forces returns whether a strategy has any selector.
 func forces(s *fairleadv1alpha1.RolloutStrategy) bool {
 	return byNamespace(s) || s.Spec.PolicySelector != nil
 }
 
-// strategySource asks for the policies that a RolloutStrategy is, or was, forced on, or may be by the namespaces of what they
-// select, and for what no policy has any more.
+// strategySource requests the policies that a RolloutStrategy selects, selected, or may affect by the namespaces of their templates, and
+// the templates that no policy has any more.
 func strategySource(c cache.Cache, r *Reconciler) source.TypedSource[request] {
 	ask := func(ctx context.Context, q requests, strategies ...*fairleadv1alpha1.RolloutStrategy) {
 		if slices.ContainsFunc(strategies, forces) {
@@ -82,7 +82,7 @@ func strategySource(c cache.Cache, r *Reconciler) source.TypedSource[request] {
 	}
 	return source.TypedKind(c, &fairleadv1alpha1.RolloutStrategy{}, handler.TypedFuncs[*fairleadv1alpha1.RolloutStrategy, request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*fairleadv1alpha1.RolloutStrategy], q requests) {
-			if !e.IsInInitialList { // all policies are looked at then
+			if !e.IsInInitialList { // at the start all policies are reconciled
 				ask(ctx, q, e.Object)
 			}
 		},
@@ -99,8 +99,8 @@ func strategySource(c cache.Cache, r *Reconciler) source.TypedSource[request] {
 	})
 }
 
-// namespaceSource asks for the templates of a namespace whose labels had a strategy forced on them, or do now. They are asked for as
-// templates and not as bindings: one that is being bound has no binding yet.
+// namespaceSource requests the templates of a namespace when a change of its labels changes which strategies select it. It requests
+// templates rather than bindings, because a template that is being bound has no binding yet.
 func namespaceSource(c cache.Cache, r *Reconciler) source.TypedSource[request] {
 	return source.TypedKind(c, &corev1.Namespace{}, handler.TypedFuncs[*corev1.Namespace, request]{
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Namespace], q requests) {
@@ -119,7 +119,7 @@ func namespaceSource(c cache.Cache, r *Reconciler) source.TypedSource[request] {
 			}
 			r.askForReleased(ctx, client.InNamespace(e.ObjectNew.Name))
 			for _, kind := range r.kinds.Kinds() {
-				// An error would mean that the store has no such index, of which a reconcile tells.
+				// An error would mean that the store lacks the index. A reconcile reports that.
 				_ = r.kinds.each(kind, e.ObjectNew.Name, func(t *metav1.PartialObjectMetadata) { q.Add(requestFor(kind, t)) })
 			}
 		},

@@ -17,12 +17,13 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// released says whether a binding is one that the detector made and that no policy has any more. It is rendered as before.
+// released returns whether a binding was made by the detector and has no policy any more. Such a binding is rendered as before.
 func released(b kube.Binding) bool {
 	return !claimed(b) && bindings.FingerprintOn(b) != "" && b.GetDeletionTimestamp() == nil && made(b, templateOf(b))
 }
 
-// askForReleased asks for the templates of bindings that no policy has any more: nobody may watch their kinds, and no policy asks for them.
+// askForReleased requests the templates of bindings that no policy has any more. Their kinds may not be watched, and no policy requests
+// them.
 func (r *Reconciler) askForReleased(ctx context.Context, opts ...client.ListOption) {
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		found, err := kind.List(ctx, r.hubClient, opts...)
@@ -37,9 +38,9 @@ func (r *Reconciler) askForReleased(ctx context.Context, opts ...client.ListOpti
 	}
 }
 
-// reconcileUnwatched looks at a template of a kind that nobody watches, by its binding. If the kind is to be watched, its first list brings
-// the template back. Else no policy has it any more, or policies do not get the kind: the strategy that is forced on it holds however it is
-// edited.
+// reconcileUnwatched reconciles a template of a kind that is not watched, by its binding. If the kind should be watched, its first list
+// requests the template again. Otherwise no policy has the template any more, or policies do not apply to the kind; then only the forced
+// strategy matters, which does not depend on edits of the template.
 func (r *Reconciler) reconcileUnwatched(ctx context.Context, req request) (reconcile.Result, error) {
 	in := &gathered{request: req}
 	err := r.gatherBinding(ctx, in)
@@ -56,15 +57,15 @@ func (r *Reconciler) reconcileUnwatched(ctx context.Context, req request) (recon
 	_, err = r.kinds.ensure(ctx, req.Kind)
 	switch {
 	case err == nil:
-		return reconcile.Result{RequeueAfter: r.kinds.LookAgain(req.Kind)}, nil // the template may be gone, of which no list tells
+		return reconcile.Result{RequeueAfter: r.kinds.LookAgain(req.Kind)}, nil // the template may be gone, which the first list does not show
 	case kube.IsUnserved(err):
 		r.plans(in, plan.Plan{}) // there is no template that could be edited
 		r.sees(in, plan.Plan{})
 	}
-	return reconcile.Result{}, nil // the request for the kind tells of an error
+	return reconcile.Result{}, nil // the request for the kind reports the error
 }
 
-// leaveUnwatched has a binding go by the strategy that is forced on a template which nobody will watch.
+// leaveUnwatched sets the forced strategy on the binding of a template that will not be watched.
 func (r *Reconciler) leaveUnwatched(ctx context.Context, in *gathered) (err error) {
 	p := plan.Plan{}
 	if released(in.binding) {
@@ -86,11 +87,12 @@ func (r *Reconciler) leaveUnwatched(ctx context.Context, in *gathered) (err erro
 	return nil
 }
 
-// keep decides which strategy a binding goes by that no policy has any more. What the template names is read live, once it counts.
+// keep decides about the strategy of a binding that no policy has any more. The template is read live only if the strategy that it names
+// matters.
 func (r *Reconciler) keep(ctx context.Context, in *gathered) (plan.Plan, error) {
 	if err := r.gatherStrategies(ctx, in); err != nil {
 		if errors.Is(err, errGone) {
-			err = nil // what is in it goes
+			err = nil // everything in the namespace is being deleted
 		}
 		return plan.Plan{}, err
 	}
@@ -103,7 +105,7 @@ func (r *Reconciler) keep(ctx context.Context, in *gathered) (plan.Plan, error) 
 		err := r.liveReader.Get(ctx, client.ObjectKey{Namespace: in.request.Namespace, Name: in.request.Name}, t)
 		switch {
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err), err == nil && !plan.Owned(in.binding, t):
-			return plan.Plan{}, nil // the garbage collector looks after it
+			return plan.Plan{}, nil // the garbage collector handles the binding
 		case err != nil:
 			return plan.Plan{}, fmt.Errorf("reading %s %q live: %w", in.request.Kind.Kind, in.request.Name, err)
 		}
@@ -114,7 +116,7 @@ func (r *Reconciler) keep(ctx context.Context, in *gathered) (plan.Plan, error) 
 	return plan.Plan{Strategy: &strategy}, nil
 }
 
-// confirmKept reads live what has a strategy taken off a binding that no policy has.
+// confirmKept reads live what a plan is based on that removes a strategy from a binding without a policy.
 func (r *Reconciler) confirmKept(ctx context.Context, in *gathered, p plan.Plan) error {
 	if !p.TakesAway(in.binding) {
 		return nil

@@ -14,17 +14,17 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// One object is served in several versions, and each that a policy names has a watch. A request names the object in one of them.
-// Whichever it is, the decision is the same: it is made of the policies that name any of these versions, and of the newest that any
-// watch has shown. Only a request in the version of the policy that has the object goes on, and others ask for that one.
+// One object is served in several versions, and each version that a policy names is watched. A request names the object in one of them. The
+// decision is the same in all: it depends on the policies that name any of these versions, and on the newest state that any watch has
+// shown. Only the request in the version in which the policy has the object goes on to write; the others request that version.
 
-// otherVersions returns the other apiVersions of a kind that are watched, the newest first. Of most kinds there is none.
+// otherVersions returns the other apiVersions of a kind that are watched, the newest first. Most kinds have none.
 func (k *kinds) otherVersions(kind schema.GroupVersionKind) []string {
 	return match.Others(kind, k.Versions(kind.GroupKind()))
 }
 
-// template returns the metadata of a template, to be changed at will; nil if there is none. The watch of another version may have
-// shown a newer state of the same object.
+// template returns a copy of the metadata of a template; nil if it does not exist. The watch of another version may have shown a newer
+// state of the same object.
 func (k *kinds) template(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing watchset.Listing, err error) {
 	if t, listing, err = k.read(ctx, req); t == nil || err != nil {
 		return t, listing, err
@@ -43,9 +43,9 @@ func (k *kinds) template(ctx context.Context, req request) (t *metav1.PartialObj
 	return t, listing, nil
 }
 
-// gatherVersion finds out in which version the winner has the template. Before that can be another one than that in which its binding
-// is, each is watched in which the policy selects it: which one it is must not depend on which of them the stage came to first, since
-// the binding stays there.
+// gatherVersion determines in which version the winner has the template. Before that can differ from the version of its binding, every
+// version is watched in which the policy selects it. The result must not depend on which version was reconciled first, since the binding
+// stays in it.
 func (r *Reconciler) gatherVersion(ctx context.Context, in *gathered) error {
 	var current string
 	if in.Binding != nil && plan.Owned(in.Binding, in.Template) {
@@ -65,7 +65,7 @@ func (r *Reconciler) gatherVersion(ctx context.Context, in *gathered) error {
 	return nil
 }
 
-// watchVersions watches a kind in each of some apiVersions in which the API serves it.
+// watchVersions watches a kind in each of the given apiVersions that the API serves.
 func (r *Reconciler) watchVersions(ctx context.Context, kind string, apiVersions []string) error {
 	for _, apiVersion := range apiVersions {
 		as := schema.FromAPIVersionAndKind(apiVersion, kind)
@@ -79,10 +79,10 @@ func (r *Reconciler) watchVersions(ctx context.Context, kind string, apiVersions
 	return nil
 }
 
-// askElsewhere asks for a template in the version in which its policy has it, unless its binding is read in that one already: what
-// changes the template or its policy asks in all versions by itself. So there is time, and a conversion that has labels differ from
-// version to version, and with them the policies, keeps nobody busy. What is not watched yet comes with its first list, and what is
-// not served at all stays as it is.
+// askElsewhere requests a template in the version in which its policy has it, unless its binding has that version already: every change of
+// the template or its policy triggers a reconcile in all versions anyway. The request is delayed so that there is no busy loop if a
+// conversion changes the labels, and with them the policy, from version to version. A version that is not watched yet requests the template
+// with its first list, and in one that is not served the template stays as it is.
 func (r *Reconciler) askElsewhere(in *gathered) {
 	bound := in.Binding != nil && plan.Owned(in.Binding, in.Template) && in.Binding.BindingSpec().Resource.APIVersion == in.OtherVersion
 	if bound || !slices.Contains(r.kinds.otherVersions(in.request.Kind), in.OtherVersion) {
@@ -92,7 +92,7 @@ func (r *Reconciler) askElsewhere(in *gathered) {
 	r.queue.after(askSoon, request{Kind: kind, Namespace: in.request.Namespace, Name: in.request.Name})
 }
 
-// sameObject says whether two requests name one object, in whatever version.
+// sameObject returns whether two requests name the same object, in any version.
 func sameObject(a, b request) bool {
 	return a.Kind.GroupKind() == b.Kind.GroupKind() && a.Namespace == b.Namespace && a.Name == b.Name
 }

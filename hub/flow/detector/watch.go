@@ -30,7 +30,7 @@ import (
 
 type requests = workqueue.TypedRateLimitingInterface[request]
 
-// sources are what wakes the stage, apart from templates.
+// sources returns everything that triggers reconciles, apart from templates.
 func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] {
 	c := mgr.GetCache()
 	return []source.TypedSource[request]{
@@ -55,20 +55,19 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 	}
 }
 
-// reread asks for all templates of the kinds whose rules changed.
+// reread requests all templates of the kinds whose interpretation rules changed.
 func (r *Reconciler) reread(_ context.Context, affects func(schema.GroupVersionKind) bool, _ requests) {
 	for _, kind := range r.kinds.Kinds() {
 		if !affects(kind) {
 			continue
 		}
-		// An error would mean that the store has no such index, of which another reconcile tells.
+		// An error would mean that the store lacks the index. Another reconcile reports that.
 		_ = r.kinds.each(kind, "", func(t *metav1.PartialObjectMetadata) { r.queue.last(requestFor(kind, t)) })
 	}
 }
 
-// initialPolicies are those that were there when the stage began and were not looked at since. Nobody has to ask for
-// what they select, or have: that the stage begins asks for every template, and they are known by then. It is safe
-// for use by many goroutines.
+// initialPolicies are the policies that existed at the start of the stage and have not been reconciled yet. What they select or have need
+// not be requested, because the start requests every template, and these policies are cached by then. It is safe for concurrent use.
 type initialPolicies struct {
 	mu  sync.Mutex
 	set sets.Set[request]
@@ -83,7 +82,7 @@ func (p *initialPolicies) add(req request) {
 	p.set.Insert(req)
 }
 
-// take says whether a policy is one of them, which it is no more.
+// take removes a policy from the set, and returns whether it was in it.
 func (p *initialPolicies) take(req request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +91,7 @@ func (p *initialPolicies) take(req request) bool {
 	return was
 }
 
-// policySource asks for a policy when its spec, its labels or its finalizers change.
+// policySource requests a policy when its spec, labels, finalizers or relevant annotations change.
 func policySource[P client.Object](c cache.Cache, r *Reconciler, policy P) source.TypedSource[request] {
 	return source.TypedKind(c, policy, handler.TypedFuncs[P, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[P], q requests) {
@@ -119,8 +118,8 @@ func policySource[P client.Object](c cache.Cache, r *Reconciler, policy P) sourc
 	})
 }
 
-// bindingSource asks for the template of a binding that somebody else changed or
-// removed, and for the kind of the template when there is a claim more or less.
+// bindingSource requests the template of a binding that another writer changed or deleted, and the kind of the template when a claim was
+// added or removed.
 func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) source.TypedSource[request] {
 	return source.TypedKind(c, binding, handler.TypedFuncs[B, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[B], q requests) {
@@ -154,7 +153,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 	})
 }
 
-// drifted says whether something changed that the detector writes.
+// drifted returns whether anything changed that the detector writes.
 func drifted(before, after workv1alpha2.Binding) bool {
 	claimBefore, _ := claim.On(before)
 	claimAfter, _ := claim.On(after)
@@ -167,7 +166,7 @@ func drifted(before, after workv1alpha2.Binding) bool {
 		!apiequality.Semantic.DeepEqual(ours(before), ours(after))
 }
 
-// ours is the part of a binding's spec that the detector writes.
+// ours returns the part of a binding's spec that the detector writes.
 func ours(b workv1alpha2.Binding) workv1alpha2.ResourceBindingSpec {
 	spec := *b.BindingSpec()
 	spec.Clusters = nil
@@ -177,7 +176,7 @@ func ours(b workv1alpha2.Binding) workv1alpha2.ResourceBindingSpec {
 	return spec
 }
 
-// overrideSource asks for the policies that waited for an override policy.
+// overrideSource requests the policies that wait for an override policy.
 func overrideSource[O client.Object](c cache.Cache, r *Reconciler, override O) source.TypedSource[request] {
 	return source.TypedKind(c, override, handler.TypedFuncs[O, request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[O], q requests) {

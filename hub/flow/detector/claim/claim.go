@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Claim says which policy has a template. The zero value is no policy.
+// Claim says which policy has a template. The zero value means no policy.
 type Claim struct {
 	// Namespace of the policy; empty for a ClusterPropagationPolicy.
 	Namespace string
@@ -20,8 +20,7 @@ type Claim struct {
 	ID string
 }
 
-// By returns the claim that a policy makes. Its ID is empty while the policy has not
-// got one.
+// By returns the claim that a policy makes. Its ID is empty as long as the policy has none.
 func By(p policyv1alpha1.Policy) Claim {
 	return Claim{Namespace: p.GetNamespace(), Name: p.GetName(), ID: p.GetLabels()[IDLabel(p)]}
 }
@@ -29,17 +28,16 @@ func By(p policyv1alpha1.Policy) Claim {
 // IDLabel returns the label that holds the permanent id of a policy.
 func IDLabel(p policyv1alpha1.Policy) string { return bindings.PolicyIDLabel(p.GetNamespace()) }
 
-// On returns the claim on a template or a binding, and whether there is a complete
-// one. That of a PropagationPolicy comes first.
+// On returns the claim on a template or a binding, and whether there is a complete one. The claim of a PropagationPolicy takes precedence.
 func On(obj metav1.Object) (Claim, bool) {
 	policy, id := bindings.PolicyOn(obj)
 	return Claim{Namespace: policy.Namespace, Name: policy.Name, ID: id}, id != ""
 }
 
-// Key names the policy of the claim, whatever its id.
+// Key identifies the policy of the claim, regardless of the ID.
 func (c Claim) Key() string { return c.Namespace + "/" + c.Name }
 
-// Set puts a claim on a template or a binding, in place of any other.
+// Set puts a claim on a template or a binding, replacing any other.
 func Set(obj metav1.Object, c Claim) {
 	labels, annotations := without(obj)
 	if c.Namespace == "" {
@@ -54,8 +52,7 @@ func Set(obj metav1.Object, c Claim) {
 	obj.SetAnnotations(annotations)
 }
 
-// Clear removes every claim from a template or a binding, half ones too. It reports
-// whether there was any.
+// Clear removes every claim from a template or a binding, even incomplete ones. It returns whether there was any.
 func Clear(obj metav1.Object) bool {
 	before := len(obj.GetLabels()) + len(obj.GetAnnotations())
 	labels, annotations := without(obj)
@@ -68,7 +65,7 @@ func Clear(obj metav1.Object) bool {
 	return true
 }
 
-// without returns copies of the labels and annotations with no claim among them.
+// without returns copies of the labels and annotations without any claim.
 func without(obj metav1.Object) (labels, annotations map[string]string) {
 	labels, annotations = maps.Clone(obj.GetLabels()), maps.Clone(obj.GetAnnotations())
 	if labels == nil {

@@ -1,3 +1,2 @@
-// Package claim reads and writes the marks that say which policy has a template: on
-// the template and on its binding.
+// Package claim reads and writes the labels and annotations on a template and its binding that say which policy has the template.
 package claim

@@ -1,3 +1,2 @@
-// Package match decides which policy gets a template, and which policy takes one from
-// another, and says why each of the others does not have it.
+// Package match decides which policy gets a template and which policy takes a template from another one, and says why the others do not.
 package match

@@ -10,9 +10,9 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// isGrant says whether a template says who may do what in a namespace, or how much. Whoever has the role edit there writes policies and
-// no such objects, so a PropagationPolicy takes none of them from a ClusterPropagationPolicy: it would take an administrator's quota out
-// of the members by sending it elsewhere.
+// isGrant returns whether a template grants rights in a namespace or limits its resources. Users with the role edit may write policies
+// there, but not such objects. So a PropagationPolicy does not take them from a ClusterPropagationPolicy: it could send an administrator's
+// quota to other clusters, and so remove it from the members.
 func isGrant(t selector.Target) bool {
 	gv, err := schema.ParseGroupVersion(t.APIVersion)
 	if err != nil {

@@ -5,13 +5,12 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Policy returns the policy that a template is to have, and the one from which it takes the
-// template; nil for none. The holder, which is the policy of the claim on the template,
-// keeps the template while it is there and selects it, unless another one preempts it: in
-// whatever version, even one that is not served any more, for that a version goes must move
-// nothing. A template without a holder goes to the best policy of its namespace, or else to
-// the best ClusterPropagationPolicy; a grant (see isGrant) to the latter first. Candidates may select anything, and the holder may be
-// among them. Others are the other apiVersions in which the template is served.
+// Policy returns the policy that a template should have, and the one from which it takes the template; nil for none. The holder is the
+// policy of the claim on the template. It keeps the template while it exists and selects it, unless another policy preempts it. It may
+// select it in any version, even one that is not served any more, because the removal of a version must move nothing. A template without a
+// holder goes to the best policy of its namespace or, if there is none, to the best ClusterPropagationPolicy; a grant (see isGrant) goes to
+// the latter first. Candidates may select anything, and may include the holder. Others are the other apiVersions in which the template is
+// served.
 func Policy(
 	holder policyv1alpha1.Policy, candidates []policyv1alpha1.Policy, t selector.Target, others ...string,
 ) (winner, victim policyv1alpha1.Policy) {
@@ -28,8 +27,8 @@ func Policy(
 	return Best(then, t, others...), nil
 }
 
-// byScope separates the policies of a template's namespace from the cluster-wide ones, and
-// leaves out those of other namespaces. It returns first those that come before the others.
+// byScope separates the policies of a template's namespace from the cluster-wide ones, and drops those of other namespaces. It returns the
+// group with precedence first.
 func byScope(policies []policyv1alpha1.Policy, t selector.Target) (first, then []policyv1alpha1.Policy) {
 	for _, p := range policies {
 		switch p.GetNamespace() {

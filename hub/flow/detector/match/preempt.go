@@ -7,12 +7,10 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Preemptor returns the policy that takes a template from the policy that has it; nil
-// if none does. It is one of those with preemption Always: any PropagationPolicy takes
-// from a ClusterPropagationPolicy, none of the latter from one of the former, and
-// between two of a kind the explicit priority must be higher. Of several the best
-// one takes it, those of the namespace first. Of a grant (see isGrant) the two kinds
-// change places. Others are as with Best.
+// Preemptor returns the policy that takes a template from the policy that has it; nil if none does. It must have preemption Always. A
+// PropagationPolicy takes templates from ClusterPropagationPolicies, and never the other way round; between two of the same kind, the
+// explicit priority must be higher. Among several, the best one takes the template, those of the namespace first. For a grant (see isGrant)
+// the two kinds change places. Others are as in Best.
 func Preemptor(holder policyv1alpha1.Policy, policies []policyv1alpha1.Policy, t selector.Target, others ...string) policyv1alpha1.Policy {
 	var preempting []policyv1alpha1.Policy
 	for _, p := range policies {
@@ -27,7 +25,7 @@ func Preemptor(holder policyv1alpha1.Policy, policies []policyv1alpha1.Policy, t
 	return Best(then, t, others...)
 }
 
-// outranks says whether a policy may take a template that another one has.
+// outranks returns whether a policy may take a template that another one has.
 func outranks(p, holder policyv1alpha1.Policy, t selector.Target) bool {
 	wide := p.GetNamespace() == ""
 	if wide == (holder.GetNamespace() == "") {
@@ -36,5 +34,5 @@ func outranks(p, holder policyv1alpha1.Policy, t selector.Target) bool {
 	return wide == isGrant(t)
 }
 
-// explicit is the priority that the author of a policy gave it.
+// explicit returns the priority that the author of a policy set.
 func explicit(p policyv1alpha1.Policy) int32 { return ptr.Deref(p.PropagationSpec().Priority, 0) }

@@ -5,29 +5,29 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Reason is why a policy that selects a template does not have it, while another one has.
+// Reason says why a policy that selects a template does not have it, while another one has.
 type Reason int
 
-// All reasons, in the order in which they are looked at.
+// The reasons, in the order in which they are checked.
 const (
-	// WiderScope is that of a ClusterPropagationPolicy beside a policy of the namespace.
+	// WiderScope means that it is a ClusterPropagationPolicy and the other is of the template's namespace.
 	WiderScope Reason = iota
-	// Grant is that of a policy of the namespace beside a ClusterPropagationPolicy, of a template that says who may do what, or how much.
+	// Grant means that the template is a grant (see isGrant), and that the other is a ClusterPropagationPolicy.
 	Grant
-	// LowerPriority is less explicit priority than that of the other.
+	// LowerPriority means that the other has a higher explicit priority.
 	LowerPriority
-	// NoPreemption is that of a policy that could take the template, but does not ask to.
+	// NoPreemption means that the policy could take the template, but does not have preemption Always.
 	NoPreemption
-	// LessPrecise is a selector that is less precise than that of the other.
+	// LessPrecise means that the other has a more precise selector.
 	LessPrecise
-	// ClaimedBefore is that the other had the template first.
+	// ClaimedBefore means that the other had the template first.
 	ClaimedBefore
-	// LaterName is all that is left between policies that are alike.
+	// LaterName means that only the names decide.
 	LaterName
 )
 
-// WhyNot says why p does not have a template that winner has, or is to have if it is not claimed
-// yet. Both select it, in its version or in one of others.
+// WhyNot returns why p does not have a template that winner has, or will have if it is not claimed yet. Both select it, in its version or
+// in one of others.
 func WhyNot(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target, others ...string) Reason {
 	switch {
 	case p.GetNamespace() == "" && winner.GetNamespace() != "" && !isGrant(t):

@@ -11,11 +11,11 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// An API server serves one object in several versions of a group, and a policy selects it in any of them. Whoever has it in one
+// An API server serves one object in several versions of a group, and a policy may select it in any of them. The policy that has it in one
 // version has it in all.
 
-// Versions returns the apiVersions of a template's group in which a policy selects the template, the newest first, whether they are
-// served or not.
+// Versions returns the apiVersions of a template's group in which a policy selects the template, the newest first, whether or not they are
+// served.
 func Versions(p policyv1alpha1.Policy, t selector.Target) []string {
 	if ns := p.GetNamespace(); ns != "" && ns != t.Namespace {
 		return nil
@@ -35,9 +35,9 @@ func Versions(p policyv1alpha1.Policy, t selector.Target) []string {
 	return out
 }
 
-// Version returns the apiVersion in which a template that a policy has is to be read: current, as long as the policy selects it
-// there; else the newest. Those of others and of the template itself are served, and come before all that are not. The policy selects
-// the template in some version.
+// Version returns the apiVersion in which a template that a policy has is read: current, while the policy selects it there; otherwise the
+// newest. The versions in others and the template's own are served, and take precedence over those that are not. The policy must select the
+// template in at least one version.
 func Version(p policyv1alpha1.Policy, t selector.Target, current string, others ...string) string {
 	all := Versions(p, t)
 	served := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return v != t.APIVersion && !slices.Contains(others, v) })
@@ -55,7 +55,7 @@ func Version(p policyv1alpha1.Policy, t selector.Target, current string, others 
 	}
 }
 
-// Others returns the other apiVersions of a kind among some of its versions, the newest first.
+// Others returns the other apiVersions of a kind among the given versions, the newest first.
 func Others(kind schema.GroupVersionKind, versions []string) []string {
 	var out []string
 	for _, other := range versions {
@@ -67,7 +67,7 @@ func Others(kind schema.GroupVersionKind, versions []string) []string {
 	return out
 }
 
-// newestFirst orders apiVersions of one group: v2, v1, v1beta1, v1alpha1.
+// newestFirst sorts apiVersions of one group: v2, v1, v1beta1, v1alpha1.
 func newestFirst(a, b string) int {
 	return cmp.Or(version.CompareKubeAwareVersionStrings(versionOf(b), versionOf(a)), cmp.Compare(a, b))
 }
@@ -76,13 +76,13 @@ func groupOf(apiVersion string) string { return schema.FromAPIVersionAndKind(api
 
 func versionOf(apiVersion string) string { return schema.FromAPIVersionAndKind(apiVersion, "").Version }
 
-// inVersion returns a template as it is in another version.
+// inVersion returns a target with another version.
 func inVersion(t selector.Target, apiVersion string) selector.Target {
 	t.APIVersion = apiVersion
 	return t
 }
 
-// precision says how precisely a policy selects a template, in the version in which it is or in another one.
+// precision returns how precisely a policy selects a template, in its version or in another one.
 func precision(p policyv1alpha1.Policy, t selector.Target, others []string) selector.Priority {
 	best := selector.Resource(p.PropagationSpec().ResourceSelectors, t)
 	for _, apiVersion := range others {

@@ -14,21 +14,18 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Activation is what a lazy policy does to a template.
+// Activation is the effect of a policy, which may be lazy, on a template.
 type Activation struct {
-	// Bind says that the binding is to be made or brought up to date.
+	// Bind says that the binding must be created or updated.
 	Bind bool
-	// Seen is what the template is to remember as its last edit; empty for a policy that
-	// is not lazy.
+	// Seen is what to record on the template as its last edit; empty for a policy that is not lazy.
 	Seen string
 }
 
-// Activate decides whether a policy takes effect on a template now. A lazy one does so
-// with an edit of the template: one that came after the template was last seen, or the
-// making of a template that is younger than the policy. What the template remembers
-// must be written together with the claim when nothing is bound, and after the binding
-// else, so that a hub that stops half-way does it again. What was seen in another version
-// says nothing about an edit: the same content reads differently there.
+// Activate decides whether a policy takes effect on a template now. A lazy policy takes effect with an edit of the template after it was
+// last seen, or with the creation of a template that is younger than the policy. What is recorded on the template must be written together
+// with the claim if nothing is bound, and otherwise after the binding, so that a hub that stops half-way repeats it. An edit that was
+// recorded in another version does not count, because the same content reads differently there.
 func Activate(lazy bool, seen, edit string, bound, younger bool) Activation {
 	switch {
 	case !lazy:
@@ -42,29 +39,28 @@ func Activate(lazy bool, seen, edit string, bound, younger bool) Activation {
 	}
 }
 
-// inVersion is between the hash of a content and the version in which that was read.
+// inVersion separates the hash of a content from the version in which the content was read.
 const inVersion = "@"
 
-// sameEdit says whether the content of a template is what was seen. Older hubs did not note
-// the version.
+// sameEdit returns whether the content of a template is the recorded one. Earlier versions of the hub did not record the version.
 func sameEdit(seen, edit string) bool {
 	hash, _, _ := strings.Cut(edit, inVersion)
 	return seen == edit || seen == hash
 }
 
-// otherVersion says whether a template was seen in another version.
+// otherVersion returns whether the edit was recorded in another version.
 func otherVersion(seen, edit string) bool {
 	_, before, known := strings.Cut(seen, inVersion)
 	_, now, _ := strings.Cut(edit, inVersion)
 	return known && before != now
 }
 
-// Edit is a short text that changes with every edit of a template by its author, and
-// with nothing that the hub or a status does. It looks at the content: the generation
-// of a Deployment goes up with its annotations, too. It says in which version that was read.
+// Edit returns a short text that changes with every edit of a template by its author, and with nothing that the hub writes or that is in
+// the status. It is a hash of the content, because the generation of a Deployment changes with its annotations, too. It contains the
+// version in which the content was read.
 func Edit(template *unstructured.Unstructured) (string, error) {
 	h := sha256.New()
-	line := func(values ...any) { _, _ = fmt.Fprintf(h, "%q\n", values) } // a hash never fails
+	line := func(values ...any) { _, _ = fmt.Fprintf(h, "%q\n", values) } // writing to a hash never fails
 	line("uid", template.GetUID())
 	content := maps.Clone(template.Object)
 	delete(content, "metadata")
@@ -85,7 +81,7 @@ func Edit(template *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:10]) + inVersion + template.GetAPIVersion(), nil
 }
 
-// authored says whether a label or annotation is one that authors write.
+// authored returns whether a label or annotation is one that authors write.
 func authored(key string) bool {
 	if key == contract.SkipAutoPropagationLabel {
 		return true

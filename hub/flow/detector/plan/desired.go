@@ -15,34 +15,31 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-// Desired is what a binding is to say.
+// Desired is the desired content of a binding.
 type Desired struct {
-	// Kind of the template.
+	// Kind is the kind of the template.
 	Kind schema.GroupVersionKind
-	// Demand of the template. Unless the binding is Current, all of it counts.
+	// Demand is what the template asks for. It is used only if the binding is not Current.
 	Demand
-	// Rules is the version of the rules by which the demand was read.
+	// Rules is the version of the interpretation rules by which the demand was read.
 	Rules string
-	// Priority is that of the PriorityClass that the policy names; nil if it names none.
+	// Priority is the value of the PriorityClass that the policy names; nil if it names none.
 	Priority *int32
-	// ReturnToPreferred is what the policy's annotation of this name says; empty if it has
-	// none.
+	// ReturnToPreferred is the value of the policy's annotation of that name; empty if it has none.
 	ReturnToPreferred string
-	// Strategy is the one by which changes reach clusters.
+	// Strategy is the strategy by which changes reach the clusters.
 	Strategy Strategy
-	// SeenAt is when the template was looked at.
+	// SeenAt is when the template was read.
 	SeenAt time.Time
-	// Claim is that of the policy.
+	// Claim is the claim of the policy.
 	Claim claim.Claim
-	// Policy is what the policy asks for.
+	// Policy is the spec of the policy.
 	Policy *policyv1alpha1.PropagationSpec
 }
 
-// Update makes a binding, new or read, say what its template and its policy ask for.
-// The demand counts only if the binding is not Current: a change of a status alone must
-// not wake the later stages. What belongs to others stays: clusters, eviction tasks,
-// requiredBy, rescheduleTriggeredAt, suspension.scheduling, and labels and
-// annotations of other keys.
+// Update changes a binding, new or read, to what its template and its policy ask for. The demand is written only if the binding is not
+// Current, because a mere change of the template's status must not trigger later stages. What others own stays: clusters, eviction tasks,
+// requiredBy, rescheduleTriggeredAt, suspension.scheduling, and labels and annotations with other keys.
 func (d Desired) Update(b workv1alpha2.Binding) {
 	spec, edited := b.BindingSpec(), !Current(b, d.Kind, d.Meta, d.Rules)
 	if edited {
@@ -84,7 +81,7 @@ func (d Desired) Update(b workv1alpha2.Binding) {
 	}
 }
 
-// groups returns the groups that a template is in by its labels; nil if it is in none.
+// groups returns the workload affinity groups of a template by its labels; nil if it has none.
 func groups(affinity *policyv1alpha1.WorkloadAffinity, labels map[string]string) *workv1alpha2.WorkloadAffinityGroups {
 	if affinity == nil {
 		return nil
@@ -108,28 +105,26 @@ func groups(affinity *policyv1alpha1.WorkloadAffinity, labels map[string]string)
 	return &out
 }
 
-// Owned says whether a binding belongs to this very template, and not to one of the
-// same name that was there before or is of another kind.
+// Owned returns whether a binding belongs to this template, not to an earlier one of the same name or one of another kind.
 func Owned(b metav1.Object, template metav1.Object) bool {
 	ref := metav1.GetControllerOf(b)
 	return ref == nil || ref.UID == template.GetUID()
 }
 
-// importsServices says whether a policy selects imported Services, which are of no use
-// without the endpoints that they need. An API server that cannot fill in defaults
-// stores such a policy as it was written.
+// importsServices returns whether a policy selects imported Services, which need their endpoints to work. The default for propagateDeps in
+// this case must be applied here, because API servers that cannot fill in such defaults store the policy as it was written.
 func importsServices(p *policyv1alpha1.PropagationSpec) bool {
 	return slices.ContainsFunc(p.ResourceSelectors, func(s policyv1alpha1.ResourceSelector) bool {
 		return s.APIVersion == "multicluster.x-k8s.io/v1alpha1" && s.Kind == "ServiceImport"
 	})
 }
 
-// propagatesDeps says whether what a workload needs follows it by a policy.
+// propagatesDeps returns whether the dependencies of a workload are propagated with it by a policy.
 func propagatesDeps(p *policyv1alpha1.PropagationSpec) bool {
 	return p.PropagateDeps || importsServices(p)
 }
 
-// fromPolicy copies what the policy asks for.
+// fromPolicy copies the fields that the policy determines.
 func fromPolicy(spec *workv1alpha2.ResourceBindingSpec, p *policyv1alpha1.PropagationSpec) {
 	p = p.DeepCopy()
 	spec.PropagateDeps = propagatesDeps(p)

@@ -9,9 +9,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Current says whether a binding was made of a template as it is, in the version in which
-// it is read, by the rules as they are, so that there is no need to look at the template
-// again. The same object in another version is of no other generation.
+// Current returns whether a binding was made of a template in its present state and version by the present interpretation rules, so that
+// the template need not be read again. The generation of an object is the same in all versions.
 func Current(b workv1alpha2.Binding, kind schema.GroupVersionKind, template metav1.Object, rules string) bool {
 	resource := b.BindingSpec().Resource
 	return resource.APIVersion == kind.GroupVersion().String() && resource.Kind == kind.Kind &&

@@ -2,8 +2,8 @@ package plan
 
 import policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 
-// Ignored names the fields that a policy sets and that no stage of this version acts
-// on, sorted. The placement is for the scheduler to judge.
+// Ignored returns, sorted, the fields that a policy sets and that no stage of this version acts on. The placement is checked by the
+// scheduler.
 func Ignored(p *policyv1alpha1.PropagationSpec) []string {
 	fields := []struct {
 		name string

@@ -11,10 +11,12 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// HighestPriority is the highest that a user may give: what is above it Kubernetes keeps for itself, and anybody may name its classes.
+// HighestPriority is the highest priority that a user may set. Kubernetes reserves the values above for itself, but any policy may name
+// those classes.
 const HighestPriority int32 = 1_000_000_000
 
-// PolicyRemarks says what a policy sets in vain by itself, whatever it selects: a sentence each, with the field and what to do.
+// PolicyRemarks returns warnings about fields of a policy that have no effect, whatever it selects. Each names the field and says what to
+// do.
 func PolicyRemarks(p *policyv1alpha1.PropagationSpec) []string {
 	var out []string
 	for i := range p.ResourceSelectors {
@@ -39,8 +41,8 @@ func PolicyRemarks(p *policyv1alpha1.PropagationSpec) []string {
 	return out
 }
 
-// StayRemarks says what of a policy is selected in vain because it stays on the hub: a sentence each, with what to do. A selector that
-// picks by labels, or every object, in all namespaces leaves out what stays without a word.
+// StayRemarks returns warnings about objects that a policy selects and that stay on the hub. Each says what to do. Selectors by label, or
+// for every object, in all namespaces silently leave out such objects.
 func StayRemarks(p policyv1alpha1.Policy, e selector.Exclusions) []string {
 	const advice = "Use another namespace, or ask the operator of the hub to change --skipped-propagating-namespaces."
 	if ns := p.GetNamespace(); ns != "" {
@@ -69,8 +71,8 @@ func StayRemarks(p policyv1alpha1.Policy, e selector.Exclusions) []string {
 	return out
 }
 
-// TemplateRemarks says what the policy of a template that is bound asks for in vain, a sentence each. Demand is what its binding says
-// that it asks for; judged that something tells when one of its kind is not healthy.
+// TemplateRemarks returns warnings about fields of the policy of a bound template that have no effect on it. Demand is the spec of its
+// binding; judged says that the health of its kind can be determined.
 func TemplateRemarks(in Input, demand *workv1alpha2.ResourceBindingSpec, judged bool) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -100,7 +102,7 @@ func TemplateRemarks(in Input, demand *workv1alpha2.ResourceBindingSpec, judged 
 	return out
 }
 
-// cappedPriority is a priority as it counts.
+// cappedPriority returns the priority, at most HighestPriority.
 func cappedPriority(p *int32) *int32 {
 	if p == nil || *p <= HighestPriority {
 		return p
@@ -119,7 +121,7 @@ func divided(p *policyv1alpha1.Placement) bool {
 	return p.ReplicaScheduling != nil && p.ReplicaScheduling.ReplicaSchedulingType != policyv1alpha1.Duplicated
 }
 
-// byCapacity says whether replicas are shared by what fits into clusters.
+// byCapacity returns whether replicas are divided by the capacity of clusters.
 func byCapacity(p *policyv1alpha1.Placement) bool {
 	if !divided(p) {
 		return false
@@ -128,7 +130,7 @@ func byCapacity(p *policyv1alpha1.Placement) bool {
 	return s.ReplicaDivisionPreference == policyv1alpha1.Aggregated || s.WeightPreference != nil && s.WeightPreference.DynamicWeight != ""
 }
 
-// inOneCluster says whether a placement has one cluster at most.
+// inOneCluster returns whether a placement is limited to one cluster.
 func inOneCluster(p *policyv1alpha1.Placement) bool {
 	for i := range p.SpreadConstraints {
 		if c := &p.SpreadConstraints[i]; c.SpreadByField == policyv1alpha1.SpreadByCluster && c.MaxGroups == 1 {

@@ -16,20 +16,20 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// Strategy is the RolloutStrategy that a binding goes by.
+// Strategy is the RolloutStrategy of a binding.
 type Strategy struct {
-	// Name of it; empty if changes reach all clusters at once.
+	// Name is the name of the strategy; empty if changes reach all clusters at once.
 	Name string
-	// Forced says that it selects the namespace or the policy, whatever people wrote on that and on the template.
+	// Forced says that the strategy selects the namespace or the policy, regardless of annotations on the policy and the template.
 	Forced bool
 }
 
-// strategyOf returns the strategy of a template that a policy has or is to have: the first by name that selects its namespace or
-// the policy; else that which the template names; else that which the policy names.
+// strategyOf returns the strategy of a template that a policy has or should have: the first by name that selects its namespace or the
+// policy; otherwise the one that the template names; otherwise the one that the policy names.
 //
-// A strategy that was forced on a binding and does not exist any more stays on it, whatever tenants write on templates and policies:
-// nothing is sent to all clusters because something is absent. An operator who wants that takes the selector off before deleting
-// the strategy, or makes it anew without one.
+// A strategy that was forced on a binding and was deleted stays on it, whatever tenants write on templates and policies: no change may
+// reach all clusters at once because an object is missing. To end that, an operator removes the selectors before deleting the strategy, or
+// creates the strategy again without selectors.
 func strategyOf(in Input, policy policyv1alpha1.Policy) Strategy {
 	if name, selected := forcedOn(in, policy); selected {
 		return Strategy{Name: name, Forced: true}
@@ -47,12 +47,13 @@ func strategyOf(in Input, policy policyv1alpha1.Policy) Strategy {
 	return Strategy{}
 }
 
-// Kept returns the strategy of a binding that no policy has, and that is rendered as before. It is what it was, unless one is forced on the
-// namespace, or not any more: nobody is rid of that by leaving the template without a policy. A strategy that is gone stays, as does one that
-// selected the policy, which is gone. Once one comes off, what the template names counts, as far as it is known.
+// Kept returns the strategy of a binding that no policy has, and that is rendered as before. It stays the same unless a strategy is forced
+// on the namespace, or is not forced any more: leaving a template without a policy does not get rid of a forced strategy. A deleted
+// strategy stays, and so does one that selected the policy, which is gone. Once a forced strategy is removed, the strategy that the
+// template names applies, if the template is known.
 //
-// What only follows workloads goes out with them, and a strategy of its own would take it out of their revisions: none is put on it, nor on
-// what the detector never made.
+// Attached bindings, and those that the detector did not create, get no strategy. Attached objects are rolled out with their workloads, and
+// a strategy of their own would take them out of the workloads' revisions.
 func Kept(in Input) Strategy {
 	was := StrategyOn(in.Binding)
 	ours := len(in.Binding.BindingSpec().RequiredBy) == 0 && bindings.FingerprintOn(in.Binding) != ""
@@ -72,7 +73,7 @@ func Kept(in Input) Strategy {
 	return s
 }
 
-// named returns the strategy that the annotation of a template or a policy names, which may be none; false if it does not say.
+// named returns the strategy that the annotation of a template or a policy names, which may be "none"; false without the annotation.
 func named(obj metav1.Object) (Strategy, bool) {
 	switch name := obj.GetAnnotations()[contract.RolloutStrategyAnnotation]; name {
 	case "":
@@ -84,11 +85,11 @@ func named(obj metav1.Object) (Strategy, bool) {
 	}
 }
 
-// bounded returns what a tenant writes in an annotation as it is repeated on a binding, whose annotations have to leave room for those of
-// the hub. What is longer than any name is none, cut off or not.
+// bounded cuts the value of a tenant's annotation that is copied to a binding, since the hub needs room for its own annotations there. A
+// value that is longer than any name is no valid name, whether it is cut or not.
 func bounded(value string) string { return prose.Cut(value, validation.DNS1123SubdomainMaxLength) }
 
-// forcedOn returns the first strategy by name that selects the template, or the policy that has it; nil is that none has.
+// forcedOn returns the first strategy by name that selects the template, or the policy that has it; a nil policy means that none has it.
 func forcedOn(in Input, policy policyv1alpha1.Policy) (string, bool) {
 	strategies := slices.SortedFunc(slices.Values(in.Strategies), func(a, b *fairleadv1alpha1.RolloutStrategy) int { return strings.Compare(a.Name, b.Name) })
 	for _, s := range strategies {
@@ -100,7 +101,8 @@ func forcedOn(in Input, policy policyv1alpha1.Policy) (string, bool) {
 	return "", false
 }
 
-// SelectsNamespace says whether a strategy is forced on a namespace, as far as that decides; nil is that a template is in none.
+// SelectsNamespace returns whether a strategy selects a namespace or does not select by namespace; nil is for templates without a
+// namespace.
 func SelectsNamespace(s *fairleadv1alpha1.RolloutStrategy, namespace metav1.Object) bool {
 	if s.Spec.NamespaceSelector == nil {
 		return true
@@ -108,12 +110,12 @@ func SelectsNamespace(s *fairleadv1alpha1.RolloutStrategy, namespace metav1.Obje
 	return namespace != nil && selects(s.Spec.NamespaceSelector, namespace)
 }
 
-// SelectsPolicy says whether a strategy is forced on a policy, as far as that decides; nil is that no policy has a template.
+// SelectsPolicy returns whether a strategy selects a policy or does not select by policy; nil is for templates without a policy.
 func SelectsPolicy(s *fairleadv1alpha1.RolloutStrategy, policy policyv1alpha1.Policy) bool {
 	return s.Spec.PolicySelector == nil || policy != nil && selects(s.Spec.PolicySelector, policy)
 }
 
-// selects says whether a selector picks an object. One that cannot be read picks none: admission refuses it.
+// selects returns whether a selector matches an object. An invalid selector, which admission rejects, matches none.
 func selects(by *metav1.LabelSelector, obj metav1.Object) bool {
 	selector, err := metav1.LabelSelectorAsSelector(by)
 	return err == nil && selector.Matches(labels.Set(obj.GetLabels()))
@@ -123,7 +125,7 @@ func exists(strategies []*fairleadv1alpha1.RolloutStrategy, name string) bool {
 	return strategyNamed(strategies, name) != nil
 }
 
-// strategyNamed returns the strategy of a name; nil if there is none.
+// strategyNamed returns the strategy with a name; nil if there is none.
 func strategyNamed(strategies []*fairleadv1alpha1.RolloutStrategy, name string) *fairleadv1alpha1.RolloutStrategy {
 	for _, s := range strategies {
 		if s.Name == name {
@@ -133,7 +135,7 @@ func strategyNamed(strategies []*fairleadv1alpha1.RolloutStrategy, name string) 
 	return nil
 }
 
-// StrategyOn reads the strategy of a binding.
+// StrategyOn returns the strategy that is recorded on a binding.
 func StrategyOn(b metav1.Object) Strategy {
 	return Strategy{
 		Name:   b.GetAnnotations()[contract.RolloutStrategyAnnotation],
@@ -141,7 +143,7 @@ func StrategyOn(b metav1.Object) Strategy {
 	}
 }
 
-// Set has a binding say its strategy.
+// Set records the strategy on a binding.
 func (s Strategy) Set(b metav1.Object) {
 	if StrategyOn(b) == s {
 		return
