@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestTheIndexOfClaimsSaysWhatTheTemplatesSay plays claims that come, move from one policy to another, are given up, and end with
-// their templates, in any order: at every moment the index has of each policy what a look at all templates finds.
+// TestTheIndexOfClaimsSaysWhatTheTemplatesSay adds claims, moves them to other policies, removes them, and deletes templates, in random
+// order. After each step the index must find for each policy the same templates as a scan of all.
 func TestTheIndexOfClaimsSaysWhatTheTemplatesSay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -40,7 +40,7 @@ func TestTheIndexOfClaimsSaysWhatTheTemplatesSay(t *testing.T) {
 		switch random.IntN(4) {
 		case 0:
 			g.Expect(store.Delete(template)).To(Succeed())
-		case 1: // nobody has it, or somebody took off half of the claim
+		case 1: // no claim, or an incomplete one
 			if random.IntN(2) == 0 {
 				claim.Set(template, policies[random.IntN(len(policies))])
 				template.Labels = nil
@@ -49,7 +49,7 @@ func TestTheIndexOfClaimsSaysWhatTheTemplatesSay(t *testing.T) {
 		default:
 			claim.Set(template, policies[random.IntN(len(policies))])
 			if random.IntN(3) == 0 {
-				template.DeletionTimestamp = &metav1.Time{} // it is on its way out, and still claimed
+				template.DeletionTimestamp = &metav1.Time{} // it is being deleted, and still claimed
 			}
 			g.Expect(store.Update(template)).To(Succeed())
 		}
@@ -70,8 +70,8 @@ func TestTheIndexOfClaimsSaysWhatTheTemplatesSay(t *testing.T) {
 	}
 }
 
-// TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched holds that the index is complete when a kind begins to be watched whose
-// objects are in the cache for long, as for another stage, and when that ends and begins again.
+// TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched checks that the index is complete when the watch of a kind starts whose objects
+// are already cached for another stage, and when it ends and starts again.
 func TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 1, Bindings: 60, Policies: 7}
@@ -114,8 +114,8 @@ func TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched(t *testing.T) {
 	}
 }
 
-// TestClaimedTemplatesAreFoundWithoutALookAtAll holds that as much memory is taken as for the few templates of the policy:
-// the addresses of all alone take twice as much.
+// TestClaimedTemplatesAreFoundWithoutALookAtAll checks that the lookup takes memory only for the few templates of the policy. The pointers
+// to all templates alone would take twice the limit.
 func TestClaimedTemplatesAreFoundWithoutALookAtAll(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 1, Bindings: 5000, Policies: 1000}

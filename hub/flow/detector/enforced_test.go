@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// TestATenantKeepsNothingFromTheStrategyOfTheirNamespace has a strategy forced on a namespace in which, one way or the other, no policy is
-// applied to what runs there, and taken off again. All of it is rendered as long as its binding is there.
+// TestATenantKeepsNothingFromTheStrategyOfTheirNamespace forces a strategy on a namespace, and removes it again, while for various reasons
+// no policy is applied to the templates there. All of them are rendered as long as their bindings exist, so all must follow the strategy.
 func TestATenantKeepsNothingFromTheStrategyOfTheirNamespace(t *testing.T) {
 	g := NewWithT(t)
 	s := start(t)
@@ -29,7 +29,7 @@ func TestATenantKeepsNothingFromTheStrategyOfTheirNamespace(t *testing.T) {
 	for _, name := range names {
 		s.create(t, s.policy(name, named("apps/v1", "Deployment", name)), s.deployment(name, 2))
 	}
-	// Nobody watches the kind of this one once its policy is gone.
+	// The kind of this template is not watched any more once its policy is gone.
 	s.create(t, s.policy("unwatched", named("v1", "LimitRange", "unwatched")), limits(s.namespace, "unwatched"))
 	all := []string{"unwatched-limitrange"}
 	for _, name := range names {
@@ -83,14 +83,14 @@ func TestATenantKeepsNothingFromTheStrategyOfTheirNamespace(t *testing.T) {
 	label(`"` + s.namespace + `"`)
 	say(strict)
 	s.settle(t)
-	s.eventually(t, "needed-deployment", by(plan.Strategy{})) // it goes with the workload that needs it
+	s.eventually(t, "needed-deployment", by(plan.Strategy{})) // it is attached to the workload that needs it
 	needs("null")
 	s.eventually(t, "needed-deployment", by(strict))
 	label("null")
 	say(plan.Strategy{})
 	s.eventually(t, "needed-deployment", by(plan.Strategy{}))
 
-	// The label comes and goes while there is no hub.
+	// The label is added and removed while no hub runs.
 	s.stop()
 	label(`"` + s.namespace + `"`)
 	s.stop = s.run(t, g, s.config)

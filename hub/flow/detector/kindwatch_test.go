@@ -60,7 +60,7 @@ func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
 	g.Expect(err).To(HaveOccurred(), "it would have no replicas")
 }
 
-// TestUnknownKindsAreNotAskedForEach holds that who names thousands of kinds that the hub does not have delays nobody.
+// TestUnknownKindsAreNotAskedForEach checks that policies which name thousands of unknown kinds delay nothing else.
 func TestUnknownKindsAreNotAskedForEach(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
@@ -108,7 +108,7 @@ func TestAKindIsWatchedOnlyWhileItIsNeeded(t *testing.T) {
 	}, "1m", "50ms").Should(BeTrue())
 	s.settle(t)
 
-	// The watch begins anew with the next policy, so it had ended.
+	// The watch starts again with the next policy, so it had ended.
 	before := s.writes.watched("/networkpolicies")
 	s.create(t, s.policy("nets-2", named("networking.k8s.io/v1", "NetworkPolicy", "")))
 	s.eventually(t, "net-networkpolicy", claimedBy("nets-2"))

@@ -21,15 +21,15 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// patch merges a text into an object.
+// patch applies a merge patch to an object.
 func (s *stage) patch(t *testing.T, obj client.Object, text string) {
 	t.Helper()
 	NewWithT(t).Expect(s.client.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(text)))).To(Succeed())
 }
 
-// TestALiveTemplateGoesByItsOwnStrategy has a template edited again, together with its strategy, between the event of an edit and the live
-// read that it causes: the binding must never say of that one that it was seen and goes by the strategy of the one before. The hubs of
-// tests that run at the same time would do the work of this one.
+// TestALiveTemplateGoesByItsOwnStrategy edits a template again, together with its strategy, between the event of an edit and the live read
+// that the event causes. The binding must never record the second edit as seen together with the first strategy. It runs alone, because the
+// hubs of other tests would do the work of this one.
 func TestALiveTemplateGoesByItsOwnStrategy(t *testing.T) {
 	g := NewWithT(t)
 	s := start(t)

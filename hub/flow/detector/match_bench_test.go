@@ -21,9 +21,8 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// BenchmarkPolicyOf is what it costs to find the policy of one of 10,000 templates that
-// nobody has claimed yet, in the cache of a running hub: with 1,000 policies, each of which
-// names ten templates; and the same with 1,000 more that are about other kinds.
+// BenchmarkPolicyOf measures how long it takes to find the policy of one of 10,000 unclaimed templates in the cache of a running hub: with
+// 1,000 policies that name ten templates each, and with 1,000 more for other kinds.
 func BenchmarkPolicyOf(b *testing.B) {
 	hub := cluster.Shared(b, cluster.Options{Profile: cluster.Hub})
 	c, namespace := hub.Client(b), hub.Namespace(b)
@@ -80,7 +79,7 @@ func makePolicies(b *testing.B, c client.Client, namespace, prefix, kind string,
 	wait.Wait()
 }
 
-// reader returns a reconciler that has the cache of a hub, and does nothing by itself.
+// reader returns a reconciler with the cache of a hub, which runs no workers.
 func reader(b *testing.B, hub *cluster.Cluster) *Reconciler {
 	b.Helper()
 	scheme, err := kube.NewScheme()

@@ -18,10 +18,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// BenchmarkOwnWrites is what it costs eight workers to see what they wrote: each writes an
-// object and reads it, or lists the objects of its kind, with the memory of kube.Written, and
-// with a client that waits until the cache shows all that was written. See
-// common/decisions/0004-own-writes.md.
+// BenchmarkOwnWrites measures eight workers that each write an object and then read it, or list its kind: with kube.Written, and with a
+// client that waits until the cache shows all writes. See common/decisions/0004-own-writes.md.
 func BenchmarkOwnWrites(b *testing.B) {
 	hub := cluster.Shared(b, cluster.Options{Profile: cluster.Hub})
 	for name, waits := range map[string]bool{"remembered": false, "waited for": true} {
@@ -40,7 +38,7 @@ func BenchmarkOwnWrites(b *testing.B) {
 				}
 				written := kube.NewWritten[types.NamespacedName, *corev1.ConfigMap](clock.RealClock{})
 				var n atomic.Int64
-				b.SetParallelism(4) // times the two processors
+				b.SetParallelism(4) // times the number of processors, two
 				b.ResetTimer()
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {

@@ -42,7 +42,7 @@ func TestAPolicyThatNoLongerSelectsATemplateLetsItGo(t *testing.T) {
 		g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf("edge-2"))
 	})
 
-	// Another policy takes it, with the same binding.
+	// Another policy takes the template, with the same binding.
 	s.create(t, s.policy("other", named("v1", "ConfigMap", "a")))
 	after := s.eventually(t, "a-configmap", claimedBy("other"))
 	g.Expect(after.UID).To(Equal(b.UID))
@@ -123,7 +123,8 @@ func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
 	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "1m", "50ms").Should(HaveLen(2))
 }
 
-// TestRemarksAreToldOnTemplateAndPolicy runs alone, like all that look at events: whichever stage writes a binding tells of it.
+// TestRemarksAreToldOnTemplateAndPolicy runs alone, like all tests that read events, because any running stage that writes a binding emits
+// them.
 func TestRemarksAreToldOnTemplateAndPolicy(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
@@ -201,7 +202,7 @@ func TestAPolicyThatGoesReleasesWhatPoliciesNoLongerGet(t *testing.T) {
 	s.eventually(t, "a-configmap", claimedBy("web"))
 	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"`+contract.ClaimedByLabel+`":"another-controller"}}}`)))).To(Succeed())
-	// A binding that somebody made by hand holds up nothing either.
+	// A binding that somebody created by hand does not block it either.
 	stray := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "stray"}}
 	stray.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: "b"}
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())

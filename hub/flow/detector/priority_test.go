@@ -18,7 +18,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// classes are the values of the PriorityClasses that there are, and how often they were read.
+// classes has the values of the existing PriorityClasses, and counts the reads.
 type classes struct {
 	client.Reader
 
@@ -61,13 +61,13 @@ func TestAPriorityClassIsReadOnceForManyTemplates(t *testing.T) {
 	values("high", 7)
 	g.Expect(hub.reads).To(Equal(1))
 
-	// It is deleted and made anew with another value.
+	// The class is deleted and created again with another value.
 	hub.values["high"] = 9
 	now.SetTime(now.Now().Add(priorityLasts))
 	values("high", 9)
 	g.Expect(hub.reads).To(Equal(2))
 
-	// One that there is not is found when it comes.
+	// A missing class is found once it is created.
 	for range 2 {
 		value, missing, err := r.priority(t.Context(), named("low"))
 		g.Expect(err).NotTo(HaveOccurred())

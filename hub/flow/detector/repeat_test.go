@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// Events are kept for an hour: whoever looks later is to find one too, as long as the policy is not applied.
+// Events are kept for an hour. While the policy is not applied, users must find one at any time.
 func TestWhyAPolicyIsNotAppliedIsToldAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

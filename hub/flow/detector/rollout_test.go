@@ -25,7 +25,7 @@ import (
 	"fairlead.dev/manifests"
 )
 
-// by waits for the binding of web to go by a strategy.
+// by waits for a binding with a strategy.
 func by(want plan.Strategy) func(Gomega, *workv1alpha2.ResourceBinding) {
 	return func(g Gomega, b *workv1alpha2.ResourceBinding) { g.Expect(plan.StrategyOn(b)).To(Equal(want)) }
 }
@@ -94,7 +94,7 @@ func TestTheStrategyOfABindingFollowsPolicyAndTemplate(t *testing.T) {
 	s.eventually(t, "web-deployment", by(plan.Strategy{}))
 }
 
-// tenant returns the client of somebody who has what `edit` in the namespace allows on a hub, and nothing else.
+// tenant returns the client of a user who has the role edit in the namespace, and no other rights.
 func (s *stage) tenant(t *testing.T) client.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -170,7 +170,7 @@ func TestATenantIsNotRidOfTheStrategyOfTheirNamespace(t *testing.T) {
 	g.Expect(label(tenant, "null")).To(Satisfy(apierrors.IsForbidden))
 	g.Expect(change(b, `"annotations":null`)).To(Satisfy(apierrors.IsForbidden))
 
-	// A template that is made anew has it from the start, and the owner of the namespace takes it off.
+	// A template that is created again has the strategy from the start, and the owner of the namespace can remove it.
 	g.Expect(tenant.Create(t.Context(), s.deployment("web-2", 2))).To(Succeed())
 	g.Expect(tenant.Create(t.Context(), s.policy("p-2", named("apps/v1", "Deployment", "web-2")))).To(Succeed())
 	s.eventually(t, "web-2-deployment", by(strict))

@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestABindingThatWouldBeTooLargeStaysAsItIs: a tenant who fills it up to what the API stores would keep the hub from writing that the
-// application leaves a cluster. How changes are rolled out is written all the same.
+// TestABindingThatWouldBeTooLargeStaysAsItIs covers a tenant who tries to fill a binding up to the limit of the API server, so that the hub
+// could not record there that the application leaves a cluster. The strategy is written nevertheless.
 func TestABindingThatWouldBeTooLargeStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// counted is a queue that counts what is asked for.
+// counted is a queue that counts the requests.
 type counted struct {
 	workqueue.TypedRateLimitingInterface[request]
 	n int
@@ -32,7 +32,7 @@ type counted struct {
 func (c *counted) Add(request)                     { c.n++ }
 func (c *counted) AddAfter(request, time.Duration) {}
 
-// unheard is a queue on which nobody works, and that knows how much came.
+// unheard is a queue without workers that counts what was added.
 type unheard struct {
 	workqueue.TypedRateLimitingInterface[request]
 	n atomic.Int64
@@ -41,8 +41,8 @@ type unheard struct {
 func (u *unheard) Add(request)                   { u.n.Add(1) }
 func (*unheard) AddAfter(request, time.Duration) {}
 
-// full is a detector on a hub of some size, which watches Deployments. What is counted is only what it asks for itself: what a
-// watch shows comes in goroutines of its own and goes nowhere. It is awaited, since it takes time and memory.
+// full returns a detector on a hub of some size, which watches Deployments. Only the requests of the detector itself are counted. Requests
+// from watches come from other goroutines and are dropped. They are awaited, since they take time and memory.
 func full(tb testing.TB, size filled.Fleet) (*Reconciler, *counted) {
 	tb.Helper()
 	var objects []client.Object
@@ -52,7 +52,7 @@ func full(tb testing.TB, size filled.Fleet) (*Reconciler, *counted) {
 	return fullOf(tb, objects...)
 }
 
-// fullOf is a detector on a hub that has these objects.
+// fullOf returns a detector on a hub with these objects.
 func fullOf(tb testing.TB, objects ...client.Object) (*Reconciler, *counted) {
 	tb.Helper()
 	hub := filled.New(tb, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, objects...)
@@ -83,8 +83,8 @@ func deployments() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 }
 
-// BenchmarkPolicyChanges is what a change of a policy costs that has a hundred of the templates: to find what it has; and, for
-// one that selects by the kind, or by a name in all namespaces, to find what it selects.
+// BenchmarkPolicyChanges measures a change of a policy that has a hundred of the templates: finding the templates that it has, and those
+// that it selects by kind, or by a name in all namespaces.
 func BenchmarkPolicyChanges(b *testing.B) {
 	for _, size := range []filled.Fleet{{Clusters: 1, Bindings: 12500}, {Clusters: 1, Bindings: 50000}} {
 		r, asked := full(b, size)

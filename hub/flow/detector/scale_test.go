@@ -28,8 +28,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestATemplateIsComparedWithFewPolicies holds that what policies there are is not asked of each template: those that
-// select by another label are not even looked at.
+// TestATemplateIsComparedWithFewPolicies checks that a template is not compared with every policy: policies that select by another label
+// are not read.
 func TestATemplateIsComparedWithFewPolicies(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -69,14 +69,14 @@ func (f fakeIndexer) IndexField(_ context.Context, obj client.Object, field stri
 	return nil
 }
 
-// asked is a queue that notes the templates of a namespace that are asked for.
+// asked is a queue that records the requested templates of a namespace.
 type asked struct {
 	workqueue.TypedRateLimitingInterface[request]
 
 	namespace string
 	mu        sync.Mutex
 	templates int
-	// later is how many of them are asked for when some time has passed.
+	// later counts the requests with a delay.
 	later int
 }
 
@@ -102,8 +102,8 @@ func (a *asked) count() int {
 	return a.templates
 }
 
-// TestPoliciesThatWereThereAskForNothing holds that a stage that begins asks for every template once, and not once for
-// each policy that might select it.
+// TestPoliciesThatWereThereAskForNothing checks that a starting stage requests every template once, and not once for each policy that might
+// select it.
 func TestPoliciesThatWereThereAskForNothing(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})

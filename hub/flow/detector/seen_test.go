@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// sees waits until a stage that waits for the detector would wait no more to send a template as it is.
+// sees waits until a stage that waits for the detector may send a template as it is.
 func (s *stage) sees(t *testing.T, template client.Object, binding string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -41,16 +41,16 @@ func (s *stage) sees(t *testing.T, template client.Object, binding string) {
 	}, "1m", "50ms").Should(Succeed())
 }
 
-// TestEditsOfTemplatesAreSeenInEveryOutcome has templates edited whose bindings stay as they are, for many reasons. Stages that send edits
-// wait until each is seen, and would for ever.
+// TestEditsOfTemplatesAreSeenInEveryOutcome edits templates whose bindings stay as they are for various reasons. Stages that send edits
+// wait until each edit is seen, so none may be missed.
 func TestEditsOfTemplatesAreSeenInEveryOutcome(t *testing.T) {
 	t.Parallel()
 	const edit = `{"metadata":{"labels":{"edited":"yes"}}}`
 	for name, c := range map[string]struct {
-		// template is that of a policy of the same name, web.
+		// template is selected by a policy of the same name, web.
 		template func(*stage) client.Object
 		binding  string
-		// happens is what keeps an edit from the binding.
+		// happens causes that edits do not reach the binding.
 		happens func(t *testing.T, s *stage, template client.Object)
 	}{
 		"a lazy policy has seen the edit": {happens: func(t *testing.T, s *stage, template client.Object) {
@@ -119,7 +119,7 @@ func TestEditsOfTemplatesAreSeenInEveryOutcome(t *testing.T) {
 			s.patch(t, template, edit)
 			s.sees(t, template, binding)
 
-			// Another hub that starts knows nothing, and finds an edit that came while there was none.
+			// Another hub that starts has no record, and finds an edit that was made while no hub ran.
 			s.stop()
 			s.patch(t, template, `{"metadata":{"labels":{"edited":"again"}}}`)
 			s.run(t, g, s.config)

@@ -21,8 +21,8 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestTemplatesAreFoundByNameInAllNamespaces plays templates that come and go, with a namespace and without, in any order: at every
-// moment as many of a name are found as by a look at all.
+// TestTemplatesAreFoundByNameInAllNamespaces creates and deletes templates with and without a namespace, in random order. After each step
+// the lookup by name must find the same templates as a scan of all.
 func TestTemplatesAreFoundByNameInAllNamespaces(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -49,7 +49,7 @@ func TestTemplatesAreFoundByNameInAllNamespaces(t *testing.T) {
 	}
 }
 
-// noted is a queue that has what was asked for.
+// noted is a queue that records the requests.
 type noted struct {
 	workqueue.TypedRateLimitingInterface[request]
 	requests sets.Set[request]
@@ -58,8 +58,8 @@ type noted struct {
 func (n *noted) Add(req request)               { n.requests.Insert(req) }
 func (*noted) AddAfter(request, time.Duration) {}
 
-// TestTemplatesThatAPolicySelectsAreAskedFor holds that of the templates that there are those are asked for that a look at all of them
-// finds, whatever the policy selects by.
+// TestTemplatesThatAPolicySelectsAreAskedFor checks that exactly those existing templates are requested that a scan of all finds, whatever
+// the policy selects by.
 func TestTemplatesThatAPolicySelectsAreAskedFor(t *testing.T) {
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(11, 2))

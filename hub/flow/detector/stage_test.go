@@ -75,7 +75,7 @@ func TestATemplateGetsItsBindingWithTwoWrites(t *testing.T) {
 		"PATCH /apis/policy.karmada.io/v1alpha1/namespaces/ns/propagationpolicies/web",
 		"PATCH /apis/apps/v1/namespaces/ns/deployments/web",
 		"POST /apis/work.karmada.io/v1alpha2/namespaces/ns/resourcebindings",
-		"POST /apis/work.karmada.io/v1alpha2/namespaces/ns/resourcebindings", // the canary's
+		"POST /apis/work.karmada.io/v1alpha2/namespaces/ns/resourcebindings", // of the canary
 	}))
 	g.Expect(s.writes.notes(reasonApplyPolicySucceed)).To(ContainElement(
 		"Apply policy(" + s.namespace + "/web) succeed"))
@@ -101,7 +101,7 @@ func TestAStatusOfTheTemplateLeavesTheBindingAlone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(after.ResourceVersion).To(Equal(b.ResourceVersion))
 
-	// A change of the spec goes through.
+	// A change of the spec is copied.
 	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
 		[]byte(`{"spec":{"replicas":5}}`)))).To(Succeed())
 	after = s.eventually(t, "web-deployment", func(g Gomega, b *workv1alpha2.ResourceBinding) {
@@ -112,7 +112,7 @@ func TestAStatusOfTheTemplateLeavesTheBindingAlone(t *testing.T) {
 	g.Expect(after.Spec.Suspension.Scheduling).To(HaveValue(BeTrue()))
 	g.Expect(after.Annotations).To(HaveKeyWithValue("other", "stays"))
 
-	// So does one of the labels.
+	// So is one of the labels.
 	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"tier":"gold"}}}`)))).To(Succeed())
 	s.eventually(t, "web-deployment", func(g Gomega, b *workv1alpha2.ResourceBinding) {
@@ -173,8 +173,8 @@ func TestABindingThatWasTamperedWithIsMended(t *testing.T) {
 		g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf("edge-1"))
 	})
 
-	// One that was deleted is made again.
-	// Deleted first: the detector would put back a finalizer that is missed on one that stays.
+	// A deleted binding is created again. It is deleted first, because the detector would put back a finalizer that is removed from a
+	// binding that stays.
 	g.Expect(s.client.Delete(t.Context(), b)).To(Succeed())
 	g.Expect(client.IgnoreNotFound(s.client.Patch(t.Context(), b, client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
@@ -206,7 +206,7 @@ func TestABindingOfAnEarlierTemplateIsNotTouched(t *testing.T) {
 	g.Expect(b.UID).To(Equal(old.UID))
 	g.Expect(b.Spec).To(Equal(old.Spec))
 
-	// The garbage collector asks for its end; the finalizer is let go; the new one comes.
+	// The garbage collector deletes it, the finalizer is removed, and then the new binding is created.
 	g.Expect(client.IgnoreNotFound(s.client.Delete(t.Context(), b))).To(Succeed())
 	g.Expect(client.IgnoreNotFound(s.client.Patch(t.Context(), b, client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
@@ -227,7 +227,7 @@ func TestReservedNamespacesStayOnTheHub(t *testing.T) {
 	s.create(t, reserved, s.configMap(s.namespace), vain)
 	s.eventually(t, s.namespace+"-configmap", claimedBy(s.namespace))
 	s.settle(t)
-	// What its author writes there is sent nowhere, and they are told.
+	// Templates in this namespace are not propagated, and the author of the policy is told.
 	g.Expect(s.writes.notes(reasonStaysOnHub)).To(ConsistOf(And(ContainSubstring("namespace kube-system"), ContainSubstring("--skipped-propagating-namespaces"))))
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(reserved), reserved)).To(Succeed())
 	g.Expect(claimed(reserved)).To(BeFalse())
@@ -322,7 +322,7 @@ func TestABindingKeepsItsClaimWhenAnotherObjectOfItsNameChanges(t *testing.T) {
 	other := role("web.reader")
 	s.create(t, s.policy("web", named("rbac.authorization.k8s.io/v1", "Role", "web:reader")), role("web:reader"))
 	before := s.eventually(t, "web.reader-role", claimedBy("web"))
-	s.create(t, other) // its binding would have the same name; no policy selects it
+	s.create(t, other) // its binding would have the same name, but no policy selects it
 	s.settle(t)
 	after, err := s.binding(t.Context(), "web.reader-role")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// shows has the cache of a hub show objects as they were, whatever became of them since.
+// shows makes the cache of a hub show objects in an old state, whatever changed since.
 func shows[O client.Object](kind O, as func(O)) func(*cache.Options) {
 	return func(o *cache.Options) {
 		if o.ByObject == nil {
@@ -35,8 +35,7 @@ func shows[O client.Object](kind O, as func(O)) func(*cache.Options) {
 	}
 }
 
-// TestAHubThatIsBehindTakesNothingOffABinding has a hub take over with caches of which one is older than what the hub before it wrote on
-// a binding.
+// TestAHubThatIsBehindTakesNothingOffABinding starts a hub with a cache that is older than what the previous hub wrote on a binding.
 func TestAHubThatIsBehindTakesNothingOffABinding(t *testing.T) {
 	t.Parallel()
 	const label = "kubernetes.io/metadata.name"

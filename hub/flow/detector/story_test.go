@@ -17,9 +17,8 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-// TestStories runs the stories in testdata/stories, each line on a real API server with the
-// stage at work: what it expects must come to be, and `steady` waits until everything
-// that was asked for has been looked at.
+// TestStories runs the stories in testdata/stories, line by line, with the stage on a real API server. What a line expects must become
+// true; "steady" waits until the queue is empty.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/stories/*.txt")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -40,7 +39,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// tell does what a line of a story says.
+// tell executes one line of a story.
 func (s *stage) tell(t *testing.T, line string) {
 	t.Helper()
 	for pattern, do := range map[string]func(t *testing.T, words []string){
@@ -83,7 +82,7 @@ func (s *stage) tell(t *testing.T, line string) {
 	t.Fatalf("this line says nothing that stories know: %q", line)
 }
 
-// told makes the policy that a line describes.
+// told creates the policy that a line describes.
 func (s *stage) told(t *testing.T, name, what string) *policyv1alpha1.PropagationPolicy {
 	t.Helper()
 	parts := strings.Split(what, ", ")
@@ -113,8 +112,7 @@ func (s *stage) told(t *testing.T, name, what string) *policyv1alpha1.Propagatio
 	return p
 }
 
-// expect waits until the template and its binding say who has it, and the binding where
-// it goes.
+// expect waits until the claims on the template and its binding name the policy, and the binding has its clusters.
 func (s *stage) expect(t *testing.T, template, policy, cluster string) {
 	t.Helper()
 	NewWithT(t).Eventually(func(g Gomega) {

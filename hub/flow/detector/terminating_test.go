@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestANamespaceThatIsDeletedGivesNothingToAnotherPolicy has a PropagationPolicy deleted together with its namespace, before its templates, while a
-// ClusterPropagationPolicy waits for them: what is to stay in the members would go by the word of that one.
+// TestANamespaceThatIsDeletedGivesNothingToAnotherPolicy deletes a PropagationPolicy together with its namespace, before its templates,
+// while a ClusterPropagationPolicy also selects them. Under that policy, objects that should stay in the members would be deleted.
 func TestANamespaceThatIsDeletedGivesNothingToAnotherPolicy(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
@@ -33,7 +33,7 @@ func TestANamespaceThatIsDeletedGivesNothingToAnotherPolicy(t *testing.T) {
 		return kube.PolicyNamed(t.Context(), s.client, s.namespace, "own")
 	}, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "it goes though its templates stay")
 	s.eventually(t, "a-configmap", claimedBy(""))
-	// Whatever asks for the template, it goes to no other one.
+	// The template must not get another policy, whatever requests it.
 	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"k":"w"}}`)))).To(Succeed())
 	g.Consistently(func() *workv1alpha2.ResourceBindingSpec {
 		b, err := s.binding(t.Context(), "a-configmap")

@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// The version that a binding gets, or has, is the same in whichever order the stage comes to watch those that its policy selects: a
-// hub that begins may see the object in one of them, which another policy names, long before the others.
+// A binding must get, or keep, the same version in whatever order the stage starts to watch the versions that its policy selects. A hub
+// that starts may see the object first in a version that another policy names.
 func TestTheVersionOfABindingDoesNotDependOnWhichIsWatchedFirst(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
@@ -29,7 +29,8 @@ func TestTheVersionOfABindingDoesNotDependOnWhichIsWatchedFirst(t *testing.T) {
 	p := s.policy("orders", named(d.beta, "Database", "orders"), named(d.v1, "Database", "orders"))
 	p.Labels, p.Finalizers = map[string]string{claim.IDLabel(p): "id"}, []string{finalizerOf(p)}
 	s.create(t, p, d.orders(d.v1))
-	// begin has a stage see the object in v1beta1 before it was asked to watch v1, and says how often it asks for it in another version.
+	// begin runs a stage that sees the object in v1beta1 before it watches v1, and returns how often the stage requests the object in
+	// another version.
 	begin := func() (b *workv1alpha2.ResourceBinding, asks int) {
 		mgr := stagetest.Manager(t, api.Config)
 		g.Expect(addIndexes(t.Context(), mgr.GetFieldIndexer())).To(Succeed())

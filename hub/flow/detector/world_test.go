@@ -46,7 +46,7 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// stage is a hub with nothing but the detector.
+// stage is a hub that runs only the detector.
 type stage struct {
 	config    *rest.Config
 	client    client.Client
@@ -54,13 +54,12 @@ type stage struct {
 	writes    *recorder
 	// seen is what the hub that was started last has seen.
 	seen *edits.Seen
-	// stop ends the hub that start has started; it ends with the test too.
+	// stop stops the hub that start started; the end of the test does so, too.
 	stop func()
 }
 
-// recorder keeps the writes that the stage sends and the events that it emits, as far as
-// they are about one namespace, or about what is cluster-scoped and has its name: what
-// earlier tests left behind may still be on its way out.
+// recorder records the writes and events of the stage, as far as they are about one namespace, or about cluster-scoped objects of its name.
+// Objects of earlier tests may still be in deletion.
 type recorder struct {
 	namespace string
 
@@ -69,19 +68,19 @@ type recorder struct {
 	watches []string
 	// reads are the paths of all other requests.
 	reads []string
-	// conflicts is how many of the next changes of bindings are refused with a conflict.
+	// conflicts is the number of next changes of bindings that fail with a conflict.
 	conflicts int
 	events    stagetest.Events
 }
 
-// conflict has the next change of a binding of the namespace refused with a conflict.
+// conflict makes the next change of a binding in the namespace fail with a conflict.
 func (r *recorder) conflict() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.conflicts++
 }
 
-// pending says how many conflicts are still to come.
+// pending returns how many conflicts are left.
 func (r *recorder) pending() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +99,7 @@ func (r *recorder) watched(suffix string) int {
 	return n
 }
 
-// read says how many reads were of paths of which something holds.
+// read returns the number of reads whose path matches.
 func (r *recorder) read(holds func(path string) bool) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +128,7 @@ func (r *recorder) requests() []string {
 
 func (r *recorder) notes(reason string) []string { return r.events.Notes(reason) }
 
-// note notes a request, and refuses a change of a binding while conflicts are to come.
+// note records a request, and makes changes of bindings fail while conflicts are left.
 func (r *recorder) note(req *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +146,7 @@ func (r *recorder) note(req *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// refuse answers as the API server does when somebody else was first.
+// refuse answers with a conflict, as the API server does.
 func refuse(req *http.Request) (*http.Response, error) {
 	status := apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("resourcebindings").GroupResource(), "it", errors.New("somebody else wrote it"))
 	body, err := json.Marshal(status.Status())
@@ -160,7 +159,7 @@ func refuse(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// failingReplicas has rules that fail for templates which say so.
+// failingReplicas has rules that fail for templates with the annotation "fails".
 type failingReplicas struct{ interpreter.Interpreter }
 
 func (f failingReplicas) Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
@@ -181,7 +180,7 @@ func start(t *testing.T) *stage {
 	return s
 }
 
-// run starts a manager, with a cache that may be changed, and returns what stops it.
+// run starts a manager whose cache may be modified, and returns a function that stops it.
 func (s *stage) run(t *testing.T, g *WithT, to *rest.Config, change ...func(*cache.Options)) (stop func()) {
 	t.Helper()
 	watches := &watchset.WatchErrors{}
@@ -206,8 +205,8 @@ func (s *stage) run(t *testing.T, g *WithT, to *rest.Config, change ...func(*cac
 	return stagetest.Run(t, mgr)
 }
 
-// create creates objects. A policy is waited for until the stage has adopted it: a template
-// that the stage sees first would go to another policy, and stay there.
+// create creates objects. It waits until the stage has adopted each policy. Otherwise the stage might see a template first, and give it to
+// another policy, where it would stay.
 func (s *stage) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	g := NewWithT(t)
@@ -266,7 +265,7 @@ func named(apiVersion, kind, name string) policyv1alpha1.ResourceSelector {
 	return policyv1alpha1.ResourceSelector{APIVersion: apiVersion, Kind: kind, Name: name}
 }
 
-// clusterPolicy creates a ClusterPropagationPolicy that goes with the test.
+// clusterPolicy creates a ClusterPropagationPolicy that is deleted at the end of the test.
 func (s *stage) clusterPolicy(t *testing.T, spec policyv1alpha1.PropagationSpec) {
 	t.Helper()
 	p := &policyv1alpha1.ClusterPropagationPolicy{
@@ -275,7 +274,7 @@ func (s *stage) clusterPolicy(t *testing.T, spec policyv1alpha1.PropagationSpec)
 	}
 	s.create(t, p)
 	t.Cleanup(func() {
-		// The stage has stopped by now: nobody else would take the finalizer.
+		// The stage has stopped by now, so nothing else removes the finalizer.
 		ctx := context.WithoutCancel(t.Context())
 		_ = s.client.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 		_ = s.client.Delete(ctx, p)
@@ -288,7 +287,7 @@ func (s *stage) binding(ctx context.Context, name string) (*workv1alpha2.Resourc
 	return b, err
 }
 
-// eventually waits for a binding of which something holds.
+// eventually waits for a binding that matches.
 func (s *stage) eventually(t *testing.T, name string, holds func(Gomega, *workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	var b *workv1alpha2.ResourceBinding
@@ -308,13 +307,12 @@ func claimedBy(name string) func(Gomega, *workv1alpha2.ResourceBinding) {
 	}
 }
 
-// settle waits until a canary that comes after everything else has its binding, and
-// so what was asked for before is done.
+// settle waits until a canary that was created after everything else has its binding, so that all earlier requests are handled.
 func (s *stage) settle(t *testing.T) {
 	t.Helper()
 	name := fmt.Sprintf("canary-%d", len(s.writes.requests()))
 	p := s.policy(name, named("v1", "ConfigMap", name))
-	p.Spec.Priority = new(int32(math.MaxInt32)) // whatever else selects it
+	p.Spec.Priority = new(int32(math.MaxInt32)) // so that no other policy gets it
 	s.create(t, p, s.configMap(name))
 	s.eventually(t, name+"-configmap", claimedBy(name))
 }

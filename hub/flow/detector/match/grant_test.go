@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// TestATenantTakesNoGrantFromAnAdministrator: who writes policies in a namespace may not write its quotas and roles.
+// TestATenantTakesNoGrantFromAnAdministrator covers tenants who may write policies in a namespace, but not its quotas and roles.
 func TestATenantTakesNoGrantFromAnAdministrator(t *testing.T) {
 	t.Parallel()
 	for kind, apiVersion := range map[string]string{

@@ -94,7 +94,7 @@ func TestBest(t *testing.T) {
 					g.Expect(got).NotTo(BeNil())
 					g.Expect(got.GetName()).To(Equal(tc.want))
 				}
-				slices.Reverse(tc.policies) // the order of the list does not matter
+				slices.Reverse(tc.policies) // the order of the list must not matter
 			}
 		})
 	}

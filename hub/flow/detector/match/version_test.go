@@ -16,12 +16,12 @@ import (
 
 const beta, stable, next = "example.com/v1beta1", "example.com/v1", "example.com/v2"
 
-// database is a template as it is in one version.
+// database returns a template in one version.
 func database(apiVersion string) selector.Target {
 	return selector.Target{APIVersion: apiVersion, Kind: "Database", Namespace: "shop", Name: "orders", Labels: map[string]string{"app": "orders"}}
 }
 
-// as selects it by its name in a version, every in any name.
+// as selects it by name in a version; every selects any name.
 func as(apiVersion string) policyv1alpha1.ResourceSelector {
 	return policyv1alpha1.ResourceSelector{APIVersion: apiVersion, Kind: "Database", Name: "orders"}
 }
@@ -77,7 +77,7 @@ func TestVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, read := range tc.watched { // in whichever version it is read, the answer is the same
+			for _, read := range tc.watched { // the result is the same in whatever version it is read
 				others := slices.DeleteFunc(slices.Clone(tc.watched), func(v string) bool { return v == read })
 				NewWithT(t).Expect(Version(policy("p", nil, tc.selectors...), database(read), tc.current, others...)).To(Equal(tc.want), "read as %s", read)
 			}

@@ -36,7 +36,7 @@ func TestActivate(t *testing.T) {
 	}
 }
 
-// The version in which a template is read is no edit of it, though its content is another one there.
+// Another version is not an edit of the template, although its content reads differently there.
 func TestActivateInAnotherVersion(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-// held is a template of a policy that is there, with the binding made of it.
+// held is the input for a template of an existing policy, with the binding made of it.
 func held() Input {
 	p := &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", Labels: map[string]string{contract.PropagationPolicyPermanentIDLabel: "id"}},
@@ -31,7 +31,7 @@ func held() Input {
 	return Input{Template: t, Claim: claimOf(), Holder: p, Winner: p, Binding: b, Workload: true, Rules: "1"}
 }
 
-// rival is a policy that the template of held was not claimed for.
+// rival is a policy that does not have the template of held.
 func rival() *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "rival", Labels: map[string]string{contract.PropagationPolicyPermanentIDLabel: "other"}},
@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 	const waiting = `waiting for dependent overrides: create OverridePolicy "o", or remove it from dependentOverrides of the policy`
 	cases := map[string]struct {
 		given func(*Input)
-		// want is compared but for the binding, of which only says whether it is written.
+		// want is compared except for the binding; binds says whether the binding is written.
 		want  Plan
 		binds bool
 	}{
@@ -261,7 +261,7 @@ func TestTheBindingThatIsPlanned(t *testing.T) {
 	g.Expect(Current(in.Binding, in.Template.GroupVersionKind(), in.Template, "1")).To(BeTrue())
 	g.Expect(in.Binding.GetOwnerReferences()).To(ConsistOf(HaveField("UID", types.UID("u1"))))
 
-	// The version alone is another: the binding is the same one, and says the version.
+	// Only the version differs: the binding is the same object, with the new version.
 	in.Template.APIVersion, in.Demand.Replicas = "apps/v2", 6
 	before := in.Binding.GetName()
 	p = Decide(in)

@@ -56,7 +56,7 @@ func TestWhenAnEditWasSeenIsToldOfWhatIsRolledOut(t *testing.T) {
 	g.Expect(seen()).To(BeEmpty())
 }
 
-// update has a binding say what a template, a claim and a policy ask for.
+// update updates a binding for a template, a claim and a policy.
 func update(b workv1alpha2.Binding, d Desired, c claim.Claim, p *policyv1alpha1.PropagationSpec) {
 	d.Claim, d.Policy = c, p
 	d.Update(b)
@@ -109,7 +109,7 @@ func TestUpdateOfANewBinding(t *testing.T) {
 	}))
 	g.Expect(Current(b, deployment().Kind, deployment().Meta, "")).To(BeTrue())
 
-	b.Spec.ReplicaRequirements.Namespace = "" // as an older hub left it
+	b.Spec.ReplicaRequirements.Namespace = "" // as earlier versions of the hub left it
 	update(b, deployment(), claimOf(), spec())
 	g.Expect(b.Spec.ReplicaRequirements.Namespace).To(Equal("shop"))
 }
@@ -177,7 +177,7 @@ func TestUpdateKeepsWhatOthersOwn(t *testing.T) {
 	g.Expect(b.Annotations).NotTo(HaveKey(contract.ClusterPropagationPolicyNameAnnotation))
 	g.Expect(b.Finalizers).To(Equal([]string{"other/finalizer", contract.BindingFinalizer}))
 
-	// What the policy no longer says is gone, what others say is not.
+	// What the policy no longer sets is removed, and what others set is not.
 	update(b, deployment(), claimOf(), spec())
 	g.Expect(b.Spec.Suspension.Dispatching).To(BeNil())
 	g.Expect(b.Spec.Suspension.Scheduling).To(HaveValue(BeTrue()))

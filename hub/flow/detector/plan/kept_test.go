@@ -55,7 +55,7 @@ func TestAForcedStrategyHoldsWhateverKeepsAPolicyFromBeingApplied(t *testing.T) 
 	}
 }
 
-// leave has no policy have the template of an input, since some time.
+// leave makes an input whose template has had no policy for some time.
 func leave(in *Input) {
 	in.Winner, in.Holder, in.Claim = nil, nil, claim.Claim{}
 	claim.Clear(in.Template)

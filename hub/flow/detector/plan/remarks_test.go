@@ -22,7 +22,7 @@ func TestRemarksNameFieldsWithoutEffect(t *testing.T) {
 	weights := &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas}
 	for name, c := range map[string]struct {
 		given policyv1alpha1.PropagationSpec
-		want  string // empty if there is nothing to say
+		want  string // empty for no remark
 	}{
 		"nothing":            {},
 		"a name":             {given: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", Name: "web"}}}},
@@ -61,7 +61,7 @@ func TestRemarksNameFieldsWithoutEffectOnATemplate(t *testing.T) {
 		demand   demand
 		priority *int32
 		judged   bool
-		want     string // empty if there is nothing to say
+		want     string // empty for no remark
 	}{
 		"nothing":                  {},
 		"the scheduler of the hub": {policy: func(p *spec) { p.SchedulerName = "default-scheduler" }},

@@ -19,7 +19,7 @@ func strategy(name string, selector *metav1.LabelSelector) *fairleadv1alpha1.Rol
 	}
 }
 
-// inNamespace has a strategy selected by namespaces, and by what it has else.
+// inNamespace adds a namespace selector to a strategy.
 func inNamespace(s *fairleadv1alpha1.RolloutStrategy, selector *metav1.LabelSelector) *fairleadv1alpha1.RolloutStrategy {
 	s.Spec.NamespaceSelector = selector
 	return s
@@ -112,7 +112,7 @@ func TestAStrategyIsReadAsItWasSet(t *testing.T) {
 	g.Expect(b.Annotations).To(Equal(map[string]string{"other": "x"}))
 }
 
-// TestAnnotationsOfTenantsAreBounded: the annotations of a binding have to leave room for those of the hub.
+// TestAnnotationsOfTenantsAreBounded: the annotations of a binding must leave room for those of the hub.
 func TestAnnotationsOfTenantsAreBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
