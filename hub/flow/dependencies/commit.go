@@ -22,16 +22,17 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// written is what became of a plan.
+// written is the result of carrying out a plan.
 type written struct {
-	// leftOut is what is not attached since its binding would be too large, and message what the binding of the workload says of that.
+	// leftOut are the objects that are not attached because their bindings would be too large; message is what the workload's binding says
+	// about them.
 	leftOut []plan.Object
 	message string
-	// failed is why not all that is needed could be attached, or what is not be detached.
+	// failed says why not everything could be attached or detached.
 	failed error
 }
 
-// commit writes what was decided about a workload.
+// commit carries out the plan for a workload.
 func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (written, error) {
 	if p.Keep {
 		if err := r.keep(ctx, in.binding); err != nil {
@@ -47,7 +48,7 @@ func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (wri
 	if done.leftOut, done.failed = r.apply(ctx, in, p); done.failed != nil {
 		return done, done.failed
 	}
-	if p.NoteLast { // also if something is left out: that may be so for good, and is no reason to hold up what is not
+	if p.NoteLast { // also if an object is left out: that may last, and must not block what is attached
 		if err := r.note(ctx, in.binding, p.Note); err != nil {
 			return done, err
 		}
@@ -57,11 +58,11 @@ func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (wri
 	return done, err
 }
 
-// noteEarly notes what a workload needs while it is not known yet what of that there is, which may last where the hub may not list a kind. Of
-// what goes out in waves only that it is to be kept: that it goes out with what it needs is noted once all of that is attached.
+// noteEarly records what a workload needs before it is known which of these objects exist. That may last, if the hub may not list a kind. A
+// staged workload only gets the finalizer: its dependencies are recorded once all of them are attached.
 func (r *Reconciler) noteEarly(ctx context.Context, in *gathered) error {
 	if in == nil {
-		return nil // nor is it known what may follow it
+		return nil // the permitted references are not known either
 	}
 	r.tellOrphans(in.request, in.binding, in.Needs)
 	if !bindings.IsStaged(in.binding) {
@@ -73,8 +74,8 @@ func (r *Reconciler) noteEarly(ctx context.Context, in *gathered) error {
 	return r.keep(ctx, in.binding)
 }
 
-// note writes on the binding of a workload what it needs, by whose rules, and that it is to be kept until
-// others do not follow it any more.
+// note records on the binding of a workload what it needs and by whose rules, and adds the finalizer, which keeps the binding until nothing
+// is attached to it any more.
 func (r *Reconciler) note(ctx context.Context, b kube.Binding, note plan.Note) error {
 	refs := note.Refs
 	if refs == nil {
@@ -102,8 +103,8 @@ func (r *Reconciler) note(ctx context.Context, b kube.Binding, note plan.Note) e
 	return err
 }
 
-// bounded returns what a binding says of the list of what its workload needs. Of a long one it has only room for a hash, in a list, as
-// others expect one. It cannot be read as what is needed, so that whoever asks takes it that all may be.
+// bounded returns the value of the annotation for a list of dependencies. A long list is replaced by its hash, in a list, because readers
+// expect one. It cannot be parsed as references, so readers assume that anything may be needed.
 func bounded(list []byte) string {
 	if len(list) <= contract.MaxDependencies {
 		return string(list)
@@ -112,7 +113,7 @@ func bounded(list []byte) string {
 	return fmt.Sprintf(`["sha256:%x"]`, sum)
 }
 
-// keep has the binding of a workload stay until others do not follow it any more.
+// keep adds the finalizer, which keeps the binding of a workload until nothing is attached to it any more.
 func (r *Reconciler) keep(ctx context.Context, b kube.Binding) error {
 	edit, err := kube.Begin(b)
 	if err != nil {
@@ -123,7 +124,7 @@ func (r *Reconciler) keep(ctx context.Context, b kube.Binding) error {
 	return err
 }
 
-// unmark lets the binding of a workload go.
+// unmark removes the finalizer and the records from the binding of a workload.
 func (r *Reconciler) unmark(ctx context.Context, b kube.Binding) error {
 	edit, err := kube.Begin(b)
 	if err != nil {
@@ -139,8 +140,8 @@ func (r *Reconciler) unmark(ctx context.Context, b kube.Binding) error {
 	return err
 }
 
-// noteLeftOut has the binding of a workload say what it needs and is not sent after it, since the binding of that has no room to name its
-// clusters. It returns what it says.
+// noteLeftOut records on the binding of a workload which dependencies are not propagated because their bindings have no room to name its
+// clusters. It returns the message.
 func (r *Reconciler) noteLeftOut(ctx context.Context, b kube.Binding, leftOut []plan.Object) (string, error) {
 	if len(leftOut) == 0 && meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingDependenciesLeftOut) == nil {
 		return "", nil
@@ -156,11 +157,11 @@ func (r *Reconciler) noteLeftOut(ctx context.Context, b kube.Binding, leftOut []
 	return message, nil
 }
 
-// create makes a binding that follows another one.
+// create creates a binding that is attached to another one.
 func (r *Reconciler) create(ctx context.Context, b, independent kube.Binding) error {
 	err := r.hubClient.Create(ctx, b, client.FieldOwner(contract.FieldManagerDependencies))
 	switch {
-	case apierrors.IsAlreadyExists(err): // the cache is behind
+	case apierrors.IsAlreadyExists(err): // the cache is stale
 		return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), b.GetName(), err)
 	case err != nil:
 		return fmt.Errorf("creating binding %q: %w", b.GetName(), err)

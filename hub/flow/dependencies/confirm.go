@@ -23,34 +23,35 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// What is detached goes in the members, and comes back as another object. The informers of a hub that has just begun to work
-// may be older than what the hub before it did, each by another time, so that what is needed may be absent from one of them.
-// Whatever says that something is not needed is read live before. Only what is detached costs that.
+// What is detached is deleted in the members, and would come back as another object. When a hub has just become active, each of its
+// informers may be older than what the previous active hub did, so that one of them may lack a dependency. Everything from which follows
+// that an object is not needed is therefore read live before it is detached. Only detaching costs these reads.
 
-// behind is the answer to a cache that shows something else than there is: it is looked at again.
+// behind returns the error for a stale cache, which leads to a retry.
 func behind(name string) error {
 	return kube.CacheBehind(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), name)
 }
 
-// bindingNow reads a binding live; nil if there is none.
+// bindingNow reads a binding live; nil if it does not exist.
 func (r *Reconciler) bindingNow(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
 	b := kindFor(key).New()
 	err := r.liveReader.Get(ctx, key, b)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // That there is none is an answer.
+		return nil, nil //nolint:nilnil // nil is a result: it does not exist
 	case err != nil:
 		return nil, fmt.Errorf("reading binding %q before anything is detached from it: %w", key, err)
 	}
 	return b, nil
 }
 
-// letsNothingFollow says whether nothing is to follow a binding: it is gone, is going, or wants it so.
+// letsNothingFollow returns whether nothing should be attached to a binding: it does not exist, is being deleted, or has no propagateDeps.
 func letsNothingFollow(b kube.Binding) bool {
 	return b == nil || b.GetDeletionTimestamp() != nil || !b.BindingSpec().PropagateDeps || plan.OfAnother(b)
 }
 
-// confirmReleased reads live whether nothing is to follow a binding, and returns that; nil if it is gone.
+// confirmReleased reads the binding live and confirms that nothing should be attached to it. It returns the binding; nil if it does not
+// exist.
 func (r *Reconciler) confirmReleased(ctx context.Context, req request) (kube.Binding, error) {
 	now, err := r.bindingNow(ctx, req)
 	if err == nil && !letsNothingFollow(now) {
@@ -59,7 +60,7 @@ func (r *Reconciler) confirmReleased(ctx context.Context, req request) (kube.Bin
 	return now, err
 }
 
-// confirmSame reads live whether a binding is as the cache shows it.
+// confirmSame confirms live that a binding is as in the cache.
 func (r *Reconciler) confirmSame(ctx context.Context, b kube.Binding) error {
 	now, err := r.bindingNow(ctx, client.ObjectKeyFromObject(b))
 	switch {
@@ -72,8 +73,8 @@ func (r *Reconciler) confirmSame(ctx context.Context, b kube.Binding) error {
 	return nil
 }
 
-// confirmUnneeded reads live whether a workload needs none of some others, which were not found. The function same says
-// whether its binding is as the cache shows it.
+// confirmUnneeded confirms live that a workload needs none of some bindings whose objects were not found among its dependencies. The
+// function same confirms that its binding is as in the cache.
 func (r *Reconciler) confirmUnneeded(ctx context.Context, in *gathered, others []kube.Binding, same func() error) error {
 	b := in.binding
 	if err := same(); err != nil {
@@ -112,7 +113,7 @@ func (r *Reconciler) confirmUnneeded(ctx context.Context, in *gathered, others [
 	return nil
 }
 
-// mayMean says whether a reference can mean the object of a binding, by its kind and name, in whatever version.
+// mayMean returns whether a reference may mean the object of a binding, by its kind and name, in any version.
 func mayMean(ref configv1alpha1.DependentObjectReference, b kube.Binding) bool {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	return plan.KindOf(b).GroupKind() == kind.GroupKind() && b.GetNamespace() == ref.Namespace &&
@@ -160,7 +161,7 @@ func (r *Reconciler) grantedNow(ctx context.Context, b kube.Binding, ref configv
 	return attach.Granted(grants, b.BindingSpec().Resource, ref), nil
 }
 
-// confirmGone reads live whether clusters that the cache does not show are gone.
+// confirmGone confirms live that clusters which are missing in the cache do not exist.
 func (r *Reconciler) confirmGone(ctx context.Context, clusters sets.Set[string]) error {
 	for name := range clusters {
 		cluster := kube.MetadataOf(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster))

@@ -24,43 +24,42 @@ import (
 )
 
 const (
-	// workers is how many bindings are worked on at once; they wait for the API server.
+	// workers is the number of concurrent reconciles, which mostly wait for the API server.
 	workers = 4
-	// untilServed is when to ask again for a kind that the hub does not know.
+	// untilServed is when to check again for a kind that the hub does not serve.
 	untilServed = 10 * time.Second
-	// untilRoom is when to try again to attach what a binding has no room for.
+	// untilRoom is when to try again to attach an object whose binding has no room.
 	untilRoom = 10 * time.Minute
 )
 
 // Deps is what the stage needs.
 type Deps struct {
-	// Exclusions say what stays on the hub, whoever needs it.
+	// Exclusions say which objects stay on the hub, even if a workload needs them.
 	Exclusions selector.Exclusions
-	// Interpreter says what a template needs.
+	// Interpreter returns what a template needs.
 	Interpreter interpreter.Interpreter
-	// RulesNow returns the version of the Interpreter's rules for a kind by what the API has now; nil if its rules never change.
+	// RulesNow returns the version of the Interpreter's rules for a kind, read live; nil if the rules never change.
 	RulesNow func(ctx context.Context, kind schema.GroupVersionKind) (string, error)
 	// Informers are the informers of the manager's cache.
 	Informers *watchset.MetadataInformers
-	// Events gets what people are told.
+	// Events receives the events for users.
 	Events eventsink.Sink
-	// Clock says for how long to remember a write that the cache does not show.
+	// Clock limits how long a write is remembered that the cache does not show.
 	Clock clock.PassiveClock
-	// AllNamespaces sends every namespace of the hub to every cluster; else a namespace goes
-	// where something of it goes.
+	// AllNamespaces sends every namespace of the hub to every cluster. Otherwise a namespace goes where its objects go.
 	AllNamespaces bool
-	// Deferred gets what the lists of what workloads need were read from, for whoever writes the status of a binding next. If it is nil,
-	// that is not remembered.
+	// Deferred receives the origins of the lists of dependencies, for the next write of the binding's status. If it is nil, they are not
+	// recorded.
 	Deferred *kube.DeferredStatus
-	// Program tells the program that reads templates from others, which may do so otherwise. If it is empty, every
-	// template is read after a start.
+	// Program identifies the version of the program, since versions may read templates differently. If it is empty, every template is read
+	// after a start.
 	Program string
 }
 
 // request names a binding; one without a namespace is a ClusterResourceBinding.
 type request = types.NamespacedName
 
-// Reconciler does the work of the stage.
+// Reconciler is the reconciler of the stage.
 type Reconciler struct {
 	hubClient   client.Client
 	liveReader  client.Reader
@@ -75,9 +74,9 @@ type Reconciler struct {
 	warned kube.WarnOnce[request]
 	kinds  *kinds
 	wrote  *kube.Written[types.NamespacedName, kube.Binding]
-	// departed has which bindings were seen to go.
+	// departed has the bindings that this process saw deleted.
 	departed departed
-	// deferred has what the bindings do not say yet of what their lists were read from.
+	// deferred has the origins that the bindings do not record yet.
 	deferred *kube.DeferredStatus
 }
 
@@ -114,7 +113,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	return registerNamespaces(mgr, r, deps)
 }
 
-// Reconcile lets what the workload of one binding needs follow it.
+// Reconcile attaches what the workload of one binding needs.
 func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	b, err := r.binding(ctx, req)
 	switch {
@@ -134,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding) (reconcile.Result, error) {
 	read, err := r.references(ctx, b)
 	if errors.Is(err, errGone) {
-		return reconcile.Result{}, nil // its binding goes next, and wakes us
+		return reconcile.Result{}, nil // its binding is deleted next, which triggers a reconcile
 	}
 	if err != nil {
 		r.tellFailed(req, b, err)
@@ -143,7 +142,7 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding) (r
 	r.warned.Resolved(req, reasonGetDependenciesFailed)
 	in, err := r.gather(ctx, req, b, read)
 	if later, ok := errors.AsType[syncing](err); ok {
-		return reconcile.Result{RequeueAfter: later.again}, r.noteEarly(ctx, in) // what is not listed yet is not gone
+		return reconcile.Result{RequeueAfter: later.again}, r.noteEarly(ctx, in) // an object that is not listed yet may exist
 	}
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, r.noteEarly(ctx, in))
@@ -172,5 +171,5 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding) (r
 	return reconcile.Result{}, r.kinds.stopUnneeded(ctx)
 }
 
-// errGone means that the template of a binding is not there any more.
+// errGone means that the template of a binding does not exist any more.
 var errGone = errors.New("the template is gone")

@@ -15,28 +15,29 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// The binding of a workload stays until nothing follows it any more. So one that something follows and that is not there was lost, or is yet to
-// come where a hub is restored object by object: that is no word on what its workload needs, whose copies may run on in the members. What
-// follows is let go of only if this process saw the binding go, as it does where somebody takes the finalizer off.
+// The binding of a workload stays until nothing is attached to it any more. So a binding that is missing while something is attached to it
+// was lost, or is not restored yet where a hub is restored object by object. That says nothing about the needs of its workload, whose
+// copies may still run in the members. What is attached is therefore detached only if this process saw the deletion of the binding, as when
+// somebody removes the finalizer.
 
 const (
-	// maxDeparted is how many of the bindings that went last are known. What followed them comes to light within seconds.
+	// maxDeparted is how many of the last deleted bindings are remembered. What was attached to them is noticed within seconds.
 	maxDeparted = 16 << 10
-	// maxLeftLogged is of how many bindings that are not there it is logged what is left.
+	// maxLeftLogged is for how many missing bindings it is logged what is still attached.
 	maxLeftLogged = 20
-	// maxLeftNamed is how many of what follows one of them are named.
+	// maxLeftNamed is how many of the attached bindings are named in such a log.
 	maxLeftNamed = 3
 )
 
-// departed are the bindings that this process saw go, and those of which it left what follows them. The zero value is ready; it is safe for
-// use by many goroutines.
+// departed are the bindings that this process saw deleted, and the missing ones to which bindings are still attached. The zero value is
+// ready; it is safe for concurrent use.
 type departed struct {
 	mu   sync.Mutex
 	gone *lru.Cache
 	left map[request]struct{}
 }
 
-// went notes that a binding was seen to go, and says whether something was left that followed it.
+// went records that a binding was seen to be deleted, and returns whether bindings were left attached to it.
 func (d *departed) went(req request) (left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +50,7 @@ func (d *departed) went(req request) (left bool) {
 	return left
 }
 
-// came notes that a binding is there.
+// came records that a binding exists.
 func (d *departed) came(req request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,8 +60,8 @@ func (d *departed) came(req request) {
 	delete(d.left, req)
 }
 
-// isLeft says whether what follows a binding that is not there is left: it was not seen to go. It is new if that was not so before,
-// and is to be logged.
+// isLeft returns whether what is attached to a missing binding stays, because its deletion was not seen. isNew says that this was not so
+// before, and should be logged.
 func (d *departed) isLeft(req request) (left, isNew bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +80,7 @@ func (d *departed) isLeft(req request) (left, isNew bool) {
 	return true, len(d.left) <= maxLeftLogged
 }
 
-// logLeft logs what is left of a binding that is not there, and how it is deleted by whoever means it.
+// logLeft logs what is still attached to a missing binding, and how to delete it.
 func logLeft(ctx context.Context, req request, attached []kube.Binding) {
 	var names, commands []string
 	for _, b := range attached[:min(len(attached), maxLeftNamed)] {

@@ -31,7 +31,7 @@ const (
 	actionSync            = "SyncScheduleResultToDependencies"
 )
 
-// report tells people what became of a plan, and what of a workload's needs does not follow it.
+// report emits events about the result of a plan, and about dependencies that are not attached.
 func (r *Reconciler) report(in *gathered, p plan.Plan, done written, err error) {
 	r.tellOrphans(in.request, in.binding, in.Needs)
 	r.tellWithheld(in.request, in.binding, in.Permitted, p.Staying)
@@ -50,7 +50,7 @@ func gotDependencies(b kube.Binding, refs []configv1alpha1.DependentObjectRefere
 	}
 }
 
-// tellFailed says why it cannot be known what a template needs.
+// tellFailed reports why the dependencies of a template cannot be determined.
 func (r *Reconciler) tellFailed(req request, b kube.Binding, err error) {
 	if !r.warned.IsNew(req, reasonGetDependenciesFailed, err.Error()) {
 		return
@@ -61,7 +61,7 @@ func (r *Reconciler) tellFailed(req request, b kube.Binding, err error) {
 	})
 }
 
-// tellNotFollowing says that not all that a workload needs could be sent after it.
+// tellNotFollowing reports that not all dependencies of a workload could be attached.
 func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
 	if apierrors.IsConflict(err) || errors.Is(err, context.Canceled) || !r.warned.IsNew(req, reasonSyncFailed, err.Error()) {
 		return
@@ -72,7 +72,7 @@ func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
 	})
 }
 
-// tellLeftOut says, once, what a workload needs and is not sent after it, since the binding of that has no room to name its clusters.
+// tellLeftOut reports once which dependencies of a workload are not propagated because their bindings have no room to name its clusters.
 func (r *Reconciler) tellLeftOut(req request, b kube.Binding, done written) {
 	if len(done.leftOut) == 0 {
 		r.warned.Resolved(req, reasonSyncFailed)
@@ -82,7 +82,7 @@ func (r *Reconciler) tellLeftOut(req request, b kube.Binding, done written) {
 	}
 }
 
-// tellTaken says that the binding of a name is that of another object.
+// tellTaken reports that another object's binding has the name.
 func (r *Reconciler) tellTaken(independent, b kube.Binding, o plan.Object) {
 	ref := b.BindingSpec().Resource
 	if !r.warned.IsNew(client.ObjectKeyFromObject(independent), reasonSyncFailed+" "+b.GetName(), string(ref.UID)) {

@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// apply detaches what is attached and not needed any more, and attaches what is. What cannot be known
-// stays as it is. It returns what is left out since its binding would be too large.
+// apply detaches bindings that are not needed any more, and attaches those that are. What cannot be determined stays as it is. It returns
+// the objects that are left out because their bindings would be too large.
 func (r *Reconciler) apply(ctx context.Context, in *gathered, p plan.Plan) (leftOut []plan.Object, err error) {
 	same := sync.OnceValue(func() error { return r.confirmSame(ctx, in.binding) })
 	unneeded := slices.DeleteFunc(slices.Clone(in.attached), func(b kube.Binding) bool { return !slices.Contains(p.Detach, client.ObjectKeyFromObject(b)) })
@@ -37,9 +37,9 @@ func (r *Reconciler) apply(ctx context.Context, in *gathered, p plan.Plan) (left
 	return leftOut, errors.Join(failures...)
 }
 
-// detachable returns those of what a workload does not name any more that no cluster may need either. Nothing is read live
-// before the cache shows that there are any: as long as a rollout is under way it shows none. The function same says whether
-// the binding is as the cache shows it.
+// detachable returns those bindings, of those that a workload does not name any more, that no cluster may need either. Nothing is read live
+// unless the cache shows that there are any, which it does not while a rollout is under way. The function same confirms that the binding is
+// as in the cache.
 func (r *Reconciler) detachable(ctx context.Context, in *gathered, unneeded []kube.Binding, same func() error) ([]kube.Binding, error) {
 	for _, rollouts := range []client.Reader{r.hubClient, r.liveReader} {
 		if len(unneeded) == 0 {
@@ -63,7 +63,7 @@ func (r *Reconciler) detachable(ctx context.Context, in *gathered, unneeded []ku
 	return unneeded, nil
 }
 
-// release lets go of all that followed a binding which is gone, is going or wants it so.
+// release detaches everything from a binding that does not exist any more, is being deleted, or has no propagateDeps.
 func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) error {
 	attached, err := r.attached(ctx, req)
 	if err != nil {
@@ -96,7 +96,8 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 			attached = nil
 		}
 	}
-	// Before anything is let go of: whoever named the same in another version is woken by that if nobody names it in this one any more.
+	// First, because another workload may name the same object in another version. The change of its binding triggers that workload's
+	// reconcile only if no workload needs the object in the present version any more.
 	if err := r.wants.Set(req, nil); err != nil {
 		return err
 	}
@@ -118,11 +119,10 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 	return r.kinds.stopUnneeded(ctx)
 }
 
-// errNoRoom says that the binding of what a workload needs has no room to name its clusters.
+// errNoRoom means that the binding of a dependency has no room to name the workload's clusters.
 var errNoRoom = errors.New("the binding has no room for one more workload")
 
-// attach makes the binding of an object follow that of a workload. The function same says whether the latter is as the cache
-// shows it.
+// attach attaches the binding of an object to that of a workload. The function same confirms that the latter is as in the cache.
 func (r *Reconciler) attach(ctx context.Context, o plan.Object, independent kube.Binding, same func() error) error {
 	key := o.Binding()
 	b, err := r.bindingAt(ctx, key)
@@ -136,11 +136,11 @@ func (r *Reconciler) attach(ctx context.Context, o plan.Object, independent kube
 		return r.create(ctx, b, independent)
 	}
 	if b.GetDeletionTimestamp() != nil {
-		return nil // its end wakes us
+		return nil // the end of its deletion triggers a reconcile
 	}
 	if owner := ownerOf(b); owner != "" && owner != o.Meta.GetUID() {
 		r.tellTaken(independent, b, o)
-		return nil // the garbage collector removes what belongs to one that is gone, and wakes us
+		return nil // if the owner is gone, the garbage collector deletes the binding, which triggers a reconcile
 	}
 	referrers, err := r.referrers(ctx, b, independent)
 	if err != nil {
@@ -183,7 +183,7 @@ func (r *Reconciler) attach(ctx context.Context, o plan.Object, independent kube
 	return nil
 }
 
-// attachTo has a binding of an object say that a workload needs it.
+// attachTo writes on the binding of an object that a workload needs it.
 func (r *Reconciler) attachTo(ctx context.Context, b kube.Binding, o plan.Object, independent kube.Binding) {
 	said := bindings.OwnedIn(b)
 	attach.To(b, o.Kind, o.Meta, independent, newID())
@@ -195,13 +195,13 @@ func (r *Reconciler) attachTo(ctx context.Context, b kube.Binding, o plan.Object
 // leaver is a workload that does not need a binding any more.
 type leaver struct {
 	request
-	// binding is the binding of the workload; nil if nothing is known of it.
+	// binding is the binding of the workload; nil if it is not known.
 	binding kube.Binding
-	// has are the clusters where the workload goes on, and does without.
+	// has are the clusters where the workload keeps running without the object.
 	has sets.Set[string]
 }
 
-// detach takes what a workload needed off a binding, which goes when nothing else needs it.
+// detach removes a workload from a binding. The binding is deleted if nothing else needs it.
 func (r *Reconciler) detach(ctx context.Context, b kube.Binding, from leaver) error {
 	if b.GetDeletionTimestamp() != nil {
 		return nil
@@ -236,7 +236,8 @@ func (r *Reconciler) detach(ctx context.Context, b kube.Binding, from leaver) er
 	return nil
 }
 
-// abandon takes off a binding the clusters of workloads that do not need it any more, and deletes it if nothing else wants it there.
+// abandon removes from a binding the common lists of workloads that do not need it any more, and deletes the binding if nothing else needs
+// it.
 func (r *Reconciler) abandon(ctx context.Context, b kube.Binding) error {
 	if !attach.Selected(b) {
 		return r.remove(ctx, b, leaver{})
@@ -250,8 +251,8 @@ func (r *Reconciler) abandon(ctx context.Context, b kube.Binding) error {
 	return err
 }
 
-// remove deletes a binding that only one workload needed. What deletes its Works goes by what the binding says, and the policy of
-// the workload may have been edited since that was written.
+// remove deletes a binding that only one workload needed. The deletion of its Works depends on what the binding says, and the policy of the
+// workload may have been changed since that was written.
 func (r *Reconciler) remove(ctx context.Context, b kube.Binding, from leaver) error {
 	key := client.ObjectKeyFromObject(b)
 	edit, err := kube.Begin(b)

@@ -27,7 +27,7 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// kindFor returns the kind of the binding of a name.
+// kindFor returns the kind of a binding by its name.
 func kindFor(key types.NamespacedName) kube.BindingKind {
 	if key.Namespace == "" {
 		return kube.ClusterResourceBindings()
@@ -44,7 +44,7 @@ func ownerOf(b kube.Binding) types.UID {
 
 func newID() string { return string(uuid.NewUUID()) }
 
-// gathered is what was read of one workload.
+// gathered is what was read about one workload.
 type gathered struct {
 	plan.Input
 
@@ -54,8 +54,8 @@ type gathered struct {
 	read     reading
 }
 
-// gather reads all that the decision about a workload depends on, of which the references are read already. The error is a syncing if
-// something is not known yet. With an error it returns the rest if all that is not known is which objects there are.
+// gather reads everything that the decision about a workload depends on, for references that were read before. The error is a syncing if a
+// kind is not listed yet. If only the existing objects are unknown, it returns the rest with the error.
 func (r *Reconciler) gather(ctx context.Context, req request, b kube.Binding, read reading) (*gathered, error) {
 	in := &gathered{request: req, binding: b, read: read}
 	in.Binding, in.Marked, in.Recalled = b, marked(b), read.unchanged
@@ -67,7 +67,7 @@ func (r *Reconciler) gather(ctx context.Context, req request, b kube.Binding, re
 		in.Attached = append(in.Attached, other)
 	}
 	in.Needs = plan.NeedsOf(b, read.refs, r.answerersOf(b), in.Attached)
-	// Before anything is looked for, so that nothing is missed that comes or goes meanwhile.
+	// Before any lookup, so that no object that is created or deleted meanwhile is missed.
 	if err := r.wants.Set(req, append(plan.GrantsWanted(b, in.Needs.Refs), in.Needs.Refs...)); err != nil {
 		return nil, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
@@ -78,16 +78,16 @@ func (r *Reconciler) gather(ctx context.Context, req request, b kube.Binding, re
 		refs []configv1alpha1.DependentObjectReference
 		into *plan.Finding
 	}{{in.Permitted.Granted, &in.Found}, {in.Permitted.Stays, &in.Stays}, {in.Permitted.Ending, &in.Ending}} {
-		found, failed := r.find(ctx, look.refs) // all are looked for, since watches of kinds begin by that
+		found, failed := r.find(ctx, look.refs) // all are looked up, since that starts the watches of their kinds
 		*look.into = found
 		if _, later := errors.AsType[syncing](err); err == nil || later && failed != nil {
-			err = failed // which may be worse
+			err = failed // it may be a permanent error
 		}
 	}
 	return in, err
 }
 
-// binding returns the binding of a name, to be changed at will unless the options say otherwise; nil if there is none.
+// binding returns a binding, which may be modified unless the options say otherwise; nil if it does not exist.
 func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName, opts ...client.GetOption) (kube.Binding, error) {
 	b := kindFor(key).New()
 	err := r.hubClient.Get(ctx, key, b, opts...)
@@ -100,7 +100,7 @@ func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName, opts
 	return b, nil
 }
 
-// bindingAt is binding, but for what the cache does not show yet of our own writes.
+// bindingAt is like binding, but includes this stage's writes that the cache does not show yet.
 func (r *Reconciler) bindingAt(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
 	b, err := r.binding(ctx, key)
 	if err != nil {
@@ -117,8 +117,7 @@ func (r *Reconciler) bindingAt(ctx context.Context, key types.NamespacedName) (k
 	return b, nil
 }
 
-// attached returns the bindings that say that a binding needs them, to be changed at
-// will.
+// attached returns the bindings that are attached to a binding. They may be modified.
 func (r *Reconciler) attached(ctx context.Context, req request) ([]kube.Binding, error) {
 	var out []kube.Binding
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
@@ -137,9 +136,8 @@ func (r *Reconciler) attached(ctx context.Context, req request) ([]kube.Binding,
 	return out, nil
 }
 
-// referrers returns the bindings that need an object, those that are there: the ones
-// that its binding names, and one more that is about to be named. The others are the cache's: hundreds may need one, and each
-// names all its clusters.
+// referrers returns the existing bindings of workloads that need an object: those that its binding names, and one that is about to be
+// added. The others are shared with the cache, since hundreds may need one object, and each names all its clusters.
 func (r *Reconciler) referrers(ctx context.Context, b kube.Binding, more kube.Binding) ([]workv1alpha2.Binding, error) {
 	var out []workv1alpha2.Binding
 	if more != nil {
@@ -162,8 +160,8 @@ func (r *Reconciler) referrers(ctx context.Context, b kube.Binding, more kube.Bi
 
 func referrersOf(b kube.Binding) []workv1alpha2.Binding { return []workv1alpha2.Binding{b} }
 
-// references returns what the template of a binding needs. It is asked once for each
-// version of the template that the binding is about, and of the rules; after a start only if the binding does not say it.
+// references returns what the template of a binding needs. The interpreter is asked once for each version of the template that the binding
+// has, and of the rules; after a start only if the binding does not record it.
 func (r *Reconciler) references(ctx context.Context, b kube.Binding) (reading, error) {
 	key, ref := client.ObjectKeyFromObject(b), b.BindingSpec().Resource
 	kind := plan.KindOf(b)
@@ -194,17 +192,17 @@ func (r *Reconciler) references(ctx context.Context, b kube.Binding) (reading, e
 	if err != nil {
 		return reading{}, err
 	}
-	// If it was edited in the meantime, the binding will say so and it is read again.
+	// If the template was edited in the meantime, the binding will change, and the template is read again.
 	out := reading{version: version, rules: rules, refs: refs, madeOf: bindings.MadeOf(template, rules)}
 	r.read.put(key, out)
 	r.events(gotDependencies(b, refs))
 	return out, nil
 }
 
-// syncing is the error of whoever would know what is there of a kind whose first list is not here yet.
+// syncing is the error if a kind is needed whose first list is not complete yet.
 type syncing struct {
 	kind schema.GroupVersionKind
-	// again is when to look.
+	// again is when to reconcile again.
 	again time.Duration
 }
 
@@ -213,7 +211,7 @@ func (s syncing) Error() string {
 	return fmt.Sprintf("the first list of kind %q is not here yet", s.kind)
 }
 
-// find finds what references mean. The error is a syncing if that is not known yet.
+// find returns the objects that references mean. The error is a syncing if a kind is not listed yet.
 func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentObjectReference) (plan.Finding, error) {
 	var (
 		out   plan.Finding
@@ -233,7 +231,7 @@ func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentOb
 		case err != nil:
 			return plan.Finding{}, err
 		case found == nil:
-			later = syncing{kind: kind, again: r.kinds.LookAgain(kind)} // the watches of all kinds begin meanwhile
+			later = syncing{kind: kind, again: r.kinds.LookAgain(kind)} // meanwhile the watches of all kinds start
 			continue
 		}
 		for _, meta := range *found {

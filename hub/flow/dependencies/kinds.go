@@ -19,13 +19,12 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// kinds are the kinds that some workload needs objects of, watched as metadata only. It
-// is safe for use by many goroutines.
+// kinds are the kinds of which some workload needs objects, watched as metadata only. It is safe for concurrent use.
 type kinds struct {
 	*watchset.Set
 
 	wants *attach.Wants
-	// wake asks for bindings; it is set before the first worker runs.
+	// wake requests bindings; it is set before the first worker runs.
 	wake func(...request)
 }
 
@@ -37,8 +36,8 @@ func newKinds(deps watchset.Deps, wants *attach.Wants) *kinds {
 	return k
 }
 
-// find returns the objects that a reference means, not to be changed; nil if the first
-// list of the kind is not here yet. The error is kube.IsUnserved if the hub has no such kind.
+// find returns the objects that a reference means, which must not be modified; nil if the kind is not listed yet. The error is
+// kube.IsUnserved if the hub does not serve the kind.
 func (k *kinds) find(ctx context.Context, kind schema.GroupVersionKind, ref configv1alpha1.DependentObjectReference) (found *[]*metav1.PartialObjectMetadata, err error) {
 	if _, err := k.Ensure(ctx, kind); err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func find(
 ) (*[]*metav1.PartialObjectMetadata, error) {
 	out := []*metav1.PartialObjectMetadata{}
 	if namespaced != (ref.Namespace != "") {
-		return &out, nil // there can be no such object
+		return &out, nil // no such object can exist
 	}
 	if ref.Name != "" {
 		obj := kube.MetadataOf(kind)
@@ -85,7 +84,7 @@ func find(
 	return &out, nil
 }
 
-// stopUnneeded ends the watches of the kinds that nothing needs any more.
+// stopUnneeded stops the watches of kinds that no workload needs any more.
 func (k *kinds) stopUnneeded(ctx context.Context) error {
 	for _, kind := range k.Kinds() {
 		if slices.Contains(k.wants.Kinds(), kind) {
@@ -94,7 +93,7 @@ func (k *kinds) stopUnneeded(ctx context.Context) error {
 		if _, err := k.Stop(ctx, kind); err != nil {
 			return err
 		}
-		if slices.Contains(k.wants.Kinds(), kind) { // somebody needs it by now, and may have found it watched
+		if slices.Contains(k.wants.Kinds(), kind) { // it is needed again, and the reconcile may rely on this watch
 			if _, err := k.Ensure(ctx, kind); err != nil && !kube.IsUnserved(err) {
 				return err
 			}
@@ -103,7 +102,7 @@ func (k *kinds) stopUnneeded(ctx context.Context) error {
 	return nil
 }
 
-// events wakes the bindings that need what the watch shows.
+// events requests the bindings that need an object of a watch event.
 func (k *kinds) events(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
 	wake := func(obj any) {
 		if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
@@ -123,7 +122,7 @@ func (k *kinds) events(kind schema.GroupVersionKind) toolscache.ResourceEventHan
 			if now, ok := after.(*metav1.PartialObjectMetadata); ok && old.ResourceVersion == now.ResourceVersion {
 				return // a resync
 			}
-			wake(before) // labels may have led to others
+			wake(before) // the old labels may have matched other references
 			wake(after)
 		},
 		DeleteFunc: wake,

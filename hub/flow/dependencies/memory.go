@@ -8,7 +8,7 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// memory has what was read of the templates of bindings.
+// memory has the dependencies that were read from the templates of bindings.
 type memory struct {
 	mu   sync.Mutex
 	read map[types.NamespacedName]reading
@@ -16,18 +16,18 @@ type memory struct {
 
 type reading struct {
 	version string
-	// rules is the version of the rules by which it was read.
+	// rules is the version of the rules by which they were read.
 	rules string
 	refs  []configv1alpha1.DependentObjectReference
-	// madeOf tells which template was read, and by which rules, as bindings.MadeOf does. It is empty if none was.
+	// madeOf identifies the template that was read and the rules, as bindings.MadeOf does. It is empty if none was read.
 	madeOf string
-	// unchanged says that the template was not read, since the binding says what it needs.
+	// unchanged says that the template was not read, because the binding records the dependencies.
 	unchanged bool
 }
 
 func newMemory() *memory { return &memory{read: map[types.NamespacedName]reading{}} }
 
-// get returns what is known of a binding; false if it is nothing.
+// get returns what is known about a binding; false if nothing is.
 func (m *memory) get(key types.NamespacedName) (reading, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -41,7 +41,7 @@ func (m *memory) put(key types.NamespacedName, r reading) {
 	m.read[key] = r
 }
 
-// doubt has the template of a binding read, whatever the binding says.
+// doubt makes the next reconcile of a binding read the template, whatever the binding records.
 func (m *memory) doubt(key types.NamespacedName) { m.put(key, reading{}) }
 
 func (m *memory) forget(key types.NamespacedName) {

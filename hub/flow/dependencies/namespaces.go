@@ -31,19 +31,18 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// namespaces lets a namespace follow what is in it: whatever goes to a cluster needs its
-// namespace there.
+// namespaces propagates each namespace to the clusters of the objects in it, which need their namespace there.
 type namespaces struct {
 	*Reconciler
 
 	reader client.Reader
-	// targets are the clusters where anything of each namespace is to be.
+	// targets are, for each namespace, the clusters of the bindings in it.
 	targets targetCounts
 	// all sends every namespace to every cluster.
 	all bool
 }
 
-// untilLeft is after which time a namespace is looked at of which something left a cluster: much may leave at once.
+// untilLeft is the delay before a namespace is reconciled when an object in it left a cluster, since many may leave at once.
 const untilLeft = time.Second
 
 func namespaceKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Namespace") }
@@ -107,13 +106,13 @@ func registerNamespaces(mgr manager.Manager, r *Reconciler, deps Deps) error {
 	return nil
 }
 
-// Reconcile lets one namespace follow what is in it.
+// Reconcile attaches one namespace to the objects in it.
 func (n *namespaces) Reconcile(ctx context.Context, name string) (reconcile.Result, error) {
 	ns := kube.MetadataOf(namespaceKind())
 	err := n.reader.Get(ctx, types.NamespacedName{Name: name}, ns)
 	switch {
 	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, nil // the watch brings it, if it is only late
+		return reconcile.Result{}, nil // if the watch is only late, it will report the namespace
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("reading namespace %q: %w", name, err)
 	case ns.DeletionTimestamp != nil, n.stays(ns):
@@ -134,17 +133,17 @@ func (n *namespaces) Reconcile(ctx context.Context, name string) (reconcile.Resu
 	case b == nil:
 		return reconcile.Result{}, n.create(ctx, ns, clusters)
 	case b.GetDeletionTimestamp() != nil, ownerOf(b) != "" && ownerOf(b) != ns.UID:
-		return reconcile.Result{}, nil // its end wakes us
+		return reconcile.Result{}, nil // the end of its deletion triggers a reconcile
 	}
 	return reconcile.Result{}, n.update(ctx, b, ns, clusters)
 }
 
-// create makes the binding of a namespace.
+// create creates the binding of a namespace.
 func (n *namespaces) create(ctx context.Context, ns *metav1.PartialObjectMetadata, clusters sets.Set[string]) error {
 	b := kube.ClusterResourceBindings().New()
-	attach.ToContents(b, namespaceKind(), ns, clusters, func(string) bool { return false }, newID()) // it has followed to none
+	attach.ToContents(b, namespaceKind(), ns, clusters, func(string) bool { return false }, newID()) // it was in no cluster before
 	if err := n.hubClient.Create(ctx, b, client.FieldOwner(contract.FieldManagerDependencies)); err != nil {
-		if apierrors.IsAlreadyExists(err) { // the cache is behind
+		if apierrors.IsAlreadyExists(err) { // the cache is stale
 			err = apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("clusterresourcebindings").GroupResource(), b.GetName(), err)
 		}
 		return fmt.Errorf("creating binding %q: %w", b.GetName(), err)
@@ -154,7 +153,7 @@ func (n *namespaces) create(ctx context.Context, ns *metav1.PartialObjectMetadat
 	return nil
 }
 
-// update brings the binding of a namespace up to date.
+// update updates the binding of a namespace.
 func (n *namespaces) update(ctx context.Context, b kube.Binding, ns *metav1.PartialObjectMetadata, clusters sets.Set[string]) error {
 	edit, err := kube.Begin(b)
 	if err != nil {
@@ -184,15 +183,15 @@ func (n *namespaces) update(ctx context.Context, b kube.Binding, ns *metav1.Part
 	return nil
 }
 
-// stays says whether a namespace is never sent to members by itself: every cluster has a
-// default one, those of the hub are its own, and some are labelled so.
+// stays returns whether a namespace is never propagated by itself: the default namespace, which every cluster has, those of the hub, and
+// those with the label.
 func (n *namespaces) stays(ns *metav1.PartialObjectMetadata) bool {
 	return ns.Name == metav1.NamespaceDefault || strings.EqualFold(ns.Labels[contract.SkipAutoPropagationLabel], contract.LabelTrue) ||
 		n.exclusions.Excludes(targetOf(plan.Object{Kind: namespaceKind(), Meta: ns}))
 }
 
-// clusters returns where a namespace is to be: where anything of it is to be, objects, or a
-// part of its quota, which the quotas stage brings without a binding; or everywhere.
+// clusters returns the clusters for a namespace: those of the bindings in it, and those with a part of its quota, which the quotas stage
+// propagates without a binding; or all clusters.
 func (n *namespaces) clusters(ctx context.Context, namespace string) (sets.Set[string], error) {
 	if n.all {
 		return n.everywhere(ctx)
@@ -201,7 +200,7 @@ func (n *namespaces) clusters(ctx context.Context, namespace string) (sets.Set[s
 	return out, n.addQuotas(ctx, namespace, out)
 }
 
-// everywhere returns all clusters but those that are leaving.
+// everywhere returns all clusters that are not being removed.
 func (n *namespaces) everywhere(ctx context.Context) (sets.Set[string], error) {
 	clusters, err := kube.Clusters(ctx, n.hubClient)
 	if err != nil {
@@ -216,8 +215,8 @@ func (n *namespaces) everywhere(ctx context.Context) (sets.Set[string], error) {
 	return out, nil
 }
 
-// addQuotas adds the clusters that have a part of the quota of a namespace. One that does
-// not exist would be waited for in vain.
+// addQuotas adds the clusters that have a part of the quota of a namespace. Clusters that do not exist are left out, or the binding would
+// wait for them forever.
 func (n *namespaces) addQuotas(ctx context.Context, namespace string, to sets.Set[string]) error {
 	var list policyv1alpha1.FederatedResourceQuotaList
 	if err := n.hubClient.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -237,7 +236,7 @@ func (n *namespaces) addQuotas(ctx context.Context, namespace string, to sets.Se
 	return nil
 }
 
-// assigned are the clusters that a quota names.
+// assigned returns the clusters that a quota names.
 func assigned(quota *policyv1alpha1.FederatedResourceQuota) map[string]struct{} {
 	out := make(map[string]struct{}, len(quota.Spec.StaticAssignments))
 	for i := range quota.Spec.StaticAssignments {

@@ -22,15 +22,14 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// changed notes where a binding was, and is to be, and asks for its namespace.
+// changed records the old and the new clusters of a binding, and requests its namespace if necessary.
 func (n *namespaces) changed(ctx context.Context, was, is sets.Set[string], namespace string, q namespaceQueue) {
 	n.targets.change(namespace, was, is)
 	n.ask(ctx, was, is, namespace, q)
 }
 
-// ask asks for the namespace of a binding that was, and is to be, in some clusters: at once if it is missing in one,
-// and a little later, together with others, if the binding left one. Nothing is asked for each
-// of thousands that go where others of the namespace are.
+// ask requests the namespace of a binding whose clusters changed: at once if the namespace is missing in one of them, and after a delay,
+// together with others, if the binding left one. It requests nothing for thousands of bindings in clusters that already have the namespace.
 func (n *namespaces) ask(ctx context.Context, was, is sets.Set[string], namespace string, q namespaceQueue) {
 	if !is.IsSuperset(was) {
 		q.AddAfter(namespace, untilLeft)
@@ -40,8 +39,8 @@ func (n *namespaces) ask(ctx context.Context, was, is sets.Set[string], namespac
 	}
 }
 
-// follows says whether a namespace is sent to clusters already, as far as the cache knows. When somebody changes that,
-// its binding asks for it.
+// follows returns whether the cache shows that a namespace is propagated to clusters. If another writer changes that, the event of its
+// binding requests the namespace.
 func (n *namespaces) follows(ctx context.Context, namespace string, to sets.Set[string]) bool {
 	b := kube.ClusterResourceBindings().New()
 	key := client.ObjectKey{Name: contract.BindingName(namespaceKind().Kind, namespace)}
@@ -53,7 +52,7 @@ func (n *namespaces) follows(ctx context.Context, namespace string, to sets.Set[
 	return targetsOf(b).IsSuperset(to)
 }
 
-// targetsOf returns the clusters where a binding is to be, for its own sake or that of others; none if it is going.
+// targetsOf returns all clusters of a binding, its own and those of workloads that need it; none if it is being deleted.
 func targetsOf(b kube.Binding) sets.Set[string] {
 	if b.GetDeletionTimestamp() != nil {
 		return nil
@@ -66,15 +65,15 @@ func targetsOf(b kube.Binding) sets.Set[string] {
 	return out
 }
 
-// askForNamespace asks for the namespace of a binding that somebody changed or removed.
+// askForNamespace requests the namespace of a binding that another writer changed or deleted.
 func askForNamespace(b *workv1alpha2.ClusterResourceBinding, q namespaceQueue) {
 	if plan.KindOf(b) == namespaceKind() {
 		q.Add(b.Spec.Resource.Name)
 	}
 }
 
-// came asks for the namespaces that are to be in a cluster that came. When the hub starts it looks at every namespace in any case, once it
-// sees all clusters: to look for those of each cluster would take as long as there are clusters times quotas, or namespaces.
+// came requests the namespaces for a new cluster. At the start of the hub every namespace is reconciled anyway, once all clusters are
+// cached. Searching for the namespaces of each cluster would take time in proportion to clusters times quotas, or namespaces.
 func (n *namespaces) came(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q namespaceQueue) {
 	switch {
 	case e.IsInInitialList:
@@ -85,11 +84,11 @@ func (n *namespaces) came(ctx context.Context, e event.TypedCreateEvent[*cluster
 	}
 }
 
-// askForQuotas asks for the namespaces of which a new cluster has a part of the quota.
+// askForQuotas requests the namespaces whose quotas have a part for a new cluster.
 func (r *Reconciler) askForQuotas(ctx context.Context, cluster string, q namespaceQueue) {
 	var list policyv1alpha1.FederatedResourceQuotaList
 	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// This is called only after the cache has started, so the list succeeds.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for FederatedResourceQuotas after a Cluster came")
 		return
 	}
@@ -100,12 +99,12 @@ func (r *Reconciler) askForQuotas(ctx context.Context, cluster string, q namespa
 	}
 }
 
-// askForAll asks for every namespace, after a Cluster came that is to have them all.
+// askForAll requests every namespace for a new Cluster, if each must have all of them.
 func (n *namespaces) askForAll(ctx context.Context, q namespaceQueue) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(namespaceKind())
 	if err := n.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// This is called only after the cache has started, so the list succeeds.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for namespaces after a Cluster came")
 		return
 	}
@@ -114,12 +113,11 @@ func (n *namespaces) askForAll(ctx context.Context, q namespaceQueue) {
 	}
 }
 
-// askForFollowers asks for the namespaces that followed what is in them to a cluster that is
-// gone.
+// askForFollowers requests the namespaces that were in a cluster which is gone.
 func (r *Reconciler) askForFollowers(ctx context.Context, cluster string, q namespaceQueue) {
 	found, err := kube.ClusterResourceBindings().Naming(ctx, r.hubClient, cluster)
 	if err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// This is called only after the cache has started, so the list succeeds.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the namespaces in a Cluster that is gone")
 		return
 	}
@@ -130,8 +128,7 @@ func (r *Reconciler) askForFollowers(ctx context.Context, cluster string, q name
 	}
 }
 
-// watchNamespaces asks for a namespace when its metadata changes, for as long as the hub
-// runs.
+// watchNamespaces requests a namespace when its metadata changes, as long as the hub runs.
 func watchNamespaces(ctx context.Context, informers *watchset.MetadataInformers, q namespaceQueue) error {
 	informer, err := informers.Hold(ctx, namespaceKind())
 	if err != nil {

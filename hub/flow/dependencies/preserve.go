@@ -15,12 +15,13 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// What a workload needs stays in the members where the workload does, by the last word of its policy. One commit may edit that policy and take
-// the workload, what it needs or both away: neither binding may have heard of the edit when it goes, and the garbage collector deletes them in
-// any order. So before anything is let go of, the policy is read live, and its word is left on whatever is going.
+// A dependency stays in the members where its workload does, as the workload's policy says last. One commit may change that policy and
+// delete the workload, the dependency or both. Then neither binding may have the change when it is deleted, and the garbage collector
+// deletes them in any order. So before anything is detached, the policy is read live, and its option is written on whatever is being
+// deleted.
 
-// asPolicySays returns a binding, or a copy that says that what it brought stays in the members if its policy says so by now. The policy is
-// read once for each workload that lets go of something.
+// asPolicySays returns a binding, or a copy with preserveResourcesOnDeletion if its policy has it now. The policy is read once for each
+// workload that something is detached from.
 func (r *Reconciler) asPolicySays(ctx context.Context, b kube.Binding) (kube.Binding, error) {
 	if attach.Preserves(b) {
 		return b, nil
@@ -37,8 +38,8 @@ func (r *Reconciler) asPolicySays(ctx context.Context, b kube.Binding) (kube.Bin
 	return out, nil
 }
 
-// detachAll detaches what a workload that is there does not need any more. What was deleted on the hub is not done without: where the workload
-// is preserved, it stays as if both had been.
+// detachAll detaches what an existing workload does not need any more. An object that was deleted on the hub is not one that the workload
+// runs without: where the workload is preserved, the object stays as if both had been deleted.
 func (r *Reconciler) detachAll(ctx context.Context, in *gathered, unneeded []kube.Binding) error {
 	if len(unneeded) == 0 {
 		return nil
@@ -65,8 +66,8 @@ func (r *Reconciler) detachAll(ctx context.Context, in *gathered, unneeded []kub
 	return errors.Join(failures...)
 }
 
-// preserveGoing leaves the word of a workload that goes on those bindings of what it needed that go already: nothing is left to be taken off
-// them, and what deletes their Works may come to that after the workload's binding is gone.
+// preserveGoing writes the option of a workload that is being deleted on those of its dependencies that are being deleted already. Nothing
+// is detached from these, and the binding stage may delete their Works after the workload's binding is gone.
 func (r *Reconciler) preserveGoing(ctx context.Context, attached []kube.Binding, from leaver) error {
 	var failures []error
 	for _, other := range attached {
@@ -88,7 +89,7 @@ func (r *Reconciler) preserveGoing(ctx context.Context, attached []kube.Binding,
 	return errors.Join(failures...)
 }
 
-// isGone reads live whether the object of a binding is gone from the hub, or going.
+// isGone reads live whether the object of a binding is deleted, or being deleted, on the hub.
 func (r *Reconciler) isGone(ctx context.Context, b kube.Binding) (bool, error) {
 	ref := b.BindingSpec().Resource
 	obj := kube.MetadataOf(plan.KindOf(b))
@@ -97,7 +98,7 @@ func (r *Reconciler) isGone(ctx context.Context, b kube.Binding) (bool, error) {
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case kube.IsUnserved(err):
-		return false, nil // nothing says so
+		return false, nil // nothing says that it is gone
 	case err != nil:
 		return false, fmt.Errorf("reading %s %q, which nothing refers to any more: %w", ref.Kind, ref.Name, err)
 	}

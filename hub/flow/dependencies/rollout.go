@@ -23,10 +23,9 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// inUse returns what clusters may still need of what a workload needed once, by the names of
-// the bindings; all says that it may be anything. Where changes are rolled out in waves, a cluster
-// may have a revision that needs what the template does not name any more: that goes when
-// every cluster has one that does without it. How far they are is read from rollouts; attached is what is about to be detached.
+// inUse returns what clusters may still need of a workload's former dependencies, by the names of the bindings; all says that it may be
+// anything. With a rollout in waves, a cluster may have a revision that needs objects which the template does not name any more. They are
+// detached when every cluster has a revision without them. The progress is read from rollouts; attached is what would be detached.
 func (r *Reconciler) inUse(
 	ctx context.Context, rollouts client.Reader, b kube.Binding, attached []kube.Binding,
 ) (needed map[types.NamespacedName]plan.Object, all bool, err error) {
@@ -53,7 +52,7 @@ func (r *Reconciler) inUse(
 		return nil, false, err
 	}
 	if !r.interpreter.Has(plan.KindOf(b), interpreter.InterpretDependency) {
-		return nil, false, nil // somebody took the rule out; see answerers
+		return nil, false, nil // the rule was removed on purpose; see answerers
 	}
 	refs, err := r.interpreter.Dependencies(ctx, kept.Main.Template())
 	if err != nil {
@@ -77,7 +76,7 @@ func (r *Reconciler) inUse(
 	return needed, false, nil
 }
 
-// everywhere says whether all clusters have the revision that is stable.
+// everywhere returns whether all clusters have the stable revision.
 func everywhere(status *fairleadv1alpha1.StagedRolloutStatus) bool {
 	if status.Stable == 0 || status.Phase != fairleadv1alpha1.RolloutCompleted {
 		return false
@@ -90,7 +89,7 @@ func everywhere(status *fairleadv1alpha1.StagedRolloutStatus) bool {
 	return true
 }
 
-// rolloutSource asks for the binding of a rollout that has reached every cluster, or is gone.
+// rolloutSource requests the binding of a rollout that has reached every cluster.
 func rolloutSource[R kube.Rollout](c cache.Cache, rollout R) source.TypedSource[request] {
 	return source.TypedKind(c, rollout, handler.TypedFuncs[R, request]{
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[R], q requests) {

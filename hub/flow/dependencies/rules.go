@@ -17,20 +17,20 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// What a workload needs is what rules say, and those are in objects on the hub that may be absent for a moment: somebody replaces one by
-// force, or a chart removes it and makes it again. Or it is there, and has rules for the version alone in which a policy sent the workload before. Then
-// nothing answers for a kind any more, or others do who know less. That is no word on
-// what the workload needs. So a binding notes who said it. As long as one of those is gone, what follows the workload already and is not
-// named stays, until somebody says otherwise: by rules that are there, by an edit of the policy, or by deleting the binding of what stays.
-// An edit that takes a rule out of an object which is still there is meant.
+// The dependencies of a workload come from rules, and rules are in objects on the hub that may be missing for a moment: they are replaced
+// by force, or a chart deletes and creates them. Or the object exists, but has rules only for the version in which a policy selected the
+// workload before. Then there are no rules for a kind any more, or only rules that know less. That says nothing about what the workload
+// needs. So a binding records whose rules were used. While one of these objects is gone, attached objects that are not named any more stay,
+// until they are detached on purpose: by rules that exist, by an edit of the policy, or by deleting their binding. Removing a rule from an
+// object that still exists is such a purpose.
 
 // maxKindsNamed is how many kinds are named for which an object has rules.
 const maxKindsNamed = 3
 
-// maxObjectsNamed is how many objects are named of those that do not follow a workload, or stay with it.
+// maxObjectsNamed is how many objects are named that are not attached to a workload, or stay attached.
 const maxObjectsNamed = 3
 
-// answerersOf returns the objects with rules that say what the workload of a binding needs.
+// answerersOf returns the objects whose rules say what the workload of a binding needs.
 func (r *Reconciler) answerersOf(b kube.Binding) plan.Answerers {
 	kind := plan.KindOf(b)
 	all, answering := interpreter.Sources(r.interpreter, kind, interpreter.InterpretDependency)
@@ -52,7 +52,7 @@ func (r *Reconciler) answerersOf(b kube.Binding) plan.Answerers {
 	return out
 }
 
-// tellOrphans says, once, what stays with a workload since the rules are gone by which it was needed.
+// tellOrphans reports once what stays attached to a workload because the rules that named it are gone.
 func (r *Reconciler) tellOrphans(req request, b kube.Binding, needs plan.Needs) {
 	orphans := needs.Orphans
 	if len(orphans) == 0 {
@@ -74,7 +74,7 @@ func (r *Reconciler) tellOrphans(req request, b kube.Binding, needs plan.Needs) 
 	}
 }
 
-// whyOrphaned says why nobody says any more what a workload needs, and what to do that somebody does.
+// whyOrphaned returns why no rules name the objects any more, and what to do.
 func (r *Reconciler) whyOrphaned(b kube.Binding, by plan.Answerers) (why, mend string) {
 	ref := b.BindingSpec().Resource
 	now := fmt.Sprintf("%s of %s", ref.Kind, ref.APIVersion)
@@ -96,7 +96,7 @@ func (r *Reconciler) whyOrphaned(b kube.Binding, by plan.Answerers) (why, mend s
 	return strings.Join(reasons, ", and "), strings.Join(mends, ", or ")
 }
 
-// namesOf names the objects of some references, of many the first.
+// namesOf returns the names of the objects of some references; of many, the first ones.
 func namesOf(refs []configv1alpha1.DependentObjectReference) string {
 	names := make([]string, len(refs))
 	for i, ref := range refs {

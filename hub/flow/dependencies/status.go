@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// setLeftOut has the binding of a workload say what it needs and is not sent after it, or that there is no such thing, and returns what
-// is to be told.
+// setLeftOut records on the binding of a workload which dependencies are not propagated, or that there are none, and returns the message
+// for an event.
 func setLeftOut(b kube.Binding, leftOut []plan.Object) string {
 	conditions := &b.BindingStatus().Conditions
 	if len(leftOut) == 0 {
@@ -35,8 +35,8 @@ func setLeftOut(b kube.Binding, leftOut []plan.Object) string {
 	return message
 }
 
-// setConflict has a binding say in which options the policies of those differ that need its
-// object, or that they do not, and returns what is to be told if that is news.
+// setConflict records on a binding in which options the policies of the workloads that need its object differ, or that they agree. It
+// returns the message for an event if that changed.
 func setConflict(b kube.Binding, conflicts []string) string {
 	conditions := &b.BindingStatus().Conditions
 	if len(conflicts) == 0 {

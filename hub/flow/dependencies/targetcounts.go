@@ -6,16 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// targetCounts counts how many bindings of each namespace are to be in each cluster, so that where a namespace is to be is known without a look
-// at all that is in it. It follows the events of the cache, of which a controller gets those of all that there is before it begins to work. The
-// zero value has seen none. It is safe for use by many goroutines.
+// targetCounts counts, for each namespace and cluster, the bindings of the namespace in the cluster, so that the clusters of a namespace
+// are known without scanning its bindings. It follows the events of the cache; a controller receives those of all existing bindings before
+// its first reconcile. The zero value has no counts. It is safe for concurrent use.
 type targetCounts struct {
 	mu sync.Mutex
 	// of are the counts by namespace, then by cluster; none is 0.
 	of map[string]map[string]int
 }
 
-// change notes that a binding of a namespace was to be in some clusters, and is to be in others from now on.
+// change records that a binding of a namespace moved from some clusters to others.
 func (c *targetCounts) change(namespace string, was, is sets.Set[string]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *targetCounts) add(namespace, cluster string, by int) {
 	}
 }
 
-// clusters returns where bindings of a namespace are to be.
+// clusters returns the clusters of the bindings of a namespace.
 func (c *targetCounts) clusters(namespace string) sets.Set[string] {
 	c.mu.Lock()
 	defer c.mu.Unlock()

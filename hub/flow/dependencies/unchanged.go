@@ -16,15 +16,15 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// A binding says what its workload needs, and in status.dependenciesOf what that was read from. While all of it is as it was, as for most
-// bindings after a restart, the template is not read: what it needs is what the binding says. Nothing is attached or detached by that alone,
-// since whoever writes bindings could write both: if something else follows the workload than what the binding says, the template
-// is read after all.
+// A binding records the dependencies of its workload, and in status.dependenciesOf what they were read from. If all of that is unchanged,
+// as for most bindings after a restart, the template is not read, and the record is used. Nothing is attached or detached because of the
+// record alone, since whoever may write bindings could forge both: if the attached bindings differ from the record, the template is read
+// after all.
 //
-// The hash changes with every edit of a template, and what that needs with few of them. So it is no write of its own: the status stage takes
-// it along when it writes what the clusters report of the edit. If it does not, one start more reads the template.
+// The hash changes with every edit of a template, while the dependencies rarely do. So it is not written by itself: the status stage
+// includes it in its next write of the clusters' reports. If that does not happen, the next start reads the template.
 
-// unchanged returns what a binding says that its workload needs, and whether it was read from what there is now.
+// unchanged returns the recorded dependencies of a binding's workload, and whether everything that they were read from is unchanged.
 func (r *Reconciler) unchanged(b kube.Binding) ([]configv1alpha1.DependentObjectReference, bool) {
 	of := r.dependenciesOf(b)
 	if of == "" || of != b.BindingStatus().DependenciesOf {
@@ -35,8 +35,8 @@ func (r *Reconciler) unchanged(b kube.Binding) ([]configv1alpha1.DependentObject
 	return refs, err == nil
 }
 
-// dependenciesOf returns a hash of what a binding says that its workload needs, and of what that is read from; empty if a webhook is
-// asked, which may answer otherwise at any time, or if it is not known what there was read.
+// dependenciesOf returns a hash of the recorded dependencies of a binding and of everything that they are read from. It is empty if a
+// webhook is used, which may answer differently at any time, or if any of it is not known.
 func (r *Reconciler) dependenciesOf(b kube.Binding) string {
 	kind := plan.KindOf(b)
 	if interpreter.AsksOthers(r.interpreter, kind, interpreter.InterpretDependency) {
@@ -45,8 +45,8 @@ func (r *Reconciler) dependenciesOf(b kube.Binding) string {
 	return attach.Origin{Program: r.program, Rules: interpreter.Version(r.interpreter, kind), Binding: b}.Digest()
 }
 
-// rememberOrigin has the status stage write on a binding what all that it says was read from.
-// If the template was edited since the detector saw it, what was read is not what the fingerprint on the binding is of.
+// rememberOrigin lets the status stage write the origin of a binding's record. If the template was edited since the detector saw it, the
+// fingerprint on the binding is not that of the template that was read, and nothing is written.
 func (r *Reconciler) rememberOrigin(b kube.Binding, read reading) {
 	of, fingerprint := r.dependenciesOf(b), b.GetAnnotations()[contract.TemplateFingerprintAnnotation]
 	if r.deferred == nil || of == "" || of == b.BindingStatus().DependenciesOf || read.madeOf != fingerprint {
@@ -56,7 +56,7 @@ func (r *Reconciler) rememberOrigin(b kube.Binding, read reading) {
 	r.deferred.Defer(b, func(status *workv1alpha2.ResourceBindingStatus) { status.DependenciesOf = of })
 }
 
-// originWritten notes that the status of a binding says by now what waited to be written there.
+// originWritten drops a deferred origin that the status of the binding has by now.
 func (r *Reconciler) originWritten(before, now kube.Binding) {
 	of := now.BindingStatus().DependenciesOf
 	if of != "" && of != before.BindingStatus().DependenciesOf && of == r.dependenciesOf(now) {
@@ -64,7 +64,7 @@ func (r *Reconciler) originWritten(before, now kube.Binding) {
 	}
 }
 
-// dropOrigin forgets what waits to be written on a binding.
+// dropOrigin drops the deferred origin of a binding.
 func (r *Reconciler) dropOrigin(key types.NamespacedName) {
 	if r.deferred != nil {
 		r.deferred.Drop(key)

@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/hub/flow/dependencies/plan"
 )
 
-// asBound returns an object in the version in which its binding has it, as long as the hub serves that and one of those that need it names
-// that: workloads that name it in different versions would each write their own, and never come to rest.
+// asBound returns an object in the version that its binding has, as long as the hub serves that version and a workload that needs the
+// object names it. Otherwise workloads that name it in different versions would overwrite the binding forever.
 func (r *Reconciler) asBound(ctx context.Context, b kube.Binding, o plan.Object, referrers []workv1alpha2.Binding) (plan.Object, error) {
 	resource := b.BindingSpec().Resource
 	bound := plan.KindOf(b)
@@ -40,16 +40,16 @@ func (r *Reconciler) asBound(ctx context.Context, b kube.Binding, o plan.Object,
 	if err != nil && !apierrors.IsNotFound(err) {
 		return o, fmt.Errorf("reading %s %q, of which one watch is behind: %w", o.Kind.Kind, o.Meta.Name, err)
 	}
-	if err != nil || live.UID != o.Meta.UID { // what is gone wakes us when the watch has heard of it
-		live = o.Meta.DeepCopy() // it is the cache's
+	if err != nil || live.UID != o.Meta.UID { // if it is gone, its watch will trigger a reconcile
+		live = o.Meta.DeepCopy() // the object is shared with the cache
 		live.ResourceVersion = resource.ResourceVersion
 	}
 	o.Meta = live
 	return o, nil
 }
 
-// isNeededIn says whether a workload names an object in that very version, as far as its binding notes what it needs. What cannot be read
-// may name it.
+// isNeededIn returns whether a workload names an object in this very version, by the record on its binding. A record that cannot be parsed
+// counts as naming it.
 func isNeededIn(by []workv1alpha2.Binding, kind schema.GroupVersionKind, name client.ObjectKey) bool {
 	return slices.ContainsFunc(by, func(b workv1alpha2.Binding) bool {
 		var refs []configv1alpha1.DependentObjectReference
@@ -57,13 +57,13 @@ func isNeededIn(by []workv1alpha2.Binding, kind schema.GroupVersionKind, name cl
 			return true
 		}
 		return slices.ContainsFunc(refs, func(ref configv1alpha1.DependentObjectReference) bool {
-			// One that has no name selects by labels.
+			// A reference without a name is by labels.
 			return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == kind && ref.Namespace == name.Namespace && (ref.Name == name.Name || ref.Name == "")
 		})
 	})
 }
 
-// isWatchedInAnother says whether a kind is watched in several versions. One watch may then be behind the other.
+// isWatchedInAnother returns whether a kind is watched in several versions. Then one watch may be behind the other.
 func (r *Reconciler) isWatchedInAnother(kind schema.GroupVersionKind) bool {
 	return len(r.kinds.Versions(kind.GroupKind())) > 1
 }

@@ -28,7 +28,7 @@ type requests = workqueue.TypedRateLimitingInterface[request]
 
 type namespaceQueue = workqueue.TypedRateLimitingInterface[string]
 
-// sources are what wakes the stage, apart from the objects that workloads need.
+// sources returns everything that triggers reconciles, apart from the dependencies themselves.
 func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] {
 	c := mgr.GetCache()
 	return []source.TypedSource[request]{
@@ -48,7 +48,7 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 	}
 }
 
-// reread asks for the bindings of workloads whose rules changed.
+// reread requests the bindings of workloads whose rules changed.
 func (r *Reconciler) reread(ctx context.Context, affects func(schema.GroupVersionKind) bool, q requests) {
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		found, err := kind.List(ctx, r.hubClient)
@@ -63,16 +63,15 @@ func (r *Reconciler) reread(ctx context.Context, affects func(schema.GroupVersio
 	}
 }
 
-// concerned says whether others follow a binding, or did, or it says so.
+// concerned returns whether bindings are or were attached to a binding, or should be.
 func concerned(b kube.Binding) bool {
 	return b.BindingSpec().PropagateDeps || marked(b) || noted(b) != ""
 }
 
-// noted is what a binding says that its workload needs.
+// noted returns the recorded dependencies of a binding's workload.
 func noted(b kube.Binding) string { return b.GetAnnotations()[contract.DependenciesAnnotation] }
 
-// bindingSource asks for a binding whose workload lets others follow, and for those that
-// need one which somebody else changed.
+// bindingSource requests a binding with dependencies when it changes, and the bindings whose dependency another writer changed.
 func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) source.TypedSource[request] {
 	ask := func(q requests, all []request) {
 		for _, req := range all {
@@ -86,7 +85,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 			if concerned(e.Object) || attach.Abandoned(e.Object) {
 				q.Add(client.ObjectKeyFromObject(e.Object))
 			}
-			ask(q, bindings.Requirers(e.Object)) // one that is gone lets go of it
+			ask(q, bindings.Requirers(e.Object)) // a workload that is gone is detached from it
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
 			ask(q, r.affected(e.ObjectOld, e.ObjectNew))
@@ -99,22 +98,22 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[B], q requests) {
 			r.wrote.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
-			// One that is only missing when the watch begins anew was not seen to go, unless it was on its way out before.
+			// If it was only missing when the watch restarted, its deletion was not seen, unless it was being deleted before.
 			wasLeft := (!e.DeleteStateUnknown || e.Object.GetDeletionTimestamp() != nil) && r.departed.went(client.ObjectKeyFromObject(e.Object))
 			if concerned(e.Object) || wasLeft {
 				q.Add(client.ObjectKeyFromObject(e.Object))
 			}
 			ask(q, bindings.Requirers(e.Object))
-			// Who came to need it while it was going waits for its end.
+			// A workload that needs it since its deletion started waits for the end of the deletion.
 			ref := e.Object.BindingSpec().Resource
 			ask(q, r.wants.At(plan.KindOf(e.Object), ref.Namespace, ref.Name))
 		},
 	})
 }
 
-// affected returns the bindings that are to look again at one that they need, since it changed: many may need it, and each
-// look takes one at all others. What the stage wrote itself was computed from all of them, so that none has to look again;
-// and of what else is written about single ones only those have to.
+// affected returns the bindings to reconcile because one of their dependencies changed. Many may need it, and each reconcile reads all
+// others. A write of this stage was computed from all of them, so it affects none. Any other change that is only about single workloads
+// affects only these.
 func (r *Reconciler) affected(before, after kube.Binding) []request {
 	if !drifted(before, after) {
 		return nil
@@ -122,7 +121,7 @@ func (r *Reconciler) affected(before, after kube.Binding) []request {
 	all := func() []request { return append(bindings.Requirers(before), bindings.Requirers(after)...) }
 	ref := after.BindingSpec().Resource
 	if !attach.Selected(after) && len(r.wants.At(plan.KindOf(after), ref.Namespace, ref.Name)) == 0 {
-		return all() // who named it in this version does not any more, and another one takes its own
+		return all() // no workload names it in this version any more, so another version takes over
 	}
 	switch {
 	case r.wrote.IsLast(client.ObjectKeyFromObject(after), after):
@@ -143,18 +142,18 @@ func (r *Reconciler) affected(before, after kube.Binding) []request {
 		}
 	}
 	if len(out) == 0 {
-		return all() // it is what several have alike that differs
+		return all() // the common lists differ
 	}
 	return out
 }
 
-// drifted says whether something changed that the stage writes.
+// drifted returns whether anything changed that the stage writes.
 func drifted(before, after workv1alpha2.Binding) bool {
 	return !apiequality.Semantic.DeepEqual(before.BindingSpec().RequiredBy, after.BindingSpec().RequiredBy) ||
 		!apiequality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) || driftedForAll(before, after)
 }
 
-// driftedForAll says whether something changed that the stage writes and that is no single workload's.
+// driftedForAll returns whether anything changed that the stage writes and that does not belong to a single workload.
 func driftedForAll(before, after workv1alpha2.Binding) bool {
 	return before.BindingSpec().Resource != after.BindingSpec().Resource ||
 		before.BindingSpec().ConflictResolution != after.BindingSpec().ConflictResolution ||

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Label is the label that a binding carries because another one needs its object.
+// Label returns the label that a binding has because another binding's workload needs its object.
 func Label(namespace, name string) string {
 	if namespace == "" {
 		return contract.DependedByLabelPrefix + contract.Hash(name)
@@ -25,10 +25,8 @@ func Label(namespace, name string) string {
 	return contract.DependedByLabelPrefix + contract.Hash(namespace+"/"+name)
 }
 
-// To has a binding, new or read, follow another one: it is the binding of an object that
-// the workload of independent needs. What is selected by a policy of its own keeps its
-// template and its options as the policy has them. The id is that of the binding if it
-// has none.
+// To attaches a binding, new or read, to the binding of a workload that needs its object. If a policy selects the object, the template and
+// the options stay as the policy has them. The id is used if the binding has none.
 func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, independent workv1alpha2.Binding, id string) {
 	unpack(b.BindingSpec())
 	describe(b, kind, obj, id)
@@ -40,9 +38,8 @@ func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object,
 	})
 }
 
-// ToContents makes the binding of a namespace follow all that is in it: to these
-// clusters, and to those where it has followed before. It never leaves one that is there:
-// what the member has put there itself would go with it.
+// ToContents attaches the binding of a namespace to everything in the namespace: to these clusters, and to those existing ones where it has
+// been before. It never leaves an existing cluster, because objects that the member itself has in the namespace would be deleted with it.
 func ToContents(
 	b workv1alpha2.Binding, kind schema.GroupVersionKind, namespace metav1.Object, clusters sets.Set[string], there func(cluster string) bool, id string,
 ) {
@@ -60,7 +57,7 @@ func ToContents(
 	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{Namespace: namespace.GetName(), Clusters: targets(sets.List(all))})
 }
 
-// describe says whose binding it is.
+// describe writes which object a binding is for.
 func describe(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, id string) {
 	if !Selected(b) {
 		b.BindingSpec().Resource = bindings.ReferTo(kind, obj)
@@ -70,8 +67,8 @@ func describe(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.O
 	bindings.Identify(b, id)
 }
 
-// ClustersOf are the clusters where a workload is. One that it leaves in its own time keeps what the
-// old copy needs.
+// ClustersOf returns the clusters where a workload is. A cluster from which it is being evicted gracefully counts, because the old copy
+// still needs its dependencies.
 func ClustersOf(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	out := sets.Set[string]{}
 	for i := range spec.Clusters {
@@ -85,7 +82,7 @@ func ClustersOf(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	return out
 }
 
-// targets are clusters without replicas: what is needed is whole in each.
+// targets returns clusters without replicas, since a dependency goes to each cluster as a whole.
 func targets(names []string) []workv1alpha2.TargetCluster {
 	out := make([]workv1alpha2.TargetCluster, 0, len(names))
 	for _, name := range names {
@@ -107,7 +104,7 @@ func byName(a, b workv1alpha2.BindingSnapshot) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// Places are the clusters where a binding is to be because another one needs it.
+// Places returns the clusters where another workload needs a binding.
 func Places(b workv1alpha2.Binding, independent types.NamespacedName) sets.Set[string] {
 	out := sets.Set[string]{}
 	for _, s := range bindings.Snapshots(b.BindingSpec()) {
@@ -120,22 +117,22 @@ func Places(b workv1alpha2.Binding, independent types.NamespacedName) sets.Set[s
 	return out
 }
 
-// Names says whether a binding names another one that needs its object, in whatever clusters.
+// Names returns whether a binding names a workload that needs its object, in any clusters.
 func Names(b workv1alpha2.Binding, independent types.NamespacedName) bool {
 	return slices.ContainsFunc(b.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
 		return s.Namespace == independent.Namespace && s.Name == independent.Name
 	})
 }
 
-// OnlyFor says whether a binding is there for the sake of another one alone: without that it is to go, with what it
-// brought into the members.
+// OnlyFor returns whether a binding is needed by one workload only. Without that workload it must be deleted, with its objects in the
+// members.
 func OnlyFor(b workv1alpha2.Binding, independent types.NamespacedName) bool {
 	return !Selected(b) && !slices.ContainsFunc(bindings.Snapshots(b.BindingSpec()), func(s workv1alpha2.BindingSnapshot) bool {
 		return s.Namespace != independent.Namespace || s.Name != independent.Name
 	})
 }
 
-// Detach takes off a binding what is there because another one needs its object.
+// Detach removes from a binding everything that is there because a workload needs its object.
 func Detach(b workv1alpha2.Binding, independent types.NamespacedName) {
 	labels := maps.Clone(b.GetLabels())
 	delete(labels, Label(independent.Namespace, independent.Name))
@@ -150,6 +147,5 @@ func Detach(b workv1alpha2.Binding, independent types.NamespacedName) {
 	}
 }
 
-// Selected says whether a binding is also, or only, that of an object that a policy
-// selects, or selected.
+// Selected returns whether a policy selects the object of a binding, or did so before.
 func Selected(b workv1alpha2.Binding) bool { return b.BindingSpec().Placement != nil }

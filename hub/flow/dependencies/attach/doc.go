@@ -1,4 +1,3 @@
-// Package attach thinks about what a workload needs beside it: which objects its
-// references mean, and what the binding of such an object says because of it. It is
-// pure.
+// Package attach computes the dependencies of a workload: which objects its references mean, and what the bindings of these objects contain
+// because of it. It is pure.
 package attach

@@ -13,14 +13,14 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Note is what a binding says of one workload that needs it.
+// Note is what a binding records about one workload that needs it.
 type Note struct {
 	Snapshot workv1alpha2.BindingSnapshot
-	// Label is the value of the label for it.
+	// Label is the value of the workload's label.
 	Label string
 }
 
-// Equal says whether a binding says the same of a workload. There may be hundreds of those, each in thousands of clusters.
+// Equal returns whether two notes are the same. A binding may have hundreds of them, each with thousands of clusters.
 func (n Note) Equal(other Note) bool {
 	a, b := &n.Snapshot, &other.Snapshot
 	return n.Label == other.Label && a.Name == b.Name && a.Namespace == b.Namespace && ptr.Equal(a.Preserve, b.Preserve) &&
@@ -29,7 +29,7 @@ func (n Note) Equal(other Note) bool {
 		})
 }
 
-// Notes returns what a binding says of each workload that needs it. Nothing of that is to be changed.
+// Notes returns what a binding records about each workload that needs it. The result must not be modified.
 func Notes(b workv1alpha2.Binding) map[types.NamespacedName]Note {
 	out := map[types.NamespacedName]Note{}
 	for _, s := range bindings.Snapshots(b.BindingSpec()) {
@@ -40,7 +40,7 @@ func Notes(b workv1alpha2.Binding) map[types.NamespacedName]Note {
 	return out
 }
 
-// OwnLabels returns the labels of a binding that are not there because one needs it.
+// OwnLabels returns the labels of a binding, without those of workloads that need it.
 func OwnLabels(b workv1alpha2.Binding) map[string]string {
 	out := maps.Clone(b.GetLabels())
 	maps.DeleteFunc(out, func(key, _ string) bool { return strings.HasPrefix(key, contract.DependedByLabelPrefix) })

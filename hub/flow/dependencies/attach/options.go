@@ -13,10 +13,10 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// PreserveWhereLeft notes on a binding that a workload which needed it left some clusters, or is gone. If its policy preserves what it leaves
-// there, that runs on, and so what it needs stays as well, whoever else needs it until then. What is in another namespace does not:
-// its owner lets it be referred to, and takes that back. Of a workload whose binding is not known, nil, what was noted last of its
-// policy says it.
+// PreserveWhereLeft records on a binding that a workload which needed it left some clusters, or is gone. If the workload's policy preserves
+// resources on deletion, the workload keeps running there, and so its dependencies must stay as well, whatever else needs them.
+// Dependencies in other namespaces do not stay, because their owner may revoke the grant. If the binding of the workload is not known
+// (nil), the last record of its policy counts.
 func PreserveWhereLeft(b workv1alpha2.Binding, clusters sets.Set[string], independent types.NamespacedName, workload workv1alpha2.Binding) {
 	if bindings.IsForeign(independent.Namespace, b.GetNamespace()) {
 		return
@@ -31,7 +31,8 @@ func PreserveWhereLeft(b workv1alpha2.Binding, clusters sets.Set[string], indepe
 	}
 }
 
-// noted says whether a workload is preserved as far as a binding says that it needs. An older hub noted only whether any is.
+// noted returns whether a workload is preserved by the record on a binding that it needs. Earlier versions of the hub recorded only whether
+// any workload is.
 func noted(b workv1alpha2.Binding, independent types.NamespacedName) bool {
 	for _, s := range b.BindingSpec().RequiredBy {
 		if s.Namespace == independent.Namespace && s.Name == independent.Name && s.Preserve != nil {
@@ -41,9 +42,10 @@ func noted(b workv1alpha2.Binding, independent types.NamespacedName) bool {
 	return Preserves(b)
 }
 
-// PreserveAsLast has a binding that goes with the last workload that needed its object say whether the object stays in members, as the
-// policy of that workload has it by now, and where: not in the clusters where the workload does without. Those are taken off and not the
-// workload, by which the binding is found if it is not deleted at once. The binding of the workload is nil if it is not known.
+// PreserveAsLast updates a binding that is deleted because the last workload that needed it does not need it any more: whether the object
+// stays in the members, by the present policy of that workload, and where. It does not stay in the clusters where the workload runs without
+// it. Those clusters are removed from the binding rather than the whole workload, because the binding is found by the workload if it is not
+// deleted at once. The workload's binding is nil if it is not known.
 func PreserveAsLast(b workv1alpha2.Binding, workload workv1alpha2.Binding, without sets.Set[string]) {
 	if workload == nil {
 		return
@@ -57,15 +59,15 @@ func PreserveAsLast(b workv1alpha2.Binding, workload workv1alpha2.Binding, witho
 	if len(without) == 0 || !preservesFor(workload, b) {
 		return
 	}
-	for i := range spec.RequiredBy { // it is no list of the cache: note has cloned it
+	for i := range spec.RequiredBy { // not shared with the cache, since note cloned it
 		if s := &spec.RequiredBy[i]; s.Namespace == workload.GetNamespace() && s.Name == workload.GetName() {
 			s.Clusters = slices.DeleteFunc(slices.Clone(s.Clusters), func(t workv1alpha2.TargetCluster) bool { return without.Has(t.Name) })
 		}
 	}
 }
 
-// PreserveGoing has a binding that is being deleted, with workloads that needed its object or before them, keep the object where one of these is
-// preserved. All that says that the object is needed there stays on it.
+// PreserveGoing updates a binding that is deleted together with a workload that needs its object, or before it: the object stays where the
+// workload is preserved. The record that the workload needs it stays, too.
 func PreserveGoing(b workv1alpha2.Binding, workload workv1alpha2.Binding) {
 	named := types.NamespacedName{Namespace: workload.GetNamespace(), Name: workload.GetName()}
 	if Selected(b) || !preservesFor(workload, b) || !Names(b, named) {
@@ -77,18 +79,18 @@ func PreserveGoing(b workv1alpha2.Binding, workload workv1alpha2.Binding) {
 	Pack(b, nil)
 }
 
-// Preserves says whether a binding has what it brought stay in the members when it goes.
+// Preserves returns whether the objects of a binding stay in the members when the binding is deleted.
 func Preserves(b workv1alpha2.Binding) bool {
 	return ptr.Deref(b.BindingSpec().PreserveResourcesOnDeletion, false)
 }
 
-// preservesFor says whether a workload has what it needs stay where it is when it goes: what is in another namespace leaves with the grant
-// of its owner.
+// preservesFor returns whether the dependencies of a workload stay in the members when the workload is deleted. Dependencies in other
+// namespaces do not, since they depend on a grant.
 func preservesFor(workload, needed workv1alpha2.Binding) bool {
 	return Preserves(workload) && !bindings.IsForeign(workload.GetNamespace(), needed.GetNamespace())
 }
 
-// note writes of each workload whether it is preserved: what it needs stays where that workload is, and nowhere else.
+// note records for each workload whether it is preserved. A dependency stays where such a workload is, and nowhere else.
 func note(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) {
 	spec := b.BindingSpec()
 	preserved := make(map[types.NamespacedName]bool, len(referrers))
@@ -104,10 +106,10 @@ func note(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) {
 	}
 }
 
-// Options gives a binding that no policy selects the options of those that need it:
-// Overwrite, and to preserve, win over the absence of either, the latter only where a workload is that has it. Whoever writes policies in
-// one namespace has no say over what is somebody else's in the members, so either counts only of who may. It returns one text for each
-// option in which they differ, with both values.
+// Options gives a binding that no policy selects the options of the workloads that need it. Overwrite and preservation win over their
+// absence; preservation applies only where a workload with this option is. Users who write policies in one namespace must not decide about
+// objects of others in the members, so each option counts only from those who may. It returns a text for each option in which the workloads
+// differ, with both values.
 func Options(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) (conflicts []string) {
 	spec := b.BindingSpec()
 	if Selected(b) || len(referrers) == 0 {
@@ -141,8 +143,8 @@ func Options(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) (conflict
 	return conflicts
 }
 
-// othersStay says whether a workload is preserved whose binding is not known, as was noted of its policy last: it is taken off yet, and is
-// counted by then.
+// othersStay returns whether the last record says that a workload whose binding is not known is preserved. That workload is still to be
+// detached, and counts until then.
 func othersStay(needed workv1alpha2.Binding, known []workv1alpha2.Binding) bool {
 	return slices.ContainsFunc(needed.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
 		return ptr.Deref(s.Preserve, false) && !bindings.IsForeign(s.Namespace, needed.GetNamespace()) && !slices.ContainsFunc(known, func(b workv1alpha2.Binding) bool {
@@ -151,8 +153,8 @@ func othersStay(needed workv1alpha2.Binding, known []workv1alpha2.Binding) bool 
 	})
 }
 
-// mayTakeOver says whether a workload may have what it needs take the place of an object that a member has already: one of the
-// same namespace may, and one of none, which an administrator wrote.
+// mayTakeOver returns whether a workload's dependency may replace an object that a member already has. A workload of the same namespace may
+// do so, and one without a namespace, which an administrator created.
 func mayTakeOver(workload, needed workv1alpha2.Binding) bool {
 	return workload.GetNamespace() == "" || workload.GetNamespace() == needed.GetNamespace()
 }

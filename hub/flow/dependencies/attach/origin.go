@@ -9,18 +9,18 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Origin is what a binding says that its workload needs was read from, by what tells one from another: as long as none of it changes,
-// the same is read.
+// Origin identifies everything from which the dependencies on a binding were read. While none of it changes, reading again gives the same
+// result.
 type Origin struct {
-	// Program is the program that reads.
+	// Program identifies the version of the program that reads.
 	Program string
-	// Rules is the version of the rules of the template's kind.
+	// Rules is the version of the interpretation rules for the template's kind.
 	Rules string
-	// Binding has the fingerprint of the template, and the list itself: a list that somebody else wrote has no origin.
+	// Binding has the fingerprint of the template, and the list itself, so that the origin of a list by another writer does not match.
 	Binding workv1alpha2.Binding
 }
 
-// Digest returns a hash of an origin; empty if something of it is not known.
+// Digest returns a hash of an origin; empty if any of it is not known.
 func (o Origin) Digest() string {
 	annotations, ref := o.Binding.GetAnnotations(), o.Binding.BindingSpec().Resource
 	fingerprint, list := annotations[contract.TemplateFingerprintAnnotation], annotations[contract.DependenciesAnnotation]

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxListed is how long all lists of the clusters of workloads may be on a binding, in bytes, before those that are alike become
-	// one. An object may have about 1.5 MB, of which the status takes most.
+	// maxListed is how long the lists of clusters of all workloads may be on a binding, in bytes, before equal lists are merged. An object
+	// may have about 1.5 MB, of which the status takes most.
 	maxListed = 128 << 10
-	// minShared is how many clusters are worth a list of their own.
+	// minShared is the least number of clusters for which lists are merged.
 	minShared = 8
-	// sizeOfTarget is what a cluster takes in a list, beside its name.
+	// sizeOfTarget is the size of a cluster in a list, besides its name.
 	sizeOfTarget = len(`{"name":""},`)
 )
 
-// group are workloads of one namespace with the same clusters and the same word on what is preserved.
+// group is the workloads of one namespace with the same clusters and the same preservation.
 type group struct {
 	namespace, clusters, preserve string
 }
@@ -33,7 +33,7 @@ func (g group) compare(other group) int {
 	return cmp.Or(strings.Compare(g.namespace, other.namespace), strings.Compare(g.clusters, other.clusters), strings.Compare(g.preserve, other.preserve))
 }
 
-// groups finds the group of each workload. What was unpacked is one list in memory, of which the hash is made once.
+// groups returns the group of each workload. Unpacked workloads share one list in memory, of which the hash is computed only once.
 type groups map[*workv1alpha2.TargetCluster]string
 
 func (g groups) of(s *workv1alpha2.BindingSnapshot) group {
@@ -48,11 +48,12 @@ func (g groups) of(s *workv1alpha2.BindingSnapshot) group {
 	return out
 }
 
-// Pack has a binding list the clusters once that several workloads have alike, if the lists of all would be too long. They are in entries
-// without a name, of which To, Detach and PreserveAsLast make full lists again. A hub of before, which may lead for a while in between, takes such an
-// entry for clusters where the object is to be, and leaves it alone when a workload moves or goes: nothing is taken from a cluster by
-// mistake. That goes for what is preserved and for what is another namespace's as well, since an entry is for workloads that are alike
-// in both. Of the workloads whose changes go out in waves the first has its own list nevertheless: by that one such a hub keeps to the waves.
+// Pack lists clusters that several workloads have in common only once, if the separate lists would be too long together. The common lists
+// are entries without a name; To, Detach and PreserveAsLast expand them again. An earlier version of the hub, which may be active for a
+// while in between, takes such an entry for clusters where the object must be, and keeps it when a workload moves or is deleted, so nothing
+// is removed from a cluster by mistake. That also holds for preservation and for dependencies in other namespaces, since an entry is for
+// workloads that agree in both. Of the workloads that are rolled out in waves, the first keeps its own list, by which such a hub follows
+// the waves.
 func Pack(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) {
 	spec := b.BindingSpec()
 	if bindings.IsNamespace(spec) || listed(spec) <= maxListed {
@@ -65,7 +66,7 @@ func Pack(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) {
 		}
 	}
 	required := slices.Clone(spec.RequiredBy)
-	slices.SortFunc(required, byName) // so that the first is the same each time
+	slices.SortFunc(required, byName) // so that the first is always the same
 	all, alike, first := groups{}, map[group][]int{}, map[group]bool{}
 	for i := range required {
 		s := &required[i]
@@ -103,27 +104,28 @@ func Pack(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) {
 	slices.SortStableFunc(spec.RequiredBy, byName)
 }
 
-// unpack writes of each workload that needs a binding all its clusters.
+// unpack writes for each workload that needs a binding all of its clusters.
 func unpack(spec *workv1alpha2.ResourceBindingSpec) {
 	if bindings.SharesClusters(spec) {
 		spec.RequiredBy = bindings.Snapshots(spec)
 	}
 }
 
-// Abandoned says whether a binding has clusters of workloads none of which needs it any more: a hub of before leaves them behind.
+// Abandoned returns whether a binding has a common list of workloads none of which needs it any more. Earlier versions of the hub leave
+// such lists behind.
 func Abandoned(b workv1alpha2.Binding) bool {
 	return bindings.SharesClusters(b.BindingSpec()) && len(bindings.Requirers(b)) == 0
 }
 
-// Abandon takes off what Abandoned finds.
+// Abandon removes what Abandoned finds.
 func Abandon(b workv1alpha2.Binding) { b.BindingSpec().RequiredBy = nil }
 
-// divided says whether a cluster has a share, which none has that this stage writes.
+// divided returns whether a cluster has a share of replicas. This stage writes none.
 func divided(target workv1alpha2.TargetCluster) bool {
 	return target.Replicas != 0 || len(target.Components) > 0
 }
 
-// listed is how long the lists of clusters of workloads are, in bytes.
+// listed returns the size of the lists of clusters of workloads, in bytes.
 func listed(spec *workv1alpha2.ResourceBindingSpec) int {
 	total := 0
 	for i := range spec.RequiredBy {

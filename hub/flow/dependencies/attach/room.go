@@ -5,28 +5,28 @@ import (
 )
 
 const (
-	// maxTaken is how much of a binding may say which workloads need it, in bytes. An object may have about 1.5 MB: the rest is for what
-	// clusters report, and for what has to be written so that a workload can leave, and the binding go.
+	// maxTaken is how much of a binding the record of the workloads that need it may take, in bytes. An object may have about 1.5 MB. The
+	// rest is for the reports of clusters, and for what must be written so that a workload can leave and the binding be deleted.
 	maxTaken = 1 << 20
-	// maxOfOne is how much of that may be of the workloads of one namespace, if the object is in another one or in none: nobody keeps
-	// those of others from what all need.
+	// maxOfOne is how much of that the workloads of one namespace may take, if the object is in another one or in none. So no namespace
+	// keeps those of others from a common dependency.
 	maxOfOne = maxTaken / 2
-	// moving is how much more than either may be taken for a while by workloads that the binding names already. One that moves has a list of
-	// its own until those that it was alike with have moved as well, of 115 KiB for five thousand clusters: if the first had no room, none
-	// would ever move.
+	// moving is how much more the workloads that the binding names already may take for a while. A workload that moves has its own list
+	// until the workloads with the same clusters have moved as well: 115 KiB for five thousand clusters. If the first of them had no room,
+	// none could ever move.
 	moving = 192 << 10
-	// sizeOfEntry is about what a workload takes, beside the names of itself and of its clusters; its label is in it.
+	// sizeOfEntry is about the size of a workload, with its label, besides its names and the names of its clusters.
 	sizeOfEntry = 192
 )
 
-// Taken is how much of a binding says which workloads need it, in bytes.
+// Taken is how much of a binding the record of the workloads that need it takes, in bytes.
 type Taken struct {
 	all int
-	// by has it by the namespace of the workloads.
+	// by is the size by the namespace of the workloads.
 	by map[string]int
 }
 
-// TakenOf returns how much of a binding is taken.
+// TakenOf returns the size of the record on a binding.
 func TakenOf(b workv1alpha2.Binding) Taken {
 	out := Taken{by: map[string]int{}}
 	for i := range b.BindingSpec().RequiredBy {
@@ -41,8 +41,8 @@ func TakenOf(b workv1alpha2.Binding) Taken {
 	return out
 }
 
-// HasRoom says whether a binding that had so much taken before has room for what a workload of a namespace takes now, which is new to it or not.
-// What takes no more than before has room in any case.
+// HasRoom returns whether a binding has room for what a workload of a namespace takes now, given the size before; isNew says whether the
+// workload is new on the binding. A record that has not grown always has room.
 func HasRoom(b workv1alpha2.Binding, before Taken, namespace string, isNew bool) bool {
 	now, all, ofOne := TakenOf(b), maxTaken, maxOfOne
 	if !isNew {

@@ -14,34 +14,33 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// Wants remembers which binding needs which objects, so that an object that comes,
-// changes or goes finds its way to the bindings that need it. It knows of a reference
-// before the object is looked for, so nothing is missed in between. It is safe for use
-// by many goroutines; the zero value is ready.
+// Wants remembers which binding needs which objects, so that the bindings that need an object are reconciled when it is created, changed or
+// deleted. References are recorded before their objects are looked up, so that no change in between is missed. It is safe for concurrent
+// use; the zero value is ready.
 type Wants struct {
 	mu sync.RWMutex
-	// of has the references of each binding.
+	// of maps each binding to its references.
 	of map[types.NamespacedName][]want
-	// byKind has the bindings that need something of a kind.
+	// byKind has the bindings that need objects of a kind.
 	byKind map[schema.GroupVersionKind]map[types.NamespacedName]struct{}
-	// byPlace has the bindings that need an object by its name, or, under the empty name, by labels.
+	// byPlace has the bindings that need an object by name, or, under the empty name, by labels.
 	byPlace map[place]map[types.NamespacedName]struct{}
 }
 
-// place is where an object is looked for.
+// place is where an object is looked up.
 type place struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
 }
 
-// want is a reference that was read.
+// want is a parsed reference.
 type want struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
 	selector        labels.Selector
 }
 
-// matches says whether a reference means an object.
+// matches returns whether a reference means an object.
 func (w want) matches(obj metav1.Object) bool {
 	switch {
 	case w.namespace != obj.GetNamespace():
@@ -53,7 +52,7 @@ func (w want) matches(obj metav1.Object) bool {
 	}
 }
 
-// Set replaces what a binding needs; nothing forgets the binding.
+// Set replaces what a binding needs; an empty list forgets the binding.
 func (w *Wants) Set(binding types.NamespacedName, refs []configv1alpha1.DependentObjectReference) error {
 	wants := make([]want, 0, len(refs))
 	for _, ref := range refs {
@@ -114,7 +113,7 @@ func newWant(ref configv1alpha1.DependentObjectReference) (want, error) {
 	return out, nil
 }
 
-// By returns the bindings that need an object, sorted.
+// By returns, sorted, the bindings that need an object.
 func (w *Wants) By(kind schema.GroupVersionKind, obj metav1.Object) []types.NamespacedName {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -135,7 +134,7 @@ func (w *Wants) By(kind schema.GroupVersionKind, obj metav1.Object) []types.Name
 	return slices.Compact(out)
 }
 
-// At returns the bindings that may need an object of a name, read in this version, in no order: what is needed by labels may be any.
+// At returns, in no order, the bindings that may need an object with a name in this version. References by labels always count.
 func (w *Wants) At(kind schema.GroupVersionKind, namespace, name string) []types.NamespacedName {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -148,7 +147,7 @@ func (w *Wants) At(kind schema.GroupVersionKind, namespace, name string) []types
 	return out
 }
 
-// Of returns the bindings that need anything of a kind, in whatever version, in no order.
+// Of returns, in no order, the bindings that need objects of a kind in any version.
 func (w *Wants) Of(kind schema.GroupKind) []types.NamespacedName {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -161,7 +160,7 @@ func (w *Wants) Of(kind schema.GroupKind) []types.NamespacedName {
 	return slices.Collect(maps.Keys(out))
 }
 
-// Kinds returns the kinds that some binding needs, in no order.
+// Kinds returns, in no order, the kinds that some binding needs.
 func (w *Wants) Kinds() []schema.GroupVersionKind {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

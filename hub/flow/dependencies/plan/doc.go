@@ -1,9 +1,9 @@
-// Package plan decides what follows the workload of one binding: which objects are looked for, which of those may follow it, and
-// what is to be attached, detached and noted. It is pure.
+// Package plan decides about the dependencies of one binding's workload: which objects to look for, which of them may be attached, and what
+// to attach, detach and record. It is pure.
 //
 //	references, what is attached ── NeedsOf ──▶ Needs       what to look for
-//	Needs, ReferenceGrants       ── Permit  ──▶ Permission  what of that may follow
+//	Needs, ReferenceGrants       ── Permit  ──▶ Permission  which of them may be attached
 //	all that, and what was found ── Decide  ──▶ Plan        what to write
 //
-// What Plan detaches is what the caches show to be needed no more. The stage reads live whether that is so before it detaches anything.
+// What a Plan detaches is not needed any more according to the caches. The stage confirms that live before it detaches anything.
 package plan

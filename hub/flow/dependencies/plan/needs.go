@@ -10,17 +10,19 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// Answerers are the objects with rules that say what a workload needs, each as KIND/NAME.
+// Answerers are the objects whose rules say what a workload needs, each as KIND/NAME.
 type Answerers struct {
-	// There are those that answer, and those that did and are still there.
+	// There are those that say so now, and those that said so before and still exist.
 	There []string
-	// Gone are those that did and are not there any more, and Others those that are there, with rules for other kinds or versions alone.
+	// Gone are those that said so before and do not exist any more; Others those that exist and have only rules for other kinds or
+	// versions.
 	Gone, Others []string
-	// Unknown says that nothing answers, and that it is not known whether anything did: a hub of before did not note it.
+	// Unknown says that there are no rules now, and that it is not known whether there were any before, because an earlier version of the
+	// hub did not record it.
 	Unknown bool
 }
 
-// orphans returns, beside what is named, what follows a workload already since one said so who is gone.
+// orphans returns the attached objects that are not named any more and whose rules are gone.
 func (a Answerers) orphans(named []configv1alpha1.DependentObjectReference, attached []workv1alpha2.Binding) []configv1alpha1.DependentObjectReference {
 	if len(a.Gone)+len(a.Others) == 0 && !a.Unknown {
 		return nil
@@ -28,7 +30,7 @@ func (a Answerers) orphans(named []configv1alpha1.DependentObjectReference, atta
 	return unnamed(named, attached)
 }
 
-// noted is what the binding of the workload is to say: that somebody is gone as long as anything stays for that.
+// noted is the record for the workload's binding. It includes the objects that are gone while anything stays attached because of them.
 func (a Answerers) noted(orphans []configv1alpha1.DependentObjectReference) string {
 	out := slices.Clone(a.There)
 	if len(orphans) > 0 {
@@ -38,16 +40,16 @@ func (a Answerers) noted(orphans []configv1alpha1.DependentObjectReference) stri
 	return strings.Join(slices.Compact(out), ",")
 }
 
-// Needs is what a workload is to have follow it, as far as it may.
+// Needs are the dependencies of a workload, before permissions.
 type Needs struct {
-	// By are those that say so.
+	// By are the objects whose rules say so.
 	By Answerers
-	// Refs are all references. Of these Orphans are not named any more, and stay since those are gone who named them; and Held are not
-	// named either, and stay while nothing is delivered to some cluster.
+	// Refs are all references. Of these, Orphans are not named any more, and stay because the rules that named them are gone; Held are not
+	// named any more, and stay while dispatching to some cluster is suspended.
 	Refs, Orphans, Held []configv1alpha1.DependentObjectReference
 }
 
-// NeedsOf returns what the workload of a binding needs, which its template names, and what stays with it of what is attached.
+// NeedsOf returns the dependencies of a binding's workload: those that its template names, and those that stay attached.
 func NeedsOf(b workv1alpha2.Binding, named []configv1alpha1.DependentObjectReference, by Answerers, attached []workv1alpha2.Binding) Needs {
 	out := Needs{By: by, Orphans: by.orphans(named, attached)}
 	out.Refs = slices.Concat(named, out.Orphans)
@@ -56,9 +58,9 @@ func NeedsOf(b workv1alpha2.Binding, named []configv1alpha1.DependentObjectRefer
 	return out
 }
 
-// held returns, beside what a template names, what follows its workload already, while nothing of that is delivered to some
-// cluster: the copy there may be of an older template, and need what the new one does not name. Somebody else's objects need
-// their grants as ever. What goes out in waves has its own record of what clusters may need.
+// held returns the attached objects that the template does not name any more, while dispatching to some cluster is suspended: the copy
+// there may be of an older template, and need them. Objects in other namespaces need their grants as always. Staged workloads have their
+// own record of what clusters may need.
 func held(b workv1alpha2.Binding, named []configv1alpha1.DependentObjectReference, attached []workv1alpha2.Binding) []configv1alpha1.DependentObjectReference {
 	spec := b.BindingSpec()
 	suspended := func(cluster string) bool { return bindings.Suspended(spec.Suspension, cluster) }
@@ -68,12 +70,12 @@ func held(b workv1alpha2.Binding, named []configv1alpha1.DependentObjectReferenc
 	return unnamed(named, attached)
 }
 
-// unnamed returns references to what follows a workload already and is not named, sorted. What is going is let go.
+// unnamed returns, sorted, references to the attached objects that are not named. Those that are being deleted are left out.
 func unnamed(named []configv1alpha1.DependentObjectReference, attached []workv1alpha2.Binding) []configv1alpha1.DependentObjectReference {
 	var out []configv1alpha1.DependentObjectReference
 	for _, other := range attached {
 		if OfAnother(other) || other.GetDeletionTimestamp() != nil {
-			continue // somebody wrote the former, and would have what it names sent to clusters
+			continue // such a binding was forged, and must not send what it names to clusters
 		}
 		resource := other.BindingSpec().Resource
 		ref := configv1alpha1.DependentObjectReference{APIVersion: resource.APIVersion, Kind: resource.Kind, Namespace: resource.Namespace, Name: resource.Name}

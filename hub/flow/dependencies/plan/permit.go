@@ -11,20 +11,22 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// Permission is what of the references of a template may follow it.
+// Permission says which references of a template may be followed.
 type Permission struct {
-	// Granted may follow; Withheld are in other namespaces whose owners did not say so.
+	// Granted may be followed. Withheld are to other namespaces, without a grant.
 	Granted, Withheld []configv1alpha1.DependentObjectReference
-	// Stays is granted in other namespaces to a workload whose changes go out in waves: it follows as far as it did before they went so.
+	// Stays are granted references to other namespaces of a workload that is rolled out in waves. They are followed as far as they were
+	// before it was rolled out so.
 	Stays []configv1alpha1.DependentObjectReference
-	// Ending is in namespaces that are being deleted, whose grants may go before what they are about: it follows as far as it did, until
-	// it goes itself.
+	// Ending are references to namespaces that are being deleted, where grants may be deleted before the objects that they are for. They
+	// are followed as far as before, until the objects are gone.
 	Ending []configv1alpha1.DependentObjectReference
-	// Unserved says that the hub has no kind by which they could say so. Then what of other namespaces is attached stays.
+	// Unserved says that the hub does not serve the kind of grants. Then attached objects of other namespaces stay.
 	Unserved bool
 }
 
-// GrantsWanted are the ReferenceGrants that decide about references, as references: what changes them wakes the binding.
+// GrantsWanted returns references to the ReferenceGrants that decide about references, so that changes of these trigger a reconcile of the
+// binding.
 func GrantsWanted(b workv1alpha2.Binding, refs []configv1alpha1.DependentObjectReference) []configv1alpha1.DependentObjectReference {
 	apiVersion, kind := attach.GrantKind().ToAPIVersionAndKind()
 	var out []configv1alpha1.DependentObjectReference
@@ -40,11 +42,12 @@ func GrantsWanted(b workv1alpha2.Binding, refs []configv1alpha1.DependentObjectR
 	return out
 }
 
-// Permit says which references of a template may be followed, by the ReferenceGrants that GrantsWanted names.
+// Permit decides which references of a template may be followed, by the ReferenceGrants that GrantsWanted names.
 func Permit(b workv1alpha2.Binding, refs []configv1alpha1.DependentObjectReference, grants []*unstructured.Unstructured) Permission {
 	var out Permission
 	for _, ref := range refs {
-		// A wave's content is kept in a Secret of the workload's namespace, whose people may read it. A grant is to refer, not to read.
+		// The content of a wave is kept in a Secret in the workload's namespace, whose users may read it. A grant allows references, not
+		// reading.
 		switch {
 		case !attach.Crosses(b.BindingSpec().Resource, ref):
 			out.Granted = append(out.Granted, ref)
@@ -59,7 +62,7 @@ func Permit(b workv1alpha2.Binding, refs []configv1alpha1.DependentObjectReferen
 	return out
 }
 
-// KeepIn has what is withheld in some namespaces follow as far as it did: they are being deleted.
+// KeepIn moves withheld references to Ending if their namespaces are being deleted.
 func (p Permission) KeepIn(ending sets.Set[string]) Permission {
 	if len(ending) == 0 {
 		return p
