@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// TestWhoLooksAgainAtWhatItNeeds has one of three workloads that need an object move.
+// TestWhoLooksAgainAtWhatItNeeds changes an object that three workloads need, mostly by moving one of them.
 func TestWhoLooksAgainAtWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	req := func(name string) request { return request{Namespace: "shop", Name: name} }
@@ -43,7 +43,7 @@ func TestWhoLooksAgainAtWhatItNeeds(t *testing.T) {
 	all := []request{web, api, job}
 	tests := map[string]struct {
 		change func(*workv1alpha2.ResourceBinding)
-		// ours says that the stage wrote that, unnamed that nobody names the object in this version.
+		// ours says that the stage made the change, unnamed that no workload names the object in this version.
 		ours, unnamed bool
 		want          []request
 	}{

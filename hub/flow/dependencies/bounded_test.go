@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// TestAListThatIsTooLongSaysThatAllMayBeNeeded: the annotations of a binding have room for so much only.
+// TestAListThatIsTooLongSaysThatAllMayBeNeeded: the annotations of a binding have limited room.
 func TestAListThatIsTooLongSaysThatAllMayBeNeeded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// listed counts how often everything of a kind is looked through.
+// listed counts the lists of a kind.
 type listed struct {
 	client.Client
 	times int
@@ -24,7 +24,7 @@ func (l *listed) List(context.Context, client.ObjectList, ...client.ListOption) 
 	return nil
 }
 
-// TestNothingIsLookedThroughForEachClusterAtAStart has clusters come when the hub starts, and later.
+// TestNothingIsLookedThroughForEachClusterAtAStart adds clusters when the hub starts, and later.
 func TestNothingIsLookedThroughForEachClusterAtAStart(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string]bool{"what is in them and quotas say where namespaces go": false, "all go everywhere": true} {

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatAWorkloadNeedsStaysIfItsBindingIsOnlyMissing loses the binding of a workload while no hub is there, as in a hub that is restored
-// object by object, and has it come back.
+// TestWhatAWorkloadNeedsStaysIfItsBindingIsOnlyMissing removes the binding of a workload while no hub runs, as in a hub that is restored
+// object by object, and creates it again.
 func TestWhatAWorkloadNeedsStaysIfItsBindingIsOnlyMissing(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
@@ -38,7 +38,7 @@ func TestWhatAWorkloadNeedsStaysIfItsBindingIsOnlyMissing(t *testing.T) {
 	g.Expect(after.UID).To(Equal(before.UID))
 	g.Expect(after.DeletionTimestamp).To(BeNil())
 
-	// It comes back, and then goes as one does, for somebody takes off its finalizer in the same moment.
+	// It is created again, and then deleted like any other, except that somebody removes its finalizer.
 	w.create(t, lost)
 	g.Eventually(func() []string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(lost), lost)).To(Succeed())

@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// TestANamespaceIsAskedAboutOnlyBeforeWhatIsInItIsDetached counts how often it is read whether a namespace ends.
+// TestANamespaceIsAskedAboutOnlyBeforeWhatIsInItIsDetached counts the live reads of the namespace.
 func TestANamespaceIsAskedAboutOnlyBeforeWhatIsInItIsDetached(t *testing.T) {
 	t.Parallel()
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "vault", Name: "settings-configmap"}}

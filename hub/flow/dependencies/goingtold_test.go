@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatGoesBeforeItsWorkloadIsToldWhatTheWorkloadsPolicySays deletes what a workload needs, and then the workload, after an edit of its policy
-// that came to neither binding. What deletes the Works of the first comes to that when the second is gone.
+// TestWhatGoesBeforeItsWorkloadIsToldWhatTheWorkloadsPolicySays deletes a dependency, and then the workload, after an edit of its policy
+// that neither binding has. The Works of the dependency are deleted when the workload is gone.
 func TestWhatGoesBeforeItsWorkloadIsToldWhatTheWorkloadsPolicySays(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)

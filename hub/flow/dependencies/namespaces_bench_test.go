@@ -25,7 +25,7 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// following is the stage of namespaces of a hub with one namespace, which follows what is in it to all clusters already.
+// following is the namespace reconciler of a hub with one namespace, which is in all clusters already.
 func following(tb testing.TB, size filled.Fleet) *namespaces {
 	tb.Helper()
 	namespace := size.NamespaceOf(0)
@@ -59,7 +59,7 @@ func following(tb testing.TB, size filled.Fleet) *namespaces {
 	return n
 }
 
-// oneNamespace reads the metadata of one namespace.
+// oneNamespace serves the metadata of one namespace.
 type oneNamespace struct {
 	client.Reader
 
@@ -76,7 +76,7 @@ func (o oneNamespace) Get(_ context.Context, key client.ObjectKey, obj client.Ob
 	return nil
 }
 
-// unlisted answers with what the cache has, and no list of what a look at a namespace has no need of.
+// unlisted serves the cache, and records lists that the reconcile of a namespace does not need.
 type unlisted struct {
 	client.Client
 
@@ -92,7 +92,7 @@ func (u *unlisted) List(ctx context.Context, list client.ObjectList, opts ...cli
 	return u.Client.List(ctx, list, opts...)
 }
 
-// TestALookAtANamespaceListsNothingThatIsInIt holds that a namespace is known to be where it has to be without a look at its bindings, or at clusters.
+// TestALookAtANamespaceListsNothingThatIsInIt checks that the reconcile of an up-to-date namespace lists neither its bindings nor clusters.
 func TestALookAtANamespaceListsNothingThatIsInIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -112,7 +112,7 @@ func TestALookAtANamespaceListsNothingThatIsInIt(t *testing.T) {
 	g.Expect(attach.Places(b, types.NamespacedName{Namespace: size.NamespaceOf(0)})).To(HaveLen(size.Clusters))
 }
 
-// BenchmarkNamespace is what a look at a namespace takes that is where it has to be: as long however much is in it.
+// BenchmarkNamespace measures the reconcile of an up-to-date namespace, which must not depend on how many objects are in it.
 func BenchmarkNamespace(b *testing.B) {
 	for _, size := range []filled.Fleet{
 		{Clusters: 10, Bindings: 500, Namespaces: 1},

@@ -48,7 +48,7 @@ func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
 	g.Expect(w.hub.Delete(t.Context(), builder.MakeCluster("edge-1").Obj())).To(Succeed())
 	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "but one that is gone is not waited for")
 
-	// What is added to its labels goes along.
+	// New labels of the namespace are propagated, too.
 	before := crb.Spec.Resource.ResourceVersion
 	change(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, func(ns *corev1.Namespace) { ns.Labels["team"] = "shop" })
 	g.Eventually(func() string {
@@ -123,7 +123,7 @@ func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
 	}
 }
 
-// TestAHubThatStartsHasNamespacesFollowTheirQuotas has all of it be there before the hub.
+// TestAHubThatStartsHasNamespacesFollowTheirQuotas creates everything before the hub starts.
 func TestAHubThatStartsHasNamespacesFollowTheirQuotas(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)

@@ -23,14 +23,15 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs deletes what two workloads need, of which one is preserved, or is so by now by the word of
-// its policy, before the garbage collector has come to its binding. Whichever of them is looked at first, it stays where that one is.
+// TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs deletes an object that two workloads need. One of them is preserved, perhaps only
+// by its present policy. The garbage collector has not deleted the object's binding yet. Whichever workload is reconciled first, the object
+// must stay where the preserved one is.
 func TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		// noted says that the binding of the workload says that it is preserved, and by now that its policy does.
+		// noted says that the workload's binding says that it is preserved, byNow that its policy does.
 		noted, byNow bool
-		// there says that the object is there, and not needed any more.
+		// there says that the object exists, and that the workloads do not need it any more.
 		there bool
 		first string
 		want  bool
@@ -91,7 +92,7 @@ func TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs(t *testing.T) {
 	}
 }
 
-// follower is the binding of a Deployment in a cluster.
+// follower returns the binding of a Deployment in a cluster.
 func follower(name string) *workv1alpha2.ResourceBinding {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-deployment"}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}

@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// keeps makes a revision of a template, as the rollout stage does.
+// keeps creates a revision of a template, as the rollout stage does.
 func (w *world) keeps(t *testing.T, rollout *fairleadv1alpha1.StagedRollout, number int64, template *unstructured.Unstructured) fairleadv1alpha1.RevisionStatus {
 	t.Helper()
 	g := NewWithT(t)
@@ -54,7 +54,7 @@ func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
 	}
 	says(1, nil, w.keeps(t, rollout, 1, web))
 
-	// The template does without it; every cluster still has the revision that needs it.
+	// The template does not need it any more, but every cluster still has the revision that does.
 	change(t, w, web, func(u *unstructured.Unstructured) {
 		g.Expect(unstructured.SetNestedSlice(u.Object, nil, "spec", "template", "spec", "volumes")).To(Succeed())
 	})
@@ -65,11 +65,11 @@ func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
 	}, stagetest.Timeout, stagetest.Poll).Should(Equal("[]"), "the edit was seen")
 	g.Consistently(settings, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
 
-	// One that is set aside has the old one.
+	// A cluster that is set aside has the old revision.
 	says(2, []fairleadv1alpha1.ClusterGroup{{State: fairleadv1alpha1.ClusterSetAside, Names: []string{"edge-1"}}}, w.keeps(t, rollout, 2, web))
 	g.Consistently(settings, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
 
-	// All have the new one.
+	// All clusters have the new revision.
 	says(2, nil)
 	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }
@@ -94,7 +94,7 @@ func TestWhileARolloutIsUnderWayItIsNotReadLive(t *testing.T) {
 	g.Expect(read.Load()).To(BeZero())
 }
 
-// TestADeletionOfWhatIsNeededIsNotStaged deletes an object that the revision of every cluster needs.
+// TestADeletionOfWhatIsNeededIsNotStaged deletes an object that the revisions of all clusters need.
 func TestADeletionOfWhatIsNeededIsNotStaged(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)

@@ -28,7 +28,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// startRuled starts the stage with the rules that customizations on the hub have.
+// startRuled starts the stage with the rules of the customizations on the hub.
 func startRuled(t *testing.T) *world {
 	t.Helper()
 	g := NewWithT(t)
@@ -48,7 +48,7 @@ func startRuled(t *testing.T) *world {
 	})
 }
 
-// customization has a kind need a ConfigMap of each of some names.
+// customization returns a customization by which a kind needs ConfigMaps with the given names.
 func (w *world) customization(name, apiVersion, kind string, needs ...string) *configv1alpha1.ResourceInterpreterCustomization {
 	script := "function GetDependencies(obj)\n  local refs = {}\n"
 	for i, configMap := range needs {
@@ -65,7 +65,7 @@ func (w *world) customization(name, apiVersion, kind string, needs ...string) *c
 	}
 }
 
-// service makes a template of a kind without rules, and its binding.
+// service creates a template of a kind without rules, and its binding.
 func (w *world) service(t *testing.T, name string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	template := &corev1.Service{
@@ -78,7 +78,7 @@ func (w *world) service(t *testing.T, name string) *workv1alpha2.ResourceBinding
 	return b
 }
 
-// bound is the binding of a template, with what it needs.
+// bound returns the binding of a template with dependencies.
 func (w *world) bound(apiVersion, kind string, template client.Object) *workv1alpha2.ResourceBinding {
 	name := template.GetName()
 	return &workv1alpha2.ResourceBinding{
@@ -95,8 +95,8 @@ func (w *world) bound(apiVersion, kind string, template client.Object) *workv1al
 	}
 }
 
-// TestWhatIsNeededByRulesThatAreGoneStays deletes customizations by which workloads have what they need: nothing answers for one kind any
-// more, and for another what is built in, which knows less.
+// TestWhatIsNeededByRulesThatAreGoneStays deletes customizations that name dependencies. For one kind there are no rules any more, and for
+// another only the built-in ones, which name fewer.
 func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
 	w := startRuled(t)
 	g := NewWithT(t)
@@ -124,7 +124,7 @@ func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
 		And(ContainSubstring("ConfigMap "+w.namespace+"/orders"), ContainSubstring("ResourceInterpreterCustomization/"+only.Name)),
 		And(ContainSubstring("ConfigMap "+w.namespace+"/extra"), ContainSubstring("ResourceInterpreterCustomization/"+more.Name)),
 	))
-	// One that reads the template once more has no more to go by.
+	// Reading the template once more changes nothing.
 	change(t, w, shop, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
 	})
@@ -138,7 +138,7 @@ func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
 	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed())
 	g.Expect(web.Annotations[contract.DependenciesAnnotation]).To(And(ContainSubstring(`"settings"`), ContainSubstring(`"extra"`)))
 
-	// Somebody means it of one, and the rules of the other come back, and answer otherwise.
+	// One dependency is detached on purpose, and the rules of the other kind come back with a different result.
 	gone := w.attachedBinding(t, "extra-configmap")
 	g.Expect(w.hub.Delete(t.Context(), gone)).To(Succeed())
 	g.Expect(client.IgnoreNotFound(w.hub.Patch(t.Context(), gone, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
@@ -152,7 +152,7 @@ func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
 	g.Eventually(w.attached(t, w.namespace, "orders-configmap"), stagetest.Timeout, stagetest.Poll).Should(BeNil())
 	follows("settings", "shop-service")
 
-	// An edit that takes a rule out of a customization is meant.
+	// Removing a rule from a customization is on purpose.
 	only = w.customization("only", "v1", "Service")
 	change(t, w, only, func(c *configv1alpha1.ResourceInterpreterCustomization) {
 		c.Spec.Customizations = configv1alpha1.CustomizationRules{
@@ -162,7 +162,7 @@ func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
 	g.Eventually(w.attached(t, w.namespace, "settings-configmap"), stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
 }
 
-// TestWhatIsNeededByRulesForAnotherVersionStays has the policy of a workload name it in a version for which the customization has no rules.
+// TestWhatIsNeededByRulesForAnotherVersionStays changes the policy of a workload to a version for which the customization has no rules.
 func TestWhatIsNeededByRulesForAnotherVersionStays(t *testing.T) {
 	w := startRuled(t)
 	g := NewWithT(t)
@@ -190,7 +190,7 @@ func TestWhatIsNeededByRulesForAnotherVersionStays(t *testing.T) {
 	)))
 	g.Expect(follows()).To(HaveKey(b.Name))
 
-	// Somebody does what the event says.
+	// The advice of the event is followed.
 	w.create(t, w.customization("v2", "autoscaling/v2", "HorizontalPodAutoscaler", "limits"))
 	t.Cleanup(func() {
 		_ = w.hub.Delete(context.WithoutCancel(t.Context()), w.customization("v2", "autoscaling/v2", "HorizontalPodAutoscaler"))

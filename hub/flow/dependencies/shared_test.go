@@ -25,7 +25,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// watchedManager hands out a client that counts what is read of bindings, and refuses to write one.
+// watchedManager returns a client that counts reads of bindings, and fails to write one of them.
 type watchedManager struct {
 	manager.Manager
 
@@ -39,7 +39,7 @@ type watchedClient struct {
 	client.Client
 
 	gets, refused atomic.Int64
-	// full is the name of a binding that has no more room.
+	// full is the name of a binding whose writes fail because it is too large.
 	full atomic.Value
 }
 
@@ -70,7 +70,7 @@ func startWatched(t *testing.T) (*world, *watchedClient) {
 	return w, c
 }
 
-// quiet waits until nothing is read any more.
+// quiet waits until no binding is read any more.
 func (c *watchedClient) quiet(g Gomega) {
 	last := int64(-1)
 	g.Eventually(func() bool {
@@ -80,8 +80,8 @@ func (c *watchedClient) quiet(g Gomega) {
 	}, stagetest.Timeout, time.Second).Should(BeTrue())
 }
 
-// TestOneMoreWorkloadHasNoneOfTheOthersLookAgain counts what it takes to send what many workloads need after one more, and after one
-// that moves: each look takes one at all of them.
+// TestOneMoreWorkloadHasNoneOfTheOthersLookAgain counts the reads when a workload is added to many that need the same object, and when one
+// moves. Each reconcile of a workload reads all the others.
 func TestOneMoreWorkloadHasNoneOfTheOthersLookAgain(t *testing.T) {
 	w, c := startWatched(t)
 	g := NewWithT(t)
@@ -110,7 +110,7 @@ func TestOneMoreWorkloadHasNoneOfTheOthersLookAgain(t *testing.T) {
 	g.Expect(c.gets.Load()).To(BeNumerically("<", 6*n))
 }
 
-// TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce goes through the API, which stores what it knows only.
+// TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce uses a real API server, which stores only fields that it knows.
 func TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
@@ -151,7 +151,7 @@ func TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce(t *testing.T) {
 	g.Eventually(by, stagetest.Timeout, stagetest.Poll).Should(Equal(want), "the others stay where they are")
 }
 
-// TestWhatABindingHasNoRoomForHoldsNothingUp has a workload whose changes go out in waves need what the binding of has no room for it.
+// TestWhatABindingHasNoRoomForHoldsNothingUp covers a staged workload that needs an object whose binding has no room for it.
 func TestWhatABindingHasNoRoomForHoldsNothingUp(t *testing.T) {
 	w, c := startWatched(t)
 	g := NewWithT(t)
@@ -193,7 +193,7 @@ func TestWhatABindingHasNoRoomForHoldsNothingUp(t *testing.T) {
 	g.Eventually(leftOut, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 }
 
-// TestABindingKeepsRoomForItsOwnEnd has workloads fill a binding with where they are as far as the API stores it, and one more.
+// TestABindingKeepsRoomForItsOwnEnd fills a binding with the clusters of workloads up to the API server's limit, and adds one more.
 func TestABindingKeepsRoomForItsOwnEnd(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
@@ -220,7 +220,8 @@ func TestABindingKeepsRoomForItsOwnEnd(t *testing.T) {
 	g.Expect(w.hub.Delete(t.Context(), shared)).To(Succeed(), "it can be marked as being deleted")
 }
 
-// TestAListThatAnOlderHubLeftBehindGoes has the last workload go while one leads that knows nothing of shared lists.
+// TestAListThatAnOlderHubLeftBehindGoes deletes the last workload while an earlier version of the hub is active, which knows nothing of
+// common lists.
 func TestAListThatAnOlderHubLeftBehindGoes(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)

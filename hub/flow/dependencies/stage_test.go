@@ -41,8 +41,8 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// elsewhere adds to the native rules what rules of users can do: a Deployment with an
-// annotation needs a StorageClass, and ConfigMaps of another namespace by label.
+// elsewhere adds rules to the native ones, as users can: a Deployment with an annotation needs a StorageClass, and ConfigMaps of another
+// namespace by label.
 type elsewhere struct {
 	interpreter.Interpreter
 	namespace string
@@ -73,7 +73,7 @@ func (e elsewhere) Dependencies(ctx context.Context, template *unstructured.Unst
 type world struct {
 	hub              client.Client
 	namespace, other string
-	// end ends the hub before the test does.
+	// end stops the hub before the end of the test.
 	end func()
 
 	events stagetest.Events
@@ -84,7 +84,7 @@ func start(t *testing.T, change ...func(*dependencies.Deps)) *world {
 	return startWith(t, func(mgr manager.Manager) manager.Manager { return mgr }, change...)
 }
 
-// startWith starts the stage with what stands in for its manager.
+// startWith starts the stage with a replacement of its manager.
 func startWith(t *testing.T, instead func(manager.Manager) manager.Manager, change ...func(*dependencies.Deps)) *world {
 	t.Helper()
 	g := NewWithT(t)
@@ -105,7 +105,7 @@ func startWith(t *testing.T, instead func(manager.Manager) manager.Manager, chan
 	return w
 }
 
-// record keeps an event, unless it is about what an earlier test left behind.
+// record records an event, unless it is about objects of an earlier test.
 func (w *world) record(e eventsink.Event) {
 	namespace := ""
 	switch about := e.Regarding.(type) {
@@ -135,8 +135,7 @@ func (w *world) configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, Data: map[string]string{"k": "v"}}
 }
 
-// deployment makes a template that mounts ConfigMaps, and the binding that the detector
-// and the scheduler would have made for it.
+// deployment creates a template that mounts ConfigMaps, and the binding that the detector and the scheduler would create for it.
 func (w *world) deployment(t *testing.T, name string, configMaps ...string) (*unstructured.Unstructured, *workv1alpha2.ResourceBinding) {
 	t.Helper()
 	var volumes []any
@@ -172,13 +171,13 @@ func (w *world) deployment(t *testing.T, name string, configMaps ...string) (*un
 	return u, b
 }
 
-// change edits an object whoever else is writing it.
+// change edits an object, retrying on conflicts.
 func change[O client.Object](t *testing.T, w *world, obj O, edit func(O)) {
 	t.Helper()
 	stagetest.Change(t, w.hub, obj, func() { edit(obj) })
 }
 
-// attached returns where the object of a binding is to be, by the bindings that need it.
+// attached returns the clusters of a binding, by the bindings that need it.
 func (w *world) attached(t *testing.T, namespace, name string) func() map[string][]string {
 	t.Helper()
 	return func() map[string][]string {
@@ -220,17 +219,17 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 		{"apiVersion":"v1","kind":"ConfigMap","namespace":"` + w.namespace + `","name":"later"},
 		{"apiVersion":"v1","kind":"ConfigMap","namespace":"` + w.namespace + `","name":"settings"}]`))
 
-	// One that comes later is found.
+	// A dependency that is created later is found.
 	w.create(t, w.configMap("later"))
 	g.Eventually(w.attached(t, w.namespace, "later-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 
-	// They move with the workload.
+	// Dependencies move with the workload.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}, {Name: "edge-3"}}
 	})
 	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-2", "edge-3"}}))
 
-	// A new content is rendered anew.
+	// New content is rendered again.
 	before := attached.Spec.Resource.ResourceVersion
 	change(t, w, w.configMap("settings"), func(c *corev1.ConfigMap) { c.Data["k"] = "w" })
 	g.Eventually(func() string {
@@ -238,12 +237,12 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 		return attached.Spec.Resource.ResourceVersion
 	}, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal(before))
 
-	// One that somebody takes away comes back.
+	// A deleted binding is created again.
 	g.Expect(w.hub.Delete(t.Context(), attached)).To(Succeed())
 	g.Expect(w.hub.Patch(t.Context(), attached, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 
-	// What somebody else writes about what it needs is put right.
+	// Changes by another writer are corrected.
 	said := b.Annotations[contract.DependenciesAnnotation]
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Annotations[contract.DependenciesAnnotation] = "nonsense" })
 	g.Eventually(func() string {
@@ -251,7 +250,7 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 		return b.Annotations[contract.DependenciesAnnotation]
 	}, stagetest.Timeout, stagetest.Poll).Should(Equal(said))
 
-	// When it settles nothing is written.
+	// Once it is settled, nothing is written.
 	var quiet string
 	g.Eventually(func() bool {
 		last := quiet
@@ -260,7 +259,7 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 	}, stagetest.Timeout, "50ms").Should(BeTrue())
 	g.Consistently(func() string { return w.versions(t) }, stagetest.Quiet, stagetest.Poll).Should(Equal(quiet))
 
-	// When the workload wants it no more, what followed it goes, and the workload's binding is let go.
+	// Without propagateDeps, everything is detached, and the finalizer is removed from the workload's binding.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
 	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 	g.Eventually(func() []string {
@@ -277,7 +276,7 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 	}, stagetest.Timeout, stagetest.Poll).ShouldNot(HaveKey(contract.DependenciesAnnotation), "nothing follows it")
 }
 
-// versions tells the bindings of the namespace apart from what they were.
+// versions returns the bindings of the namespace with their resourceVersions.
 func (w *world) versions(t *testing.T) string {
 	t.Helper()
 	var list workv1alpha2.ResourceBindingList
@@ -314,7 +313,7 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(And(HavePrefix("ConflictResolution conflicted (Overwrite vs Abort). "), Not(ContainSubstring("true vs false"))))
 	g.Eventually(func() []string { return w.notes("DependencyPolicyConflict") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(b.Status.Conditions[0].Message))
 
-	// A second option differs, and then the first policy is mended, and then the other.
+	// A second option differs. Then the first policy is corrected, and then the other.
 	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) })
 	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix(
 		"ConflictResolution conflicted (Overwrite vs Abort), PreserveResourcesOnDeletion conflicted (true vs false). "))
@@ -340,7 +339,7 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictAbort })
 	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix("ConflictResolution conflicted"))
 
-	// One stops needing it: its template says so.
+	// One workload does not need the object any more: its template changed.
 	g.Expect(unstructured.SetNestedSlice(api.Object, nil, "spec", "template", "spec", "volumes")).To(Succeed())
 	g.Expect(w.hub.Update(t.Context(), api)).To(Succeed())
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = api.GetResourceVersion() })
@@ -348,7 +347,7 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 
 	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "the one that is left differs from nobody")
 
-	// The other is deleted: what it needed goes with it.
+	// The other workload is deleted, and its dependency with it.
 	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
 	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web) }, stagetest.Timeout, stagetest.Poll).Should(Satisfy(apierrors.IsNotFound))
@@ -369,7 +368,7 @@ func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
 	}
 	stays := func(clusters ...string) OmegaMatcher { return HaveField("PreservedIn", clusters) }
 
-	// It moves, and its policy says in the same edit that what it leaves stays.
+	// The workload moves, and the same edit of its policy preserves what it leaves.
 	change(t, w, web, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.PreserveResourcesOnDeletion = new(true)
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
@@ -379,7 +378,7 @@ func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
 	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"api-deployment": {"edge-1"}}))
 	g.Expect(spec("shared-configmap")()).To(And(stays("edge-1", "edge-2"), HaveField("PreserveResourcesOnDeletion", HaveValue(BeFalse()))))
 
-	// The policy of the last that needs something says so a moment before that is deleted.
+	// The policy of the last workload that needs an object preserves it just before the workload is deleted.
 	w.end()
 	change(t, w, last, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) })
 	g.Expect(w.hub.Delete(t.Context(), last)).To(Succeed())
@@ -388,8 +387,8 @@ func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
 	g.Expect(spec("own-configmap")().PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
 }
 
-// TestWhatAWorkloadNeedsStaysIfItsPolicySaysSoByNow deletes workloads whose policy was edited before the detector had looked at them once
-// more, which it never does.
+// TestWhatAWorkloadNeedsStaysIfItsPolicySaysSoByNow deletes workloads whose policy was edited. The detector, which does not run here, has
+// not written the edit on their bindings.
 func TestWhatAWorkloadNeedsStaysIfItsPolicySaysSoByNow(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
@@ -508,7 +507,8 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	g.Expect(more()).NotTo(HaveKey("staged-deployment"), "a revision of it would show what is in there")
 	g.Expect(w.attached(t, w.namespace, "own-configmap")()).To(And(HaveKey("web-deployment"), Not(HaveKey("forged"))), "a binding of another namespace's template")
 
-	// Its changes go out in waves from now on, and the first revision is everywhere: what followed before is in none, and stays.
+	// From now on the workload is rolled out in waves, and the first revision is in all clusters. The objects that were attached before are
+	// not in that revision, and stay.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.RolloutStrategyAnnotation, "careful")
 	})

@@ -31,7 +31,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// behind runs another hub, whose cache shows something else than there is. It returns how often that hub reads something live.
+// behind runs another hub with a stale cache. It returns a count of the hub's live reads.
 func (w *world) behind(t *testing.T, path string, shows func(*cache.Options)) *atomic.Int64 {
 	t.Helper()
 	g, read := NewWithT(t), &atomic.Int64{}
@@ -55,7 +55,7 @@ func (w *world) behind(t *testing.T, path string, shows func(*cache.Options)) *a
 	return read
 }
 
-// absent has the cache of a hub show none of what a function picks: it is moved to where nobody looks.
+// absent makes the cache of a hub show none of the objects that a function selects: they are moved to another namespace.
 func absent(which func(client.Object) bool) cache.ByObject {
 	return cache.ByObject{Transform: func(in any) (any, error) {
 		if obj, ok := in.(client.Object); ok && which(obj) {
@@ -89,7 +89,7 @@ func TestAHubThatDoesNotSeeWhatAWorkloadNeedsDetachesNothing(t *testing.T) {
 	g.Expect(after.Spec.RequiredBy).To(HaveLen(1))
 }
 
-// edit has a workload mount one ConfigMap instead of what it mounted.
+// edit makes a workload mount one ConfigMap instead of those that it mounted.
 func (w *world) edit(t *testing.T, workload *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, configMap string) {
 	t.Helper()
 	change(t, w, workload, func(u *unstructured.Unstructured) {
@@ -123,7 +123,7 @@ func TestAHubThatDoesNotSeeAWorkloadDetachesNothing(t *testing.T) {
 	g.Eventually(w.attached(t, w.namespace, "settings-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 	w.end()
 
-	// Before, it had nothing follow it.
+	// Before, it had no propagateDeps.
 	read := w.behind(t, "/namespaces/"+w.namespace+"/resourcebindings/"+b.Name, func(o *cache.Options) {
 		o.ByObject[&workv1alpha2.ResourceBinding{}] = cache.ByObject{Transform: func(in any) (any, error) {
 			if other, ok := in.(*workv1alpha2.ResourceBinding); ok && other.UID == b.UID {
@@ -161,7 +161,7 @@ func TestANamespaceStaysInAClusterThatAHubDoesNotSee(t *testing.T) {
 	g.Expect(follows()).To(Equal(map[string][]string{"": {member}}))
 }
 
-// attachedBinding returns a binding as it is now.
+// attachedBinding returns the present state of a binding.
 func (w *world) attachedBinding(t *testing.T, name string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	b := &workv1alpha2.ResourceBinding{}

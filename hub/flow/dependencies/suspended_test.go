@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatAHeldCopyNeedsStays edits a template while nothing is delivered to one of its clusters.
+// TestWhatAHeldCopyNeedsStays edits a template while dispatching to one of its clusters is suspended.
 func TestWhatAHeldCopyNeedsStays(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)

@@ -13,8 +13,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// TestTargetsAreCountedAsBindingsSay plays bindings that come, move, are going and are gone, in any order: at every moment the counts say of each
-// namespace what a look at all that is in it finds.
+// TestTargetsAreCountedAsBindingsSay creates, moves and deletes bindings in random order. After each step the counts must give the same
+// clusters for each namespace as a scan of its bindings.
 func TestTargetsAreCountedAsBindingsSay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestANamespaceThatIsDeletedTakesNoGrantBack has a ReferenceGrant go with its namespace before what it is about.
+// TestANamespaceThatIsDeletedTakesNoGrantBack deletes a ReferenceGrant with its namespace, before the object that it is for.
 func TestANamespaceThatIsDeletedTakesNoGrantBack(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatIsNamedInTwoVersionsComesToRest has one workload name an object in one version, one in another, and one in both.
+// TestWhatIsNamedInTwoVersionsComesToRest has one workload that names an object in one version, one in another, and one in both.
 func TestWhatIsNamedInTwoVersionsComesToRest(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
@@ -72,7 +72,7 @@ func TestWhatIsNamedInTwoVersionsComesToRest(t *testing.T) {
 	naming("both", v1, beta)
 	naming("new", v1)
 	quiet()
-	follows(beta)(g) // it was there first
+	follows(beta)(g) // it was attached first
 
 	change(t, w, orders, func(u *unstructured.Unstructured) {
 		g.Expect(unstructured.SetNestedField(u.Object, int64(2), "spec", "size")).To(Succeed())
@@ -80,7 +80,7 @@ func TestWhatIsNamedInTwoVersionsComesToRest(t *testing.T) {
 	g.Eventually(follows(beta), stagetest.Timeout, stagetest.Poll).Should(Succeed(), "its changes are followed")
 	quiet()
 
-	// Once that version is served no more, it goes by the other one.
+	// Once that version is not served any more, the binding changes to the other one.
 	change(t, w, definition, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[1].Served = false })
 	orders.SetAPIVersion(v1)
 	g.Eventually(func() string {

@@ -98,7 +98,7 @@ func TestToTheBindingOfAPolicy(t *testing.T) {
 	g.Expect(b.Spec.RequiredBy).To(BeNil())
 }
 
-// preserved returns a workload that stays in clusters when it goes.
+// preserved returns a workload that stays in its clusters when it is deleted.
 func preserved(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 	b.Spec.PreserveResourcesOnDeletion = new(true)
 	return b

@@ -84,7 +84,7 @@ func TestTheLastWorkloadSaysWhatStays(t *testing.T) {
 	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse(), "it is somebody else's")
 }
 
-// TestWhatGoesAlreadyStaysWhereAPreservedWorkloadIs has the word of a policy come to a binding that is being deleted before its workload is.
+// TestWhatGoesAlreadyStaysWhereAPreservedWorkloadIs writes the option of a policy on a binding that is being deleted before its workload.
 func TestWhatGoesAlreadyStaysWhereAPreservedWorkloadIs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -162,7 +162,7 @@ func TestWhatWorkloadsNeedStaysWhereThoseThatArePreservedAre(t *testing.T) {
 	g.Expect(stays()).To(BeEmpty())
 }
 
-// TestAWorkloadThatIsNotKnownKeepsWhatItNeeds has the binding of a preserved workload gone before it was taken off what it needed.
+// TestAWorkloadThatIsNotKnownKeepsWhatItNeeds removes the binding of a preserved workload before the workload is detached.
 func TestAWorkloadThatIsNotKnownKeepsWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// fleet names a thousand clusters.
+// fleet returns the names of a thousand clusters.
 func fleet() []string {
 	var out []string
 	for i := range 1000 {
@@ -25,7 +25,7 @@ func fleet() []string {
 	return out
 }
 
-// attached has a binding that workloads need follow each of them, one after the other, as the stage does.
+// attached returns a binding to which workloads were attached one after the other, as the stage does.
 func attached(b *workv1alpha2.ResourceBinding, workloads ...workv1alpha2.Binding) *workv1alpha2.ResourceBinding {
 	for i, w := range workloads {
 		attach.To(b, configMap(), settings(), w, "id")
@@ -35,7 +35,7 @@ func attached(b *workv1alpha2.ResourceBinding, workloads ...workv1alpha2.Binding
 	return b
 }
 
-// detached takes one off, which others are left after.
+// detached detaches one workload, after which others are left.
 func detached(b *workv1alpha2.ResourceBinding, one workv1alpha2.Binding, left ...workv1alpha2.Binding) {
 	attach.Detach(b, keyOf(one))
 	attach.Options(b, left)
@@ -58,7 +58,7 @@ func names(b *workv1alpha2.ResourceBinding) sets.Set[string] {
 	return sets.New(bindings.Places(&b.Spec)...)
 }
 
-// TestManyWorkloadsShareAnObjectInALargeFleet has them need more than an API stores if each had a list of its own.
+// TestManyWorkloadsShareAnObjectInALargeFleet attaches so many workloads that separate lists would exceed the limit of the API server.
 func TestManyWorkloadsShareAnObjectInALargeFleet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -83,7 +83,7 @@ func TestManyWorkloadsShareAnObjectInALargeFleet(t *testing.T) {
 	attach.Pack(b, all)
 	g.Expect(b).To(BeComparableTo(once), "doing it again changes nothing")
 
-	// One that goes elsewhere takes nothing from the others, and neither does one that goes.
+	// A workload that moves or is deleted removes no cluster of the others.
 	all[0] = workload(all[0].GetName(), "other")
 	attach.To(b, configMap(), settings(), all[0], "id")
 	attach.Options(b, all)
@@ -113,8 +113,8 @@ func TestWhatIsShortIsSharedByNobody(t *testing.T) {
 	}
 }
 
-// TestAListIsForWorkloadsThatAreAlike holds what a hub of before goes by, which knows only entries: of which namespace they are, and what
-// is preserved.
+// TestAListIsForWorkloadsThatAreAlike checks what earlier versions of the hub rely on, which know only entries: each is of one namespace,
+// and says whether it is preserved.
 func TestAListIsForWorkloadsThatAreAlike(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -148,7 +148,7 @@ func TestAListIsForWorkloadsThatAreAlike(t *testing.T) {
 	g.Expect(b.Spec.RequiredBy).To(ContainElement(And(HaveField("Name", "tiny-deployment"), HaveField("Clusters", HaveLen(2)))), "few are not worth it")
 }
 
-// TestWhatGoesOutInWavesKeepsAListForAnOlderHub is about one that goes by no rollout where no entry with a name has a cluster.
+// TestWhatGoesOutInWavesKeepsAListForAnOlderHub: an earlier version of the hub ignores rollouts if no entry with a name has a cluster.
 func TestWhatGoesOutInWavesKeepsAListForAnOlderHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -170,7 +170,8 @@ func TestWhatGoesOutInWavesKeepsAListForAnOlderHub(t *testing.T) {
 	g.Expect(own(b)).To(Equal([]string{"app-0001-deployment"}), "the next one lists them in the same write")
 }
 
-// TestAfterAnOlderHub has one lead in between, which writes lists of its own and drops what it does not know.
+// TestAfterAnOlderHub has an earlier version of the hub active in between, which writes separate lists and drops fields that it does not
+// know.
 func TestAfterAnOlderHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -179,7 +180,7 @@ func TestAfterAnOlderHub(t *testing.T) {
 	var required []workv1alpha2.BindingSnapshot
 	for _, s := range b.Spec.RequiredBy {
 		switch s.SharedClusters = ""; s.Name {
-		case all[0].GetName(): // it went
+		case all[0].GetName(): // it was deleted
 			continue
 		case all[1].GetName(): // it moved
 			s.Clusters = []workv1alpha2.TargetCluster{{Name: "other"}}

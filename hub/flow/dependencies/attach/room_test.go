@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// fill notes workloads of a namespace on a binding until there is no room for one more, and returns how many there are.
+// fill attaches workloads of a namespace to a binding until there is no room for one more, and returns their number.
 func fill(t *testing.T, b *workv1alpha2.ResourceBinding, namespace string, clusters func(i int) []string) int {
 	t.Helper()
 	if b.Labels == nil {
@@ -74,7 +74,7 @@ func TestOneNamespaceDoesNotFillTheBindingOfWhatAllNeed(t *testing.T) {
 	g.Expect(fill(t, b, "bank", one)).To(BeNumerically(">", greedy/2), "others have room")
 }
 
-// TestWorkloadsThatAFullBindingNamesMayMove has one of thousands that share their list of clusters leave one of these.
+// TestWorkloadsThatAFullBindingNamesMayMove moves one of thousands of workloads with a common list of clusters.
 func TestWorkloadsThatAFullBindingNamesMayMove(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

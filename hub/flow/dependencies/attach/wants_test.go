@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// BenchmarkWhoNeedsAConfigMap is what the change of a ConfigMap costs that one of many bindings needs.
+// BenchmarkWhoNeedsAConfigMap measures the lookup for a changed ConfigMap that one of many bindings needs.
 func BenchmarkWhoNeedsAConfigMap(b *testing.B) {
 	w := &attach.Wants{}
 	for i := range 10_000 {

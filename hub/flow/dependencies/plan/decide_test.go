@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// setting is an object of a group that a workload may need.
+// setting returns an object of a group that a workload may need.
 func setting(group, namespace, name string) Object {
 	return Object{
 		Kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Setting"},
@@ -22,7 +22,7 @@ func setting(group, namespace, name string) Object {
 	}
 }
 
-// attachedOf is the binding of an object that a workload has needed.
+// attachedOf returns the binding of an object that is attached.
 func attachedOf(o Object) *workv1alpha2.ResourceBinding {
 	out := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: o.Meta.Namespace, Name: o.Binding().Name}}
 	out.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name}
@@ -89,7 +89,7 @@ func TestWhatIsFoundIsAttachedUnlessItIsGoing(t *testing.T) {
 	g.Expect(got.Detach).To(BeEmpty(), "it stays attached until it is gone")
 }
 
-// TestABindingThatNamesWhatIsNotAttachedIsNotBelieved: whoever writes bindings could have anything sent to clusters.
+// TestABindingThatNamesWhatIsNotAttachedIsNotBelieved: otherwise users who may write bindings could send any object to clusters.
 func TestABindingThatNamesWhatIsNotAttachedIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	a, b := setting("one.example.com", "shop", "a"), setting("one.example.com", "shop", "b")
@@ -173,7 +173,7 @@ func TestABindingSaysWhatItsWorkloadNeeds(t *testing.T) {
 	}
 }
 
-// TestWhatIsElsewhereStaysWhenChangesGoOutInWaves: of another namespace nothing is attached anew then.
+// TestWhatIsElsewhereStaysWhenChangesGoOutInWaves: objects of other namespaces are not newly attached to staged workloads.
 func TestWhatIsElsewhereStaysWhenChangesGoOutInWaves(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -191,7 +191,8 @@ func TestWhatIsElsewhereStaysWhenChangesGoOutInWaves(t *testing.T) {
 	g.Expect(got.Complete).To(BeFalse())
 }
 
-// TestWhatIsInANamespaceThatIsDeletedStaysUntilItGoes: nothing is attached anew there, and what is going is detached by its end.
+// TestWhatIsInANamespaceThatIsDeletedStaysUntilItGoes: no object of such a namespace is newly attached, and none is detached before it is
+// gone.
 func TestWhatIsInANamespaceThatIsDeletedStaysUntilItGoes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
