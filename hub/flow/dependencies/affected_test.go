@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// TestWhoLooksAgainAtWhatItNeeds changes an object that three workloads need, mostly by moving one of them.
-func TestWhoLooksAgainAtWhatItNeeds(t *testing.T) {
+// TestAffected changes an object that three workloads need, mostly by moving one of them.
+func TestAffected(t *testing.T) {
 	t.Parallel()
 	req := func(name string) request { return request{Namespace: "shop", Name: name} }
 	web, api, job := req("web-deployment"), req("api-deployment"), req("job-deployment")
@@ -47,20 +47,20 @@ func TestWhoLooksAgainAtWhatItNeeds(t *testing.T) {
 		ours, unnamed bool
 		want          []request
 	}{
-		"nothing that the stage writes":                 {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = entry(web, "c").Clusters }},
-		"one moved":                                     {change: move, ours: true},
-		"somebody had one move":                         {change: move, want: []request{web}},
-		"one went, and named it as others do":           {change: leave, ours: true},
-		"one went, who named it in a version":           {change: leave, ours: true, unnamed: true, want: all},
-		"one went":                                      {change: leave, want: []request{web}},
-		"somebody took the label of one":                {change: func(b *workv1alpha2.ResourceBinding) { delete(b.Labels, label(api)) }, want: []request{api}},
-		"somebody changed another label":                {change: func(b *workv1alpha2.ResourceBinding) { b.Labels["more"] = "x" }, want: all},
-		"somebody changed an option":                    {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite }, want: all},
-		"the object changed, as one has written":        {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "2" }, ours: true},
-		"somebody wrote that it is another object":      {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "other" }, want: all},
-		"somebody took a finalizer and had one move":    {change: func(b *workv1alpha2.ResourceBinding) { move(b); b.Finalizers = []string{"x"} }, want: all},
-		"somebody wrote whether what one left is kept":  {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy[0].Preserve = new(true) }, want: []request{api}},
-		"a policy selects it, which names it as it may": {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = &policyv1alpha1.Placement{} }, unnamed: true, want: all},
+		"a field that the stage does not write":        {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = entry(web, "c").Clusters }},
+		"one moved":                                    {change: move, ours: true},
+		"another writer moved one workload":            {change: move, want: []request{web}},
+		"a workload left, and others name the version": {change: leave, ours: true},
+		"a workload left that alone named the version": {change: leave, ours: true, unnamed: true, want: all},
+		"one went": {change: leave, want: []request{web}},
+		"another writer removed the label of one workload":          {change: func(b *workv1alpha2.ResourceBinding) { delete(b.Labels, label(api)) }, want: []request{api}},
+		"another writer changed another label":                      {change: func(b *workv1alpha2.ResourceBinding) { b.Labels["more"] = "x" }, want: all},
+		"another writer changed an option":                          {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite }, want: all},
+		"the stage wrote a change of the object":                    {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "2" }, ours: true},
+		"another writer changed the object's UID":                   {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "other" }, want: all},
+		"another writer changed a finalizer and moved one workload": {change: func(b *workv1alpha2.ResourceBinding) { move(b); b.Finalizers = []string{"x"} }, want: all},
+		"another writer changed the preservation of one workload":   {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy[0].Preserve = new(true) }, want: []request{api}},
+		"a policy selects the object in any version":                {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = &policyv1alpha1.Placement{} }, unnamed: true, want: all},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

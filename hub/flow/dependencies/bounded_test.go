@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// TestAListThatIsTooLongSaysThatAllMayBeNeeded: the annotations of a binding have limited room.
-func TestAListThatIsTooLongSaysThatAllMayBeNeeded(t *testing.T) {
+// TestTooLongListMeansEverythingMayBeNeeded: the annotations of a binding have limited room.
+func TestTooLongListMeansEverythingMayBeNeeded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	list := func(n int) []byte {

@@ -24,10 +24,10 @@ func (l *listed) List(context.Context, client.ObjectList, ...client.ListOption) 
 	return nil
 }
 
-// TestNothingIsLookedThroughForEachClusterAtAStart adds clusters when the hub starts, and later.
-func TestNothingIsLookedThroughForEachClusterAtAStart(t *testing.T) {
+// TestStartDoesNotListForEachCluster adds clusters when the hub starts, and later.
+func TestStartDoesNotListForEachCluster(t *testing.T) {
 	t.Parallel()
-	for name, all := range map[string]bool{"what is in them and quotas say where namespaces go": false, "all go everywhere": true} {
+	for name, all := range map[string]bool{"namespaces follow objects and quotas": false, "all namespaces go to all clusters": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g, l := NewWithT(t), &listed{}

@@ -14,9 +14,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatAWorkloadNeedsStaysIfItsBindingIsOnlyMissing removes the binding of a workload while no hub runs, as in a hub that is restored
+// TestDependenciesStayIfBindingIsOnlyMissing removes the binding of a workload while no hub runs, as in a hub that is restored
 // object by object, and creates it again.
-func TestWhatAWorkloadNeedsStaysIfItsBindingIsOnlyMissing(t *testing.T) {
+func TestDependenciesStayIfBindingIsOnlyMissing(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"), w.configMap("more"))

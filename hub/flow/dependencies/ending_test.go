@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// TestANamespaceIsAskedAboutOnlyBeforeWhatIsInItIsDetached counts the live reads of the namespace.
-func TestANamespaceIsAskedAboutOnlyBeforeWhatIsInItIsDetached(t *testing.T) {
+// TestNamespaceIsReadOnlyBeforeDetaching counts the live reads of the namespace.
+func TestNamespaceIsReadOnlyBeforeDetaching(t *testing.T) {
 	t.Parallel()
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "vault", Name: "settings-configmap"}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "vault", Name: "settings"}
@@ -27,11 +27,11 @@ func TestANamespaceIsAskedAboutOnlyBeforeWhatIsInItIsDetached(t *testing.T) {
 		kind, name string
 		want       int
 	}{
-		"what is attached":     {kind: "ConfigMap", name: "settings", want: 1},
-		"it may be, by labels": {kind: "ConfigMap", want: 1},
-		"another one":          {kind: "ConfigMap", name: "more"},
-		"one of another kind":  {kind: "Secret", name: "settings"},
-		"another, by labels":   {kind: "Secret"},
+		"an attached object":                     {kind: "ConfigMap", name: "settings", want: 1},
+		"an attached object, perhaps, by labels": {kind: "ConfigMap", want: 1},
+		"another object":                         {kind: "ConfigMap", name: "more"},
+		"an object of another kind":              {kind: "Secret", name: "settings"},
+		"another kind, by labels":                {kind: "Secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

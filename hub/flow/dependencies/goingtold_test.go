@@ -17,9 +17,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatGoesBeforeItsWorkloadIsToldWhatTheWorkloadsPolicySays deletes a dependency, and then the workload, after an edit of its policy
+// TestDependencyDeletedFirstFollowsPolicyOfWorkload deletes a dependency, and then the workload, after an edit of its policy
 // that neither binding has. The Works of the dependency are deleted when the workload is gone.
-func TestWhatGoesBeforeItsWorkloadIsToldWhatTheWorkloadsPolicySays(t *testing.T) {
+func TestDependencyDeletedFirstFollowsPolicyOfWorkload(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	for name, preserve := range map[string]bool{"kept": true, "lost": false} {

@@ -92,8 +92,8 @@ func (u *unlisted) List(ctx context.Context, list client.ObjectList, opts ...cli
 	return u.Client.List(ctx, list, opts...)
 }
 
-// TestALookAtANamespaceListsNothingThatIsInIt checks that the reconcile of an up-to-date namespace lists neither its bindings nor clusters.
-func TestALookAtANamespaceListsNothingThatIsInIt(t *testing.T) {
+// TestNamespaceReconcileListsNothing checks that the reconcile of an up-to-date namespace lists neither its bindings nor clusters.
+func TestNamespaceReconcileListsNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 10, Bindings: 30, Namespaces: 1}

@@ -22,7 +22,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
+func TestNamespaceFollowsItsObjects(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	name := w.namespace + "-namespace"
@@ -64,7 +64,7 @@ func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
 	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(Equal(everything("edge-2")))
 }
 
-func TestANamespaceFollowsPartsOfItsQuota(t *testing.T) {
+func TestNamespaceFollowsItsQuotaParts(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	where := w.attached(t, "", w.namespace+"-namespace")
@@ -82,7 +82,7 @@ func TestANamespaceFollowsPartsOfItsQuota(t *testing.T) {
 	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {late, there}}))
 }
 
-func TestANamespaceThatIsToStay(t *testing.T) {
+func TestSkippedNamespaceStaysOnTheHub(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	ns := w.labelled(t)
@@ -123,8 +123,8 @@ func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
 	}
 }
 
-// TestAHubThatStartsHasNamespacesFollowTheirQuotas creates everything before the hub starts.
-func TestAHubThatStartsHasNamespacesFollowTheirQuotas(t *testing.T) {
+// TestNamespaceFollowsItsQuotaAfterStart creates everything before the hub starts.
+func TestNamespaceFollowsItsQuotaAfterStart(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.end()

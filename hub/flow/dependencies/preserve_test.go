@@ -23,10 +23,10 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs deletes an object that two workloads need. One of them is preserved, perhaps only
+// TestDeletedDependencyStaysWithPreservedWorkload deletes an object that two workloads need. One of them is preserved, perhaps only
 // by its present policy. The garbage collector has not deleted the object's binding yet. Whichever workload is reconciled first, the object
 // must stay where the preserved one is.
-func TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs(t *testing.T) {
+func TestDeletedDependencyStaysWithPreservedWorkload(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		// noted says that the workload's binding says that it is preserved, byNow that its policy does.
@@ -36,14 +36,14 @@ func TestWhatIsDeletedOnTheHubStaysWhereAPreservedWorkloadIs(t *testing.T) {
 		first string
 		want  bool
 	}{
-		"the preserved one first":                         {noted: true, first: "web-deployment", want: true},
-		"the preserved one last":                          {noted: true, first: "api-deployment", want: true},
-		"by its policy, first":                            {byNow: true, first: "web-deployment", want: true},
-		"by its policy, last":                             {byNow: true, first: "api-deployment", want: true},
-		"none is preserved":                               {first: "web-deployment"},
-		"it is there, and the preserved one does without": {noted: true, there: true, first: "web-deployment"},
-		"and is the last that does":                       {noted: true, there: true, first: "api-deployment"},
-		"and is so by its policy":                         {byNow: true, there: true, first: "api-deployment"},
+		"the preserved workload first":                                               {noted: true, first: "web-deployment", want: true},
+		"the preserved workload last":                                                {noted: true, first: "api-deployment", want: true},
+		"the workload preserved by its policy first":                                 {byNow: true, first: "web-deployment", want: true},
+		"the workload preserved by its policy last":                                  {byNow: true, first: "api-deployment", want: true},
+		"no workload is preserved":                                                   {first: "web-deployment"},
+		"the object exists and the preserved workload does not need it":              {noted: true, there: true, first: "web-deployment"},
+		"the object exists and the preserved workload is the last one":               {noted: true, there: true, first: "api-deployment"},
+		"the object exists and the workload preserved by its policy is the last one": {byNow: true, there: true, first: "api-deployment"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,7 @@ func (w *world) keeps(t *testing.T, rollout *fairleadv1alpha1.StagedRollout, num
 	return fairleadv1alpha1.RevisionStatus{Number: number, Hash: hash}
 }
 
-func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
+func TestDependenciesOfOldRevisionStay(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"))
@@ -74,7 +74,7 @@ func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
 	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }
 
-func TestWhileARolloutIsUnderWayItIsNotReadLive(t *testing.T) {
+func TestRolloutUnderWayIsNotReadLive(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"), w.configMap("more"))
@@ -94,8 +94,8 @@ func TestWhileARolloutIsUnderWayItIsNotReadLive(t *testing.T) {
 	g.Expect(read.Load()).To(BeZero())
 }
 
-// TestADeletionOfWhatIsNeededIsNotStaged deletes an object that the revisions of all clusters need.
-func TestADeletionOfWhatIsNeededIsNotStaged(t *testing.T) {
+// TestDeletionOfDependencyIsNotStaged deletes an object that the revisions of all clusters need.
+func TestDeletionOfDependencyIsNotStaged(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	settings := w.configMap("settings")

@@ -95,9 +95,9 @@ func (w *world) bound(apiVersion, kind string, template client.Object) *workv1al
 	}
 }
 
-// TestWhatIsNeededByRulesThatAreGoneStays deletes customizations that name dependencies. For one kind there are no rules any more, and for
+// TestDependenciesStayWhenRulesAreGone deletes customizations that name dependencies. For one kind there are no rules any more, and for
 // another only the built-in ones, which name fewer.
-func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
+func TestDependenciesStayWhenRulesAreGone(t *testing.T) {
 	w := startRuled(t)
 	g := NewWithT(t)
 	only, more := w.customization("only", "v1", "Service", "orders"), w.customization("more", "apps/v1", "Deployment", "settings", "extra")
@@ -162,8 +162,8 @@ func TestWhatIsNeededByRulesThatAreGoneStays(t *testing.T) {
 	g.Eventually(w.attached(t, w.namespace, "settings-configmap"), stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
 }
 
-// TestWhatIsNeededByRulesForAnotherVersionStays changes the policy of a workload to a version for which the customization has no rules.
-func TestWhatIsNeededByRulesForAnotherVersionStays(t *testing.T) {
+// TestDependenciesStayWhenRulesAreForAnotherVersion changes the policy of a workload to a version for which the customization has no rules.
+func TestDependenciesStayWhenRulesAreForAnotherVersion(t *testing.T) {
 	w := startRuled(t)
 	g := NewWithT(t)
 	v1 := w.customization("v1", "autoscaling/v1", "HorizontalPodAutoscaler", "limits")

@@ -80,9 +80,9 @@ func (c *watchedClient) quiet(g Gomega) {
 	}, stagetest.Timeout, time.Second).Should(BeTrue())
 }
 
-// TestOneMoreWorkloadHasNoneOfTheOthersLookAgain counts the reads when a workload is added to many that need the same object, and when one
+// TestOneMoreWorkloadDoesNotReconcileTheOthers counts the reads when a workload is added to many that need the same object, and when one
 // moves. Each reconcile of a workload reads all the others.
-func TestOneMoreWorkloadHasNoneOfTheOthersLookAgain(t *testing.T) {
+func TestOneMoreWorkloadDoesNotReconcileTheOthers(t *testing.T) {
 	w, c := startWatched(t)
 	g := NewWithT(t)
 	const n = 100
@@ -110,8 +110,8 @@ func TestOneMoreWorkloadHasNoneOfTheOthersLookAgain(t *testing.T) {
 	g.Expect(c.gets.Load()).To(BeNumerically("<", 6*n))
 }
 
-// TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce uses a real API server, which stores only fields that it knows.
-func TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce(t *testing.T) {
+// TestCommonClustersAreStoredOnce uses a real API server, which stores only fields that it knows.
+func TestCommonClustersAreStoredOnce(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("shared"))
@@ -151,8 +151,8 @@ func TestClustersThatManyWorkloadsHaveAlikeAreStoredOnce(t *testing.T) {
 	g.Eventually(by, stagetest.Timeout, stagetest.Poll).Should(Equal(want), "the others stay where they are")
 }
 
-// TestWhatABindingHasNoRoomForHoldsNothingUp covers a staged workload that needs an object whose binding has no room for it.
-func TestWhatABindingHasNoRoomForHoldsNothingUp(t *testing.T) {
+// TestFullBindingDoesNotBlockTheWorkload covers a staged workload that needs an object whose binding has no room for it.
+func TestFullBindingDoesNotBlockTheWorkload(t *testing.T) {
 	w, c := startWatched(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("shared"))
@@ -193,8 +193,8 @@ func TestWhatABindingHasNoRoomForHoldsNothingUp(t *testing.T) {
 	g.Eventually(leftOut, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 }
 
-// TestABindingKeepsRoomForItsOwnEnd fills a binding with the clusters of workloads up to the API server's limit, and adds one more.
-func TestABindingKeepsRoomForItsOwnEnd(t *testing.T) {
+// TestFullBindingCanBeDeleted fills a binding with the clusters of workloads up to the API server's limit, and adds one more.
+func TestFullBindingCanBeDeleted(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	config := w.configMap("shared")
@@ -220,9 +220,9 @@ func TestABindingKeepsRoomForItsOwnEnd(t *testing.T) {
 	g.Expect(w.hub.Delete(t.Context(), shared)).To(Succeed(), "it can be marked as being deleted")
 }
 
-// TestAListThatAnOlderHubLeftBehindGoes deletes the last workload while an earlier version of the hub is active, which knows nothing of
+// TestListLeftByEarlierHubIsRemoved deletes the last workload while an earlier version of the hub is active, which knows nothing of
 // common lists.
-func TestAListThatAnOlderHubLeftBehindGoes(t *testing.T) {
+func TestListLeftByEarlierHubIsRemoved(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	left := func(name string) *workv1alpha2.ResourceBinding {

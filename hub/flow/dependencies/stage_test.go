@@ -200,7 +200,7 @@ func (w *world) attached(t *testing.T, namespace, name string) func() map[string
 	}
 }
 
-func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
+func TestDependenciesFollowTheWorkload(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"))
@@ -288,7 +288,7 @@ func (w *world) versions(t *testing.T) string {
 	return out
 }
 
-func TestWhatTwoWorkloadsNeed(t *testing.T) {
+func TestTwoWorkloadsShareDependency(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("shared"))
@@ -353,7 +353,7 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web) }, stagetest.Timeout, stagetest.Poll).Should(Satisfy(apierrors.IsNotFound))
 }
 
-func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
+func TestDependenciesStayWithPreservedWorkload(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("shared"), w.configMap("own"))
@@ -387,9 +387,9 @@ func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
 	g.Expect(spec("own-configmap")().PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
 }
 
-// TestWhatAWorkloadNeedsStaysIfItsPolicySaysSoByNow deletes workloads whose policy was edited. The detector, which does not run here, has
+// TestDependenciesStayIfLivePolicyPreserves deletes workloads whose policy was edited. The detector, which does not run here, has
 // not written the edit on their bindings.
-func TestWhatAWorkloadNeedsStaysIfItsPolicySaysSoByNow(t *testing.T) {
+func TestDependenciesStayIfLivePolicyPreserves(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	for name, tc := range map[string]struct {
@@ -433,7 +433,7 @@ func TestWhatAWorkloadNeedsStaysIfItsPolicySaysSoByNow(t *testing.T) {
 	}
 }
 
-func TestWhatAPolicySelectsIsNotDetachedFromIt(t *testing.T) {
+func TestSelectedDependencyKeepsItsBinding(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	settings := w.configMap("settings")
@@ -451,7 +451,7 @@ func TestWhatAPolicySelectsIsNotDetachedFromIt(t *testing.T) {
 	g.Eventually(attached, stagetest.Timeout, stagetest.Poll).Should(And(Not(BeNil()), BeEmpty()))
 }
 
-func TestWhatIsElsewhereFollowsToo(t *testing.T) {
+func TestDependenciesInOtherNamespacesNeedGrants(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	class := &unstructured.Unstructured{Object: map[string]any{
@@ -535,7 +535,7 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }
 
-func TestWhatCannotBeToldIsSaidOnce(t *testing.T) {
+func TestFailingRuleIsReportedOnce(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"))

@@ -66,7 +66,7 @@ func absent(which func(client.Object) bool) cache.ByObject {
 	}}
 }
 
-func TestAHubThatDoesNotSeeWhatAWorkloadNeedsDetachesNothing(t *testing.T) {
+func TestHubWithoutDependencyInCacheDetachesNothing(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"))
@@ -99,7 +99,7 @@ func (w *world) edit(t *testing.T, workload *unstructured.Unstructured, b *workv
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = workload.GetResourceVersion() })
 }
 
-func TestWhatIsStillNeededIsNotReadLiveWhenAnotherIsDetached(t *testing.T) {
+func TestDetachingDoesNotReadOtherDependenciesLive(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"), w.configMap("more"))
@@ -115,7 +115,7 @@ func TestWhatIsStillNeededIsNotReadLiveWhenAnotherIsDetached(t *testing.T) {
 	g.Expect(read.Load()).To(BeZero())
 }
 
-func TestAHubThatDoesNotSeeAWorkloadDetachesNothing(t *testing.T) {
+func TestHubWithStaleWorkloadDetachesNothing(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"))
@@ -138,7 +138,7 @@ func TestAHubThatDoesNotSeeAWorkloadDetachesNothing(t *testing.T) {
 	g.Expect(after.Spec.RequiredBy).To(HaveLen(1))
 }
 
-func TestANamespaceStaysInAClusterThatAHubDoesNotSee(t *testing.T) {
+func TestNamespaceStaysInClusterMissingFromCache(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	member := w.namespace + "-member"

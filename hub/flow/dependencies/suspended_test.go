@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatAHeldCopyNeedsStays edits a template while dispatching to one of its clusters is suspended.
-func TestWhatAHeldCopyNeedsStays(t *testing.T) {
+// TestDependenciesOfSuspendedClusterStay edits a template while dispatching to one of its clusters is suspended.
+func TestDependenciesOfSuspendedClusterStay(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	w.create(t, w.configMap("settings"), w.configMap("more"))

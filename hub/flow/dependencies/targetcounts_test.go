@@ -13,9 +13,9 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// TestTargetsAreCountedAsBindingsSay creates, moves and deletes bindings in random order. After each step the counts must give the same
+// TestTargetCountsMatchBindings creates, moves and deletes bindings in random order. After each step the counts must give the same
 // clusters for each namespace as a scan of its bindings.
-func TestTargetsAreCountedAsBindingsSay(t *testing.T) {
+func TestTargetCountsMatchBindings(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(29, 8))

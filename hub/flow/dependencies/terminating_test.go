@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestANamespaceThatIsDeletedTakesNoGrantBack deletes a ReferenceGrant with its namespace, before the object that it is for.
-func TestANamespaceThatIsDeletedTakesNoGrantBack(t *testing.T) {
+// TestDeletedNamespaceDoesNotRevokeGrant deletes a ReferenceGrant with its namespace, before the object that it is for.
+func TestDeletedNamespaceDoesNotRevokeGrant(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	shared := w.configMap("shared")

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatIsNamedInTwoVersionsComesToRest has one workload that names an object in one version, one in another, and one in both.
-func TestWhatIsNamedInTwoVersionsComesToRest(t *testing.T) {
+// TestDependencyNamedInTwoVersionsIsStable has one workload that names an object in one version, one in another, and one in both.
+func TestDependencyNamedInTwoVersionsIsStable(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	group := w.namespace + ".example.com"

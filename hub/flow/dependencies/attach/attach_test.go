@@ -37,7 +37,7 @@ func workload(name string, clusters ...string) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-func TestToANewBinding(t *testing.T) {
+func TestToNewBinding(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	web := workload("web-deployment", "b", "a")
@@ -73,7 +73,7 @@ func TestToANewBinding(t *testing.T) {
 	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeTrue(), "nothing else needs it any more")
 }
 
-func TestToTheBindingOfAPolicy(t *testing.T) {
+func TestToBindingWithPolicy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{
@@ -104,7 +104,7 @@ func preserved(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-func TestToAClusterScopedObject(t *testing.T) {
+func TestToClusterScopedObject(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ClusterResourceBinding{}
@@ -135,27 +135,27 @@ func TestOptions(t *testing.T) {
 		overwrite, preserve bool
 		conflicts           []string
 	}{
-		"one that wants nothing":              {referrers: []workv1alpha2.Binding{wanting(false, false)}},
-		"one that wants both":                 {referrers: []workv1alpha2.Binding{wanting(true, true)}, overwrite: true, preserve: true},
-		"two that differ in how to take over": {referrers: []workv1alpha2.Binding{wanting(false, false), wanting(true, false)}, overwrite: true, conflicts: []string{overwriting}},
-		"two that differ in what to leave":    {referrers: []workv1alpha2.Binding{wanting(false, true), wanting(false, false)}, preserve: true, conflicts: []string{preserving}},
-		"two that differ in both, and one more": {
+		"a workload without options":             {referrers: []workv1alpha2.Binding{wanting(false, false)}},
+		"a workload with both options":           {referrers: []workv1alpha2.Binding{wanting(true, true)}, overwrite: true, preserve: true},
+		"two that differ in conflict resolution": {referrers: []workv1alpha2.Binding{wanting(false, false), wanting(true, false)}, overwrite: true, conflicts: []string{overwriting}},
+		"two that differ in preservation":        {referrers: []workv1alpha2.Binding{wanting(false, true), wanting(false, false)}, preserve: true, conflicts: []string{preserving}},
+		"three that differ in both": {
 			referrers: []workv1alpha2.Binding{wanting(true, true), wanting(false, false), wanting(true, false)}, overwrite: true, preserve: true,
 			conflicts: []string{overwriting, preserving},
 		},
-		"one of another namespace": {referrers: []workv1alpha2.Binding{in("bank", true, true)}},
-		"one of another namespace that is preserved beside one of the same": {
+		"a workload of another namespace": {referrers: []workv1alpha2.Binding{in("bank", true, true)}},
+		"a preserved workload of another namespace beside one of the same": {
 			referrers: []workv1alpha2.Binding{in("bank", false, true), wanting(false, false)},
 		},
-		"one of no namespace that is preserved": {referrers: []workv1alpha2.Binding{in("", false, true)}, preserve: true},
-		"one of another namespace beside one of the same": {
+		"a preserved workload without a namespace": {referrers: []workv1alpha2.Binding{in("", false, true)}, preserve: true},
+		"a workload of another namespace beside one of the same": {
 			referrers: []workv1alpha2.Binding{in("bank", true, false), wanting(false, false)},
 		},
-		"one of another namespace agrees with who may": {
+		"a workload of another namespace agrees with one of the same": {
 			referrers: []workv1alpha2.Binding{in("bank", true, false), wanting(true, false)}, overwrite: true,
 		},
-		"one of no namespace": {referrers: []workv1alpha2.Binding{in("", true, false)}, overwrite: true},
-		"two that agree":      {referrers: []workv1alpha2.Binding{wanting(true, true), wanting(true, true)}, overwrite: true, preserve: true},
+		"a workload without a namespace": {referrers: []workv1alpha2.Binding{in("", true, false)}, overwrite: true},
+		"two that agree":                 {referrers: []workv1alpha2.Binding{wanting(true, true), wanting(true, true)}, overwrite: true, preserve: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestNoTenantTakesOverWhatIsInNoNamespace(t *testing.T) {
+func TestTenantDoesNotOverwriteClusterScopedObjects(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	tenant, everywhere := workload("certificate"), &workv1alpha2.ClusterResourceBinding{}

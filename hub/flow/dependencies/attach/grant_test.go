@@ -42,19 +42,19 @@ func TestGranted(t *testing.T) {
 		ref   configv1alpha1.DependentObjectReference
 		want  bool
 	}{
-		"all of the kind":              {grant("vault", gateways, secrets), byName, true},
-		"by its name":                  {grant("vault", gateways, one), byName, true},
-		"all of the kind, by label":    {grant("vault", gateways, secrets), byLabel, true},
-		"one, by label":                {grant("vault", gateways, one), byLabel, false},
-		"another one":                  {grant("vault", gateways, with(one, "name", "key")), byName, false},
-		"another kind":                 {grant("vault", gateways, with(secrets, "kind", "ConfigMap")), byName, false},
-		"another group":                {grant("vault", gateways, with(secrets, "group", "x.example.com")), byName, false},
-		"in another namespace":         {grant("else", gateways, secrets), byName, false},
-		"by whoever wants it":          {grant("shop", gateways, secrets), byName, false},
-		"to another namespace":         {grant("vault", with(gateways, "namespace", "else"), secrets), byName, false},
-		"to another kind":              {grant("vault", with(gateways, "kind", "HTTPRoute"), secrets), byName, false},
-		"to the kind of another group": {grant("vault", with(gateways, "group", "x.example.com"), secrets), byName, false},
-		"nothing that can be read":     {broken, byName, false},
+		"a grant for the kind":                       {grant("vault", gateways, secrets), byName, true},
+		"a grant for the name":                       {grant("vault", gateways, one), byName, true},
+		"a grant for the kind, referred to by label": {grant("vault", gateways, secrets), byLabel, true},
+		"a grant for one name, referred to by label": {grant("vault", gateways, one), byLabel, false},
+		"a grant for another name":                   {grant("vault", gateways, with(one, "name", "key")), byName, false},
+		"a grant for another kind":                   {grant("vault", gateways, with(secrets, "kind", "ConfigMap")), byName, false},
+		"a grant for another group":                  {grant("vault", gateways, with(secrets, "group", "x.example.com")), byName, false},
+		"a grant in another namespace":               {grant("else", gateways, secrets), byName, false},
+		"a grant in the workload's namespace":        {grant("shop", gateways, secrets), byName, false},
+		"a grant to another namespace":               {grant("vault", with(gateways, "namespace", "else"), secrets), byName, false},
+		"a grant to another kind":                    {grant("vault", with(gateways, "kind", "HTTPRoute"), secrets), byName, false},
+		"a grant to the kind of another group":       {grant("vault", with(gateways, "group", "x.example.com"), secrets), byName, false},
+		"a malformed grant":                          {broken, byName, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-func TestWhereAWorkloadIsLeftBehindWhatItNeedsStays(t *testing.T) {
+func TestPreserveWhereLeft(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
@@ -50,7 +50,7 @@ func TestWhereAWorkloadIsLeftBehindWhatItNeedsStays(t *testing.T) {
 	g.Expect(b.Spec.PreservedIn).To(BeNil(), "another one is preserved, not this one")
 }
 
-func TestTheLastWorkloadSaysWhatStays(t *testing.T) {
+func TestPreserveAsLast(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
@@ -84,8 +84,8 @@ func TestTheLastWorkloadSaysWhatStays(t *testing.T) {
 	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse(), "it is somebody else's")
 }
 
-// TestWhatGoesAlreadyStaysWhereAPreservedWorkloadIs writes the option of a policy on a binding that is being deleted before its workload.
-func TestWhatGoesAlreadyStaysWhereAPreservedWorkloadIs(t *testing.T) {
+// TestPreserveGoing writes the option of a policy on a binding that is being deleted before its workload.
+func TestPreserveGoing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
@@ -129,7 +129,7 @@ func TestWhatGoesAlreadyStaysWhereAPreservedWorkloadIs(t *testing.T) {
 	g.Expect(bindings.Preserved(&b.Spec, "edge-3999")).To(BeTrue())
 }
 
-func TestWhatWorkloadsNeedStaysWhereThoseThatArePreservedAre(t *testing.T) {
+func TestDependencyStaysWherePreservedWorkloadsAre(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
@@ -162,8 +162,8 @@ func TestWhatWorkloadsNeedStaysWhereThoseThatArePreservedAre(t *testing.T) {
 	g.Expect(stays()).To(BeEmpty())
 }
 
-// TestAWorkloadThatIsNotKnownKeepsWhatItNeeds removes the binding of a preserved workload before the workload is detached.
-func TestAWorkloadThatIsNotKnownKeepsWhatItNeeds(t *testing.T) {
+// TestUnknownWorkloadKeepsItsDependencies removes the binding of a preserved workload before the workload is detached.
+func TestUnknownWorkloadKeepsItsDependencies(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}

@@ -58,8 +58,8 @@ func names(b *workv1alpha2.ResourceBinding) sets.Set[string] {
 	return sets.New(bindings.Places(&b.Spec)...)
 }
 
-// TestManyWorkloadsShareAnObjectInALargeFleet attaches so many workloads that separate lists would exceed the limit of the API server.
-func TestManyWorkloadsShareAnObjectInALargeFleet(t *testing.T) {
+// TestPackInLargeFleet attaches so many workloads that separate lists would exceed the limit of the API server.
+func TestPackInLargeFleet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := workloads(200, fleet()...)
@@ -102,7 +102,7 @@ func TestManyWorkloadsShareAnObjectInALargeFleet(t *testing.T) {
 	g.Expect(attach.OnlyFor(b, keyOf(all[0]))).To(BeTrue())
 }
 
-func TestWhatIsShortIsSharedByNobody(t *testing.T) {
+func TestPackLeavesShortLists(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := attached(&workv1alpha2.ResourceBinding{}, workloads(5, fleet()...)...)
@@ -113,9 +113,9 @@ func TestWhatIsShortIsSharedByNobody(t *testing.T) {
 	}
 }
 
-// TestAListIsForWorkloadsThatAreAlike checks what earlier versions of the hub rely on, which know only entries: each is of one namespace,
+// TestPackSharesOnlyBetweenEqualWorkloads checks what earlier versions of the hub rely on, which know only entries: each is of one namespace,
 // and says whether it is preserved.
-func TestAListIsForWorkloadsThatAreAlike(t *testing.T) {
+func TestPackSharesOnlyBetweenEqualWorkloads(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := workloads(12, fleet()...)
@@ -148,8 +148,8 @@ func TestAListIsForWorkloadsThatAreAlike(t *testing.T) {
 	g.Expect(b.Spec.RequiredBy).To(ContainElement(And(HaveField("Name", "tiny-deployment"), HaveField("Clusters", HaveLen(2)))), "few are not worth it")
 }
 
-// TestWhatGoesOutInWavesKeepsAListForAnOlderHub: an earlier version of the hub ignores rollouts if no entry with a name has a cluster.
-func TestWhatGoesOutInWavesKeepsAListForAnOlderHub(t *testing.T) {
+// TestPackKeepsListForStagedWorkload: an earlier version of the hub ignores rollouts if no entry with a name has a cluster.
+func TestPackKeepsListForStagedWorkload(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := workloads(20, fleet()...)
@@ -170,9 +170,9 @@ func TestWhatGoesOutInWavesKeepsAListForAnOlderHub(t *testing.T) {
 	g.Expect(own(b)).To(Equal([]string{"app-0001-deployment"}), "the next one lists them in the same write")
 }
 
-// TestAfterAnOlderHub has an earlier version of the hub active in between, which writes separate lists and drops fields that it does not
+// TestPackAfterEarlierHub has an earlier version of the hub active in between, which writes separate lists and drops fields that it does not
 // know.
-func TestAfterAnOlderHub(t *testing.T) {
+func TestPackAfterEarlierHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := workloads(20, fleet()...)

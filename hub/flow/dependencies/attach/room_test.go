@@ -34,7 +34,7 @@ func fill(t *testing.T, b *workv1alpha2.ResourceBinding, namespace string, clust
 	return 0
 }
 
-func TestABindingIsNeverFilledToTheBrim(t *testing.T) {
+func TestHasRoomKeepsReserve(t *testing.T) {
 	t.Parallel()
 	const stored, others = 1536 << 10, 256 << 10
 	for name, clusters := range map[string]func(i int) []string{
@@ -63,7 +63,7 @@ func TestABindingIsNeverFilledToTheBrim(t *testing.T) {
 	}
 }
 
-func TestOneNamespaceDoesNotFillTheBindingOfWhatAllNeed(t *testing.T) {
+func TestHasRoomLimitsEachNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
@@ -74,8 +74,8 @@ func TestOneNamespaceDoesNotFillTheBindingOfWhatAllNeed(t *testing.T) {
 	g.Expect(fill(t, b, "bank", one)).To(BeNumerically(">", greedy/2), "others have room")
 }
 
-// TestWorkloadsThatAFullBindingNamesMayMove moves one of thousands of workloads with a common list of clusters.
-func TestWorkloadsThatAFullBindingNamesMayMove(t *testing.T) {
+// TestHasRoomLetsNamedWorkloadsMove moves one of thousands of workloads with a common list of clusters.
+func TestHasRoomLetsNamedWorkloadsMove(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}

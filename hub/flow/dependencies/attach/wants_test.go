@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// BenchmarkWhoNeedsAConfigMap measures the lookup for a changed ConfigMap that one of many bindings needs.
-func BenchmarkWhoNeedsAConfigMap(b *testing.B) {
+// BenchmarkWantsBy measures the lookup for a changed ConfigMap that one of many bindings needs.
+func BenchmarkWantsBy(b *testing.B) {
 	w := &attach.Wants{}
 	for i := range 10_000 {
 		ref := configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprint("settings-", i)}

@@ -42,7 +42,7 @@ func refTo(o Object) configv1alpha1.DependentObjectReference {
 	return configv1alpha1.DependentObjectReference{APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name}
 }
 
-func TestOnlyWhatIsKnownToBeNeededNoMoreIsDetached(t *testing.T) {
+func TestDecideDetachesOnlyUnneeded(t *testing.T) {
 	t.Parallel()
 	one, two := setting("one.example.com", "shop", "web"), setting("two.example.com", "shop", "web")
 	beta := setting("one.example.com", "shop", "web")
@@ -55,17 +55,17 @@ func TestOnlyWhatIsKnownToBeNeededNoMoreIsDetached(t *testing.T) {
 		permitted Permission
 		want      []types.NamespacedName
 	}{
-		"it is found":                                                    {found: Finding{Objects: []Object{one}}},
-		"one of another group comes too":                                 {found: Finding{Objects: []Object{one, two}}},
-		"only one of another group is found":                             {found: Finding{Objects: []Object{two}}, want: detached},
-		"it is found in another version than that of its policy":         {found: Finding{Objects: []Object{beta}}},
-		"that version is not served":                                     {found: Finding{Unserved: []schema.GroupVersionKind{beta.Kind}}},
-		"nothing is found":                                               {want: detached},
-		"its kind is not served":                                         {found: Finding{Unserved: []schema.GroupVersionKind{one.Kind}}},
-		"a kind of another group is not served":                          {found: Finding{Unserved: []schema.GroupVersionKind{two.Kind}}, want: detached},
-		"it is in another namespace, whose grant is gone":                {attached: elsewhere, want: []types.NamespacedName{elsewhere.Binding()}},
-		"it is in another namespace, and ReferenceGrants are not served": {attached: elsewhere, permitted: Permission{Unserved: true}},
-		"ReferenceGrants are not served, and it needs none":              {permitted: Permission{Unserved: true}, want: detached},
+		"the object is found":                                                {found: Finding{Objects: []Object{one}}},
+		"an object of another group is found as well":                        {found: Finding{Objects: []Object{one, two}}},
+		"only an object of another group is found":                           {found: Finding{Objects: []Object{two}}, want: detached},
+		"the object is found in another version than that of its policy":     {found: Finding{Objects: []Object{beta}}},
+		"another version of its kind is not served":                          {found: Finding{Unserved: []schema.GroupVersionKind{beta.Kind}}},
+		"nothing is found":                                                   {want: detached},
+		"its kind is not served":                                             {found: Finding{Unserved: []schema.GroupVersionKind{one.Kind}}},
+		"a kind of another group is not served":                              {found: Finding{Unserved: []schema.GroupVersionKind{two.Kind}}, want: detached},
+		"an object in another namespace, without a grant":                    {attached: elsewhere, want: []types.NamespacedName{elsewhere.Binding()}},
+		"an object in another namespace, and ReferenceGrants are not served": {attached: elsewhere, permitted: Permission{Unserved: true}},
+		"ReferenceGrants are not served, and the object needs none":          {permitted: Permission{Unserved: true}, want: detached},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestOnlyWhatIsKnownToBeNeededNoMoreIsDetached(t *testing.T) {
 	}
 }
 
-func TestWhatIsFoundIsAttachedUnlessItIsGoing(t *testing.T) {
+func TestDecideAttachesUnlessBeingDeleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	here, going := setting("one.example.com", "shop", "here"), setting("one.example.com", "shop", "going")
@@ -89,8 +89,8 @@ func TestWhatIsFoundIsAttachedUnlessItIsGoing(t *testing.T) {
 	g.Expect(got.Detach).To(BeEmpty(), "it stays attached until it is gone")
 }
 
-// TestABindingThatNamesWhatIsNotAttachedIsNotBelieved: otherwise users who may write bindings could send any object to clusters.
-func TestABindingThatNamesWhatIsNotAttachedIsNotBelieved(t *testing.T) {
+// TestDecideRereadsIfRecordDiffers: otherwise users who may write bindings could send any object to clusters.
+func TestDecideRereadsIfRecordDiffers(t *testing.T) {
 	t.Parallel()
 	a, b := setting("one.example.com", "shop", "a"), setting("one.example.com", "shop", "b")
 	going := setting("one.example.com", "shop", "going")
@@ -100,12 +100,12 @@ func TestABindingThatNamesWhatIsNotAttachedIsNotBelieved(t *testing.T) {
 		found    []Object
 		want     bool
 	}{
-		"it names what is attached":                 {attached: []workv1alpha2.Binding{attachedOf(a)}, found: []Object{a}},
-		"it names more":                             {attached: []workv1alpha2.Binding{attachedOf(a)}, found: []Object{a, b}, want: true},
-		"it names less":                             {attached: []workv1alpha2.Binding{attachedOf(a)}, want: true},
-		"it names more, which is going":             {attached: []workv1alpha2.Binding{attachedOf(a)}, found: []Object{a, going}},
-		"it names an object of another group":       {attached: []workv1alpha2.Binding{attachedOf(a)}, found: []Object{setting("two.example.com", "shop", "a")}, want: true},
-		"it names nothing, and nothing is attached": {},
+		"the record names what is attached":             {attached: []workv1alpha2.Binding{attachedOf(a)}, found: []Object{a}},
+		"the record names more":                         {attached: []workv1alpha2.Binding{attachedOf(a)}, found: []Object{a, b}, want: true},
+		"the record names less":                         {attached: []workv1alpha2.Binding{attachedOf(a)}, want: true},
+		"the record names more, which is being deleted": {attached: []workv1alpha2.Binding{attachedOf(a)}, found: []Object{a, going}},
+		"the record names an object of another group":   {attached: []workv1alpha2.Binding{attachedOf(a)}, found: []Object{setting("two.example.com", "shop", "a")}, want: true},
+		"the record is empty and nothing is attached":   {},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestABindingThatNamesWhatIsNotAttachedIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestABindingSaysWhatItsWorkloadNeeds(t *testing.T) {
+func TestDecideNote(t *testing.T) {
 	t.Parallel()
 	named, old, orphan := refTo(setting("one.example.com", "shop", "named")), refTo(setting("one.example.com", "shop", "old")), refTo(setting("one.example.com", "shop", "orphan"))
 	refs := func(all ...configv1alpha1.DependentObjectReference) []configv1alpha1.DependentObjectReference {
@@ -136,31 +136,31 @@ func TestABindingSaysWhatItsWorkloadNeeds(t *testing.T) {
 		permitted Permission
 		want      Plan
 	}{
-		"before it is attached": {
+		"recorded before attaching": {
 			binding: web(), needs: Needs{By: Answerers{There: []string{"a"}}}, permitted: Permission{Granted: refs(named)},
 			want: Plan{Note: Note{Refs: refs(named), By: "a"}, Complete: true},
 		},
-		"but for what stays as its copy is held": {
+		"without references held by a suspended cluster": {
 			binding: web(), needs: Needs{Held: refs(old)}, permitted: Permission{Granted: refs(named, old)},
 			want: Plan{Note: Note{Refs: refs(named)}, Complete: true},
 		},
-		"and who said so of what stays though nobody says so": {
+		"with the rules that are gone, of orphans": {
 			binding: web(), needs: Needs{By: Answerers{Gone: []string{"a"}}, Orphans: refs(orphan)}, permitted: Permission{Granted: refs(named, orphan)},
 			want: Plan{Note: Note{Refs: refs(named, orphan), By: "a"}},
 		},
-		"but for what is withheld": {
+		"without withheld references": {
 			binding: web(), permitted: Permission{Granted: refs(named), Withheld: refs(old)},
 			want: Plan{Note: Note{Refs: refs(named)}},
 		},
-		"before it is attached, though its kind says that it is not served": {
+		"recorded before attaching although a kind is not served": {
 			binding: web(), permitted: Permission{Granted: refs(named), Unserved: true},
 			want: Plan{Note: Note{Refs: refs(named)}, Unserved: true, Complete: true},
 		},
-		"after it is attached, and stays until then, where changes go out in waves": {
+		"recorded after attaching for a staged workload, with a finalizer before": {
 			binding: staged(web()), permitted: Permission{Granted: refs(named)},
 			want: Plan{Keep: true, Note: Note{Refs: refs(named)}, NoteLast: true, Complete: true},
 		},
-		"after it is attached, as it stays anyhow": {
+		"recorded after attaching for a staged workload with a finalizer": {
 			binding: staged(web()), marked: true, permitted: Permission{Granted: refs(named)},
 			want: Plan{Note: Note{Refs: refs(named)}, NoteLast: true, Complete: true},
 		},
@@ -173,8 +173,8 @@ func TestABindingSaysWhatItsWorkloadNeeds(t *testing.T) {
 	}
 }
 
-// TestWhatIsElsewhereStaysWhenChangesGoOutInWaves: objects of other namespaces are not newly attached to staged workloads.
-func TestWhatIsElsewhereStaysWhenChangesGoOutInWaves(t *testing.T) {
+// TestDecideKeepsOtherNamespacesOfStagedWorkload: objects of other namespaces are not newly attached to staged workloads.
+func TestDecideKeepsOtherNamespacesOfStagedWorkload(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	before, later := setting("one.example.com", "infra", "before"), setting("one.example.com", "infra", "later")
@@ -191,9 +191,9 @@ func TestWhatIsElsewhereStaysWhenChangesGoOutInWaves(t *testing.T) {
 	g.Expect(got.Complete).To(BeFalse())
 }
 
-// TestWhatIsInANamespaceThatIsDeletedStaysUntilItGoes: no object of such a namespace is newly attached, and none is detached before it is
+// TestDecideKeepsObjectsOfEndingNamespace: no object of such a namespace is newly attached, and none is detached before it is
 // gone.
-func TestWhatIsInANamespaceThatIsDeletedStaysUntilItGoes(t *testing.T) {
+func TestDecideKeepsObjectsOfEndingNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	before, later, gone := setting("one.example.com", "infra", "before"), setting("one.example.com", "infra", "later"), setting("one.example.com", "infra", "gone")

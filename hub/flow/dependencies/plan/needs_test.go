@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-func TestWhatIsNamedInAnotherVersionIsNotHeld(t *testing.T) {
+func TestNamedInAnotherVersionIsNotHeld(t *testing.T) {
 	t.Parallel()
 	orders := func(version string) configv1alpha1.DependentObjectReference {
 		return configv1alpha1.DependentObjectReference{APIVersion: version, Kind: "Database", Namespace: "shop", Name: "orders"}
@@ -23,7 +23,7 @@ func TestWhatIsNamedInAnotherVersionIsNotHeld(t *testing.T) {
 	NewWithT(t).Expect(names(named, orders("example.org/v1"))).To(BeFalse())
 }
 
-func TestWhileACopyIsHeldWhatItMayNeedStays(t *testing.T) {
+func TestSuspensionHoldsDependencies(t *testing.T) {
 	t.Parallel()
 	ref := func(name string) configv1alpha1.DependentObjectReference {
 		return configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: name}
@@ -46,13 +46,13 @@ func TestWhileACopyIsHeldWhatItMayNeedStays(t *testing.T) {
 		staged     bool
 		want       []configv1alpha1.DependentObjectReference
 	}{
-		"nothing is suspended":               {},
-		"a cluster is suspended":             {suspension: on("edge-2"), want: []configv1alpha1.DependentObjectReference{ref("first"), ref("old")}},
-		"one where it is not":                {suspension: on("edge-9")},
-		"one that it leaves in its own time": {suspension: on("edge-9"), leaving: "edge-9", want: []configv1alpha1.DependentObjectReference{ref("first"), ref("old")}},
-		"all are":                            {suspension: &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}, want: []configv1alpha1.DependentObjectReference{ref("first"), ref("old")}},
-		"it is only not scheduled":           {suspension: &workv1alpha2.Suspension{Scheduling: new(true)}},
-		"its changes go out in waves anyhow": {suspension: on("edge-2"), staged: true},
+		"no suspension":                                        {},
+		"a cluster is suspended":                               {suspension: on("edge-2"), want: []configv1alpha1.DependentObjectReference{ref("first"), ref("old")}},
+		"a cluster without the workload is suspended":          {suspension: on("edge-9")},
+		"a cluster that it is leaving gracefully is suspended": {suspension: on("edge-9"), leaving: "edge-9", want: []configv1alpha1.DependentObjectReference{ref("first"), ref("old")}},
+		"all clusters are suspended":                           {suspension: &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}, want: []configv1alpha1.DependentObjectReference{ref("first"), ref("old")}},
+		"only scheduling is suspended":                         {suspension: &workv1alpha2.Suspension{Scheduling: new(true)}},
+		"the workload is staged":                               {suspension: on("edge-2"), staged: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestWhileACopyIsHeldWhatItMayNeedStays(t *testing.T) {
 	}
 }
 
-func TestWhatWasNeededByRulesThatAreGoneStays(t *testing.T) {
+func TestRulesThatAreGoneKeepOrphans(t *testing.T) {
 	t.Parallel()
 	attached := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}
 	attached.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "old"}
@@ -87,11 +87,11 @@ func TestWhatWasNeededByRulesThatAreGoneStays(t *testing.T) {
 		want  []configv1alpha1.DependentObjectReference
 		noted string
 	}{
-		"all who said so are there":                     {by: Answerers{There: []string{"b", "a", "b"}}, noted: "a,b"},
-		"one is gone":                                   {by: Answerers{There: []string{"b"}, Gone: []string{"a"}}, want: old, noted: "a,b"},
-		"one has rules for another version":             {by: Answerers{Others: []string{"c"}}, want: old, noted: "c"},
-		"nobody noted who said so, and nobody answers":  {by: Answerers{Unknown: true}, want: old},
-		"one is gone, but the others say that it is so": {by: Answerers{There: []string{"b"}, Gone: []string{"a"}}, named: old, noted: "b"},
+		"all rules exist":                                           {by: Answerers{There: []string{"b", "a", "b"}}, noted: "a,b"},
+		"the rules of one are gone":                                 {by: Answerers{There: []string{"b"}, Gone: []string{"a"}}, want: old, noted: "a,b"},
+		"one has only rules for another version":                    {by: Answerers{Others: []string{"c"}}, want: old, noted: "c"},
+		"no rules, and none recorded":                               {by: Answerers{Unknown: true}, want: old},
+		"the rules of one are gone, but the others name the object": {by: Answerers{There: []string{"b"}, Gone: []string{"a"}}, named: old, noted: "b"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

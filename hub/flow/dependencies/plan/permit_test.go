@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-func TestOfAnotherNamespaceOnlyWhatItsOwnerGrantsFollows(t *testing.T) {
+func TestPermit(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := web()
