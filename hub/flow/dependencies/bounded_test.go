@@ -38,7 +38,7 @@ func TestTooLongListMeansEverythingMayBeNeeded(t *testing.T) {
 
 	long := bounded(list(3000))
 	g.Expect(len(long)).To(BeNumerically("<", 100))
-	g.Expect(long).To(MatchRegexp(`(?s)^\s*\[.*\]\s*$`), "admission asks for a list")
+	g.Expect(long).To(MatchRegexp(`(?s)^\s*\[.*\]\s*$`), "the annotation must be a list for admission")
 	g.Expect(needs(long, "other")).To(BeTrue())
-	g.Expect(long).NotTo(Equal(bounded(list(3001))), "that it changed is seen")
+	g.Expect(long).NotTo(Equal(bounded(list(3001))), "the annotation changes with the list")
 }

@@ -36,10 +36,10 @@ func TestStartDoesNotListForEachCluster(t *testing.T) {
 			for range 1000 {
 				n.came(t.Context(), came, nil)
 			}
-			g.Expect(l.times).To(BeZero(), "every namespace is looked at anyway")
+			g.Expect(l.times).To(BeZero(), "clusters that exist at the start list nothing")
 			came.IsInInitialList = false
 			n.came(t.Context(), came, nil)
-			g.Expect(l.times).To(Equal(1), "one that comes later is looked for")
+			g.Expect(l.times).To(Equal(1), "a later cluster lists once")
 		})
 	}
 }

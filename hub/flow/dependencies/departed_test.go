@@ -32,7 +32,7 @@ func TestDependenciesStayIfBindingIsOnlyMissing(t *testing.T) {
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 
 	read := w.behind(t, "/namespaces/"+w.namespace+"/resourcebindings/"+b.Name, func(*cache.Options) {})
-	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 0), "it looks whether there is none")
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 0), "the missing binding is read live")
 	g.Consistently(settings, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
 	after := w.attachedBinding(t, "settings-configmap")
 	g.Expect(after.UID).To(Equal(before.UID))

@@ -70,7 +70,7 @@ type oneNamespace struct {
 func (o oneNamespace) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	out, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok || key.Name != o.ns.Name {
-		return fmt.Errorf("nobody reads %T %s", obj, key)
+		return fmt.Errorf("unexpected read of %T %s", obj, key)
 	}
 	o.ns.DeepCopyInto(out)
 	return nil
@@ -101,12 +101,12 @@ func TestNamespaceReconcileListsNothing(t *testing.T) {
 	asked := &unlisted{Client: n.hubClient}
 	n.hubClient = asked
 	_, err := n.Reconcile(t.Context(), size.NamespaceOf(0))
-	g.Expect(err).NotTo(HaveOccurred(), "nothing is written")
+	g.Expect(err).NotTo(HaveOccurred(), "an up-to-date namespace is not written")
 	g.Expect(asked.lists).To(BeEmpty())
 
 	n.targets.change(size.NamespaceOf(0), nil, sets.New("edge-99999"))
 	_, err = n.Reconcile(t.Context(), size.NamespaceOf(0))
-	g.Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue(), "it is to be in another cluster, and nothing is written here: %v", err)
+	g.Expect(apierrors.IsServiceUnavailable(err)).To(BeTrue(), "the write for another cluster must reach the client, which refuses it: %v", err)
 	b, err := n.bindingAt(t.Context(), types.NamespacedName{Name: contract.BindingName("Namespace", size.NamespaceOf(0))})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(attach.Places(b, types.NamespacedName{Namespace: size.NamespaceOf(0)})).To(HaveLen(size.Clusters))

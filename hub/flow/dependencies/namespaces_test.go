@@ -38,15 +38,15 @@ func TestNamespaceFollowsItsObjects(t *testing.T) {
 	crb := &workv1alpha2.ClusterResourceBinding{}
 	g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
 	g.Expect(crb.Spec.Resource.Name).To(Equal(w.namespace))
-	g.Expect(crb.OwnerReferences).To(HaveLen(1), "it goes with the namespace, and with nothing else")
+	g.Expect(crb.OwnerReferences).To(HaveLen(1), "the namespace is the only owner")
 
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
 	})
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-1", "edge-2")), "it leaves no cluster")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-1", "edge-2")), "the namespace leaves no cluster")
 
 	g.Expect(w.hub.Delete(t.Context(), builder.MakeCluster("edge-1").Obj())).To(Succeed())
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "but one that is gone is not waited for")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "a deleted cluster is removed")
 
 	// New labels of the namespace are propagated, too.
 	before := crb.Spec.Resource.ResourceVersion
@@ -58,7 +58,7 @@ func TestNamespaceFollowsItsObjects(t *testing.T) {
 
 	g.Expect(w.hub.Delete(t.Context(), crb)).To(Succeed())
 	g.Expect(w.hub.Patch(t.Context(), crb, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "one that somebody takes away comes back")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "a deleted binding is created again")
 
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(Equal(everything("edge-2")))
@@ -77,7 +77,7 @@ func TestNamespaceFollowsItsQuotaParts(t *testing.T) {
 		quota.Spec.StaticAssignments = append(quota.Spec.StaticAssignments, policyv1alpha1.StaticClusterAssignment{ClusterName: name, Hard: hard})
 	}
 	g.Expect(w.hub.Create(t.Context(), quota)).To(Succeed())
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {there}}), "nothing waits for a cluster that is not there")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {there}}), "a cluster that does not exist is left out")
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
 	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {late, there}}))
 }
@@ -111,7 +111,7 @@ func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
 	first, late := w.namespace+"-first", w.namespace+"-late"
 	here := func() []string { return w.attached(t, "", w.namespace+"-namespace")()[""] }
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(first).Obj())).To(Succeed())
-	g.Eventually(here, stagetest.Timeout, stagetest.Poll).Should(ContainElement(first), "though nothing is in it")
+	g.Eventually(here, stagetest.Timeout, stagetest.Poll).Should(ContainElement(first), "an empty namespace goes to every cluster")
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
 	g.Eventually(here, stagetest.Timeout, stagetest.Poll).Should(ContainElements(first, late))
 

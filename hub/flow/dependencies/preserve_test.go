@@ -83,10 +83,10 @@ func TestDeletedDependencyStaysWithPreservedWorkload(t *testing.T) {
 				g.Expect(r.detachAll(t.Context(), in, []kube.Binding{needed})).To(Succeed())
 			}
 			g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(needed), needed)).To(Succeed())
-			g.Expect(needed.DeletionTimestamp).NotTo(BeNil(), "nothing needs it any more")
+			g.Expect(needed.DeletionTimestamp).NotTo(BeNil(), "the binding is deleted when nothing needs it")
 			g.Expect(bindings.Preserved(&needed.Spec, "edge-1")).To(Equal(tc.want))
 			if tc.there {
-				g.Expect(attach.Places(needed, client.ObjectKeyFromObject(web))).To(BeEmpty(), "nor is it, when that goes by what needed it")
+				g.Expect(attach.Places(needed, client.ObjectKeyFromObject(web))).To(BeEmpty(), "the object does not stay where the preserved workload runs without it")
 			}
 		})
 	}

@@ -62,7 +62,7 @@ func TestDependenciesOfOldRevisionStay(t *testing.T) {
 	g.Eventually(func() string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		return b.Annotations[contract.DependenciesAnnotation]
-	}, stagetest.Timeout, stagetest.Poll).Should(Equal("[]"), "the edit was seen")
+	}, stagetest.Timeout, stagetest.Poll).Should(Equal("[]"), "the record no longer names the object")
 	g.Consistently(settings, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
 
 	// A cluster that is set aside has the old revision.

@@ -129,7 +129,7 @@ func TestDependenciesStayWhenRulesAreGone(t *testing.T) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
 	})
 	g.Eventually(w.attached(t, w.namespace, "orders-configmap"), stagetest.Timeout, stagetest.Poll).
-		Should(Equal(map[string][]string{"shop-service": {"edge-2"}}), "it moves with the workload")
+		Should(Equal(map[string][]string{"shop-service": {"edge-2"}}), "the orphan moves with the workload")
 	for _, before := range []*workv1alpha2.ResourceBinding{orders, extra} {
 		now := w.attachedBinding(t, before.Name)
 		g.Expect(now.UID).To(Equal(before.UID))
@@ -145,7 +145,7 @@ func TestDependenciesStayWhenRulesAreGone(t *testing.T) {
 	g.Eventually(func() map[string]string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed())
 		return web.Annotations
-	}, stagetest.Timeout, stagetest.Poll).ShouldNot(HaveKey(contract.DependenciesByAnnotation), "nothing is missing any more")
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(HaveKey(contract.DependenciesByAnnotation), "no missing rules are recorded any more")
 	g.Expect(w.attached(t, w.namespace, "extra-configmap")()).To(BeNil())
 	follows("settings", "web-deployment")
 	w.create(t, w.customization("only", "v1", "Service", "settings"))

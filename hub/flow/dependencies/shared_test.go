@@ -148,7 +148,7 @@ func TestCommonClustersAreStoredOnce(t *testing.T) {
 
 	change(t, w, all[0], func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "other"}} })
 	want["all"], want["stored"], want[all[0].Name] = clusters+1, clusters+1, 1
-	g.Eventually(by, stagetest.Timeout, stagetest.Poll).Should(Equal(want), "the others stay where they are")
+	g.Eventually(by, stagetest.Timeout, stagetest.Poll).Should(Equal(want), "the clusters of the others stay")
 }
 
 // TestFullBindingDoesNotBlockTheWorkload covers a staged workload that needs an object whose binding has no room for it.
@@ -177,12 +177,12 @@ func TestFullBindingDoesNotBlockTheWorkload(t *testing.T) {
 	g.Eventually(func() string {
 		leftOut()
 		return b.Annotations[contract.DependenciesAnnotation]
-	}, stagetest.Timeout, stagetest.Poll).Should(ContainSubstring(`"shared"`), "a rollout goes on")
+	}, stagetest.Timeout, stagetest.Poll).Should(ContainSubstring(`"shared"`), "the record is written, so that a rollout can proceed")
 	w.create(t, w.configMap("later"))
-	g.Eventually(w.attached(t, w.namespace, "later-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("api-deployment"), "and what has room follows")
+	g.Eventually(w.attached(t, w.namespace, "later-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("api-deployment"), "a dependency with room is attached")
 	c.quiet(g)
 	tried := c.refused.Load()
-	g.Consistently(c.refused.Load, 2*time.Second, stagetest.Poll).Should(Equal(tried), "it is not tried time and again")
+	g.Consistently(c.refused.Load, 2*time.Second, stagetest.Poll).Should(Equal(tried), "the failed write is not repeated at once")
 	g.Expect(w.told("SyncScheduleResultToDependenciesFailed")).To(Equal(1))
 
 	c.full.Store("")
@@ -217,7 +217,7 @@ func TestFullBindingCanBeDeleted(t *testing.T) {
 	}, stagetest.Timeout, stagetest.Poll).Should(HaveField("Message", HavePrefix("ConfigMap "+w.namespace+"/shared: ")))
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(func() bool { return apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)) }, stagetest.Timeout, stagetest.Poll).Should(BeTrue())
-	g.Expect(w.hub.Delete(t.Context(), shared)).To(Succeed(), "it can be marked as being deleted")
+	g.Expect(w.hub.Delete(t.Context(), shared)).To(Succeed(), "there is room for a deletionTimestamp")
 }
 
 // TestListLeftByEarlierHubIsRemoved deletes the last workload while an earlier version of the hub is active, which knows nothing of

@@ -273,7 +273,7 @@ func TestDependenciesFollowTheWorkload(t *testing.T) {
 	g.Eventually(func() map[string]string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		return b.Annotations
-	}, stagetest.Timeout, stagetest.Poll).ShouldNot(HaveKey(contract.DependenciesAnnotation), "nothing follows it")
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(HaveKey(contract.DependenciesAnnotation), "nothing is attached")
 }
 
 // versions returns the bindings of the namespace with their resourceVersions.
@@ -331,11 +331,11 @@ func TestTwoWorkloadsShareDependency(t *testing.T) {
 			b.Spec.RequiredBy[i].Preserve = nil
 		}
 	})
-	g.Eventually(preserving, stagetest.Timeout, stagetest.Poll).Should(noted, "a hub of before wrote nothing of it")
+	g.Eventually(preserving, stagetest.Timeout, stagetest.Poll).Should(noted, "a missing record of an earlier hub is written")
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite })
 	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix("PreserveResourcesOnDeletion conflicted (true vs false). "))
 	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = nil })
-	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "the policies agree")
+	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "no conflict if the policies agree")
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictAbort })
 	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix("ConflictResolution conflicted"))
 
@@ -345,7 +345,7 @@ func TestTwoWorkloadsShareDependency(t *testing.T) {
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = api.GetResourceVersion() })
 	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
 
-	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "the one that is left differs from nobody")
+	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "no conflict with a single workload")
 
 	// The other workload is deleted, and its dependency with it.
 	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
@@ -489,23 +489,23 @@ func TestDependenciesInOtherNamespacesNeedGrants(t *testing.T) {
 		ContainElement(ContainSubstring("changes go out in waves")),
 	))
 	elsewhere := w.attached(t, w.other, "shared-configmap")
-	g.Expect(elsewhere()).To(BeNil(), "who owns the other namespace did not say so")
+	g.Expect(elsewhere()).To(BeNil(), "no dependency in another namespace without a grant")
 	g.Expect(b.Annotations[contract.DependenciesAnnotation]).NotTo(ContainSubstring(w.other))
 	g.Eventually(func() error { // once the kind is served
 		return w.hub.Create(t.Context(), builder.MakeGrant(w.other, "secrets", "apps", "Deployment", w.namespace, "Secret").Obj())
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
-	g.Consistently(elsewhere, stagetest.Quiet, stagetest.Poll).Should(BeNil(), "that is about another kind")
+	g.Consistently(elsewhere, stagetest.Quiet, stagetest.Poll).Should(BeNil(), "a grant for another kind has no effect")
 	granted := builder.MakeGrant(w.other, "configmaps", "apps", "Deployment", w.namespace, "ConfigMap").Obj()
 	w.create(t, granted)
-	g.Eventually(elsewhere, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"), "in another namespace, by label")
-	g.Expect(w.attached(t, "kube-system", "kube-root-ca.crt-configmap")()).To(BeNil(), "but nothing of the system")
+	g.Eventually(elsewhere, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"), "an object in another namespace is attached by label")
+	g.Expect(w.attached(t, "kube-system", "kube-root-ca.crt-configmap")()).To(BeNil(), "objects in system namespaces are not attached")
 
 	change(t, w, shared, func(c *corev1.ConfigMap) { c.Labels = nil })
-	g.Eventually(elsewhere, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "the label does not lead there any more")
+	g.Eventually(elsewhere, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "an object without the label is detached")
 	more := w.attached(t, w.other, "more-configmap")
 	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
-	g.Expect(more()).NotTo(HaveKey("staged-deployment"), "a revision of it would show what is in there")
-	g.Expect(w.attached(t, w.namespace, "own-configmap")()).To(And(HaveKey("web-deployment"), Not(HaveKey("forged"))), "a binding of another namespace's template")
+	g.Expect(more()).NotTo(HaveKey("staged-deployment"), "a staged workload gets no new object of another namespace")
+	g.Expect(w.attached(t, w.namespace, "own-configmap")()).To(And(HaveKey("web-deployment"), Not(HaveKey("forged"))), "a forged binding attaches nothing")
 
 	// From now on the workload is rolled out in waves, and the first revision is in all clusters. The objects that were attached before are
 	// not in that revision, and stay.
@@ -524,12 +524,12 @@ func TestDependenciesInOtherNamespacesNeedGrants(t *testing.T) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
 	})
-	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-2"}}), "it moves with the workload")
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-2"}}), "the object moves with the workload")
 	g.Consistently(more, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
 	change(t, w, shared, func(c *corev1.ConfigMap) { c.Labels = map[string]string{"shared": "yes"} })
-	g.Consistently(elsewhere, stagetest.Quiet, stagetest.Poll).Should(BeNil(), "but nothing follows that did not before")
+	g.Consistently(elsewhere, stagetest.Quiet, stagetest.Poll).Should(BeNil(), "no new object of another namespace is attached")
 	g.Expect(w.hub.Delete(t.Context(), granted)).To(Succeed())
-	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "its owner took that back")
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "the object is detached when the grant is revoked")
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Expect(w.hub.Delete(t.Context(), stagedBinding)).To(Succeed())
 	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), stagetest.Timeout, stagetest.Poll).Should(BeNil())
@@ -550,11 +550,11 @@ func TestFailingRuleIsReportedOnce(t *testing.T) {
 	failed := func() int { return w.told("GetDependenciesFailed") }
 	annotate("yes")
 	g.Eventually(failed, stagetest.Timeout, stagetest.Poll).Should(Equal(1))
-	g.Consistently(failed, stagetest.Quiet, stagetest.Poll).Should(Equal(1), "it is tried again, and not told again")
-	g.Expect(settings()).To(HaveKey("web-deployment"), "what followed stays")
+	g.Consistently(failed, stagetest.Quiet, stagetest.Poll).Should(Equal(1), "retries do not repeat the event")
+	g.Expect(settings()).To(HaveKey("web-deployment"), "attached objects stay")
 	before := w.told("GetDependenciesSucceed")
 	annotate("")
 	g.Eventually(func() int { return w.told("GetDependenciesSucceed") }, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", before))
 	annotate("yes")
-	g.Eventually(failed, stagetest.Timeout, stagetest.Poll).Should(Equal(2), "but it is news when it was well in between")
+	g.Eventually(failed, stagetest.Timeout, stagetest.Poll).Should(Equal(2), "a new failure after a success is reported again")
 }

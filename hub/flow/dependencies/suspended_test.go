@@ -35,7 +35,7 @@ func TestDependenciesOfSuspendedClusterStay(t *testing.T) {
 	g.Consistently(settings, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
 	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 	g.Expect(b.Annotations[contract.DependenciesAnnotation]).To(MatchJSON(
-		`[{"apiVersion":"v1","kind":"ConfigMap","namespace":"`+w.namespace+`","name":"more"}]`), "what the template needs is another thing")
+		`[{"apiVersion":"v1","kind":"ConfigMap","namespace":"`+w.namespace+`","name":"more"}]`), "the record does not name held objects")
 
 	suspend("elsewhere")
 	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(BeNil())

@@ -44,7 +44,7 @@ func TestDeletedNamespaceDoesNotRevokeGrant(t *testing.T) {
 		ContainSubstring("is being deleted, and no ReferenceGrant is left there")))
 	g.Consistently(elsewhere, stagetest.Quiet, stagetest.Poll).Should(both)
 	proceed()
-	g.Eventually(elsewhere, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "it goes when its turn has come")
+	g.Eventually(elsewhere, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "the binding is deleted once the object is gone")
 }
 
 // TestADefinitionThatIsDeletedTakesNoGrantBack has all ReferenceGrants go with their definition, as where somebody uninstalls the Gateway API.

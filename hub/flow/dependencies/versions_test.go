@@ -61,14 +61,14 @@ func TestDependencyNamedInTwoVersionsIsStable(t *testing.T) {
 		return func(g Gomega) {
 			b := w.attachedBinding(t, "orders-database")
 			g.Expect(b.Spec.Resource.APIVersion).To(Equal(version))
-			g.Expect(metav1.GetControllerOf(b).APIVersion).To(Equal(v1), "that in which the garbage collector knows the kind")
+			g.Expect(metav1.GetControllerOf(b).APIVersion).To(Equal(v1), "the owner has the version that the API prefers")
 			g.Expect(b.Spec.Resource.ResourceVersion).To(Equal(orders.GetResourceVersion()))
 		}
 	}
 	old := naming("old", v1)
 	g.Eventually(follows(v1), stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	old(beta)
-	g.Eventually(follows(beta), stagetest.Timeout, stagetest.Poll).Should(Succeed(), "nobody names the other version any more")
+	g.Eventually(follows(beta), stagetest.Timeout, stagetest.Poll).Should(Succeed(), "the binding changes to the version that is still named")
 	naming("both", v1, beta)
 	naming("new", v1)
 	quiet()
@@ -77,7 +77,7 @@ func TestDependencyNamedInTwoVersionsIsStable(t *testing.T) {
 	change(t, w, orders, func(u *unstructured.Unstructured) {
 		g.Expect(unstructured.SetNestedField(u.Object, int64(2), "spec", "size")).To(Succeed())
 	})
-	g.Eventually(follows(beta), stagetest.Timeout, stagetest.Poll).Should(Succeed(), "its changes are followed")
+	g.Eventually(follows(beta), stagetest.Timeout, stagetest.Poll).Should(Succeed(), "edits are propagated")
 	quiet()
 
 	// Once that version is not served any more, the binding changes to the other one.

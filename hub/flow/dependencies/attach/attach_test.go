@@ -55,14 +55,14 @@ func TestToNewBinding(t *testing.T) {
 		contract.DependedByLabelPrefix + contract.Hash("shop/web-deployment"): "id-of-web-deployment",
 	}))
 	g.Expect(b.Spec.Resource.ResourceVersion).To(Equal("7"))
-	g.Expect(b.Spec.Placement).To(BeNil(), "it is never scheduled")
+	g.Expect(b.Spec.Placement).To(BeNil(), "an attached binding has no placement")
 	g.Expect(b.Spec.RequiredBy).To(Equal([]workv1alpha2.BindingSnapshot{{
 		Namespace: "shop", Name: "web-deployment", Clusters: []workv1alpha2.TargetCluster{{Name: "a"}, {Name: "b"}, {Name: "leaving"}},
 	}}), "sorted, without replicas, and with the cluster that keeps the old copy")
 
 	once := b.DeepCopy()
 	attach.To(b, configMap(), settings(), web, "another-id")
-	g.Expect(b).To(BeComparableTo(once), "doing it again changes nothing")
+	g.Expect(b).To(BeComparableTo(once), "repeating it changes nothing")
 
 	attach.To(b, configMap(), settings(), workload("api-deployment", "c"), "x")
 	g.Expect(b.Spec.RequiredBy).To(HaveLen(2))
@@ -70,7 +70,7 @@ func TestToNewBinding(t *testing.T) {
 	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeFalse())
 	attach.Detach(b, types.NamespacedName{Namespace: "shop", Name: "api-deployment"})
 	g.Expect(b).To(BeComparableTo(once))
-	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeTrue(), "nothing else needs it any more")
+	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeTrue(), "only web needs it")
 }
 
 func TestToBindingWithPolicy(t *testing.T) {
@@ -87,13 +87,13 @@ func TestToBindingWithPolicy(t *testing.T) {
 	web.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 	attach.To(b, configMap(), settings(), web, "id")
 	g.Expect(attach.Options(b, []workv1alpha2.Binding{web})).To(BeEmpty())
-	g.Expect(b.Spec.Resource).To(Equal(before.Spec.Resource), "that is the detector's")
-	g.Expect(b.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictAbort), "and that the policy's")
+	g.Expect(b.Spec.Resource).To(Equal(before.Spec.Resource), "the resource belongs to the detector")
+	g.Expect(b.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictAbort), "the option belongs to the policy")
 	g.Expect(b.Spec.Clusters).To(Equal(before.Spec.Clusters))
 	g.Expect(b.Spec.RequiredBy).To(HaveLen(1))
-	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeFalse(), "the policy still wants it")
+	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeFalse(), "a selected binding stays")
 	attach.PreserveWhereLeft(b, sets.New("a"), client.ObjectKeyFromObject(web), preserved(web))
-	g.Expect(b.Spec.PreservedIn).To(BeEmpty(), "what stays is the policy's to say, too")
+	g.Expect(b.Spec.PreservedIn).To(BeEmpty(), "preservation belongs to the policy")
 	attach.Detach(b, client.ObjectKeyFromObject(web))
 	g.Expect(b.Spec.RequiredBy).To(BeNil())
 }
@@ -201,11 +201,11 @@ func TestWants(t *testing.T) {
 	g.Expect(w.By(configMap(), labelled)).To(BeEmpty())
 	g.Expect(w.By(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, settings())).To(BeEmpty())
 	g.Expect(w.Kinds()).To(ConsistOf(configMap()))
-	g.Expect(w.Of(schema.GroupKind{Kind: "ConfigMap"})).To(ConsistOf(web, api), "in whatever version")
+	g.Expect(w.Of(schema.GroupKind{Kind: "ConfigMap"})).To(ConsistOf(web, api), "bindings that need the kind in any version")
 	g.Expect(w.At(configMap(), "shop", "settings")).NotTo(BeEmpty())
-	g.Expect(w.At(configMap(), "shop", "other")).NotTo(BeEmpty(), "it may have the labels")
+	g.Expect(w.At(configMap(), "shop", "other")).NotTo(BeEmpty(), "a reference by labels may mean any name")
 	g.Expect(w.At(configMap(), "bank", "settings")).To(BeEmpty())
-	g.Expect(w.At(schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, "shop", "settings")).To(BeEmpty(), "in that version")
+	g.Expect(w.At(schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, "shop", "settings")).To(BeEmpty(), "nothing needs this version")
 
 	bad := byLabel
 	bad.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}

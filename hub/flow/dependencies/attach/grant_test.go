@@ -74,6 +74,6 @@ func TestCrosses(t *testing.T) {
 	}
 	g.Expect(attach.Crosses(of("a"), to("b"))).To(BeTrue())
 	g.Expect(attach.Crosses(of("a"), to("a"))).To(BeFalse())
-	g.Expect(attach.Crosses(of("a"), to(""))).To(BeFalse(), "it is in no namespace")
-	g.Expect(attach.Crosses(of(""), to("b"))).To(BeFalse(), "an administrator wrote it")
+	g.Expect(attach.Crosses(of("a"), to(""))).To(BeFalse(), "a cluster-scoped dependency needs no grant")
+	g.Expect(attach.Crosses(of(""), to("b"))).To(BeFalse(), "a cluster-scoped workload needs no grant")
 }

@@ -23,14 +23,14 @@ func TestPreserveWhereLeft(t *testing.T) {
 	kept := func() workv1alpha2.Binding { return preserved(workload("web-deployment")) }
 	b.Namespace = "shop"
 	attach.PreserveWhereLeft(b, sets.New("a"), types.NamespacedName{Namespace: "shop", Name: "api-deployment"}, workload("api-deployment"))
-	g.Expect(b.Spec.PreservedIn).To(BeNil(), "nothing of it is left behind")
+	g.Expect(b.Spec.PreservedIn).To(BeNil(), "a workload that is not preserved leaves nothing")
 	attach.PreserveWhereLeft(b, sets.New("a"), web, nil)
-	g.Expect(b.Spec.PreservedIn).To(BeNil(), "and nothing said that anything is")
+	g.Expect(b.Spec.PreservedIn).To(BeNil(), "an unknown workload without a record leaves nothing")
 	b.Namespace = "vault"
 	attach.PreserveWhereLeft(b, sets.New("a"), web, kept())
-	g.Expect(b.Spec.PreservedIn).To(BeNil(), "it is somebody else's, who may take back what is granted")
+	g.Expect(b.Spec.PreservedIn).To(BeNil(), "an object of another namespace is not preserved")
 	attach.PreserveWhereLeft(preserved(b), sets.New("a"), web, nil)
-	g.Expect(b.Spec.PreservedIn).To(BeNil(), "also if nothing is known of the workload")
+	g.Expect(b.Spec.PreservedIn).To(BeNil(), "an object of another namespace is not preserved for an unknown workload")
 	b.Namespace, b.Spec.PreserveResourcesOnDeletion = "shop", nil
 	attach.PreserveWhereLeft(b, sets.New("c", "b"), web, kept())
 	attach.PreserveWhereLeft(b, sets.New("a", "b"), web, kept())
@@ -38,16 +38,16 @@ func TestPreserveWhereLeft(t *testing.T) {
 	once := b.DeepCopy()
 	attach.PreserveWhereLeft(b, sets.New("a"), web, kept())
 	attach.PreserveWhereLeft(b, sets.Set[string]{}, web, kept())
-	g.Expect(b).To(BeComparableTo(once), "doing it again changes nothing")
+	g.Expect(b).To(BeComparableTo(once), "repeating it changes nothing")
 
 	b = preserved(&workv1alpha2.ResourceBinding{})
 	b.Namespace = "shop"
 	attach.PreserveWhereLeft(b, sets.New("a"), web, nil)
-	g.Expect(b.Spec.PreservedIn).To(Equal([]string{"a"}), "of one that is gone its options are known")
+	g.Expect(b.Spec.PreservedIn).To(Equal([]string{"a"}), "the record says that the deleted workload is preserved")
 	b.Spec.PreservedIn = nil
 	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "api-deployment", Preserve: new(true)}, {Namespace: "shop", Name: web.Name, Preserve: new(false)}}
 	attach.PreserveWhereLeft(b, sets.New("a"), web, nil)
-	g.Expect(b.Spec.PreservedIn).To(BeNil(), "another one is preserved, not this one")
+	g.Expect(b.Spec.PreservedIn).To(BeNil(), "only another workload is preserved")
 }
 
 func TestPreserveAsLast(t *testing.T) {
@@ -55,7 +55,7 @@ func TestPreserveAsLast(t *testing.T) {
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
 	attach.PreserveAsLast(b, workload("web-deployment"), nil)
-	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(BeNil(), "none and false are the same")
+	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(BeNil(), "a missing option counts as false")
 	attach.PreserveAsLast(b, preserved(workload("web-deployment")), nil)
 	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
 	attach.PreserveAsLast(b, nil, nil)
@@ -69,19 +69,19 @@ func TestPreserveAsLast(t *testing.T) {
 	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse())
 	once := b.DeepCopy()
 	attach.PreserveAsLast(b, workload("web-deployment", "a"), nil)
-	g.Expect(b).To(BeComparableTo(once), "it says so already")
+	g.Expect(b).To(BeComparableTo(once), "repeating it changes nothing")
 	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")), nil)
-	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeTrue(), "its policy was edited since")
+	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeTrue(), "the present option of the workload counts")
 	b.Spec.RequiredBy[0].Clusters = append(b.Spec.RequiredBy[0].Clusters, workv1alpha2.TargetCluster{Name: "left"})
 	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")), sets.New("a"))
-	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse(), "it goes on there, and does without")
+	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse(), "the object does not stay where the workload runs without it")
 	g.Expect(bindings.Preserved(&b.Spec, "left")).To(BeTrue())
 	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")), sets.New("a", "left"))
 	g.Expect(bindings.Preserved(&b.Spec, "left")).To(BeFalse())
-	g.Expect(attach.Names(b, types.NamespacedName{Namespace: "shop", Name: "web-deployment"})).To(BeTrue(), "it is found by that")
+	g.Expect(attach.Names(b, types.NamespacedName{Namespace: "shop", Name: "web-deployment"})).To(BeTrue(), "the workload stays on the binding, which is found by it")
 	b.Namespace = "vault"
 	attach.PreserveAsLast(b, preserved(workload("web-deployment", "a")), nil)
-	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse(), "it is somebody else's")
+	g.Expect(bindings.Preserved(&b.Spec, "a")).To(BeFalse(), "an object of another namespace is not preserved")
 }
 
 // TestPreserveGoing writes the option of a policy on a binding that is being deleted before its workload.
@@ -96,7 +96,7 @@ func TestPreserveGoing(t *testing.T) {
 	once := b.DeepCopy()
 	attach.PreserveGoing(b, web)
 	attach.PreserveGoing(b, preserved(workload("another-deployment", "edge-2")))
-	g.Expect(b).To(BeComparableTo(once), "it is not preserved, and nobody that needs it is")
+	g.Expect(b).To(BeComparableTo(once), "nothing changes if no workload is preserved")
 	attach.PreserveGoing(b, preserved(web))
 	g.Expect(bindings.Preserved(&b.Spec, "edge-1")).To(BeTrue())
 	g.Expect(bindings.Preserved(&b.Spec, "edge-2")).To(BeFalse())
@@ -105,12 +105,12 @@ func TestPreserveGoing(t *testing.T) {
 	b = once.DeepCopy()
 	b.Namespace = "vault"
 	attach.PreserveGoing(b, preserved(web))
-	g.Expect(bindings.Preserved(&b.Spec, "edge-1")).To(BeFalse(), "it is somebody else's")
+	g.Expect(bindings.Preserved(&b.Spec, "edge-1")).To(BeFalse(), "an object of another namespace is not preserved")
 
 	b = once.DeepCopy()
 	b.Spec.Placement = &policyv1alpha1.Placement{}
 	attach.PreserveGoing(b, preserved(web))
-	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeFalse()), "its own policy has the say")
+	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeFalse()), "the option of a selected binding belongs to its policy")
 
 	many := make([]string, 4000)
 	for i := range many {
@@ -125,7 +125,7 @@ func TestPreserveGoing(t *testing.T) {
 	attach.Options(b, all)
 	attach.Pack(b, all)
 	attach.PreserveGoing(b, preserved(workload("web-2", many...)))
-	g.Expect(bindings.SharesClusters(&b.Spec)).To(BeTrue(), "a list for each would be too long")
+	g.Expect(bindings.SharesClusters(&b.Spec)).To(BeTrue(), "the lists are still common ones")
 	g.Expect(bindings.Preserved(&b.Spec, "edge-3999")).To(BeTrue())
 }
 
@@ -149,11 +149,11 @@ func TestDependencyStaysWherePreservedWorkloadsAre(t *testing.T) {
 	attach.To(b, configMap(), settings(), other, "id")
 	attach.Options(b, []workv1alpha2.Binding{other, kept})
 	g.Expect(stays()).To(Equal([]string{"edge-1"}))
-	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()), "for a hub that does not know better")
+	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()), "the binding itself is preserved, for earlier hubs")
 	once := b.DeepCopy()
 	attach.To(b, configMap(), settings(), other, "id")
 	attach.Options(b, []workv1alpha2.Binding{other, kept})
-	g.Expect(b).To(BeComparableTo(once), "doing it again changes nothing")
+	g.Expect(b).To(BeComparableTo(once), "repeating it changes nothing")
 
 	attach.Options(b, []workv1alpha2.Binding{preserved(other), kept})
 	g.Expect(stays()).To(Equal([]string{"edge-1", "edge-2"}))
@@ -177,5 +177,5 @@ func TestUnknownWorkloadKeepsItsDependencies(t *testing.T) {
 	g.Expect(bindings.Preserved(&b.Spec, "edge-2")).To(BeFalse())
 	b.Spec.RequiredBy = b.Spec.RequiredBy[1:]
 	attach.Options(b, []workv1alpha2.Binding{other})
-	g.Expect(bindings.Preserved(&b.Spec, "edge-1")).To(BeFalse(), "once it is taken off, Left has noted where it was")
+	g.Expect(bindings.Preserved(&b.Spec, "edge-1")).To(BeFalse(), "a detached workload does not preserve the object")
 }

@@ -73,7 +73,7 @@ func TestPackInLargeFleet(t *testing.T) {
 	data, err := json.Marshal(b)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(data)).To(BeNumerically("<", 512<<10))
-	g.Expect(names(b)).To(HaveLen(1000), "whoever knows nothing of shared lists finds all clusters")
+	g.Expect(names(b)).To(HaveLen(1000), "an earlier hub finds all clusters")
 	for _, w := range all {
 		g.Expect(attach.Places(b, keyOf(w))).To(HaveLen(1000), w.GetName())
 	}
@@ -81,7 +81,7 @@ func TestPackInLargeFleet(t *testing.T) {
 	attach.To(b, configMap(), settings(), all[7], "id")
 	attach.Options(b, all)
 	attach.Pack(b, all)
-	g.Expect(b).To(BeComparableTo(once), "doing it again changes nothing")
+	g.Expect(b).To(BeComparableTo(once), "repeating it changes nothing")
 
 	// A workload that moves or is deleted removes no cluster of the others.
 	all[0] = workload(all[0].GetName(), "other")
@@ -92,13 +92,13 @@ func TestPackInLargeFleet(t *testing.T) {
 	g.Expect(attach.Places(b, keyOf(all[0]))).To(Equal(sets.New("other")))
 	for len(all) > 1 {
 		if len(all)%20 == 0 {
-			g.Expect(names(b).HasAll(fleet()...)).To(BeTrue(), "%d are left", len(all))
+			g.Expect(names(b).HasAll(fleet()...)).To(BeTrue(), "clusters must stay while %d workloads are left", len(all))
 		}
 		detached(b, all[0], all[1:]...)
 		all = all[1:]
 	}
 	g.Expect(b.Spec.RequiredBy).To(HaveLen(1))
-	g.Expect(b.Spec.RequiredBy[0].Clusters).To(HaveLen(1000), "what is short is as ever")
+	g.Expect(b.Spec.RequiredBy[0].Clusters).To(HaveLen(1000), "short lists are separate")
 	g.Expect(attach.OnlyFor(b, keyOf(all[0]))).To(BeTrue())
 }
 
@@ -140,12 +140,12 @@ func TestPackSharesOnlyBetweenEqualWorkloads(t *testing.T) {
 			lists.Insert(kind{s.Namespace, *s.Preserve})
 		}
 	}
-	g.Expect(lists).To(Equal(sets.New(kind{"shop", true}, kind{"shop", false}, kind{"bank", false})), "nothing of another namespace is preserved")
+	g.Expect(lists).To(Equal(sets.New(kind{"shop", true}, kind{"shop", false}, kind{"bank", false})), "a list of another namespace is not preserved")
 	for _, w := range all {
 		want := attach.ClustersOf(w.BindingSpec())
 		g.Expect(attach.Places(b, keyOf(w))).To(Equal(want), w.GetName())
 	}
-	g.Expect(b.Spec.RequiredBy).To(ContainElement(And(HaveField("Name", "tiny-deployment"), HaveField("Clusters", HaveLen(2)))), "few are not worth it")
+	g.Expect(b.Spec.RequiredBy).To(ContainElement(And(HaveField("Name", "tiny-deployment"), HaveField("Clusters", HaveLen(2)))), "a short list stays separate")
 }
 
 // TestPackKeepsListForStagedWorkload: an earlier version of the hub ignores rollouts if no entry with a name has a cluster.
@@ -167,7 +167,7 @@ func TestPackKeepsListForStagedWorkload(t *testing.T) {
 	b := attached(&workv1alpha2.ResourceBinding{}, all...)
 	g.Expect(own(b)).To(Equal([]string{"app-0000-deployment"}))
 	detached(b, all[0], all[1:]...)
-	g.Expect(own(b)).To(Equal([]string{"app-0001-deployment"}), "the next one lists them in the same write")
+	g.Expect(own(b)).To(Equal([]string{"app-0001-deployment"}), "the next staged workload gets its own list in the same write")
 }
 
 // TestPackAfterEarlierHub has an earlier version of the hub active in between, which writes separate lists and drops fields that it does not
@@ -189,7 +189,7 @@ func TestPackAfterEarlierHub(t *testing.T) {
 		required = append(required, s)
 	}
 	b.Spec.RequiredBy, all = required, all[1:]
-	g.Expect(names(b)).To(HaveLen(1001), "it took nothing away")
+	g.Expect(names(b)).To(HaveLen(1001), "the earlier hub removed no cluster")
 	g.Expect(attach.Abandoned(b)).To(BeFalse())
 	for _, w := range all {
 		attach.To(b, configMap(), settings(), w, "id")
@@ -202,7 +202,7 @@ func TestPackAfterEarlierHub(t *testing.T) {
 
 	b.Spec.RequiredBy = b.Spec.RequiredBy[:1]
 	g.Expect(b.Spec.RequiredBy[0].Name).To(BeEmpty())
-	g.Expect(attach.Abandoned(b)).To(BeTrue(), "the last workload went, and the list is left")
+	g.Expect(attach.Abandoned(b)).To(BeTrue(), "the common list is left after the last workload")
 	g.Expect(attach.OnlyFor(b, types.NamespacedName{Namespace: "shop", Name: "any"})).To(BeTrue())
 }
 
@@ -218,6 +218,6 @@ func TestNotes(t *testing.T) {
 	last := keyOf(all[19])
 	g.Expect(after[last].Label).To(Equal("id-of-" + last.Name))
 	delete(after, last)
-	g.Expect(after).To(BeComparableTo(before), "nothing else is said of the others")
+	g.Expect(after).To(BeComparableTo(before), "the notes of the others do not change")
 	g.Expect(attach.OwnLabels(b)).To(Equal(map[string]string{contract.ResourceBindingPermanentIDLabel: "id"}))
 }

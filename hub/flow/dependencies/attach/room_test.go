@@ -30,7 +30,7 @@ func fill(t *testing.T, b *workv1alpha2.ResourceBinding, namespace string, clust
 		}
 		b.Labels[attach.Label(namespace, s.Name)] = "0f8fad5b-d9cb-469f-a165-70867728950e"
 	}
-	NewWithT(t).Expect("room").To(BeEmpty(), "it is never full")
+	NewWithT(t).Expect("room").To(BeEmpty(), "the binding must become full")
 	return 0
 }
 
@@ -54,11 +54,11 @@ func TestHasRoomKeepsReserve(t *testing.T) {
 
 			before, smaller := attach.TakenOf(b), b.DeepCopy()
 			attach.To(smaller, configMap(), settings(), workload("app-0001-deployment"), "id")
-			g.Expect(attach.HasRoom(smaller, before, "shop", true)).To(BeTrue(), "what takes less is no question of room")
+			g.Expect(attach.HasRoom(smaller, before, "shop", true)).To(BeTrue(), "a smaller record always has room")
 			attach.Detach(b, keyOf(workload("app-0000-deployment")))
 			before = attach.TakenOf(b)
 			attach.To(b, configMap(), settings(), workload("new-deployment", "edge-1"), "id")
-			g.Expect(attach.HasRoom(b, before, "shop", true)).To(BeTrue(), "there is room again")
+			g.Expect(attach.HasRoom(b, before, "shop", true)).To(BeTrue(), "there is room after a workload was detached")
 		})
 	}
 }
@@ -71,7 +71,7 @@ func TestHasRoomLimitsEachNamespace(t *testing.T) {
 	one := func(int) []string { return []string{"edge-1"} }
 	greedy := fill(t, b, "shop", one)
 	g.Expect(greedy).To(BeNumerically(">", 1500))
-	g.Expect(fill(t, b, "bank", one)).To(BeNumerically(">", greedy/2), "others have room")
+	g.Expect(fill(t, b, "bank", one)).To(BeNumerically(">", greedy/2), "other namespaces have room")
 }
 
 // TestHasRoomLetsNamedWorkloadsMove moves one of thousands of workloads with a common list of clusters.
@@ -82,7 +82,7 @@ func TestHasRoomLetsNamedWorkloadsMove(t *testing.T) {
 	b.Namespace = "shop"
 	n := fill(t, b, "shop", func(int) []string { return []string{"edge-1"} })
 	g.Expect(attach.Names(b, keyOf(workload("app-0000-deployment")))).To(BeTrue())
-	g.Expect(attach.Names(b, keyOf(workload(fmt.Sprintf("app-%04d-deployment", n))))).To(BeFalse(), "there was no room")
+	g.Expect(attach.Names(b, keyOf(workload(fmt.Sprintf("app-%04d-deployment", n))))).To(BeFalse(), "the last workload had no room")
 
 	clusters := func(n int) []string {
 		out := make([]string, n)
@@ -95,8 +95,8 @@ func TestHasRoomLetsNamedWorkloadsMove(t *testing.T) {
 	moved := b.DeepCopy()
 	attach.To(moved, configMap(), settings(), workload("app-0000-deployment", clusters(5000)...), "id")
 	g.Expect(attach.HasRoom(moved, before, "shop", true)).To(BeFalse())
-	g.Expect(attach.HasRoom(moved, before, "shop", false)).To(BeTrue(), "it goes on with a list of its own")
+	g.Expect(attach.HasRoom(moved, before, "shop", false)).To(BeTrue(), "a named workload may move with its own list")
 	before = attach.TakenOf(moved)
 	attach.To(moved, configMap(), settings(), workload("app-0001-deployment", clusters(4999)...), "id")
-	g.Expect(attach.HasRoom(moved, before, "shop", false)).To(BeFalse(), "nobody fills it by moving what it names")
+	g.Expect(attach.HasRoom(moved, before, "shop", false)).To(BeFalse(), "moves may not fill the binding")
 }

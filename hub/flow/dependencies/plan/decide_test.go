@@ -86,7 +86,7 @@ func TestDecideAttachesUnlessBeingDeleted(t *testing.T) {
 	going.Meta.DeletionTimestamp = &metav1.Time{}
 	got := Decide(Input{Binding: web(), Attached: []workv1alpha2.Binding{attachedOf(going)}, Found: Finding{Objects: []Object{going, here}}})
 	g.Expect(got.Attach).To(Equal([]Object{here}))
-	g.Expect(got.Detach).To(BeEmpty(), "it stays attached until it is gone")
+	g.Expect(got.Detach).To(BeEmpty(), "an object that is being deleted stays attached")
 }
 
 // TestDecideRereadsIfRecordDiffers: otherwise users who may write bindings could send any object to clusters.
@@ -113,12 +113,12 @@ func TestDecideRereadsIfRecordDiffers(t *testing.T) {
 			g := NewWithT(t)
 			in := Input{Binding: web(), Attached: tt.attached, Found: Finding{Objects: tt.found}, Recalled: true}
 			if got := Decide(in); tt.want {
-				g.Expect(got).To(Equal(Plan{Reread: true}), "nothing is written")
+				g.Expect(got).To(Equal(Plan{Reread: true}), "only a reread is planned")
 			} else {
 				g.Expect(got.Reread).To(BeFalse())
 			}
 			in.Recalled = false
-			g.Expect(Decide(in).Reread).To(BeFalse(), "the template was read")
+			g.Expect(Decide(in).Reread).To(BeFalse(), "no reread after the template was read")
 		})
 	}
 }

@@ -26,7 +26,7 @@ func TestPermit(t *testing.T) {
 	g.Expect(GrantsWanted(b, refs)).To(Equal([]configv1alpha1.DependentObjectReference{
 		{APIVersion: "gateway.networking.k8s.io/v1beta1", Kind: "ReferenceGrant", Namespace: "infra", LabelSelector: &metav1.LabelSelector{}},
 		{APIVersion: "gateway.networking.k8s.io/v1beta1", Kind: "ReferenceGrant", Namespace: "vault", LabelSelector: &metav1.LabelSelector{}},
-	}), "one list of each namespace")
+	}), "the grants of each namespace are listed once")
 	grant := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": "infra", "name": "shop"},
 		"spec": map[string]any{
@@ -40,12 +40,12 @@ func TestPermit(t *testing.T) {
 	g.Expect(Permit(b, refs, []*unstructured.Unstructured{grant})).To(Equal(Permission{Granted: all(own, class, granted), Withheld: all(other, secret)}))
 	g.Expect(Permit(staged(b), refs, []*unstructured.Unstructured{grant})).To(Equal(Permission{
 		Granted: all(own, class), Withheld: all(other, secret), Stays: all(granted),
-	}), "nothing of another namespace comes anew into what its waves have kept")
+	}), "a staged workload gets no new object of another namespace")
 
 	before := Permit(b, refs, nil)
 	g.Expect(before.KeepIn(nil)).To(Equal(before))
 	g.Expect(before.KeepIn(sets.New("infra"))).To(Equal(Permission{
 		Granted: all(own, class), Withheld: all(secret), Ending: all(granted, other),
-	}), "a namespace that is deleted takes no grant back")
+	}), "withheld references to an ending namespace are kept")
 	g.Expect(before.Withheld).To(Equal(all(granted, other, secret)))
 }
