@@ -12,10 +12,9 @@ import (
 	"fairlead.dev/hub/flow/binding/staging"
 )
 
-// sendAhead writes the Works whose content a rollout changes before all others are looked at, and returns those that it
-// wrote: a canary does not wait until a thousand Works are rendered of which none changes. What it does not write, for
-// whatever reason, is left to the look at all of them that follows, which reports it. A wave of few clusters needs no slot, however many
-// clusters the binding has.
+// sendAhead writes the Works whose content a rollout changes before the whole binding is rendered, and returns those that it wrote. So a
+// canary does not wait until a thousand unchanged Works are rendered. Whatever it does not write, for any reason, is left to the rendering
+// of the whole binding, which reports it. A wave of few clusters needs no slot, however many clusters the binding has.
 func (r *reconciler) sendAhead(ctx context.Context, req reconcile.Request, id string, s *scope) ([]*workv1alpha1.Work, error) {
 	due := r.due(s)
 	if len(due) == 0 || len(due) == len(s.targets) {
@@ -36,7 +35,7 @@ func (r *reconciler) sendAhead(ctx context.Context, req reconcile.Request, id st
 	return done.written, r.readWorks(ctx, id, s)
 }
 
-// due returns the targets that a rollout names with a revision which their Work does not have.
+// due returns the targets for which a rollout names a revision that their Work does not have.
 func (r *reconciler) due(s *scope) []workv1alpha2.TargetCluster {
 	if s.template == nil || s.purge.Len() > 0 {
 		return nil
@@ -50,7 +49,7 @@ func (r *reconciler) due(s *scope) []workv1alpha2.TargetCluster {
 	return out
 }
 
-// sends says whether a rollout has another content for a cluster than its Work.
+// sends returns whether a rollout has another content for a cluster than its Work.
 func (s *scope) sends(own *workv1alpha1.Work, cluster string) bool {
 	for _, f := range s.rollouts {
 		sent := f.plan.Sent(cluster)

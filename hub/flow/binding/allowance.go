@@ -24,12 +24,12 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// errNotAllowed says that the namespace of a template may not use a cluster.
+// errNotAllowed means that the namespace of a template may not use a cluster.
 var errNotAllowed = errors.New("its namespace may not use the cluster")
 
-// readAllowance drops the targets that the namespace of the template may not use. The scheduler chooses none of them, but
-// somebody may write bindings, and what another namespace needs follows it. Where the application is, it stays until the
-// scheduler has it leave; what only another namespace needs goes at once. If nothing follows from the annotation, nothing goes.
+// readAllowance drops the targets that the template's namespace may not use. The scheduler does not choose such clusters, but users may
+// write bindings, and objects that other namespaces need get their clusters. A Work of the application itself stays until the scheduler
+// makes the application leave; one that only another namespace needs is removed at once. If the annotation is unusable, no Work is removed.
 func (r *reconciler) readAllowance(ctx context.Context, s *scope) error {
 	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, s.binding.GetNamespace())
 	if ns == nil || err != nil {
@@ -63,7 +63,7 @@ func (r *reconciler) readAllowance(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// ownTarget says whether a cluster is one for the sake of the namespace itself.
+// ownTarget returns whether a cluster is a target because of the namespace itself.
 func ownTarget(spec *workv1alpha2.ResourceBindingSpec, namespace, cluster string) bool {
 	named := func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster }
 	return slices.ContainsFunc(spec.Clusters, named) || slices.ContainsFunc(spec.RequiredBy, func(by workv1alpha2.BindingSnapshot) bool {
@@ -71,7 +71,7 @@ func ownTarget(spec *workv1alpha2.ResourceBindingSpec, namespace, cluster string
 	})
 }
 
-// preserves returns what says of the Works of a binding whether their objects stay in the members when they go.
+// preserves returns a function that tells whether the objects of a binding's Work stay in the member when the Work is deleted.
 func (r *reconciler) preserves(binding kube.Binding) func(*workv1alpha1.Work) bool {
 	preserved := bindings.Preserving(binding.BindingSpec())
 	return func(w *workv1alpha1.Work) bool {
@@ -80,9 +80,9 @@ func (r *reconciler) preserves(binding kube.Binding) func(*workv1alpha1.Work) bo
 	}
 }
 
-// settlePreservation has a Work say, before it is deleted, whether its objects stay in the member, which is all that the agent goes by. They
-// stay if the binding says so by now, and if the Work did, which may have been the last to say it. They go if the namespace may not use the
-// cluster: whoever writes policies in it would have them run there for ever, where nobody could take them away any more.
+// settlePreservation writes on a Work, before it is deleted, whether its objects stay in the member, since the agent reads only the Work.
+// They stay if the binding says so now, or if the Work did, which may have the last word of a policy. They do not stay if the namespace may
+// not use the cluster: otherwise its users could leave objects running there forever, which nobody could remove any more.
 func (r *reconciler) settlePreservation(ctx context.Context, d fanout.Deletion) error {
 	said := ptr.Deref(d.Live.Spec.PreserveResourcesOnDeletion, false)
 	if !said && !d.Preserve {
@@ -92,7 +92,7 @@ func (r *reconciler) settlePreservation(ctx context.Context, d fanout.Deletion) 
 	if err != nil || said == !not {
 		return err
 	}
-	// It is then no more what its hash is of. If we are stopped before it is deleted, and it is wanted after all, the spec is written again.
+	// Its hash is not right any more. If the hub stops before the deletion, and the Work is wanted after all, the spec is written again.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": d.Live.UID, "annotations": map[string]any{
 			contract.ManifestHashAnnotation: nil, contract.RenderedFromAnnotation: nil,
@@ -110,7 +110,7 @@ func (r *reconciler) settlePreservation(ctx context.Context, d fanout.Deletion) 
 	return nil
 }
 
-// isRefused says whether the namespace of a Work's template may not use the cluster that the Work is for, and that stays in the fleet.
+// isRefused returns whether a Work is in a cluster that stays in the fleet and that the namespace of its template may not use.
 func (r *reconciler) isRefused(ctx context.Context, d fanout.Deletion) (bool, error) {
 	name, known := contract.ClusterOf(r.prefix, d.Live.Namespace)
 	if !known || d.Intent == contract.DeletionClusterLeft {

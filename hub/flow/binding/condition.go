@@ -17,11 +17,10 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// maxNamed is how many clusters a condition speaks of.
+// maxNamed is how many clusters a condition names.
 const maxNamed = 3
 
-// keepCondition has the binding say which clusters keep what they have, and why. Most of
-// the time there is nothing to say, and nothing is written.
+// keepCondition sets the condition that says which clusters keep their content, and why. Usually there are none, and nothing is written.
 func (r *reconciler) keepCondition(ctx context.Context, b kube.Binding, failed []failure, notes []string) error {
 	conditions := &b.BindingStatus().Conditions
 	before, want := meta.FindStatusCondition(*conditions, workv1alpha2.BindingRendered), rendered(failed, notes)
@@ -45,7 +44,7 @@ func (r *reconciler) keepCondition(ctx context.Context, b kube.Binding, failed [
 	return nil
 }
 
-// rendered is the condition for failures; nil if there are none.
+// rendered returns the condition for failures; nil if there are none.
 func rendered(failed []failure, notes []string) *metav1.Condition {
 	if len(failed) == 0 {
 		return nil

@@ -19,16 +19,16 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// What is taken from a member does not come back as it was. The cache of a hub that has just begun to work may be older than
-// what the hub before it did, so whatever a deletion rests on is read live before: the binding, the Cluster, and, if its
-// namespace may not use the cluster, that Namespace. Only deletions cost that.
+// What is removed from a member cannot be restored as it was. When a hub has just become active, its cache may be older than what the
+// previous active hub did. So everything that a deletion is based on is read live first: the binding, the Cluster, and, if its namespace
+// may not use the cluster, the Namespace. Only deletions cost these reads.
 
-// behind is the answer to a cache that shows something else than there is: it is looked at again.
+// behind returns the error for a stale cache, which leads to a retry.
 func (r *reconciler) behind(b kube.Binding) error {
 	return kube.CacheBehind(workv1alpha2.GroupVersion.WithResource(strings.ToLower(r.kind.Kind)+"s").GroupResource(), b.GetName())
 }
 
-// confirm reads a binding live before anything is deleted on its word.
+// confirm reads a binding live before anything is deleted because of it.
 func (r *reconciler) confirm(ctx context.Context, cached kube.Binding, plan fanout.Plan) error {
 	if len(plan.Delete) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (r *reconciler) confirm(ctx context.Context, cached kube.Binding, plan fano
 	return nil
 }
 
-// confirmRefused reads live what a namespace may use before a Work is deleted because its cluster was refused.
+// confirmRefused reads live which clusters a namespace may use, before a Work is deleted because its cluster was refused.
 func (r *reconciler) confirmRefused(ctx context.Context, s *scope, plan fanout.Plan) error {
 	refused := func(name string) bool {
 		return slices.ContainsFunc(s.refused, func(f failure) bool { return f.cluster == name })
@@ -66,8 +66,8 @@ func (r *reconciler) confirmRefused(ctx context.Context, s *scope, plan fanout.P
 	return nil
 }
 
-// mayNotUse reads live whether a namespace may not use a cluster that stays. If nothing follows from what the namespace says,
-// or one of the two is gone, it is not known.
+// mayNotUse reads live whether a namespace may not use a cluster that stays. It returns false if the annotation is unusable, or if the
+// namespace or the cluster is gone.
 func (r *reconciler) mayNotUse(ctx context.Context, namespace, name string) (bool, error) {
 	ns, cluster := &corev1.Namespace{}, &clusterv1alpha1.Cluster{}
 	err := r.hubReader.Get(ctx, client.ObjectKey{Name: namespace}, ns)
@@ -88,8 +88,8 @@ func (r *reconciler) mayNotUse(ctx context.Context, namespace, name string) (boo
 	return err == nil && allowance.Unusable(all) == "", err
 }
 
-// confirmIntent reads live whether the cluster of a Work leaves the fleet, or left it, before the deletion takes anything from
-// its member: a Cluster that the cache does not show may be one that it does not show yet.
+// confirmIntent reads live whether the cluster of a Work leaves or has left the fleet, before the deletion removes anything from its
+// member. A Cluster that the cache does not show may be new.
 func (r *reconciler) confirmIntent(ctx context.Context, d *fanout.Deletion) error {
 	name, known := contract.ClusterOf(r.prefix, d.Live.Namespace)
 	if !known || d.Intent == contract.DeletionClusterLeft {

@@ -13,23 +13,22 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// maxContents is how many bytes of encoded revisions are remembered. Decoded they take some ten
-// times as much.
+// maxContents is how many bytes of encoded revisions are cached. Decoded, they take about ten times as much.
 const maxContents = 8 << 20
 
-// contents are revisions as they are kept in Secrets. They never change, so what was read once is
-// remembered, as long as there is room. It is safe for use by many goroutines.
+// contents is a cache of revisions that are kept in Secrets. They never change, so they are cached as long as there is room. It is safe for
+// concurrent use.
 type contents struct {
 	hubReader client.Reader
 
 	mu    sync.Mutex
 	known map[contentKey]*list.Element
-	// recent has what is remembered, what was asked for last in front.
+	// recent has the cached revisions, the last used first.
 	recent *list.List
 	size   int
 }
 
-// contentKey names a revision of one rollout.
+// contentKey identifies a revision of one rollout.
 type contentKey struct {
 	rollout types.UID
 	id      revision.ID
@@ -44,8 +43,7 @@ func newContents(r client.Reader) *contents {
 	return &contents{hubReader: r, known: map[contentKey]*list.Element{}, recent: list.New()}
 }
 
-// get returns a revision of a rollout. The error is revision.ErrUnreadable if it is gone, or is not
-// what its ID says.
+// get returns a revision of a rollout. The error is revision.ErrUnreadable if the revision is gone, or does not match its ID.
 func (c *contents) get(ctx context.Context, rollout kube.Rollout, id revision.ID) (*revision.Kept, error) {
 	key := contentKey{rollout: rollout.GetUID(), id: id}
 	if kept := c.recall(key); kept != nil {

@@ -20,11 +20,11 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// overrideNote is a sentence about an override policy, and the reason of the event that says it.
+// overrideNote is a sentence about an override policy, and the reason of the event for it.
 type overrideNote struct{ reason, text string }
 
-// overrideNotes are the sentences about the override policies that a Work says were
-// applied, and about the overriders that are no mistake and found nothing to change.
+// overrideNotes returns sentences about the override policies that were applied according to a Work, and about overriders without effect
+// that are no mistake.
 func overrideNotes(prefix string, s *scope, w *workv1alpha1.Work) []overrideNote {
 	cluster, _ := contract.ClusterOf(prefix, w.Namespace)
 	ofCluster, ofNamespace := override.Read(w.Annotations)
@@ -47,8 +47,8 @@ func overrideNotes(prefix string, s *scope, w *workv1alpha1.Work) []overrideNote
 	return out
 }
 
-// withoutEffect returns clauses about the overriders that found nothing in the object of a Work that they could change. It is a mistake if
-// their policy names that object and no other; one that is about several means those that have what it changes.
+// withoutEffect returns clauses about the overriders that found nothing to change in the object of a Work. That is a mistake if their
+// policy selects only that object. A policy for several objects may be meant for those that have the field.
 func (s *scope) withoutEffect(w *workv1alpha1.Work) (mistakes, others []string) {
 	ofCluster, ofNamespace := override.Read(w.Annotations)
 	sort := func(applied []override.Applied, kind string, isMeant func(name string) bool) {
@@ -73,8 +73,8 @@ func (s *scope) withoutEffect(w *workv1alpha1.Work) (mistakes, others []string) 
 	return mistakes, others
 }
 
-// isOnlyNamed says whether the selectors of a policy name the template and nothing else. A selector without a namespace means that of its policy,
-// and of a policy that has none, every object of that name.
+// isOnlyNamed returns whether the selectors of a policy name the template and nothing else. A selector without a namespace means the
+// policy's namespace; in a policy without a namespace, it means every object of that name.
 func (s *scope) isOnlyNamed(selectors []policyv1alpha1.ResourceSelector, namespace string) bool {
 	ref := &s.binding.BindingSpec().Resource
 	return len(selectors) > 0 && !slices.ContainsFunc(selectors, func(of policyv1alpha1.ResourceSelector) bool {
@@ -82,15 +82,15 @@ func (s *scope) isOnlyNamed(selectors []policyv1alpha1.ResourceSelector, namespa
 	})
 }
 
-// warnWithoutEffect tells the author of a template when something was written which overriders change nothing of it by mistake, once for each
-// change of that.
+// warnWithoutEffect warns the author of a template, after a write, about overriders without effect that are a mistake, once for each change
+// of these.
 func (r *reconciler) warnWithoutEffect(s *scope, written []*workv1alpha1.Work) {
 	if len(written) == 0 {
 		return
 	}
 	works := maps.Clone(s.live)
 	maps.Copy(works, byNamespace(written))
-	type applied struct{ cluster, namespaced string } // most clusters have the same
+	type applied struct{ cluster, namespaced string } // most clusters have the same policies
 	known, clusters := map[applied][]string{}, map[string][]string{}
 	for _, target := range s.targets {
 		w := works[contract.ExecutionNamespace(r.prefix, target.Name)]
@@ -124,7 +124,7 @@ func (r *reconciler) warnWithoutEffect(s *scope, written []*workv1alpha1.Work) {
 	})
 }
 
-// changesNothing is the sentence about an overrider without an effect.
+// changesNothing returns the sentence about an overrider without effect.
 func changesNothing(clusters []string, why string) string {
 	if len(clusters) == 1 {
 		return fmt.Sprintf("An override changes nothing for cluster %q: %s.", clusters[0], why)

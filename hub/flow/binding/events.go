@@ -35,8 +35,7 @@ const (
 	actionOverride       = "ApplyOverridePolicy"
 )
 
-// report tells people what was written and what could not be, and returns the sentences
-// about the latter.
+// report emits events about what was written and what failed, and returns the sentences about the latter.
 func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan fanout.Plan, done outcome) (failed []failure, notes []string) {
 	log := ctrl.LoggerFrom(ctx)
 	if len(done.written)+len(done.deleted) > 0 {
@@ -72,7 +71,7 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	return failed, notes
 }
 
-// reportAhead tells people what was written before the others, which wait for a slot. Of these nothing is known yet.
+// reportAhead emits events about Works that were written before the others, which wait for a slot and of which nothing is known yet.
 func (r *reconciler) reportAhead(ctx context.Context, s *scope, written []*workv1alpha1.Work) {
 	if len(written) == 0 {
 		return
@@ -82,7 +81,7 @@ func (r *reconciler) reportAhead(ctx context.Context, s *scope, written []*workv
 	r.reportSynced(s)
 }
 
-// reportOverrides tells people which override policies were applied to what was written, and which changed nothing.
+// reportOverrides emits events about the override policies that were applied, and those that changed nothing.
 func (r *reconciler) reportOverrides(s *scope, written []*workv1alpha1.Work) {
 	for _, w := range written {
 		for _, note := range overrideNotes(r.prefix, s, w) {
@@ -101,8 +100,7 @@ func (r *reconciler) reportSynced(s *scope) {
 	})
 }
 
-// warn tells what is wrong: of each cluster whose override policies cannot be applied,
-// and of the others together.
+// warn emits warnings: one for each cluster whose override policies cannot be applied, and one for all others together.
 func (r *reconciler) warn(b kube.Binding, failed []failure, notes []string) {
 	var others []string
 	for i, f := range failed {
@@ -139,13 +137,12 @@ func (f failure) note() string {
 	return fmt.Sprintf("The Work for cluster %q could not be written: %v.", f.cluster, f.err)
 }
 
-// tooLarge says whether an object was refused for its size: by the API server, or by the
-// database behind it, which says so in words only.
+// tooLarge returns whether an object was rejected for its size: by the API server, or by the database, which says so only in the text.
 func tooLarge(err error) bool {
 	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large")
 }
 
-// reportCleanUp tells that Works of a deleted binding could not be deleted.
+// reportCleanUp emits an event if Works of a deleted binding could not be deleted.
 func (r *reconciler) reportCleanUp(ctx context.Context, b kube.Binding, err error) {
 	ctrl.LoggerFrom(ctx).V(1).Info("Keeping a deleted binding until its Works are deleted")
 	note := fmt.Sprintf("Works could not be deleted; it is tried again: %v.", err)
@@ -162,7 +159,7 @@ func (r *reconciler) tell(b kube.Binding, e eventsink.Event) {
 	r.events(e)
 }
 
-// syncedNote is the sentence that clients of this API wait for.
+// syncedNote is the sentence that clients of this API expect.
 func (r *reconciler) syncedNote(b kube.Binding) string {
 	name := b.GetName()
 	if b.GetNamespace() != "" {

@@ -14,14 +14,12 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// expectTimeout is how long the cache may take to show what was written. After that
-// the cache is believed; what was missed costs a request that the server refuses.
+// expectTimeout is how long the cache may take to show a write. After that the cache counts; a missed write costs a request that the server
+// rejects.
 const expectTimeout = 30 * time.Second
 
-// expectations remember what was written to Works and is not in the cache yet, so
-// that a reconcile that comes too early repeats no write and loses none; and they tell
-// our own writes from those of others when the watch shows them, so that a write of
-// ours does not cause another look at the binding.
+// expectations remember writes of Works that the cache does not show yet, so that an early reconcile neither repeats nor loses a write.
+// They also tell this hub's writes from those of others in the watch, so that its own writes do not trigger a reconcile.
 //
 //	begin ──> under way ──> wrote ──> expected ──> seen: forgotten
 //	               └──────> failed: forgotten
@@ -33,24 +31,24 @@ type expectations struct {
 	mu        sync.Mutex
 	works     map[types.NamespacedName]*expected
 	byBinding map[string]sets.Set[types.NamespacedName]
-	// suspect are Works whose spec somebody else wrote: their hash says nothing.
+	// suspect are Works whose spec another writer changed, so that their hash means nothing.
 	suspect sets.Set[types.NamespacedName]
 }
 
 type expected struct {
 	binding string
 	since   time.Time
-	// hash is what is being written.
+	// hash is the hash of what is being written.
 	hash string
-	// seen is the version that the watch showed while the write was under way.
+	// seen is the version that the watch showed during the write.
 	seen string
-	// live is the Work as the server returned it; nil while the write is under way.
+	// live is the Work as the server returned it; nil during the write.
 	live *workv1alpha1.Work
-	// deleted is the deletion of the Work; zero if it is not one.
+	// deleted is set for the deletion of the Work; otherwise zero.
 	deleted deletion
 }
 
-// deletion is of which Work, and why.
+// deletion says which Work is deleted, and why.
 type deletion struct {
 	uid    types.UID
 	intent string
@@ -65,14 +63,14 @@ func newExpectations(c clock.PassiveClock) *expectations {
 	}
 }
 
-// begin is called before a Work is created or changed.
+// begin must be called before a Work is created or changed.
 func (e *expectations) begin(binding string, w *workv1alpha1.Work) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.put(fanout.Key(w), &expected{binding: binding, hash: w.Annotations[contract.ManifestHashAnnotation]})
 }
 
-// wrote is called with what the server returned; it may be kept.
+// wrote must be called with the server's response, which it may keep.
 func (e *expectations) wrote(w *workv1alpha1.Work) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,23 +89,21 @@ func (e *expectations) wrote(w *workv1alpha1.Work) {
 	x.live = w
 }
 
-// failed is called when a write did not succeed. What became of it the watch will
-// tell.
+// failed must be called when a write failed. The watch reports whether it had an effect nevertheless.
 func (e *expectations) failed(w *workv1alpha1.Work) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.drop(fanout.Key(w))
 }
 
-// deleting is called before a Work is deleted, with the intent that is written on it first.
+// deleting must be called before a Work is deleted, with the intent that is written on it first.
 func (e *expectations) deleting(binding string, w *workv1alpha1.Work, intent string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.put(fanout.Key(w), &expected{binding: binding, deleted: deletion{uid: w.UID, intent: intent}})
 }
 
-// withdrawing is called before the deletion of a Work is taken back: that it is being deleted
-// is no longer what the cache is to show.
+// withdrawing must be called before the deletion of a Work is withdrawn: the cache need not show the deletion any more.
 func (e *expectations) withdrawing(w *workv1alpha1.Work) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,8 +113,8 @@ func (e *expectations) withdrawing(w *workv1alpha1.Work) {
 	}
 }
 
-// observe is told of a Work that the watch shows as created or changed, and says
-// whether that is our own doing. A change of the spec that is not makes it suspect.
+// observe must be called with each Work that the watch shows as created or changed. It returns whether this hub caused that. A change of
+// the spec by another writer makes the Work suspect.
 func (e *expectations) observe(w *workv1alpha1.Work, specChanged bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,7 +133,7 @@ func (e *expectations) explains(key types.NamespacedName, w *workv1alpha1.Work) 
 		return false
 	case x.deleted.uid != "":
 		if w.UID == x.deleted.uid && (w.DeletionTimestamp.IsZero() || !contract.DeletionIntended(w.Annotations)) {
-			return true // from before
+			return true // an older event
 		}
 		e.drop(key)
 		return w.UID == x.deleted.uid
@@ -148,14 +144,14 @@ func (e *expectations) explains(key types.NamespacedName, w *workv1alpha1.Work) 
 		x.seen = w.ResourceVersion
 		return true
 	case contract.Older(w.ResourceVersion, x.live.ResourceVersion):
-		return true // from before
+		return true // an older event
 	default:
 		e.drop(key)
 		return w.ResourceVersion == x.live.ResourceVersion
 	}
 }
 
-// gone is told of a Work that the watch shows as deleted.
+// gone must be called with each Work that the watch shows as deleted.
 func (e *expectations) gone(w *workv1alpha1.Work) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -166,7 +162,7 @@ func (e *expectations) gone(w *workv1alpha1.Work) {
 	}
 }
 
-// pending is what was written for a binding and is not in the cache yet.
+// pending are the writes for a binding that the cache does not show yet.
 type pending struct {
 	written map[types.NamespacedName]*workv1alpha1.Work
 	deleted map[types.NamespacedName]deletion
@@ -174,8 +170,7 @@ type pending struct {
 	now     metav1.Time
 }
 
-// pending returns what there is. It must be called before the cache is read: what is
-// not in it any more, the cache shows.
+// pending returns the pending writes. It must be called before the cache is read, so that each write is in one of the two.
 func (e *expectations) pending(binding string) pending {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -199,8 +194,7 @@ func (e *expectations) pending(binding string) pending {
 	return out
 }
 
-// latest returns the Works of a binding as they are by what the cache shows and what
-// was written since. It changes none of them.
+// latest returns the Works of a binding according to the cache and the writes since. It modifies none of them.
 func (p pending) latest(cached []*workv1alpha1.Work) []*workv1alpha1.Work {
 	out := make([]*workv1alpha1.Work, 0, len(cached)+len(p.written))
 	for _, w := range cached {

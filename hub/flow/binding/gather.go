@@ -35,45 +35,44 @@ import (
 type scope struct {
 	binding kube.Binding
 	targets []workv1alpha2.TargetCluster
-	// template is nil if there are no targets, or if it is gone, another one, or not in
-	// the namespace of the binding, or if that is being deleted: then nothing is rendered, and what
-	// there is stays until the binding is deleted. It is nil as well if all targets are unchanged.
+	// template is nil if there are no targets, or if the template is gone, another object, or not in the namespace of the binding, or if
+	// that namespace is being deleted. Then nothing is rendered, and the Works stay until the binding is deleted. It is also nil if all
+	// targets are unchanged.
 	template *unstructured.Unstructured
-	// terminating says that the namespace of the binding is being deleted: no Work gets another content, and none is made.
+	// terminating says that the namespace of the binding is being deleted: no Work is created or gets another content.
 	terminating bool
-	// unseen is the edit that waits for the detector for the longest time.
+	// unseen is the edit that has waited for the detector for the longest time.
 	unseen edits.Unseen
 	// unstaged are the bindings of workloads that need the object and have no rollout.
 	unstaged []kube.Binding
-	// unchanged are the namespaces of targets whose Works are known to be what would be rendered. They stay as they are.
+	// unchanged are the namespaces of targets whose Works are known to be up to date. They stay as they are.
 	unchanged sets.Set[string]
-	// outdated are Works that are what is rendered and do not say of what.
+	// outdated are Works that are up to date, but with a mark of another origin.
 	outdated []outdated
-	// clusters are the Clusters of the targets that exist and stay.
+	// clusters are the Clusters of the targets that exist and are not being deleted.
 	clusters map[string]*clusterv1alpha1.Cluster
-	// refused are clusters that were targets, and that the namespace may not use.
+	// refused are clusters that were targets, but that the namespace may not use.
 	refused []failure
-	// policies are those that may be about the template.
+	// policies are the override policies that may apply to the template.
 	policies override.Policies
-	// rollouts say which content the clusters get; none if all get the template as it is.
+	// rollouts say which content the clusters get; none if all get the present template.
 	rollouts []*followed
-	// materials are what the Works are made of; nil if the template is.
+	// materials are what the Works are rendered from; nil if the template is nil.
 	materials *materials
-	// quotas bound what the Works may request together. boundBefore is what they bounded before if that is more.
+	// quotas limit what the Works may request together. boundBefore are the resources that they bounded before, if these are more.
 	quotas      []quota.Quota
 	boundBefore sets.Set[corev1.ResourceName]
-	// works are those that there are, live the same by namespace.
+	// works are the existing Works, live the same by namespace.
 	works   []*workv1alpha1.Work
 	live    map[string]*workv1alpha1.Work
 	suspect sets.Set[types.NamespacedName]
-	// keep and purge are the namespaces of clusters that the application is leaving:
-	// in its own time, and at once.
+	// keep and purge are the namespaces of clusters that the application is leaving: gracefully, and at once.
 	keep, purge sets.Set[string]
-	// reasons are why Works go that are not wanted any more.
+	// reasons are why Works are deleted that are not wanted any more.
 	reasons fanout.Reasons
 }
 
-// gather reads all of it. What comes from the cache is not to be changed.
+// gather reads the scope of a binding. Objects from the cache must not be modified.
 func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding) (*scope, error) {
 	spec := binding.BindingSpec()
 	s := &scope{
@@ -105,7 +104,7 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 		return s, nil
 	}
 	if spec.Resource.Namespace != binding.GetNamespace() {
-		// Whoever may write bindings in one namespace may not read the Secrets of others.
+		// Users who may write bindings in one namespace need not have the right to read the Secrets of others.
 		ctrl.LoggerFrom(ctx).V(1).Info("Rendering nothing because the template is not in the namespace of the binding")
 		return s, nil
 	}
@@ -131,19 +130,19 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 		return s, err
 	}
 	if r.awaitDetector(s, ""); s.waits() && len(s.rollouts) == 0 {
-		return s, nil // before it has looked at all there is no need to
+		return s, nil // nothing can be written before the detector has seen the edit
 	}
 	if s.template, err = r.readTemplate(ctx, &spec.Resource); err == nil && s.template != nil {
 		r.awaitDetector(s, bindings.Fingerprint(s.template))
 		s.materials = r.materials(ctx, s)
 		if !s.waits() && r.madeOf(s) != s.fingerprint() {
-			s.unchanged, s.outdated = sets.Set[string]{}, nil // the detector has yet to see this one, and all clusters get it together
+			s.unchanged, s.outdated = sets.Set[string]{}, nil // the detector has not seen this state yet, and all clusters get it together
 		}
 	}
 	return s, err
 }
 
-// readWorks reads the Works of a binding, with all that was written to them.
+// readWorks reads the Works of a binding, including all writes.
 func (r *reconciler) readWorks(ctx context.Context, id string, s *scope) error {
 	written := r.expectations.pending(id)
 	cached, err := kube.WorksOf(ctx, r.hubClient, s.binding)
@@ -171,7 +170,7 @@ func (r *reconciler) leaving(s *scope) int {
 	return n
 }
 
-// reasons gathers why the Works go that are in no target.
+// reasons determines why the Works are deleted that are for no target.
 func (r *reconciler) reasons(ctx context.Context, s *scope) (fanout.Reasons, error) {
 	namespace := func(cluster string) string { return contract.ExecutionNamespace(r.prefix, cluster) }
 	out := fanout.Reasons{Removed: len(s.targets) == 0 && s.binding.BindingSpec().Placement == nil, Departed: sets.Set[string]{}}
@@ -191,7 +190,7 @@ func (r *reconciler) reasons(ctx context.Context, s *scope) (fanout.Reasons, err
 		if client.IgnoreNotFound(err) != nil {
 			return out, fmt.Errorf("reading cluster %q: %w", name, err)
 		}
-		// Of one that the cache does not show, the live read before the deletion says whether it left: the cache may be late.
+		// If the cache does not show the Cluster, the live read before the deletion decides whether it left, since the cache may be stale.
 		if err == nil && !cluster.DeletionTimestamp.IsZero() {
 			out.Departed.Insert(w.Namespace)
 		}
@@ -203,12 +202,11 @@ func (r *reconciler) reasons(ctx context.Context, s *scope) (fanout.Reasons, err
 	return out, r.followEvictions(ctx, s.binding, &out)
 }
 
-// followEvictions notes the evictions of the bindings that need this one: what they need
-// leaves a cluster for the reason for which they leave it.
+// followEvictions adds the evictions of the bindings that need this one: a dependency leaves a cluster for the same reason as the workload.
 func (r *reconciler) followEvictions(ctx context.Context, b kube.Binding, to *fanout.Reasons) error {
 	for _, needs := range b.BindingSpec().RequiredBy {
 		if needs.Name == "" {
-			continue // a namespace follows what is in it, and leaves no cluster; or it is what several have alike
+			continue // the entry is for the objects in a namespace, which leaves no cluster, or common to several workloads
 		}
 		kind := kube.ResourceBindings()
 		if needs.Namespace == "" {
@@ -234,19 +232,18 @@ func byNamespace(works []*workv1alpha1.Work) map[string]*workv1alpha1.Work {
 	return out
 }
 
-// target is what policies select the template by, and ref what a revision has it as.
+// target is the template for selectors, and ref its reference in a revision.
 func (s *scope) target() selector.Target { return selector.TargetOf(s.template) }
 func (s *scope) ref() revision.Ref       { return revision.Part{Object: s.template}.Ref() }
 
-// latestWorks returns the Works of a binding as they are by what the cache shows and what was written
-// since. What was written is known by the permanent id, which a binding that somebody copied
-// shares with the first: neither must delete the Works of the other.
+// latestWorks returns the Works of a binding according to the cache and the writes since. Writes are recorded by the permanent id, which a
+// copied binding shares with the original, so Works of the other binding are dropped: neither may delete them.
 func latestWorks(b kube.Binding, written pending, cached []*workv1alpha1.Work) []*workv1alpha1.Work {
 	return slices.DeleteFunc(written.latest(cached), func(w *workv1alpha1.Work) bool { return !bindings.IsOwn(b, w) })
 }
 
-// executing drops Works that are not in an execution namespace: if the prefix of these
-// was changed, what the former ones hold is not ours to delete.
+// executing drops Works that are not in an execution namespace. If the prefix was changed, this hub must not delete Works under the former
+// prefix.
 func (r *reconciler) executing(works []*workv1alpha1.Work) []*workv1alpha1.Work {
 	out := works[:0]
 	for _, w := range works {
@@ -257,8 +254,8 @@ func (r *reconciler) executing(works []*workv1alpha1.Work) []*workv1alpha1.Work 
 	return out
 }
 
-// readTemplate reads the template as it is now; nil if it is gone, or another one that
-// bears its name, about which the detector will tell.
+// readTemplate reads the template live. It returns nil if the template is gone, or another object of the same name, which the detector will
+// report.
 func (r *reconciler) readTemplate(ctx context.Context, ref *workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
 	template := &unstructured.Unstructured{}
 	template.SetAPIVersion(ref.APIVersion)

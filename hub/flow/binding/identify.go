@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// identify gives a binding that none of our stages made, and that has no permanent id
-// therefore, its own uid as one, and the finalizer by which its Works go with it.
+// identify gives a binding that no stage created, and that therefore has no permanent id, its own uid as one, and the finalizer by which
+// its Works are deleted with it.
 func (r *reconciler) identify(ctx context.Context, binding kube.Binding) error {
 	edit, err := kube.Begin(binding)
 	if err != nil {

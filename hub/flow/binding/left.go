@@ -21,28 +21,29 @@ import (
 )
 
 const (
-	// maxGone is how many of the bindings that went last are known. Their Works come to light within seconds; those of others are left.
+	// maxGone is how many of the last deleted bindings are remembered. Their Works are noticed within seconds. Works of forgotten ones
+	// stay.
 	maxGone = 16 << 10
-	// logLeftAfter is when it is logged which Works are left: by then the cache shows the bindings of those that are as new as these.
+	// logLeftAfter is when the remaining Works are logged. By then the cache shows the bindings of new Works.
 	logLeftAfter = time.Minute
 	// maxLeftNamed is how many of them are named.
 	maxLeftNamed = 3
 )
 
-// gone are the bindings that this process saw go, by their permanent ids. Nothing else says of a Work that its binding went: one that is not
-// there may have been lost, or may be yet to come. The zero value is ready; it is safe for use by many goroutines.
+// gone are the bindings that this process saw deleted, by their permanent ids. There is no other evidence that the binding of a Work was
+// deleted: a missing binding may be lost, or not be restored yet. The zero value is ready; it is safe for concurrent use.
 type gone struct {
 	mu   sync.Mutex
 	last *lru.Cache
 }
 
-// departed is what is known of a binding that went.
+// departed is what is known of a deleted binding.
 type departed struct {
-	// resource is its template, requirers are the bindings whose workloads needed that, and byMany says that others did, too.
+	// resource is its template, requirers are the bindings of workloads that needed it, and byMany says that there were others.
 	resource  workv1alpha2.ObjectReference
 	requirers []types.NamespacedName
 	byMany    bool
-	// preserves says in which clusters its object stays, unless its policy, by name and permanent id, has it stay in all by now.
+	// preserves says in which clusters its object stays, unless its policy, given by name and permanent id, preserves it everywhere by now.
 	preserves func(cluster string) bool
 	policy    types.NamespacedName
 	policyID  string
@@ -65,7 +66,7 @@ func (g *gone) add(b kube.Binding) {
 	})
 }
 
-// find returns what is known of the binding of a permanent id that went; nil if none was seen to go.
+// find returns what is known of the deleted binding with a permanent id; nil if none was seen to be deleted.
 func (g *gone) find(id string) *departed {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,16 +78,16 @@ func (g *gone) find(id string) *departed {
 	return was
 }
 
-// left are the Works that have no binding and are left as they are, until they are logged. The zero value is ready; it is safe for use by many
-// goroutines.
+// left are the Works without a binding that stay as they are, until they are logged. The zero value is ready; it is safe for concurrent
+// use.
 type left struct {
 	mu    sync.Mutex
 	works sets.Set[types.NamespacedName]
-	// logged says that some were, after which no more are added.
+	// logged says that some were logged, after which no more are added.
 	logged bool
 }
 
-// add says whether the Work is the first one since they were taken, after which they are to be logged.
+// add adds a Work, and returns whether it is the first one. Then the caller must see to the logging.
 func (l *left) add(work types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +102,7 @@ func (l *left) add(work types.NamespacedName) bool {
 	return first
 }
 
-// take removes all, and returns those that are left, as isLeft says.
+// take removes all Works, and returns those for which isLeft returns true.
 func (l *left) take(isLeft func(types.NamespacedName) bool) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +116,7 @@ func (l *left) take(isLeft func(types.NamespacedName) bool) []types.NamespacedNa
 	return out
 }
 
-// logLeft logs which Works are left, and how they are deleted by whoever means it.
+// logLeft logs the remaining Works, and how to delete them.
 func (r *reconciler) logLeft(ctx context.Context) {
 	works := r.strays.left.take(func(name types.NamespacedName) bool {
 		w := &workv1alpha1.Work{}

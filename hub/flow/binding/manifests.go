@@ -11,46 +11,47 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// A manifest may have more than a megabyte and a binding thousands of clusters, so a binding does not hold all that it renders. What is to be
-// done is decided by hashes, with the manifests dropped; for a Work that is written the manifest is made once more, when it is its turn. So
-// the order of writes does not depend on sizes, and what is held at once not on the number of clusters.
+// A manifest may have more than a megabyte, and a binding thousands of clusters, so a binding does not keep everything that it renders. The
+// plan is made from hashes, with the manifests dropped. When a Work is written, its manifest is rendered again. So the order of writes does
+// not depend on sizes, and the memory does not depend on the number of clusters.
 const (
-	// maxKept is how many bytes of manifests a binding keeps from deciding to writing: all of most bindings, which are rendered once.
+	// maxKept is how many bytes of manifests a binding keeps from planning to writing. That is enough for most bindings, which are rendered
+	// once.
 	maxKept = 1 << 20
-	// maxWriting is how many bytes of manifests are written at a time for all bindings, and maxWritingOne how many of those may be of one:
-	// what else is to be written does not wait behind all of a large one. In requests and answers each byte is there some six times.
+	// maxWriting is how many bytes of manifests are written at a time over all bindings, and maxWritingOne how many of those may be of one
+	// binding, so that others do not wait for all of a large one. With requests and responses, each byte is in memory about six times.
 	maxWriting    = 16 << 20
 	maxWritingOne = 4 << 20
-	// freeManifest is the size up to which a manifest does not wait: its number is bounded by those of workers and of requests in a batch.
+	// freeManifest is the size up to which a manifest need not wait. Their number is limited by the workers and the requests in a batch.
 	freeManifest = 16 << 10
 )
 
-// errNotRendered says that a Work could not be rendered again to be written, which is about its cluster alone.
+// errNotRendered means that a Work could not be rendered again for writing, which only affects its cluster.
 var errNotRendered = errors.New("rendering it again to write it")
 
-// manifests hands out the manifests of the Works of one rendering, as many at a time as there is room for. The zero value is that of
-// a rendering without Works.
+// manifests provides the manifests of the Works of one rendering, as many at a time as the limits allow. The zero value is for a rendering
+// without Works.
 type manifests struct {
-	// all is the room of all bindings, and own that of this one.
+	// all is the limit over all bindings, and own that of this one.
 	all, own *semaphore.Weighted
-	// kept is how many bytes are kept.
+	// kept is the size of the manifests that are kept, in bytes.
 	kept int
-	// dropped are the Works that have no manifest any more, by namespace.
+	// dropped are the Works whose manifests were dropped, by namespace.
 	dropped map[string]dropped
-	// again renders for a target; nil if its Work is to stay as it is, after all.
+	// again renders a target again; nil if its Work must stay as it is after all.
 	again func(ctx context.Context, target workv1alpha2.TargetCluster) (*workv1alpha1.Work, error)
-	// turn is taken by whoever renders: what a rendering goes by is for one goroutine.
+	// turn is held during a rendering, whose input is not safe for concurrent use.
 	turn *semaphore.Weighted
 }
 
 // dropped is a Work without its manifest.
 type dropped struct {
-	// target is what it was rendered for, with the replicas that it was given, and size what its manifest had.
+	// target is the rendered target, with its replicas, and size the size of the manifest.
 	target workv1alpha2.TargetCluster
 	size   int
 }
 
-// add takes a Work that was rendered for a target, and drops its manifest unless there is room to keep it.
+// add adds the Work of a target, and drops its manifest unless there is room to keep it.
 func (m *manifests) add(work *workv1alpha1.Work, target workv1alpha2.TargetCluster) {
 	size := sizeOf(work)
 	if m.kept+size <= maxKept {
@@ -61,7 +62,7 @@ func (m *manifests) add(work *workv1alpha1.Work, target workv1alpha2.TargetClust
 	work.Spec.Workload.Manifests = nil
 }
 
-// sizeOf is how many bytes the manifest of a Work has, dropped or not.
+// sizeOf returns the size of a Work's manifest in bytes, even if it was dropped.
 func (m *manifests) sizeOf(work *workv1alpha1.Work) int {
 	if gone, isGone := m.dropped[work.Namespace]; isGone {
 		return gone.size
@@ -69,12 +70,12 @@ func (m *manifests) sizeOf(work *workv1alpha1.Work) int {
 	return sizeOf(work)
 }
 
-// whole has something done with a Work that has its manifest, once there is room for that.
+// whole calls do with a Work and its manifest, once the limits allow it.
 func (m *manifests) whole(ctx context.Context, work *workv1alpha1.Work, do func(*workv1alpha1.Work) error) error {
 	gone, isGone := m.dropped[work.Namespace]
 	gone.size = m.sizeOf(work)
 	if gone.size > freeManifest {
-		size := int64(min(gone.size, maxWritingOne)) // what is larger has it to itself
+		size := int64(min(gone.size, maxWritingOne)) // a larger one uses the whole limit
 		if err := m.own.Acquire(ctx, size); err != nil {
 			return notWritten(work, err)
 		}
@@ -88,8 +89,8 @@ func (m *manifests) whole(ctx context.Context, work *workv1alpha1.Work, do func(
 	return do(made)
 }
 
-// made returns a Work that has its manifest, with the room that it takes of all, which is to be released. A rendering may take long, and is one
-// at a time: whoever waits for its turn has no such room, and who has it waits for nobody else.
+// made returns a Work with its manifest, and its share of the limit over all bindings, which must be released. Renderings may take long and
+// run one at a time. So a caller that waits for its turn holds no share, and one that holds a share waits for nothing.
 func (m *manifests) made(ctx context.Context, work *workv1alpha1.Work, gone dropped, isGone bool) (_ *workv1alpha1.Work, release func(), err error) {
 	if isGone {
 		if err := m.turn.Acquire(ctx, 1); err != nil {

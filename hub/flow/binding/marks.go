@@ -20,37 +20,38 @@ import (
 	"fairlead.dev/hub/flow/binding/render"
 )
 
-// A mark is what a Work says that it was rendered from (contract.RenderedFromAnnotation). It is outdated where another origin comes to
-// the same Work. The process remembers that, so that it does not render once more, and nothing is written: a template that is touched all
-// the time without a change, or a label of a Cluster, would have all of its Works written each time. But after an upgrade of the hub nearly all
-// marks are outdated, and without a write every later start reads and renders the templates again, as does whichever hub takes over from this
-// one. So those that another program left are written, at a pace that the API server does not notice: one write of a Work for each program
-// saves a read of the template and a rendering at each start. No agent acts upon it. A namespace that gets its first quota, or one about
-// other resources, is like an upgrade for what is in it.
+// A mark says what a Work was rendered from (contract.RenderedFromAnnotation). It is outdated if another origin results in the same Work.
+// The process remembers that, so that it does not render again, and writes nothing: otherwise a template that is touched often without a
+// change, or a label of a Cluster, would cause writes of all Works. But after an upgrade of the hub nearly all marks are outdated, and
+// without a write every later start would read and render the templates again, and so would another hub that becomes active. So marks of
+// another version of the program are written, at a pace that does not burden the API server: one write per Work and version saves reading
+// and rendering the template at each start. Agents ignore marks. The first quota in a namespace, or one for other resources, is like an
+// upgrade for the Works of the namespace.
 const (
-	// markEvery is the time between two such writes of bindings of one kind: those of 50,000 applications in three clusters each take
-	// four hours, of which a hub that starts meanwhile loses nothing.
+	// markEvery is the time between two such writes of bindings of one kind. For 50,000 applications in three clusters each they take four
+	// hours. A hub that restarts meanwhile loses nothing.
 	markEvery = 100 * time.Millisecond
-	// marksPerTurn is how many are written of a binding before it is another's turn.
+	// marksPerTurn is how many are written for a binding in one turn.
 	marksPerTurn = 10
 )
 
-// marks are those that Works should have and do not say, as found by rendering. The zero value is ready; it is safe for use by many
-// goroutines.
+// marks are the marks that Works should have but do not have, as found by rendering. The zero value is ready; it is safe for concurrent
+// use.
 type marks struct {
 	mu    sync.Mutex
 	works map[types.NamespacedName]mark
 }
 
-// mark is that of a Work as it is.
+// mark is the right mark of a Work.
 type mark struct {
 	text string
-	// write says that the mark is to be written: another program left the one that there is, or one under other quotas. If somebody else put a label or an
-	// annotation on the Work, it is not: whoever does so whenever the Work changes would keep us writing.
+	// write says to write the mark, because another version of the program left the present one, or the quotas were others. It is not
+	// written if another writer put a label or an annotation on the Work: if that happened at every change of the Work, the hub would write
+	// every time.
 	write bool
 }
 
-// outdated is a Work whose mark is to be written.
+// outdated is a Work whose mark should be written.
 type outdated struct {
 	work *workv1alpha1.Work
 	mark string
@@ -65,7 +66,7 @@ func (m *marks) put(key types.NamespacedName, of mark) {
 	m.works[key] = of
 }
 
-// of returns what is known of a Work; nothing if it says so by now.
+// of returns the remembered mark of a Work; none if the Work has it by now.
 func (m *marks) of(work *workv1alpha1.Work) mark {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +79,7 @@ func (m *marks) of(work *workv1alpha1.Work) mark {
 	return known
 }
 
-// giveUp has a mark written no more. It is remembered.
+// giveUp stops writing a mark. It stays remembered.
 func (m *marks) giveUp(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,17 +89,17 @@ func (m *marks) giveUp(key types.NamespacedName) {
 	}
 }
 
-// forget drops what is known of a Work that is gone.
+// forget forgets the mark of a deleted Work.
 func (m *marks) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.works, key)
 }
 
-// rememberMarks remembers the marks of Works that are what was rendered and do not say so.
+// rememberMarks remembers the marks of Works that are up to date but have another mark.
 func (r *reconciler) rememberMarks(s *scope, desired rendering, plan fanout.Plan) {
 	if s.fingerprint() == "" {
-		return // the template is read in any case
+		return // the template is read anyway
 	}
 	written := sets.Set[string]{}
 	for _, u := range plan.Update {
@@ -121,7 +122,7 @@ func (r *reconciler) rememberMarks(s *scope, desired rendering, plan fanout.Plan
 	}
 }
 
-// refreshMarks writes some of the outdated marks of a binding if it is its turn, and asks for a turn for the others.
+// refreshMarks writes some of the outdated marks of a binding if it is its turn, and requests a turn for the others.
 func (r *reconciler) refreshMarks(ctx context.Context, req reconcile.Request, s *scope, isTurn bool) {
 	rest := s.outdated
 	if isTurn {
@@ -138,9 +139,9 @@ func (r *reconciler) refreshMarks(ctx context.Context, req reconcile.Request, s 
 	}
 }
 
-// writeMark writes a mark, and says whether nothing is left to be done: if somebody else has written the Work meanwhile, as its agent
-// does, it is looked at once more. Unlike other writes it is not expected: it does not change what the binding is to have, and the watch
-// tells of nothing but the mark.
+// writeMark writes a mark, and returns whether it is done. If another writer changed the Work meanwhile, as its agent does, the Work is
+// reconciled once more. Unlike other writes it is not in the expectations, because it does not change the desired content, and the watch
+// ignores changes of marks.
 func (r *reconciler) writeMark(ctx context.Context, o outdated) (done bool) {
 	desired := o.work.DeepCopy()
 	metav1.SetMetaDataAnnotation(&desired.ObjectMeta, contract.RenderedFromAnnotation, o.mark)
@@ -155,7 +156,7 @@ func (r *reconciler) writeMark(ctx context.Context, o outdated) (done bool) {
 	case apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err):
 		return false
 	}
-	// Nobody misses it before the next start.
+	// It is not needed before the next start.
 	r.marks.giveUp(fanout.Key(o.work))
 	ctrl.LoggerFrom(ctx).V(1).Info("Not recording on a Work what it was rendered from, so it is rendered again after the next start",
 		"Work", fanout.Key(o.work), "reason", err.Error())

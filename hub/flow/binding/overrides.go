@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// overrideChanged lets through override policies whose spec is news.
+// overrideChanged selects the events of override policies whose spec is new or changed.
 func overrideChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -21,8 +21,8 @@ func overrideChanged() predicate.Predicate {
 	}
 }
 
-// onOverride has the bindings looked at again whose templates an override policy may
-// be about, as it was and as it is. It does not look at labels, which bindings do not have: rendering does.
+// onOverride requests the bindings whose templates an override policy may apply to, as it was or as it is. It ignores labels, which
+// bindings do not have; rendering checks them.
 func (r *reconciler) onOverride() handler.EventHandler {
 	enqueue := func(ctx context.Context, q queue, policies ...client.Object) {
 		r.enqueue(ctx, q, func(b kube.Binding) bool {

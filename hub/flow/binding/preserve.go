@@ -16,9 +16,9 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// preserveAsPolicySays has the objects of a binding that is being deleted stay in the members if its policy says so by now, which is read
-// live, once for each binding that is deleted. What no policy selects stays where a workload that needs it has such a policy: one commit may
-// edit the policy and take both away, and then nobody told the binding of what the workload needs.
+// preserveAsPolicySays makes the objects of a binding that is being deleted stay in the members if its policy says so now. The policy is
+// read live, once for each deleted binding. An object without a policy stays where a workload that needs it has such a policy: one commit
+// may change the policy and delete both, before the binding of the dependency has the change.
 func (r *reconciler) preserveAsPolicySays(ctx context.Context, binding kube.Binding, plan fanout.Plan) error {
 	if !slices.ContainsFunc(plan.Delete, func(d fanout.Deletion) bool { return !d.Preserve }) {
 		return nil
@@ -42,20 +42,20 @@ func (r *reconciler) preserveAsPolicySays(ctx context.Context, binding kube.Bind
 	return nil
 }
 
-// neededByPreserved returns the clusters where workloads need the object of a binding whose policies have it by now that what they leave
-// there stays. A workload whose binding is gone left its word on this one before (see the dependencies stage): if the cache does not show
-// that, whoever confirms this binding after this call finds that it is behind.
+// neededByPreserved returns the clusters where workloads need the object of a binding and have policies that now preserve what is left
+// there. A workload whose binding is gone has written its option on this one before (see the dependencies stage). If the cache does not
+// show that, the confirmation of this binding, which must come later, finds the cache stale.
 func (r *reconciler) neededByPreserved(ctx context.Context, needed kube.Binding) (sets.Set[string], error) {
 	out, preserving := sets.Set[string]{}, r.policiesNow()
 	for _, by := range bindings.Snapshots(needed.BindingSpec()) {
 		if by.Name == "" {
-			continue // it is all that is in a namespace, which is preserved by no policy
+			continue // it is for the objects in a namespace, which no policy preserves
 		}
 		if bindings.IsForeign(by.Namespace, needed.GetNamespace()) {
-			continue // who writes policies there has no say over what is this namespace's
+			continue // users who write policies there may not decide about objects of this namespace
 		}
 		if len(validatecontent.IsPathSegmentName(by.Namespace))+len(validatecontent.IsPathSegmentName(by.Name)) > 0 {
-			continue // somebody wrote what no binding can be called, and what cannot be asked for
+			continue // it is forged: no binding can have such a name
 		}
 		key := types.NamespacedName{Namespace: by.Namespace, Name: by.Name}
 		workload, err := r.bindingNamed(ctx, r.hubClient, key)
@@ -81,7 +81,7 @@ func (r *reconciler) neededByPreserved(ctx context.Context, needed kube.Binding)
 	return out, nil
 }
 
-// policiesNow returns what says of bindings whether what they brought stays in the members, by the last word of their policies. Each policy is
+// policiesNow returns a function that tells whether the objects of a binding stay in the members by the present policies. Each policy is
 // read once.
 func (r *reconciler) policiesNow() func(context.Context, kube.Binding) (bool, error) {
 	type policy struct {
@@ -105,8 +105,8 @@ func (r *reconciler) policiesNow() func(context.Context, kube.Binding) (bool, er
 	}
 }
 
-// deleteStray deletes a Work whose binding is gone. Its object stays in the member if it would have stayed when the binding went: by what that said
-// last, or by what its policy says by now.
+// deleteStray deletes a Work whose binding is gone. Its object stays in the member if it would have stayed when the binding was deleted: by
+// the last state of the binding, or by its present policy.
 func (r *reconciler) deleteStray(ctx context.Context, was *departed, w *workv1alpha1.Work) error {
 	cluster, known := contract.ClusterOf(r.prefix, w.Namespace)
 	stays := known && was.preserves(cluster)

@@ -26,11 +26,12 @@ import (
 	"fairlead.dev/common/quota"
 )
 
-// errUnadmitted says that a Work would request more than the scheduler has compared with the quotas, and that the scheduler will not come to that.
+// errUnadmitted means that a Work would request more than the scheduler has compared with the quotas, and that the scheduler will not
+// compare it.
 var errUnadmitted = errors.New("it requests more than was admitted so far")
 
-// errOverQuota says that a Work would request more than the binding says, which is what the scheduler compares with
-// the quotas of the namespace: an override raises it. The cluster keeps what it has.
+// errOverQuota means that a Work would request more than its binding, which is what the scheduler compares with the quotas of the
+// namespace: an override raises it. The Work stays as it is.
 var errOverQuota = errors.New("it requests more than its quota allows")
 
 // readQuotas reads the quotas of the namespace of a template.
@@ -58,15 +59,14 @@ func boundBy(quotas []quota.Quota) sets.Set[corev1.ResourceName] {
 	return out
 }
 
-// bounded are the resources that quotas bound in each namespace, as it was seen last that they did. The zero value is ready; it is safe for use
-// by many goroutines.
+// bounded are the resources that quotas bound in each namespace, as last seen. The zero value is ready; it is safe for concurrent use.
 type bounded struct {
 	mu   sync.Mutex
 	last map[string]sets.Set[corev1.ResourceName]
 }
 
-// see remembers what is bounded in a namespace, and returns what was before if that is more, until it is settled: the bound was lifted, or goes
-// with its namespace.
+// see records what is bounded in a namespace. If more was bounded before, it returns that, until settle is called: either a quota was
+// removed, or it was deleted with its namespace.
 func (b *bounded) see(namespace string, now sets.Set[corev1.ResourceName]) sets.Set[corev1.ResourceName] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +78,7 @@ func (b *bounded) see(namespace string, now sets.Set[corev1.ResourceName]) sets.
 	return was
 }
 
-// settle forgets what was bounded before in a namespace that stays, unless somebody has seen something else since.
+// settle forgets what was bounded before in a namespace that stays, unless the record has changed since.
 func (b *bounded) settle(namespace string, was, now sets.Set[corev1.ResourceName]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +87,7 @@ func (b *bounded) settle(namespace string, was, now sets.Set[corev1.ResourceName
 	}
 }
 
-// forget forgets a namespace that is known to be going.
+// forget forgets a namespace that is being deleted.
 func (b *bounded) forget(namespace string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +105,7 @@ func (b *bounded) put(namespace string, now sets.Set[corev1.ResourceName]) {
 	b.last[namespace] = now
 }
 
-// lacksQuota says whether a quota is gone that may have held a Work back, as this process saw, or as the binding says after a start.
+// lacksQuota returns whether a quota is gone that may have held a Work back, as this process saw, or, after a start, as the binding shows.
 func (s *scope) lacksQuota() bool {
 	if s.boundBefore != nil || len(s.quotas) == 0 && s.binding.GetAnnotations()[contract.AdmittedRequestsAnnotation] != "" {
 		return true
@@ -114,8 +114,8 @@ func (s *scope) lacksQuota() bool {
 	return said != nil && said.Reason == workv1alpha2.ReasonQuotaExceeded
 }
 
-// quotaChanged lets through which resources quotas bound. How much of them is allowed is compared by the scheduler, which says on bindings
-// what it admits.
+// quotaChanged selects events that change which resources quotas bound. The amounts are compared by the scheduler, which records on
+// bindings what it admits.
 func quotaChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -129,7 +129,7 @@ func quotaChanged() predicate.Predicate {
 	}
 }
 
-// onQuota has the bindings of a namespace looked at again when its quotas bound something else.
+// onQuota requests the bindings of a namespace when its quotas bound other resources.
 func (r *reconciler) onQuota() handler.EventHandler {
 	wake := func(ctx context.Context, changed client.Object, q queue) {
 		found, err := r.kind.List(ctx, r.hubClient, client.InNamespace(changed.GetNamespace()))
@@ -142,9 +142,9 @@ func (r *reconciler) onQuota() handler.EventHandler {
 	}
 }
 
-// withinQuotas says whether all that a Work requests is admitted for its cluster, and the error what is not. Without an error it waits
-// for the scheduler, whose condition says why if it takes long. The manifest itself is asked, after all overrides: no way to more
-// replicas or larger ones leads around it.
+// withinQuotas returns whether all requests of a Work are admitted for its cluster. The error says what never will be; without an error,
+// the Work waits for the scheduler, whose condition explains a long delay. It reads the requests from the manifest, after all overrides, so
+// that no way to more or larger replicas bypasses the quota.
 func (r *reconciler) withinQuotas(ctx context.Context, s *scope, target workv1alpha2.TargetCluster, work *workv1alpha1.Work) (bool, error) {
 	if len(s.quotas) == 0 || len(work.Spec.Workload.Manifests) == 0 {
 		return true, nil

@@ -21,16 +21,16 @@ import (
 	"fairlead.dev/hub/flow/binding/staging"
 )
 
-// rendering is what came of rendering a binding for its targets.
+// rendering is the result of rendering a binding for its targets.
 type rendering struct {
-	// works may have no manifests, which manifests has then.
+	// works may be without their manifests, which manifests provides then.
 	works     []*workv1alpha1.Work
 	manifests *manifests
-	// marks are what the Works that there are should say that they were rendered from if they are the same, by namespace.
+	// marks are the marks that the existing Works should have if they are up to date, by namespace.
 	marks map[string]string
 	// keep are the namespaces whose Works stay as they are.
 	keep sets.Set[string]
-	// failures by cluster, and whether an override policy is to blame.
+	// failures by cluster, and whether an override policy is the cause.
 	failures []failure
 }
 
@@ -41,8 +41,8 @@ type failure struct {
 	override bool
 }
 
-// err joins what is to be tried again. Most is not: all that goes into a rendering is
-// watched, but for what a webhook answers, and the contents of revisions.
+// err joins the errors to retry. Most are not retried, since the inputs of a rendering are watched, except for the answers of webhooks and
+// the contents of revisions.
 func (r rendering) err() error {
 	var errs []error
 	for _, f := range r.failures {
@@ -53,8 +53,7 @@ func (r rendering) err() error {
 	return errors.Join(errs...)
 }
 
-// render makes the Works of some of the targets. A cluster that fails keeps what it has; the
-// others are served.
+// render renders the Works of some of the targets. A cluster whose rendering fails keeps its Work; the others are served.
 func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha2.TargetCluster) (rendering, error) {
 	out := rendering{keep: s.keep.Clone(), marks: map[string]string{}, manifests: &manifests{}}
 	if s.template == nil {
@@ -69,7 +68,7 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 		return out, err
 	}
 	if s.waits() {
-		digest = nil // not all Works are rendered from what was read
+		digest = nil // not all Works are rendered from the present template
 	}
 	purging := render.Purging(s.binding.BindingSpec(), func(cluster string) bool {
 		return live[contract.ExecutionNamespace(r.prefix, cluster)] != nil
@@ -78,7 +77,7 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 	for _, target := range targets {
 		namespace := contract.ExecutionNamespace(r.prefix, target.Name)
 		if s.clusters[target.Name] == nil || s.unchanged.Has(namespace) {
-			// It is unknown, or being removed: the scheduler will drop it. Or it has what it is to have.
+			// The cluster does not exist or is being deleted, and the scheduler will remove it; or its Work is up to date.
 			out.keep.Insert(namespace)
 			continue
 		}
@@ -103,7 +102,7 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 	return out, nil
 }
 
-// newManifests returns what renders the Works of a binding again.
+// newManifests returns the manifests of a rendering, which can render Works again.
 func (r *reconciler) newManifests(s *scope, digest *render.Digest) *manifests {
 	return &manifests{
 		all: r.writing, own: semaphore.NewWeighted(maxWritingOne), turn: semaphore.NewWeighted(1), dropped: map[string]dropped{},
@@ -115,20 +114,20 @@ func (r *reconciler) newManifests(s *scope, digest *render.Digest) *manifests {
 			case failed != nil:
 				return nil, failed.err
 			case work == nil:
-				return nil, r.behind(s.binding) // what it is rendered from says something else by now
+				return nil, r.behind(s.binding) // the input of the rendering has changed by now
 			}
 			return work, nil
 		},
 	}
 }
 
-// renderWithin makes the Work of one target, if it is within the quotas, with what it was rendered from; nil if the target is to keep
-// the one that it has. The error is one that has nothing to do with that cluster.
+// renderWithin renders the Work of one target, if it is within the quotas, and returns its mark; nil if the target must keep its Work. The
+// error has nothing to do with the cluster.
 func (r *reconciler) renderWithin(
 	ctx context.Context, s *scope, digest *render.Digest, target workv1alpha2.TargetCluster,
 ) (*workv1alpha1.Work, *failure, error) {
 	work, failed, err := r.renderFor(ctx, s, s.materials, target, s.live[contract.ExecutionNamespace(r.prefix, target.Name)])
-	// A hub that stops does not render for all the others first, and blames no cluster for it.
+	// A hub that is stopping must not render the rest first, nor report errors for the clusters.
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return nil, nil, err
 	}
@@ -148,8 +147,8 @@ func (r *reconciler) renderWithin(
 	return work, failed, nil
 }
 
-// renderFor makes the Work of one target, given the one that it has; nil if that is to stay as it
-// is. The error is one that has nothing to do with that cluster.
+// renderFor renders the Work of one target, given the existing one; nil if that must stay as it is. The error has nothing to do with the
+// cluster.
 func (r *reconciler) renderFor(
 	ctx context.Context, s *scope, made *materials, target workv1alpha2.TargetCluster, own *workv1alpha1.Work,
 ) (*workv1alpha1.Work, *failure, error) {
@@ -183,7 +182,7 @@ func (r *reconciler) renderFor(
 	work, err := render.Work(in)
 	if err != nil {
 		_, overrideErr := in.Overrides.Apply(in.Template.DeepCopy(), in.Cluster)
-		return nil, &failure{cluster: target.Name, err: err, override: overrideErr != nil}, nil //nolint:nilerr // The failure has it.
+		return nil, &failure{cluster: target.Name, err: err, override: overrideErr != nil}, nil //nolint:nilerr // the failure contains it
 	}
 	if verdict == staging.Send && candidate.ID == s.rolloutNamed(candidate.Rollout).adopted {
 		unwritten(work, own)
@@ -191,8 +190,8 @@ func (r *reconciler) renderFor(
 	return work, nil, nil
 }
 
-// revise returns what sets the replicas of objects of a kind, one after the other; nil if nothing does. Who gave no answer is not
-// asked for the clusters that come after: each would take as long as an answer may.
+// revise returns a function that sets the replicas of objects of a kind; nil if there is no rule. A webhook that did not answer is not
+// called for the following clusters, since each call would take until its timeout.
 func revise(ctx context.Context, kinds interpreter.Interpreter, kind schema.GroupVersionKind) render.Revise {
 	if !kinds.Has(kind, interpreter.ReviseReplica) {
 		return nil

@@ -20,21 +20,20 @@ import (
 	"fairlead.dev/hub/flow/binding/render"
 )
 
-// Renderer tells other stages what this one would render. It is safe for use by many goroutines.
+// Renderer tells other stages what this stage would render. It is safe for concurrent use.
 type Renderer struct {
 	hubReader   client.Reader
 	interpreter interpreter.Interpreter
 	prefix      string
 }
 
-// NewRenderer returns a renderer that reads Clusters from a cache. The prefix is that of execution
-// namespaces.
+// NewRenderer returns a renderer that reads Clusters from a cache. The prefix is that of execution namespaces.
 func NewRenderer(cached client.Reader, kinds interpreter.Interpreter, prefix string) *Renderer {
 	return &Renderer{hubReader: cached, interpreter: kinds, prefix: prefix}
 }
 
-// IsRendered says whether a Work of a binding, which the cache shows without its manifests, is what
-// the content of a revision renders, with the replicas that the Work has.
+// IsRendered returns whether a Work of a binding, cached without its manifests, is what the content of a revision renders to, with the
+// replicas that the Work has.
 func (r *Renderer) IsRendered(ctx context.Context, b kube.Binding, work *workv1alpha1.Work, content revision.Content) (bool, error) {
 	name, ok := contract.ClusterOf(r.prefix, work.Namespace)
 	if !ok || content.Main.Object == nil || bindings.IDOf(b) == "" {
@@ -58,8 +57,8 @@ func (r *Renderer) IsRendered(ctx context.Context, b kube.Binding, work *workv1a
 	return false, nil
 }
 
-// isRendered says whether a Work is what the input renders, with the replicas that the Work has. What
-// cannot be rendered was not.
+// isRendered returns whether a Work is what the input renders to, with the replicas that the Work has. It returns false if the input cannot
+// be rendered.
 func isRendered(in render.Input, work *workv1alpha1.Work) bool {
 	if replicas, err := strconv.ParseInt(work.Annotations[contract.ReplicasAnnotation], 10, 32); err == nil {
 		in.Target.Replicas = int32(replicas)

@@ -21,25 +21,25 @@ import (
 	"fairlead.dev/hub/flow/binding/staging"
 )
 
-// followed is a rollout that says which content the clusters of a binding get: that of the
-// binding itself, or of a workload that needs its object.
+// followed is a rollout that determines the content that the clusters of a binding get: that of the binding itself, or of a workload that
+// needs its object.
 type followed struct {
 	// name is NAMESPACE/NAME of the binding whose rollout it is; empty if that is the binding itself.
 	name string
-	// binding is the one whose rollout it is; nil if it is gone.
+	// binding is the binding whose rollout it is; nil if that is gone.
 	binding kube.Binding
-	// rollout is nil if there is none yet: then nothing moves.
+	// rollout is nil if it does not exist yet; then nothing moves.
 	rollout kube.Rollout
 	plan    revision.Plan
 	adopted revision.ID
-	// targets are those of that binding, by cluster.
+	// targets are the targets of that binding, by cluster.
 	targets map[string]workv1alpha2.TargetCluster
-	// works are those of that binding, by namespace.
+	// works are the Works of that binding, by namespace.
 	works map[string]*workv1alpha1.Work
 }
 
-// readRollouts reads the rollouts that a binding follows, all from the cache. What has none costs
-// no request, but for one look at what the cache may not show yet.
+// readRollouts reads the rollouts that a binding follows, all from the cache. A binding without one costs no request, except for the check
+// by confirmUnstaged.
 func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 	if bindings.IsStaged(s.binding) {
 		f, err := r.follow(ctx, s.binding, "")
@@ -89,15 +89,14 @@ func (r *reconciler) follow(ctx context.Context, b kube.Binding, name string) (*
 		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, b.GetName(), err)
 	}
 	if owner := metav1.GetControllerOf(rollout); err != nil || owner != nil && owner.UID != b.GetUID() {
-		return f, nil //nolint:nilerr // There is none yet.
+		return f, nil //nolint:nilerr // it does not exist yet
 	}
 	f.rollout, f.plan, f.adopted = rollout, revision.NewPlan(rollout.RolloutStatus()), revision.Adopted(rollout.RolloutStatus().Revisions)
 	return f, nil
 }
 
-// confirmUnstaged reads live whether a binding follows no rollout, if its Works say that it did:
-// the cache of a hub that has just begun to work may be older than what the hub before it did. What
-// is sent to all clusters at once does not come back.
+// confirmUnstaged reads live whether a binding follows no rollout, if its Works have a revision. When a hub has just become active, its
+// cache may be older than what the previous active hub did, and what is sent to all clusters at once cannot be undone.
 func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
 	had := map[string]bool{}
 	for _, w := range s.works {
@@ -113,7 +112,7 @@ func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
 		if name != "" {
 			key, cached = splitName(name), ""
 			if !revision.Leads(key.Namespace, s.binding.GetNamespace()) {
-				continue // a hub of before had it follow that one
+				continue // an earlier version of the hub made it follow that rollout
 			}
 		}
 		live, err := r.bindingNamed(ctx, r.hubReader, key)
@@ -121,7 +120,7 @@ func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
 			return err
 		}
 		behind := live != nil && bindings.IsStaged(live)
-		if name != "" && behind { // it may be another one's business by now
+		if name != "" && behind { // it may not need the object any more
 			now, err := r.bindingNamed(ctx, r.hubReader, client.ObjectKeyFromObject(s.binding))
 			if err != nil {
 				return err
@@ -136,7 +135,7 @@ func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// bindingNamed returns the binding of a name; nil if there is none.
+// bindingNamed returns the binding of a name; nil if it does not exist.
 func (r *reconciler) bindingNamed(ctx context.Context, from client.Reader, key client.ObjectKey) (kube.Binding, error) {
 	kind := kube.BindingsIn(key.Namespace)
 	b := kind.New()
@@ -147,23 +146,23 @@ func (r *reconciler) bindingNamed(ctx context.Context, from client.Reader, key c
 	err := from.Get(ctx, key, b, opts...)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // That there is none is an answer.
+		return nil, nil //nolint:nilnil // nil is a result: it does not exist
 	case err != nil:
 		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, key, err)
 	}
 	return b, nil
 }
 
-// candidate is the content that a rollout has of the object of a binding for one cluster. An error is about
-// that cluster only if it is revision.ErrUnreadable.
+// candidate returns the content that a rollout has of a binding's object for one cluster. An error is only about that cluster if it is
+// revision.ErrUnreadable.
 func (r *reconciler) candidate(ctx context.Context, s *scope, f *followed, target workv1alpha2.TargetCluster) (staging.Candidate, error) {
 	namespace := contract.ExecutionNamespace(r.prefix, target.Name)
 	own := s.live[namespace]
 	switch {
 	case f.binding == nil && (own == nil || own.Annotations[contract.RevisionOfAnnotation] != f.name):
-		return staging.Candidate{State: staging.Absent}, nil // the stage that attached it will tell
+		return staging.Candidate{State: staging.Absent}, nil // the dependencies stage will detach it
 	case f.rollout == nil, f.name != "" && f.targets[target.Name].Name == "":
-		return staging.Candidate{}, nil // or the workload is leaving that cluster, and what it needs with it
+		return staging.Candidate{}, nil // or the workload is leaving that cluster with its dependencies
 	}
 	work := f.works[namespace]
 	sent, had := staging.RevisionOf(work, ""), staging.RevisionOf(own, f.name)
@@ -195,21 +194,20 @@ func (r *reconciler) candidate(ctx context.Context, s *scope, f *followed, targe
 	out := staging.Candidate{State: staging.Present, Rollout: f.name, ID: want, MadeAt: kept.MadeAt.Time, Part: part}
 	if own != nil && had.Zero() && want != f.plan.Sent(target.Name) && sent.Number < want.Number &&
 		!r.renders(ctx, s.binding, part, own, target, s.clusters[target.Name]) {
-		// It was there before the rollout and is something else: it waits for its turn.
+		// It existed before the rollout and has another content, so it waits for its wave.
 		return staging.Candidate{}, nil
 	}
 	return out, nil
 }
 
-// adopts says whether a Work from before a rollout is what the revision renders that was found
-// then.
+// adopts returns whether a Work from before a rollout is what the adopted revision renders to.
 func (r *reconciler) adopts(ctx context.Context, s *scope, f *followed, work *workv1alpha1.Work, target workv1alpha2.TargetCluster) (bool, error) {
 	if f.adopted.Zero() {
 		return false, nil
 	}
 	kept, err := r.contents.get(ctx, f.rollout, f.adopted)
 	if errors.Is(err, revision.ErrUnreadable) {
-		return false, nil // then it waits for its turn
+		return false, nil // then it waits for its wave
 	}
 	if err != nil {
 		return false, err
@@ -218,8 +216,8 @@ func (r *reconciler) adopts(ctx context.Context, s *scope, f *followed, work *wo
 	return is && r.renders(ctx, f.binding, kept.Main, work, theirs, s.clusters[target.Name]), nil
 }
 
-// sentAt is the time of what is sent of a revision now: not before it was made, though the clock of the hub may have gone back since,
-// or it would look as if the revision had changed nothing.
+// sentAt returns the time of what is sent of a revision now. It is never before the creation of the revision, even if the hub's clock went
+// back, or the revision would seem to have changed nothing.
 func (f *followed) sentAt(id revision.ID, now time.Time) time.Time {
 	for _, made := range f.rollout.RolloutStatus().Revisions {
 		if made.Number == id.Number && made.CreatedAt.After(now) {
@@ -229,8 +227,8 @@ func (f *followed) sentAt(id revision.ID, now time.Time) time.Time {
 	return now
 }
 
-// changed says whether the content that a cluster is to have differs there from the one that it has now, or from the stable one: what
-// it has may be what failed there, and then it counts as sent anew. If that is not known, it does.
+// changed returns whether the desired content of a cluster differs from its present one, or from the stable one. Both count, because the
+// present one may be what failed there. If one of them is not known, it returns true.
 func (r *reconciler) changed(ctx context.Context, s *scope, f *followed, own *workv1alpha1.Work, want revision.ID, target workv1alpha2.TargetCluster) (bool, error) {
 	have := staging.RevisionOf(own, f.name)
 	if have.Zero() && f.name == "" {

@@ -6,12 +6,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// largeFrom is the number of Works from which a binding is a large one: two of the largest batches. It may hold its worker for seconds, any other
-// for a moment.
+// largeFrom is the number of Works from which a binding is large: two of the largest batches. It may occupy its worker for seconds, others
+// only for a moment.
 const largeFrom = 2 * maxBatch
 
-// takeSlot lets the worker that has a binding go on to write so many of its Works. Where they are many and other large bindings hold as many
-// workers as they may, it returns fairqueue.ErrWaits.
+// takeSlot lets a worker write so many Works of its binding. If these are many and other large bindings occupy as many workers as they may,
+// it returns fairqueue.ErrWaits.
 func (r *reconciler) takeSlot(req reconcile.Request, works int) error {
 	if works < largeFrom {
 		return nil
@@ -19,8 +19,8 @@ func (r *reconciler) takeSlot(req reconcile.Request, works int) error {
 	return r.slot(req)
 }
 
-// unsettled counts the Works that a binding is about to be rendered into and those that it no more has in targets: no more than these are written
-// and deleted. Those that are known to be as they should be do not count, however many they are.
+// unsettled counts the Works of a binding that must be rendered, and those in clusters that are no targets any more. No more than these are
+// written and deleted. Works that are known to be up to date do not count.
 func (r *reconciler) unsettled(s *scope, req reconcile.Request) int {
 	n := r.leaving(s) + len(r.strays.of(req.NamespacedName))
 	if s.template == nil {

@@ -23,17 +23,16 @@ import (
 
 // materials are those of one binding, each made once.
 type materials struct {
-	// unstaged is the template as it is: what a cluster gets where no rollout has a say.
+	// unstaged is the present template: what a cluster gets without a rollout.
 	unstaged staging.Material
-	// part is the template as it is, as a part of a revision; its error is told where a rollout
-	// has a say.
+	// part is the present template as a part of a revision; its error is reported where a rollout applies.
 	part    revision.Part
 	partErr error
 	revise  render.Revise
 	made    map[string]staging.Material
-	// reasons are why clusters have the object, where a rollout has a say.
+	// reasons are why clusters have the object, if rollouts apply.
 	reasons staging.Reasons
-	// preserved says in which clusters the object stays when it goes.
+	// preserved returns whether the object stays in a cluster when it is deleted.
 	preserved func(cluster string) bool
 }
 
@@ -50,7 +49,7 @@ func (r *reconciler) materials(ctx context.Context, s *scope) *materials {
 	return m
 }
 
-// scaling returns what sets the replicas of a binding's object, if the hub sets them.
+// scaling returns the function that sets the replicas of a binding's object, if the hub sets them.
 func (m *materials) scaling(b kube.Binding) revision.Revise {
 	if m.revise == nil || !bindings.IsWorkload(b.BindingSpec()) {
 		return nil
@@ -58,7 +57,7 @@ func (m *materials) scaling(b kube.Binding) revision.Revise {
 	return revision.Revise(m.revise)
 }
 
-// of returns the material of what a rollout gives.
+// of returns the material for what a rollout gives.
 func (m *materials) of(s *scope, c staging.Candidate) (staging.Material, error) {
 	key := c.Rollout + " " + c.ID.String()
 	if made, ok := m.made[key]; ok {
@@ -75,7 +74,7 @@ func (m *materials) of(s *scope, c staging.Candidate) (staging.Material, error) 
 	return out, nil
 }
 
-// choose says what a cluster gets of a binding, and by which rollout.
+// choose returns what a cluster gets of a binding, and by which rollout.
 func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.TargetCluster) (staging.Verdict, staging.Candidate, error) {
 	if len(s.rollouts) == 0 {
 		return staging.Live, staging.Candidate{}, nil
@@ -95,8 +94,8 @@ func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.T
 	return verdict, candidate, nil
 }
 
-// stagedInput completes what a Work is rendered from by what a rollout gives: the material, and the
-// annotations by which the Work says which revision it has. Changed is told when the content came.
+// stagedInput completes the input of a Work with what a rollout gives: the material, and the annotations that say which revision the Work
+// has, and since when.
 func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input, made staging.Material, c staging.Candidate, own *workv1alpha1.Work) (render.Input, error) {
 	in.Template, in.Overrides = made.For(own, c.ID, c.Rollout), made.Overrides
 	had, f := staging.RevisionOf(own, c.Rollout), s.rolloutNamed(c.Rollout)
@@ -107,10 +106,10 @@ func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input,
 	since := annotation(own, contract.RevisionSinceAnnotation)
 	switch {
 	case had.Hash == c.ID.Hash:
-		// It has that content, maybe under another number: there is nothing to write.
+		// It has that content, perhaps under another number, so there is nothing to write.
 		in.Annotations[contract.RevisionAnnotation] = had.String()
 	case own != nil && annotation(own, contract.RevisionAnnotation) == "" && !s.sent(c, in.Target.Name):
-		// It was there before, and is what the revision renders.
+		// It existed before, and is what the revision renders to.
 		since = own.CreationTimestamp.UTC().Format(time.RFC3339)
 	case own != nil:
 		changed, err := r.changed(ctx, s, f, own, c.ID, in.Target)
@@ -133,8 +132,8 @@ func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input,
 	return in, nil
 }
 
-// unwritten takes the revision off a Work that is what was there before the rollout, to the last
-// byte: it counts as having that revision without being written.
+// unwritten removes the revision from a Work that is byte by byte the one from before the rollout. It counts as having that revision
+// without being written.
 func unwritten(desired, own *workv1alpha1.Work) {
 	if own == nil || annotation(own, contract.RevisionAnnotation) != "" ||
 		own.Annotations[contract.ManifestHashAnnotation] != desired.Annotations[contract.ManifestHashAnnotation] {
@@ -147,7 +146,7 @@ func unwritten(desired, own *workv1alpha1.Work) {
 	}
 }
 
-// sent says whether the status of a rollout names a cluster with the revision of a candidate.
+// sent returns whether the status of a rollout names a cluster with the revision of a candidate.
 func (s *scope) sent(c staging.Candidate, cluster string) bool {
 	f := s.rolloutNamed(c.Rollout)
 	return f != nil && f.plan.Sent(cluster) == c.ID
@@ -170,11 +169,11 @@ func (s *scope) rolloutNamed(name string) *followed {
 	return nil
 }
 
-// inPlace returns the Work of a cluster whose content is to stay, with the replicas and the suspension
-// that it is to have now; nil if there is no Work.
+// inPlace returns the Work of a cluster whose content must stay, with the replicas and the suspension that it should have now; nil if there
+// is no Work.
 func (r *reconciler) inPlace(ctx context.Context, s *scope, in render.Input, own *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	if own == nil || !own.DeletionTimestamp.IsZero() || !s.rolling() || !render.NeedsRevision(in, own) {
-		return nil, nil //nolint:nilnil // Nothing is made where nothing is.
+		return nil, nil //nolint:nilnil // a missing Work is not created
 	}
 	live := &workv1alpha1.Work{}
 	if err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(own), live); err != nil {
@@ -183,8 +182,8 @@ func (r *reconciler) inPlace(ctx context.Context, s *scope, in render.Input, own
 	return render.InPlace(in, live)
 }
 
-// rolling says whether a rollout has begun of those that the binding follows. Before that, the rollout
-// stage is about to say what its Works are, and nothing is done to them.
+// rolling returns whether the rollouts that the binding follows have begun. Before that, the rollout stage still determines what the Works
+// are, and they are not touched.
 func (s *scope) rolling() bool {
 	for _, f := range s.rollouts {
 		if f.rollout == nil || f.rollout.RolloutStatus().Revision == 0 {
@@ -194,7 +193,7 @@ func (s *scope) rolling() bool {
 	return true
 }
 
-// renders says whether a Work is what a part of a revision renders, with the replicas that it has.
+// renders returns whether a Work is what a part of a revision renders to, with the replicas that it has.
 func (r *reconciler) renders(
 	ctx context.Context, b kube.Binding, part revision.Part, work *workv1alpha1.Work, target workv1alpha2.TargetCluster, cluster *clusterv1alpha1.Cluster,
 ) bool {

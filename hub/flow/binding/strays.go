@@ -26,16 +26,16 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// A binding that is deleted takes along the Works that the cache shows. One that was made a moment before, by a request whose answer was
-// lost or by a hub that was killed, comes to light when the binding is gone: a stray. What the watch shows as one is looked at live, and goes
-// as it would have gone with its binding, if this process saw that go. Of any other Work without its binding it is not known why that is not
-// there, so it is left as it is.
+// When a binding is deleted, the Works that the cache shows are deleted with it. A Work that was created just before, by a request whose
+// response was lost or by a hub that was killed, is noticed when the binding is gone: a stray. Strays in the watch are read live, and
+// deleted as they would have been with their binding, if this process saw the deletion of the binding. For any other Work without a
+// binding, it is not known why the binding is missing, so the Work stays as it is.
 
-// strayAgain is when a stray is looked at again whose template is to get a binding. The binding itself wakes it as well.
+// strayAgain is when a stray is reconciled again whose template is about to get a binding. The new binding triggers that as well.
 const strayAgain = time.Minute
 
-// strays are the Works that the watch showed without their binding, which was seen to go, by the name of that. The zero value is ready; it is
-// safe for use by many goroutines.
+// strays are the Works that the watch showed without their binding, which was seen to be deleted, by the name of the binding. The zero
+// value is ready; it is safe for concurrent use.
 type strays struct {
 	gone gone
 	left left
@@ -71,13 +71,13 @@ func (s *strays) forget(binding, work types.NamespacedName) {
 	}
 }
 
-// noteStray remembers a Work whose binding was seen to go, and says whether it is one. One that has none otherwise, or one of another permanent
-// id, is left as it is.
+// noteStray remembers a Work whose binding was seen to be deleted, and returns whether it is one. Any other Work without a binding, or with
+// one of another permanent id, stays as it is.
 func (r *reconciler) noteStray(ctx context.Context, w *workv1alpha1.Work) bool {
 	key, named := r.bindingOf(w)
 	_, executing := contract.ClusterOf(r.prefix, w.Namespace)
 	if !named || !executing || w.Labels[bindings.IDLabel(key.Namespace)] == "" || goes(w) || r.hasBinding(ctx, w) {
-		return false // what says nothing of itself, or something that does not fit, nobody here has made
+		return false // this hub has not created a Work with missing or inconsistent marks
 	}
 	if r.strays.gone.find(bindings.IDOf(w)) == nil {
 		if r.strays.left.add(fanout.Key(w)) {
@@ -89,16 +89,17 @@ func (r *reconciler) noteStray(ctx context.Context, w *workv1alpha1.Work) bool {
 	return true
 }
 
-// hasBinding says whether the cache shows the binding that a Work names. One on its way out is there: its Works are looked at when it is gone.
+// hasBinding returns whether the cache shows the binding that a Work names. A binding that is being deleted counts: its Works are handled
+// when it is gone.
 func (r *reconciler) hasBinding(ctx context.Context, w *workv1alpha1.Work) bool {
 	key, _ := r.bindingOf(w)
 	b := r.kind.New()
-	// The cache answers once it has started, and an error of another kind costs one live look.
+	// The cache has started, so the only other error costs one live read.
 	return r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy) == nil && bindings.IDOf(b) == bindings.IDOf(w)
 }
 
-// noteLeft remembers the Works that a binding left behind which is gone, and says whether there are any: the cache showed them after it was
-// looked at for the last time.
+// noteLeft remembers the Works that a deleted binding left behind, and returns whether there are any: the cache showed them after the last
+// reconcile.
 func (r *reconciler) noteLeft(ctx context.Context, b kube.Binding) bool {
 	unseen := r.expectations.pending(bindings.IDOf(b))
 	works, err := kube.WorksOf(ctx, r.hubClient, b)
@@ -116,13 +117,13 @@ func (r *reconciler) noteLeft(ctx context.Context, b kube.Binding) bool {
 	return left
 }
 
-// goes says whether a Work is being deleted by intent.
+// goes returns whether a Work is being deleted by intent.
 func goes(w *workv1alpha1.Work) bool {
 	return !w.DeletionTimestamp.IsZero() && contract.DeletionIntended(w.Annotations)
 }
 
-// cleanUpStrays deletes the strays of a binding that is gone, by what is read live, and returns when to look again: zero if
-// nothing is left to be done. Without strays it makes no request.
+// cleanUpStrays deletes the strays of a binding that is gone, based on live reads, and returns when to reconcile again: zero if nothing is
+// left to do. Without strays it makes no request.
 func (r *reconciler) cleanUpStrays(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	works := r.strays.of(key)
 	if len(works) == 0 {
@@ -166,7 +167,7 @@ func (r *reconciler) cleanUpStrays(ctx context.Context, key types.NamespacedName
 	return again, errors.Join(errs...)
 }
 
-// bindingNow reads a binding live; nil if there is none. An API that does not serve the kind at the moment has not said so.
+// bindingNow reads a binding live; nil if it does not exist. That the API does not serve the kind at the moment does not count as missing.
 func (r *reconciler) bindingNow(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
 	b := r.kind.New()
 	err := r.hubReader.Get(ctx, key, b)
@@ -174,37 +175,37 @@ func (r *reconciler) bindingNow(ctx context.Context, key types.NamespacedName) (
 	case err == nil:
 		return b, nil
 	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		return nil, nil //nolint:nilnil // That there is none is an answer.
+		return nil, nil //nolint:nilnil // nil is a result: it does not exist
 	default:
 		return nil, fmt.Errorf("reading %s %q before Works that name it are deleted: %w", r.kind.Kind, key, err)
 	}
 }
 
-// fate is what becomes of a stray.
+// fate is what to do with a stray.
 type fate int
 
 const (
-	// strayStays : it is the business of the binding that is there, which has it or takes it over.
+	// strayStays : the existing binding owns it or takes it over.
 	strayStays fate = iota
-	// strayWaits : that is not known yet.
+	// strayWaits : it is not known yet.
 	strayWaits
-	// strayGoes : its binding is gone.
+	// strayGoes : its binding is gone, so it is deleted.
 	strayGoes
 )
 
-// fateOf decides about a stray, read live, whose binding was seen to go, given the binding that has the name of that; nil if there is none. It
-// goes if nothing has that name and nothing is about to, or if another binding has it that is to be elsewhere. Where that one is to be, it takes
-// the Work over. One that is not younger than the Work may be no other one, but one that has lost its permanent id.
+// fateOf decides about a stray, read live, whose binding was seen to be deleted. Live is the binding that has this name now, if any. The
+// stray is deleted if no binding has the name and none is about to, or if that binding has other clusters. If it has the stray's cluster,
+// it takes the Work over. A binding that is not younger than the Work may be the same one, without its permanent id.
 func (r *reconciler) fateOf(ctx context.Context, live kube.Binding, was *departed, w *workv1alpha1.Work) (fate, error) {
 	if live == nil {
 		awaits, err := r.awaitsBinding(ctx, was, w)
 		if awaits || err != nil {
-			return strayWaits, err // a binding is made, which takes it over
+			return strayWaits, err // a binding will be created, which takes it over
 		}
 		return strayGoes, nil
 	}
 	if !live.GetDeletionTimestamp().IsZero() {
-		return strayWaits, nil // that it is gone wakes us
+		return strayWaits, nil // the end of its deletion triggers a reconcile
 	}
 	if id := bindings.IDOf(live); id == "" || id == bindings.IDOf(w) || !live.GetCreationTimestamp().After(w.CreationTimestamp.Time) {
 		return strayStays, nil
@@ -212,7 +213,7 @@ func (r *reconciler) fateOf(ctx context.Context, live kube.Binding, was *departe
 	spec := live.BindingSpec()
 	targets := bindings.Targets(spec)
 	if len(targets) == 0 && spec.Placement != nil {
-		return strayWaits, nil // where it is to be is not decided yet
+		return strayWaits, nil // its clusters are not decided yet
 	}
 	name, _ := contract.ClusterOf(r.prefix, w.Namespace)
 	if slices.ContainsFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == name }) ||
@@ -222,15 +223,15 @@ func (r *reconciler) fateOf(ctx context.Context, live kube.Binding, was *departe
 	return strayGoes, nil
 }
 
-// awaitsBinding says whether the template of a Work, read whole, is there and gets another binding: a policy has claimed it, or what needed it
-// by the binding that went needs it still. That is so as well if the API does not serve its kind at the moment, which says nothing of it.
+// awaitsBinding returns whether the template of a Work, read whole, exists and will get another binding: a policy has claimed it, or a
+// workload that needed it still does. It also returns true if the API does not serve the kind at the moment.
 func (r *reconciler) awaitsBinding(ctx context.Context, was *departed, w *workv1alpha1.Work) (bool, error) {
 	if len(w.Spec.Workload.Manifests) == 0 {
 		return false, nil
 	}
 	of := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(w.Spec.Workload.Manifests[0].Raw, of); err != nil {
-		return false, nil //nolint:nilerr // Nobody can have applied it.
+		return false, nil //nolint:nilerr // no such object can have been applied
 	}
 	template := kube.MetadataOf(of.GroupVersionKind())
 	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(of), template)
@@ -250,7 +251,7 @@ func (r *reconciler) awaitsBinding(ctx context.Context, was *departed, w *workv1
 	return r.isNeeded(ctx, was)
 }
 
-// isNeeded says whether what needed the template of a binding that went needs it still, by what is read live.
+// isNeeded reads live whether a workload that needed the template of a deleted binding still does.
 func (r *reconciler) isNeeded(ctx context.Context, was *departed) (bool, error) {
 	for _, key := range was.requirers {
 		b := kube.BindingsIn(key.Namespace).New()
@@ -266,8 +267,8 @@ func (r *reconciler) isNeeded(ctx context.Context, was *departed) (bool, error) 
 	return was.byMany, nil
 }
 
-// takesOver says whether a live Work is one that a former binding of the same name left where the present one, read live, is to be. Its object
-// stays, and becomes what is desired.
+// takesOver returns whether a live Work was left by a former binding of the same name, in a cluster of the present one, which is read live.
+// Its object stays, and becomes the desired one.
 func (r *reconciler) takesOver(ctx context.Context, id string, live, desired *workv1alpha1.Work) (bool, error) {
 	key, ok := bindings.KeyOf(desired)
 	if former, named := bindings.KeyOf(live); !ok || !named || former != key {

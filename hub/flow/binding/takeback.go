@@ -20,9 +20,9 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// takeBack withdraws the deletion of a Work of the former binding of a template that was deleted and made again: its objects are wanted
-// after all, and stay. So it is while the agent holds deletions for their number, and always with what others are in: the agent waits
-// for these to end, and they are to be there. Otherwise the deletion is done, as whoever replaces a template expects.
+// takeBack withdraws the deletion of a Work of a template's former binding, after the template was deleted and created again: its objects
+// are wanted and stay. It does so while the agent holds deletions because of their number, and always for objects that contain others,
+// whose deletion the agent waits for although they are wanted. Otherwise the deletion proceeds, as users who replace a template expect.
 func (r *reconciler) takeBack(ctx context.Context, live, desired *workv1alpha1.Work) error {
 	former, ok := bindings.KeyOf(live)
 	if now, _ := bindings.KeyOf(desired); !ok || former != now || !contract.DeletionIntended(live.Annotations) {
@@ -45,13 +45,13 @@ func (r *reconciler) takeBack(ctx context.Context, live, desired *workv1alpha1.W
 	return kube.WithdrawDeletion(ctx, r.hubClient, live, contract.FieldManagerBinding)
 }
 
-// holdsDeletions says whether the agent of a cluster deletes nothing until somebody says so.
+// holdsDeletions returns whether the agent of a cluster holds all deletions until they are approved.
 func holdsDeletions(cluster *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterDeletionsHeld)
 }
 
-// content is what of the object of a Work says whether another one can take its place: of a CustomResourceDefinition its scope, kind and
-// versions.
+// content is the part of a Work's object that determines whether another object can replace it: of a CustomResourceDefinition its scope,
+// kind and versions.
 type content struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -62,7 +62,7 @@ type content struct {
 	} `json:"spec"`
 }
 
-// contentOf reads the object by which a Work is named. Of other kinds than a CustomResourceDefinition only the kind is known.
+// contentOf reads the object after which a Work is named. For kinds other than CustomResourceDefinition it reads only the kind.
 func contentOf(work *workv1alpha1.Work) content {
 	var out content
 	if len(work.Spec.Workload.Manifests) == 0 {
@@ -70,7 +70,7 @@ func contentOf(work *workv1alpha1.Work) content {
 	}
 	raw := work.Spec.Workload.Manifests[0].Raw
 	if json.Unmarshal(raw, &out.TypeMeta) == nil && out.isDefinition() && json.Unmarshal(raw, &out) != nil {
-		return content{} // nobody can apply it
+		return content{} // such an object cannot be applied
 	}
 	return out
 }
@@ -79,14 +79,14 @@ func (c *content) isDefinition() bool {
 	return c.GroupVersionKind().GroupKind() == schema.GroupKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
 }
 
-// hasContents says whether other objects go along when this one is deleted.
+// hasContents returns whether other objects are deleted with this one.
 func (c *content) hasContents() bool {
 	kind := c.GroupVersionKind()
 	return contract.IsContainer(kind.Group, kind.Kind)
 }
 
-// canFollow says whether an object can be applied over another one of its name. The names of Works know no groups, and a
-// CustomResourceDefinition cannot become one of another scope or kind, nor lose a version of which something may be stored.
+// canFollow returns whether an object can be applied over another one of its name. The names of Works do not contain groups, and a
+// CustomResourceDefinition can neither change its scope or kind nor lose a version that objects may be stored in.
 func (c *content) canFollow(before content) bool {
 	if kind := c.GroupVersionKind().GroupKind(); kind.Empty() || kind != before.GroupVersionKind().GroupKind() {
 		return false

@@ -12,16 +12,16 @@ import (
 	"fairlead.dev/common/override"
 )
 
-// What is in a namespace that is being deleted goes one kind after the other, in no particular order: OverridePolicies, quotas and rollouts may
-// be gone while the templates are there that they are about. What is rendered then is not what anybody asked for, and stays in the members
-// where objects are preserved. So nothing is written into the Works of such a namespace any more, nor made anew, as Kubernetes makes nothing
-// there; they go with their bindings as ever.
+// The objects in a namespace that is being deleted are deleted kind by kind, in no particular order. OverridePolicies, quotas and rollouts
+// may be gone before the templates that they are for. What is rendered then is not what anybody asked for, and would stay in the members
+// where objects are preserved. So Works of such a namespace get no new content, and none is created, just as Kubernetes creates nothing
+// there. They are deleted with their bindings as usual.
 
-// errNamespaceTerminating is what is said of Works that stay as they are since their namespace is being deleted.
+// errNamespaceTerminating is the reason for Works that stay as they are because their namespace is being deleted.
 var errNamespaceTerminating = errors.New("the namespace is being deleted")
 
-// readTerminating finds out whether the namespace of a binding is being deleted. The watches of OverridePolicies and of quotas may be ahead of
-// that of Namespaces: if one is gone that a Work has, or that held one back, the Namespace is read live.
+// readTerminating determines whether the namespace of a binding is being deleted. The watches of OverridePolicies and quotas may be ahead
+// of that of Namespaces. So the Namespace is read live if a policy is gone that a Work has, or a quota that held one back.
 func (r *reconciler) readTerminating(ctx context.Context, s *scope) error {
 	name := s.binding.GetNamespace()
 	if name == "" {
@@ -45,9 +45,9 @@ func (r *reconciler) readTerminating(ctx context.Context, s *scope) error {
 	return err
 }
 
-// lacksOverride says whether a Work has an OverridePolicy that is not about the template any more, or is gone.
+// lacksOverride returns whether a Work has an OverridePolicy that does not apply to the template any more, or is gone.
 func (s *scope) lacksOverride() bool {
-	are, same := sets.Set[string]{}, "" // most Works have the same
+	are, same := sets.Set[string]{}, "" // most Works have the same policies
 	for i := range s.policies.Namespaced {
 		are.Insert(s.policies.Namespaced[i].Name)
 	}
@@ -67,7 +67,7 @@ func (s *scope) lacksOverride() bool {
 	return false
 }
 
-// terminatingNote is the sentence about a binding whose Works are written no more.
+// terminatingNote is the sentence about a binding whose Works are not written any more.
 func (s *scope) terminatingNote() string {
 	return fmt.Sprintf("Namespace %q is being deleted, so that nothing new is sent to any cluster: what is there stays as it is until the object goes with its namespace. "+
 		"If the namespace does not go, its conditions say what holds it: kubectl get namespace %s -o yaml.", s.binding.GetNamespace(), s.binding.GetNamespace())

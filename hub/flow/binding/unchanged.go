@@ -16,12 +16,12 @@ import (
 	"fairlead.dev/hub/flow/binding/render"
 )
 
-// findUnchanged finds the targets of a binding for which rendering would come to the Works that there are: these say what they were
-// rendered from, or this process has found it out, and all of that is as it was. If all are like this, as those of most bindings are
-// after a restart, the template is not read.
+// findUnchanged finds the targets of a binding for which rendering would give the existing Works: their marks, or this process, say what
+// they were rendered from, and all of that is unchanged. If that is so for all targets, as for most bindings after a restart, the template
+// is not read.
 //
-// The template is known by its fingerprint on the binding. If the detector has not seen its last change yet, that is
-// rendered once it has.
+// The template is identified by its fingerprint on the binding. If the detector has not seen its last change yet, that change is rendered
+// later.
 func (r *reconciler) findUnchanged(s *scope) error {
 	fingerprint := s.fingerprint()
 	digest, err := r.digest(s, fingerprint)
@@ -39,7 +39,7 @@ func (r *reconciler) findUnchanged(s *scope) error {
 		switch text {
 		case work.Annotations[contract.RenderedFromAnnotation]:
 			s.unchanged.Insert(namespace)
-			r.marks.forget(fanout.Key(work)) // whatever was known of it before
+			r.marks.forget(fanout.Key(work)) // any remembered mark is obsolete
 		case known.text:
 			s.unchanged.Insert(namespace)
 			if known.write {
@@ -50,18 +50,18 @@ func (r *reconciler) findUnchanged(s *scope) error {
 	return nil
 }
 
-// fingerprint is that of the template which the binding was made of.
+// fingerprint returns the fingerprint of the template that the binding was made of.
 func (s *scope) fingerprint() string {
 	return s.binding.GetAnnotations()[contract.TemplateFingerprintAnnotation]
 }
 
-// madeOf is the fingerprint of the template that was read.
+// madeOf returns the fingerprint of the template that was read.
 func (r *reconciler) madeOf(s *scope) string {
 	return bindings.MadeOf(s.template, interpreter.Version(r.interpreter, s.template.GroupVersionKind()))
 }
 
-// digest returns the hash of what the Works of a binding are rendered from, given what it is made of; nil if that is
-// not all: a rollout has the say, or replicas that leave elsewhere; or a webhook is asked.
+// digest returns the hash of what the Works of a binding are rendered from, given the fingerprint of the template; nil if there is more to
+// it: a rollout, replicas that are being purged elsewhere, or a webhook.
 func (r *reconciler) digest(s *scope, madeOf string) (*render.Digest, error) {
 	spec := s.binding.BindingSpec()
 	kind := schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)
@@ -74,7 +74,7 @@ func (r *reconciler) digest(s *scope, madeOf string) (*render.Digest, error) {
 	}
 	if r.program == "" || len(s.rollouts) > 0 || purges ||
 		slices.ContainsFunc(asked, func(op interpreter.Operation) bool { return interpreter.AsksOthers(r.interpreter, kind, op) }) {
-		return nil, nil //nolint:nilnil // There is none.
+		return nil, nil //nolint:nilnil // there is none
 	}
 	out, err := render.Origin{
 		Program: r.program, Template: madeOf, Rules: interpreter.Version(r.interpreter, kind), Binding: s.binding, Overrides: s.overrides(),
@@ -83,7 +83,7 @@ func (r *reconciler) digest(s *scope, madeOf string) (*render.Digest, error) {
 	return &out, err
 }
 
-// quota is what the quotas of the namespace say of what a Work may request, see withinQuotas; nil if there is none.
+// quota returns what the check of a Work's requests depends on, see withinQuotas; nil without quotas.
 func (s *scope) quota() *render.Quota {
 	if len(s.quotas) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (s *scope) quota() *render.Quota {
 	return &render.Quota{Resources: sets.List(boundBy(s.quotas)), Admitted: s.binding.GetAnnotations()[contract.AdmittedRequestsAnnotation]}
 }
 
-// overrides names the override policies that may be about the template, in a fixed order.
+// overrides identifies the override policies that may apply to the template, in a fixed order.
 func (s *scope) overrides() []string {
 	var out []string
 	name := func(kind, namespace, name string, uid any, generation int64) {

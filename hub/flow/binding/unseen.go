@@ -16,9 +16,9 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// awaitDetector has a binding wait until the detector has seen the template, of which the fingerprint is that of a live read, or empty before
-// one; and the templates of the workloads that need it and have no rollout as far as the cache shows. Each may have been edited together with
-// what says how edits reach clusters, and what is sent to all of them does not come back. What a rollout has the say of is sent meanwhile.
+// awaitDetector makes a binding wait until the detector has seen the template, given its fingerprint from a live read, or empty before one;
+// and the templates of the workloads that need it and have no rollout according to the cache. Each may have been edited together with its
+// strategy, and what is sent to all clusters at once cannot be undone. Content that a rollout determines is sent meanwhile.
 func (r *reconciler) awaitDetector(s *scope, fingerprint string) {
 	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.binding)}
 	await := func(of kube.Binding, fingerprint string) {
@@ -32,12 +32,13 @@ func (r *reconciler) awaitDetector(s *scope, fingerprint string) {
 	}
 }
 
-// waits says whether an edit may wait for the detector: what is there keeps its content, and where nothing is nothing is made.
+// waits returns whether an edit may have to wait for the detector: existing Works keep their content, and none is created.
 func (s *scope) waits() bool { return !s.unseen.IsZero() }
 
-// keepUnreplaced takes moves out of a plan while nothing new is made: an application that moves would be in no cluster until the detector
-// comes to its template, or for good if the namespace is being deleted. What runs goes once every target has its Work. What has to go for another
-// reason goes: the cluster leaves, failover or a person said so, or the namespace may not use it.
+// keepUnreplaced drops moves from a plan while no Work is created. Otherwise an application that moves would be in no cluster until the
+// detector sees its template, or forever if the namespace is being deleted. The old Works are deleted once every target has its Work.
+// Deletions for other reasons remain: the cluster leaves, failover or a user evicted the application, or the namespace may not use the
+// cluster.
 func (r *reconciler) keepUnreplaced(ctx context.Context, s *scope, plan *fanout.Plan) error {
 	lacks := func(target workv1alpha2.TargetCluster) bool {
 		work := s.live[contract.ExecutionNamespace(r.prefix, target.Name)]
@@ -63,7 +64,7 @@ func (r *reconciler) keepUnreplaced(ctx context.Context, s *scope, plan *fanout.
 	return nil
 }
 
-// tellUnseen has people told of an edit that waits for too long, and returns when to look again for that; 0 is not at all.
+// tellUnseen reports an edit that has waited for too long, and returns when to check again; 0 means never.
 func (r *reconciler) tellUnseen(s *scope, desired *rendering) time.Duration {
 	if !s.waits() {
 		return 0

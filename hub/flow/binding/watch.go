@@ -27,8 +27,8 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// bindingChanged lets through what is rendered: the spec, the permanent id and the
-// wish to be deleted. Statuses are not.
+// bindingChanged selects changes of what is rendered: the spec, the permanent id, relevant annotations and the deletion, but not the
+// status.
 func bindingChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -42,9 +42,8 @@ func bindingChanged() predicate.Predicate {
 	}
 }
 
-// onWork wakes the binding that a Work names when the Work was created, changed or
-// deleted by somebody else. The deletion of a Work wakes it in any case: its place may
-// be needed. What was there when we started is looked at with its binding, unless there is none.
+// onWork requests the binding that a Work names when another writer created, changed or deleted the Work. A deletion always requests it,
+// since the Work's name may be needed. Works that exist at the start are handled with their bindings, unless they have none.
 func (r *reconciler) onWork() handler.EventHandler {
 	enqueue := func(w *workv1alpha1.Work, q queue) {
 		if key, ok := r.bindingOf(w); ok {
@@ -65,18 +64,18 @@ func (r *reconciler) onWork() handler.EventHandler {
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*workv1alpha1.Work)
 			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
-			if ok && ok2 && before.UID != after.UID { // deleted and made again while nobody watched
+			if ok && ok2 && before.UID != after.UID { // deleted and created again while the watch was interrupted
 				r.stored.Forget(before.UID)
 			}
 			if !ok || !ok2 || !r.concernsUs(before, after) {
 				return
 			}
 			specChanged := before.Generation != after.Generation && before.DeletionTimestamp.IsZero() == after.DeletionTimestamp.IsZero()
-			r.marks.of(after) // which may say it now
+			r.marks.of(after) // drops a remembered mark that the Work has by now
 			ours := r.expectations.observe(after, specChanged)
 			if !ours && (specChanged || metadataChanged(before, after)) {
 				r.noteStray(ctx, after)
-				enqueue(before, q) // it may name none any more
+				enqueue(before, q) // the Work may not name it any more
 				enqueue(after, q)
 			}
 		},
@@ -94,8 +93,8 @@ func (r *reconciler) onWork() handler.EventHandler {
 	}
 }
 
-// onGone has the Works looked at that a binding left behind which is gone. One that is only missing when the watch begins anew was not seen to
-// go, unless it was on its way out before: the API may have lost it, as one that was restored from a backup.
+// onGone requests a binding that was deleted and left Works behind. A binding that was only missing when the watch restarted was not seen
+// to be deleted, unless it was being deleted before: the API server may have lost it, as after a restore from a backup.
 func (r *reconciler) onGone() handler.EventHandler {
 	return handler.Funcs{
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
@@ -111,7 +110,7 @@ func (r *reconciler) onGone() handler.EventHandler {
 	}
 }
 
-// concernsUs says whether a Work names a binding of our kind, or did so.
+// concernsUs returns whether a Work names a binding of this kind, or did so.
 func (r *reconciler) concernsUs(before, after *workv1alpha1.Work) bool {
 	_, did := r.bindingOf(before)
 	_, does := r.bindingOf(after)
@@ -123,7 +122,7 @@ func metadataChanged(before, after *workv1alpha1.Work) bool {
 		!slices.Equal(before.Finalizers, after.Finalizers) && after.DeletionTimestamp.IsZero()
 }
 
-// annotationsChanged leaves out what a Work was rendered from, as that is no reason to write it.
+// annotationsChanged ignores the mark of what a Work was rendered from, which is no reason to write it.
 func annotationsChanged(before, after map[string]string) bool {
 	if maps.Equal(before, after) {
 		return false
@@ -134,15 +133,14 @@ func annotationsChanged(before, after map[string]string) bool {
 	return !maps.Equal(before, after)
 }
 
-// bindingOf returns the binding that a Work names, if it is of our kind. It goes by
-// the name and not by the permanent id, so that a binding that was made anew learns
-// when the Works of the former one are gone.
+// bindingOf returns the binding that a Work names, if it is of this kind. It uses the name and not the permanent id, so that a binding that
+// was created again is reconciled when the Works of the former one are gone.
 func (r *reconciler) bindingOf(w *workv1alpha1.Work) (client.ObjectKey, bool) {
 	key, ok := bindings.KeyOf(w)
 	return key, ok && (key.Namespace != "") == r.namespaced()
 }
 
-// clusterChanged lets through what override policies look at, and that deletions are held, which may be taken back.
+// clusterChanged selects changes of what override policies select by, and of the holding of deletions, which may be withdrawn.
 func clusterChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -162,7 +160,7 @@ func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
 		before.Spec.Zone != after.Spec.Zone || !slices.Equal(before.Spec.Zones, after.Spec.Zones)
 }
 
-// onCluster has the bindings looked at again that name a cluster.
+// onCluster requests the bindings that name a cluster.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -174,8 +172,7 @@ func (r *reconciler) onCluster() handler.EventHandler {
 	}
 }
 
-// namespaceChanged lets through that a namespace is there now, or another one of its name, or none, and that other clusters may be used in it than
-// before.
+// namespaceChanged selects the creation, replacement and deletion of namespaces, and changes of the clusters that they allow.
 func namespaceChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -186,9 +183,8 @@ func namespaceChanged() predicate.Predicate {
 	}
 }
 
-// onNamespace has the bindings looked at again that are to be in a cluster whose execution
-// namespace is there now, or is there again; and those of a namespace in which other clusters may be used, or that is another one than that which
-// was being deleted.
+// onNamespace requests the bindings for a cluster whose execution namespace was created; and the bindings in a namespace that allows other
+// clusters now, or that replaces one that was being deleted.
 func (r *reconciler) onNamespace() handler.EventHandler {
 	within := func(ctx context.Context, namespace string, q queue) {
 		if r.namespaced() {
@@ -209,7 +205,7 @@ func (r *reconciler) onNamespace() handler.EventHandler {
 	}
 }
 
-// rolloutChanged lets through what says which content clusters get.
+// rolloutChanged selects changes of what determines the content of clusters.
 func rolloutChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -227,7 +223,7 @@ func rolloutChanged() predicate.Predicate {
 	}
 }
 
-// onRollout has the binding looked at again whose rollout it is, and those of what its workload needs.
+// onRollout requests the binding of a rollout, and those of its workload's dependencies.
 func (r *reconciler) onRollout() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var out []reconcile.Request
@@ -238,7 +234,7 @@ func (r *reconciler) onRollout() handler.EventHandler {
 	})
 }
 
-// stagedChanged lets through that a binding goes by a strategy now, or does not any more.
+// stagedChanged selects bindings that start or stop having a strategy.
 func stagedChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -250,12 +246,12 @@ func stagedChanged() predicate.Predicate {
 	}
 }
 
-// onStaged has the bindings looked at again of what the workload of a binding needs.
+// onStaged requests the bindings of the dependencies of a binding's workload.
 func (r *reconciler) onStaged() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(r.neededBy)
 }
 
-// neededBy returns the bindings of what the workload of a binding, whose name obj has, needs.
+// neededBy returns the bindings of the dependencies of a workload, whose binding has the name of obj.
 func (r *reconciler) neededBy(ctx context.Context, obj client.Object) []reconcile.Request {
 	found, err := r.kind.NeededBy(ctx, r.hubClient, client.ObjectKeyFromObject(obj))
 	if err != nil {
@@ -269,7 +265,7 @@ func (r *reconciler) neededBy(ctx context.Context, obj client.Object) []reconcil
 	return out
 }
 
-// rulesChanged has the bindings looked at again whose templates mean something else now.
+// rulesChanged requests the bindings whose kinds have other interpretation rules now.
 func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q queue) {
 	r.enqueue(ctx, q, func(b kube.Binding) bool {
 		ref := &b.BindingSpec().Resource
@@ -277,14 +273,14 @@ func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.Group
 	})
 }
 
-// enqueue has bindings looked at again, behind those that somebody changed.
+// enqueue requests bindings with low priority, behind those that were changed.
 func (r *reconciler) enqueue(ctx context.Context, q queue, which func(kube.Binding) bool) {
 	found, err := r.kind.List(ctx, r.hubClient)
 	enqueueThose(ctx, q, found, err, which)
 }
 
-// enqueueNaming does so with the bindings that name a cluster. Of almost all it is a target, which is not looked for: that takes long in
-// one that is in thousands.
+// enqueueNaming does so for the bindings that name a cluster. It does not search their targets, of which there may be thousands, since
+// nearly all have the cluster as a target.
 func (r *reconciler) enqueueNaming(ctx context.Context, q queue, cluster string) {
 	found, err := r.kind.Naming(ctx, r.hubClient, cluster)
 	enqueueThose(ctx, q, found, err, func(kube.Binding) bool { return true })
@@ -292,7 +288,7 @@ func (r *reconciler) enqueueNaming(ctx context.Context, q queue, cluster string)
 
 func enqueueThose(ctx context.Context, q queue, found []kube.Binding, err error, which func(kube.Binding) bool) {
 	if err != nil {
-		// The cache answers once it has started, and this is called after that.
+		// This is called only after the cache has started, so the list succeeds.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the bindings that a change concerns")
 		return
 	}

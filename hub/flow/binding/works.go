@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// outcome is what came of a plan.
+// outcome is the result of carrying out a plan.
 type outcome struct {
 	written  []*workv1alpha1.Work
 	deleted  []*workv1alpha1.Work
@@ -29,7 +29,7 @@ type outcome struct {
 	skipped  int
 }
 
-// err joins what is to be tried again. Conflicts come last: alone they are no failure.
+// err joins the errors to retry. Conflicts come last, since they alone are not a failure.
 func (o outcome) err() error {
 	var errs, conflicts []error
 	for _, f := range o.failures {
@@ -42,11 +42,10 @@ func (o outcome) err() error {
 	return errors.Join(append(errs, conflicts...)...)
 }
 
-// errTerminating is what is said of a Work whose place is taken by one that is being
-// deleted. The watch tells when it is gone.
+// errTerminating means that a Work of the same name is being deleted. The watch reports when it is gone.
 var errTerminating = errors.New("the Work is being deleted")
 
-// execute does what a plan says: what is to go goes first. Of what is to be written m has the manifests.
+// execute carries out a plan, deletions first. The manifests of the Works to write are in m.
 func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan, m *manifests) outcome {
 	out := outcome{waiting: plan.Waiting}
 
@@ -108,10 +107,10 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan, m
 	return out
 }
 
-// checkRoom says whether there is no room for a Work in the part of the database that its namespace has, which is known before its manifest is made
-// once more: what is refused is tried again and again.
+// checkRoom returns an error if the namespace of a Work has no room for it in its part of the database. It is called before the manifest is
+// rendered again, because rejected Works are retried again and again.
 func (r *reconciler) checkRoom(m *manifests, w *workv1alpha1.Work, replaced types.UID, moves bool) error {
-	return r.stored.Check(w, m.sizeOf(w), replaced, moves) //nolint:wrapcheck // The caller says what was to be done.
+	return r.stored.Check(w, m.sizeOf(w), replaced, moves) //nolint:wrapcheck // the caller adds the context
 }
 
 func (r *reconciler) failed(w *workv1alpha1.Work, err error) failure {
@@ -119,8 +118,8 @@ func (r *reconciler) failed(w *workv1alpha1.Work, err error) failure {
 	return failure{cluster: cluster, err: err}
 }
 
-// fatal says whether the next cluster will meet the same error. What is wrong with one
-// namespace, or with one name in it, is that cluster's own affair.
+// fatal returns whether the next cluster would have the same error. Problems of one execution namespace, or of one name in it, only affect
+// that cluster.
 func fatal(err error) bool {
 	return !namespaceMissing(err) && !apierrors.IsConflict(err) && !errors.Is(err, errTerminating) && !errors.Is(err, errTaken) &&
 		!errors.Is(err, errNotRendered)
@@ -130,10 +129,10 @@ func namespaceMissing(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// errTaken is what is said of a Work whose name belongs to another binding, or to a part of a FederatedResourceQuota.
+// errTaken means that a Work's name belongs to another binding, or to a part of a FederatedResourceQuota.
 var errTaken = errors.New("the name of the Work is taken")
 
-// create creates a Work; moves says that it takes the place of one in another cluster.
+// create creates a Work; moves says that it replaces one in another cluster.
 func (r *reconciler) create(ctx context.Context, id string, desired *workv1alpha1.Work, moves bool) error {
 	settle, err := r.stored.Admit(desired, "", moves)
 	if err != nil {
@@ -159,12 +158,12 @@ func (r *reconciler) create(ctx context.Context, id string, desired *workv1alpha
 	}
 }
 
-// adopt deals with a Work that is there though the cache does not show it as ours.
+// adopt handles a Work that exists, although the cache does not show it as the binding's.
 func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1.Work) error {
 	live := &workv1alpha1.Work{}
 	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(desired), live)
 	if apierrors.IsNotFound(err) {
-		// It went between the two requests: a quick second try, as after any conflict.
+		// It was deleted between the two requests: retry soon, as after any conflict.
 		return apierrors.NewConflict(schema.GroupResource{Group: workv1alpha1.GroupVersion.Group, Resource: "works"}, desired.Name, err)
 	}
 	if err != nil {
@@ -194,7 +193,7 @@ func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1
 			errTaken, desired.Name, desired.Namespace, fanout.OwnerName(live))
 	}
 	if live.Annotations[contract.RevisionAnnotation] != desired.Annotations[contract.RevisionAnnotation] {
-		// What it may be given depends on what it has, which the cache will show.
+		// What it may get depends on the revision that it has, which the cache will show.
 		return apierrors.NewConflict(schema.GroupResource{Group: workv1alpha1.GroupVersion.Group, Resource: "works"}, desired.Name,
 			errors.New("the Work has a revision that the cache does not show"))
 	}
@@ -224,7 +223,7 @@ func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) err
 		r.expectations.failed(u.Desired)
 		settle(nil)
 		if apierrors.IsNotFound(err) {
-			// It was deleted a moment ago: the watch will tell, and it is made anew.
+			// It was just deleted. The watch reports that, and it is created again.
 			return nil
 		}
 		return fmt.Errorf("updating work %q in %q: %w", work.Name, work.Namespace, err)
@@ -234,8 +233,7 @@ func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) err
 	return nil
 }
 
-// delete deletes a Work. It is expected before it is done, so that the watch tells of none of
-// the writes as somebody else's.
+// delete deletes a Work. The expectation is recorded first, so that the watch does not report the writes as those of another writer.
 func (r *reconciler) delete(ctx context.Context, id string, d fanout.Deletion) error {
 	if err := r.confirmIntent(ctx, &d); err != nil {
 		return err

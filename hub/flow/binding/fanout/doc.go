@@ -1,6 +1,6 @@
-// Package fanout compares the Works that a binding should have with those that there
-// are, and says what to create, change, delete and leave. It is pure.
+// Package fanout compares the Works that a binding should have with the existing ones, and decides what to create, change, delete and
+// leave. It is pure.
 //
-// A binding owns a Work by its permanent id. A Work of another id is never touched,
-// one that belongs to nobody is adopted, and one that is being deleted is waited for.
+// A binding owns a Work by its permanent id. It never touches a Work with another id, adopts one without an id, and waits for one that is
+// being deleted.
 package fanout

@@ -10,21 +10,19 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Reasons are what is known of why Works go that a binding does not want any more.
+// Reasons say why Works are deleted that a binding does not want any more.
 type Reasons struct {
-	// Removed says that the binding is being deleted, or that nothing is to be anywhere. Where it was evicted from counts before: what a
-	// workload needed leaves its last cluster for the reason for which the workload does. Of a binding that is being deleted no
-	// evictions are noted.
+	// Removed says that the binding is being deleted, or has no targets. An eviction takes precedence: a dependency leaves its last cluster
+	// for the same reason as the workload. A binding that is being deleted has no evictions.
 	Removed bool
 	// Departed are the namespaces of the clusters that are known to leave the fleet.
 	Departed sets.Set[string]
-	// Evicted is when the application was evicted last, by the namespace of the cluster.
+	// Evicted is when the application was last evicted, by the namespace of the cluster.
 	Evicted map[string]time.Time
 }
 
-// Evict notes the evictions that a binding remembers. What the scheduler moved in its own
-// time, and what stayed after all, was not evicted. The function namespace returns that of a
-// cluster.
+// Evict adds the evictions that a binding records. A move to preferred clusters, and an eviction that was taken back, do not count. The
+// function namespace returns the namespace of a cluster.
 func (r *Reasons) Evict(evictions []workv1alpha2.Eviction, namespace func(cluster string) string) {
 	if r.Evicted == nil {
 		r.Evicted = map[string]time.Time{}
@@ -40,8 +38,8 @@ func (r *Reasons) Evict(evictions []workv1alpha2.Eviction, namespace func(cluste
 	}
 }
 
-// intent is why a Work goes. One that was made after the last eviction from its cluster goes
-// for another reason: the application had come back.
+// intent returns why a Work is deleted. A Work that was created after the last eviction from its cluster is deleted for another reason,
+// because the application had come back.
 func (r *Reasons) intent(w *workv1alpha1.Work) string {
 	evicted, ok := r.Evicted[w.Namespace]
 	switch {

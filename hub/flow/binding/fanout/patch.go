@@ -9,9 +9,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// removable are the annotations that we set on some Works and remove when they no
-// longer apply: also the intent to delete one, if we were stopped before we did and the Work
-// is wanted again. All others that we do not set are somebody else's.
+// removable are the annotations that the hub sets on some Works and removes when they no longer apply, such as the deletion intent, if the
+// hub stopped before the deletion and the Work is wanted again. Other annotations belong to other writers.
 func removable() []string {
 	return []string{
 		contract.AppliedOverridesAnnotation, contract.AppliedClusterOverridesAnnotation, contract.DeletionIntentAnnotation,
@@ -20,8 +19,8 @@ func removable() []string {
 	}
 }
 
-// metadataDiffers says whether a Work lacks a label, an annotation or the finalizer. What it was rendered from is
-// written along with something else here: that another origin comes to the same Work is told later, when the hub has time for it.
+// metadataDiffers returns whether a Work lacks a label, an annotation or the finalizer. The mark of what it was rendered from is only
+// written together with something else; outdated marks are written later, when the hub has time.
 func metadataDiffers(live, desired *workv1alpha1.Work) bool {
 	annotations := changedAnnotations(live, desired)
 	delete(annotations, contract.RenderedFromAnnotation)
@@ -30,13 +29,12 @@ func metadataDiffers(live, desired *workv1alpha1.Work) bool {
 		len(missing(live.Finalizers, desired.Finalizers)) > 0
 }
 
-// Patch returns the JSON merge patch that makes the live Work what it should be. It
-// fails on the server if somebody wrote the Work in the meantime. It ends the record of who set
-// which field, as kube.Edit's Untracked does: only hub and agent write Works.
+// Patch returns the JSON merge patch that makes the live Work the desired one. It fails on the server if the Work was changed in the
+// meantime. It clears managedFields, as kube.Edit's Untracked does, because only the hub and the agent write Works.
 func (u Update) Patch() ([]byte, error) {
 	metadata := map[string]any{
 		"resourceVersion": u.Live.ResourceVersion,
-		"managedFields":   []any{map[string]any{}}, // one empty entry means none
+		"managedFields":   []any{map[string]any{}}, // one empty entry clears the list
 	}
 	if labels := changed(u.Live.Labels, u.Desired.Labels); len(labels) > 0 {
 		metadata["labels"] = labels
@@ -58,7 +56,7 @@ func (u Update) Patch() ([]byte, error) {
 	return data, nil
 }
 
-// changed returns the entries that live lacks or has another value for.
+// changed returns the entries that live lacks or has with another value.
 func changed(live, desired map[string]string) map[string]any {
 	out := map[string]any{}
 	for key, value := range desired {

@@ -12,44 +12,42 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Input is what a plan is made of. Nothing of it is changed.
+// Input is what a plan is based on. It is not modified.
 type Input struct {
 	// ID is the permanent id of the binding.
 	ID string
-	// Desired are the Works as rendered.
+	// Desired are the rendered Works.
 	Desired []*workv1alpha1.Work
-	// Live are the Works of the binding, and whatever else bears the name of a
-	// desired one. Their manifests are not looked at.
+	// Live are the Works of the binding, and any other Works with the names of desired ones. Their manifests are not read.
 	Live []*workv1alpha1.Work
-	// Keep are the namespaces whose Works stay as they are: what they should be is not
-	// known, or the application is leaving the cluster in its own time.
+	// Keep are the namespaces whose Works stay as they are, because their desired content is not known, or because the application is
+	// leaving the cluster gracefully.
 	Keep sets.Set[string]
 	// Purge are the namespaces whose Works must be gone before new ones are created.
 	Purge sets.Set[string]
-	// Suspect are the Works whose hash is not to be trusted, because somebody else
-	// changed their spec.
+	// Suspect are the Works whose hash cannot be trusted, because another writer changed their spec.
 	Suspect sets.Set[types.NamespacedName]
-	// Reasons say why Works go that are not desired.
+	// Reasons say why Works are deleted that are not desired.
 	Reasons Reasons
-	// Preserve says whether what a Work brought stays in the member when it goes; nil if nothing does.
+	// Preserve returns whether the objects of a Work stay in the member when it is deleted; nil means no.
 	Preserve func(*workv1alpha1.Work) bool
 }
 
-// Update is a Work to be changed.
+// Update is a Work to change.
 type Update struct {
 	Live    *workv1alpha1.Work
 	Desired *workv1alpha1.Work
-	// Spec says whether the spec is to be written, not only labels and annotations.
+	// Spec says to write the spec, not only labels and annotations.
 	Spec bool
 }
 
-// Deletion is a Work to be deleted.
+// Deletion is a Work to delete.
 type Deletion struct {
 	Live *workv1alpha1.Work
-	// Intent is why, a value of contract.DeletionIntentAnnotation.
+	// Intent is the reason, a value of contract.DeletionIntentAnnotation.
 	Intent string
-	// Preserve says that what it brought is to stay in the member. The Work may not say so yet: it was kept as it was, or the
-	// edit that has its objects stay has it go, too.
+	// Preserve says that its objects must stay in the member. The Work may not say so yet: it was kept as it was, or the edit that
+	// preserves its objects also deletes it.
 	Preserve bool
 }
 
@@ -57,16 +55,16 @@ type Deletion struct {
 type Plan struct {
 	Create []*workv1alpha1.Work
 	Update []Update
-	// Delete are the Works to be deleted, and those that somebody else deleted and that are
-	// not desired: they get their intent, without which the agent keeps what they brought.
+	// Delete are the Works to delete, and Works that another writer deleted and that are not desired. The latter get their intent, without
+	// which the agent keeps their objects.
 	Delete []Deletion
-	// Withdraw are Works that are being deleted by intent, and desired again: without it the
-	// agent lets go of them and keeps what they brought for those that take their place. And those that stay as they are, and say
-	// that they are meant to be deleted: we were stopped before we did, and whoever deletes one by hand later does not mean its objects.
+	// Withdraw are Works that are being deleted by intent and are desired again. Without the intent, the agent releases them and keeps
+	// their objects for the Works that replace them. It also has Works to keep with a deletion intent, which are not being deleted: the hub
+	// stopped before the deletion, and if somebody deletes such a Work by hand later, its objects must stay.
 	Withdraw []*workv1alpha1.Work
-	// Waiting are Works that are being deleted and whose place is needed.
+	// Waiting are Works that are being deleted and whose names are needed.
 	Waiting []*workv1alpha1.Work
-	// Moves says that what is created takes the place of Works in clusters that are no targets any more; Decide leaves it to the caller.
+	// Moves says that the created Works replace Works in clusters that are no targets any more; the caller of Decide sets it.
 	Moves bool
 	// Held are Works that are not created yet because of Input.Purge.
 	Held []*workv1alpha1.Work
@@ -99,7 +97,7 @@ func Decide(in Input) Plan {
 		case purging:
 			p.Held = append(p.Held, w)
 		default:
-			// If somebody else has the name, the server says so, and who it is.
+			// If the name is taken by another Work, the server rejects it.
 			p.Create = append(p.Create, w)
 		}
 	}
@@ -121,12 +119,12 @@ func Decide(in Input) Plan {
 	return p
 }
 
-// Key returns the name by which a Work is known.
+// Key returns the namespace and name of a Work.
 func Key(w *workv1alpha1.Work) types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 }
 
-// OwnerName names the binding that a Work belongs to, for people.
+// OwnerName returns the name of the binding that a Work belongs to, for messages.
 func OwnerName(w *workv1alpha1.Work) string {
 	if name := w.Annotations[contract.ClusterResourceBindingNameAnnotation]; name != "" {
 		return "ClusterResourceBinding " + name

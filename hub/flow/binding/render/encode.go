@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// encode is json.Marshal of the content of an object, byte for byte, without the reflection
-// that took half of the time of rendering.
+// encode gives the same result as json.Marshal of the content of an object, without reflection, which took half of the time of rendering.
 func encode(content map[string]any) ([]byte, error) {
 	const usual = 4 << 10
 	return appendValue(make([]byte, 0, usual), content)
@@ -70,7 +69,7 @@ func appendMap(out []byte, content map[string]any) (_ []byte, err error) {
 	return append(out, '}'), nil
 }
 
-// appendString writes what needs no escape itself, which is nearly all.
+// appendString writes strings that need no escaping itself, which are nearly all.
 func appendString(out []byte, text string) ([]byte, error) {
 	for i := range len(text) {
 		switch c := text[i]; {

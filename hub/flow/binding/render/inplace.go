@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// NeedsRevision says whether InPlace may change a Work, of which only the manifest is not known.
+// NeedsRevision returns whether InPlace may change a Work, given without its manifest.
 func NeedsRevision(in Input, live *workv1alpha1.Work) bool {
 	spec := in.Binding.BindingSpec()
 	if ptr.Deref(live.Spec.SuspendDispatching, false) != bindings.Suspended(spec.Suspension, in.Target.Name) ||
@@ -28,9 +28,8 @@ func NeedsRevision(in Input, live *workv1alpha1.Work) bool {
 	return !bindings.Divided(spec) || live.Annotations[contract.ReplicasAnnotation] != strconv.FormatInt(int64(in.Target.Replicas), 10)
 }
 
-// InPlace returns a Work, read whole, with the replicas and the suspension that it is to have now,
-// and nothing else changed: for a Work of which it is not known what it was rendered from. Of the
-// input, Binding, Preserved, Target and Revise count.
+// InPlace returns a Work, read whole, with the replicas and the suspension that it should have now, and otherwise unchanged. It is for
+// Works whose origin is not known. It uses Binding, Preserved, Target and Revise of the input.
 func InPlace(in Input, live *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	if len(live.Spec.Workload.Manifests) != 1 {
 		return nil, fmt.Errorf("the Work has %d manifests instead of one", len(live.Spec.Workload.Manifests))
@@ -45,7 +44,8 @@ func InPlace(in Input, live *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	if out.Annotations == nil {
 		return nil, errors.New("the Work says nothing of where it comes from")
 	}
-	// A hub that was killed between the intent and the deletion left it. The Work stays, and somebody may delete it for another reason.
+	// A hub that was killed between writing the intent and the deletion left it. The Work stays, and may be deleted for another reason
+	// later.
 	delete(out.Annotations, contract.DeletionIntentAnnotation)
 	if in.Revise != nil && bindings.IsWorkload(spec) {
 		revised, err := in.Revise(obj, in.Target.Replicas)

@@ -19,55 +19,53 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Origin is what the Works of a binding are rendered from, by what tells one from another: as long as none of it
-// changes, the same is rendered.
+// Origin identifies everything that the Works of a binding are rendered from. While none of it changes, rendering gives the same result.
 type Origin struct {
-	// Program is the program that renders.
+	// Program identifies the version of the program.
 	Program string
-	// Template is the fingerprint of the template, as bindings.Fingerprint makes it, and Rules the version of the
-	// rules of its kind.
+	// Template is the fingerprint of the template, by bindings.Fingerprint, and Rules the version of the interpretation rules of its kind.
 	Template, Rules string
-	// Binding is what was decided for it.
+	// Binding is the binding.
 	Binding workv1alpha2.Binding
-	// Overrides name the override policies that may be about the template, each with its generation.
+	// Overrides identify the override policies that may apply to the template, each with its generation.
 	Overrides []string
-	// Quota is what bounds the requests of a Work; nil if no quota does. A Work that is beyond it is not written, so one that says that it
-	// was rendered from this was within it.
+	// Quota is what bounds the requests of a Work; nil if no quota does. A Work that exceeds it is not written, so a Work with this origin
+	// was within it.
 	Quota *Quota
 }
 
-// Quota is what the verdict of quotas on a Work depends on, beside what the Work is rendered from. How much they allow is not in it: that
-// bounds what is admitted.
+// Quota is what the check of quotas on a Work depends on, besides the Work's other input. It does not contain the amounts, which bound only
+// what is admitted.
 type Quota struct {
-	// Resources are the names of what the quotas are about, in a fixed order.
+	// Resources are the names of the bounded resources, in a fixed order.
 	Resources []corev1.ResourceName
-	// Admitted says what was admitted of the requests of the binding: see contract.AdmittedRequestsAnnotation.
+	// Admitted is what was admitted of the binding's requests: see contract.AdmittedRequestsAnnotation.
 	Admitted string
 }
 
 // Digest is a hash of an origin.
 type Digest struct {
-	// program is a hash of the program, and of what quotas are about: see SameProgram.
+	// program is a hash of the program version and the bounded resources: see SameProgram.
 	program, sum string
-	// overridden says that there are override policies, to which clusters are not alike.
+	// overridden says that there are override policies, so that properties of the cluster count.
 	overridden bool
-	// bounded says that there are quotas, for which it counts how many replicas are wanted, whatever has them.
+	// bounded says that there are quotas, so that the wanted replicas count for every kind.
 	bounded bool
-	// spec is what was decided, of which Of takes what it says of one cluster.
+	// spec is the spec of the binding, from which Of takes what is about one cluster.
 	spec      *workv1alpha2.ResourceBindingSpec
 	preserved func(cluster string) bool
 }
 
-// Digest returns the hash of what is the same for all clusters. Where else the application is, was or is needed is not in it, as no
-// Work depends on that but by its own share: one cluster more or less must not have the Works of a thousand others rendered.
+// Digest returns the hash of what all clusters have in common. The other clusters of the application are not part of it, since a Work
+// depends only on its own share: one cluster more or less must not cause thousands of Works to be rendered.
 func (o Origin) Digest() (Digest, error) {
 	spec := o.Binding.BindingSpec()
 	of := *spec
-	// Of has what a Work takes from these. The time is what the scheduler goes by.
+	// Of takes what a Work needs from these. Only the scheduler uses the time.
 	of.Clusters, of.RequiredBy, of.GracefulEvictionTasks, of.PreservedIn, of.Suspension, of.RescheduleTriggeredAt = nil, nil, nil, nil, nil, nil
 	var all []workv1alpha2.TargetCluster
 	if sharesCompletions(spec.Resource.Kind, spec) {
-		all = bindings.Targets(spec) // one's share is what the others leave
+		all = bindings.Targets(spec) // a share of completions depends on all clusters
 	}
 	id := o.Binding.GetLabels()[bindings.IDLabel(o.Binding.GetNamespace())]
 	from := []any{o.Program, o.Template, o.Rules, o.Overrides, id, o.Binding.GetNamespace(), o.Binding.GetName(), of, all}
@@ -90,17 +88,17 @@ func (o Origin) Digest() (Digest, error) {
 	}, nil
 }
 
-// Of returns what contract.RenderedFromAnnotation says on the Work of a target, given its Cluster. It covers the labels and
-// annotations of the Work, so that it holds of no Work on which somebody changed one. Nothing is changed.
+// Of returns the value of contract.RenderedFromAnnotation for the Work of a target, given its Cluster. It covers the labels and annotations
+// of the Work, so that a Work on which another writer changed one does not match. It modifies nothing.
 func (d Digest) Of(work *workv1alpha1.Work, target workv1alpha2.TargetCluster, cluster *clusterv1alpha1.Cluster) string {
 	h := sha256.New()
 	line := func(values ...any) {
-		_, _ = fmt.Fprintf(h, "%q\n", values) // a hash never fails
+		_, _ = fmt.Fprintf(h, "%q\n", values) // writing to a hash never fails
 	}
 	line(d.sum, work.Namespace, work.Name)
 	line("suspended", strconv.FormatBool(bindings.Suspended(d.spec.Suspension, target.Name)))
 	line("preserved", strconv.FormatBool(d.preserved(target.Name)))
-	if bindings.IsWorkload(d.spec) || d.bounded { // what a workload needs has the replicas of that workload, and no use for them
+	if bindings.IsWorkload(d.spec) || d.bounded { // the replicas of a dependency are those of its workload, and have no effect on it
 		line("replicas", strconv.FormatInt(int64(target.Replicas), 10))
 	}
 	lines(line, preservedState(d.spec, target.Name))
@@ -115,7 +113,7 @@ func (d Digest) Of(work *workv1alpha1.Work, target workv1alpha2.TargetCluster, c
 	return d.program + "-" + hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// SameProgram says whether two marks that Of made are of one program, and of quotas that are about the same resources.
+// SameProgram returns whether two marks are from the same program version, with quotas for the same resources.
 func SameProgram(a, b string) bool {
 	of, _, _ := strings.Cut(a, "-")
 	other, _, _ := strings.Cut(b, "-")

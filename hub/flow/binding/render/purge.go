@@ -12,9 +12,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Purging returns how many replicas are still in clusters that the application leaves at
-// once: as long as they are there, others must not take their place. There says whether a
-// cluster still has a Work of the binding.
+// Purging returns how many replicas are still in clusters from which the application is purged directly. While they are there, others must
+// not replace them. There returns whether a cluster still has a Work of the binding.
 func Purging(spec *workv1alpha2.ResourceBindingSpec, there func(cluster string) bool) int32 {
 	if !bindings.Divided(spec) {
 		return 0
@@ -29,16 +28,15 @@ func Purging(spec *workv1alpha2.ResourceBindingSpec, there func(cluster string) 
 	return sum
 }
 
-// Hold returns the share that a cluster may have while so many replicas are being purged
-// elsewhere, given the Work that it has: not less than there, and no more than leaves room
-// for all of those. Together the shares never exceed what the template asks for.
+// Hold returns the share that a cluster may have while so many replicas are being purged elsewhere, given its present Work: at least what
+// the cluster has, and no more than leaves room for all of these. The shares together never exceed the template's replicas.
 func Hold(share int32, live *workv1alpha1.Work, purging int32) int32 {
 	if purging == 0 || live == nil {
 		return share
 	}
 	has, err := strconv.ParseInt(live.Annotations[contract.ReplicasAnnotation], 10, 32)
 	if err != nil {
-		return share // it was rendered by an earlier version, or the share does not count
+		return share // an earlier version rendered it, or the share does not matter
 	}
 	return min(share, max(int32(has), share-purging))
 }

@@ -12,13 +12,11 @@ import (
 	"fairlead.dev/common/division"
 )
 
-// ErrRevise says that the rules of the kind could not set the replicas. They may be those
-// of a webhook, which answers another time.
+// ErrRevise means that the rules of the kind could not set the replicas. A webhook may succeed later.
 var ErrRevise = errors.New("setting the replicas")
 
-// reviseReplicas returns a copy of the template with the cluster's share of replicas,
-// if it is a workload: also where every cluster gets all of them, so that a template
-// that was scaled waits for the scheduler everywhere alike.
+// reviseReplicas returns a copy of a workload's template with the cluster's replicas. It does so even if every cluster gets all of them, so
+// that a scaled template waits for the scheduler in any case.
 func reviseReplicas(in Input) (*unstructured.Unstructured, error) {
 	base, err := withoutManagedFields(in.Template)
 	if err != nil {
@@ -32,11 +30,11 @@ func reviseReplicas(in Input) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w to %d: %w", ErrRevise, in.Target.Replicas, err)
 	}
-	// A rule copies only what it changes, and overrides change anything.
+	// A rule copies only what it changes, while overrides may change anything.
 	return obj.DeepCopy(), nil
 }
 
-// withoutManagedFields saves the copying of what is often half of an object.
+// withoutManagedFields avoids copying what is often half of an object.
 func withoutManagedFields(template *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	metadata, ok := template.Object["metadata"].(map[string]any)
 	if !ok {
@@ -52,13 +50,12 @@ func withoutManagedFields(template *unstructured.Unstructured) (*unstructured.Un
 	return &unstructured.Unstructured{Object: object}, nil
 }
 
-// sharesCompletions says whether clusters share the completions of what is of a kind, so that what one gets depends on all of them.
+// sharesCompletions returns whether clusters share the completions of a kind, so that the share of one depends on all.
 func sharesCompletions(kind string, spec *workv1alpha2.ResourceBindingSpec) bool {
 	return kind == "Job" && bindings.Divided(spec)
 }
 
-// reviseCompletions gives a Job that is divided the cluster's share of its completions,
-// in proportion to the replicas.
+// reviseCompletions gives a divided Job the cluster's share of its completions, in proportion to the replicas.
 func reviseCompletions(obj *unstructured.Unstructured, in Input) error {
 	spec := in.Binding.BindingSpec()
 	if !sharesCompletions(obj.GetKind(), spec) {

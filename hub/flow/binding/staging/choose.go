@@ -7,48 +7,47 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// State is what the revision of a rollout that a cluster is to have has of an object.
+// State says what the wanted revision of a cluster contains of an object.
 type State int
 
 // Values of State.
 const (
-	// Unknown : which revision the cluster is to have cannot be said, so that it keeps what it has.
+	// Unknown : the wanted revision of the cluster is not known, so it keeps its content.
 	Unknown State = iota
-	// Absent : the revision has nothing of the object.
+	// Absent : the revision does not contain the object.
 	Absent
-	// Present : the revision has Part of it.
+	// Present : the revision contains the object, as Part.
 	Present
 )
 
 // Candidate is the content that one rollout has of an object for one cluster.
 type Candidate struct {
 	State State
-	// Rollout names the rollout. The rest is there if the content is Present.
+	// Rollout names the rollout. It and the following fields are set if State is Present.
 	Rollout string
-	// ID is the revision that the cluster is to have.
+	// ID is the wanted revision of the cluster.
 	ID revision.ID
 	// MadeAt is when its content was read.
 	MadeAt time.Time
-	// Part is what it has of the object.
+	// Part is its content of the object.
 	Part revision.Part
 }
 
-// Verdict is what is done about an object in a cluster.
+// Verdict is what to do about an object in a cluster.
 type Verdict int
 
 // Values of Verdict.
 const (
-	// Keep : what is there stays, and nothing is made where nothing is.
+	// Keep : an existing Work stays as it is, and none is created.
 	Keep Verdict = iota
-	// Live : the cluster gets the object as it is now, since no rollout knows it there.
+	// Live : the cluster gets the present object, because it has it independently of any rollout.
 	Live
 	// Send : the cluster gets the part of the candidate.
 	Send
 )
 
-// Choose decides by the candidates of all rollouts that an object follows in a cluster. Independent says
-// that it would be there without them, too: because of a policy of its own, or of a workload that has
-// no rollout.
+// Choose decides by the candidates of all rollouts that an object follows in a cluster. Independent says that the cluster would have the
+// object without them, too: by a policy of its own, or because of a workload without a rollout.
 func Choose(candidates []Candidate, independent bool) (Verdict, Candidate) {
 	var slowest *Candidate
 	for i := range candidates {
@@ -70,7 +69,7 @@ func Choose(candidates []Candidate, independent bool) (Verdict, Candidate) {
 	}
 }
 
-// compare says which of two has the older content.
+// compare returns which of two candidates has the older content.
 func compare(a, b *Candidate) int {
 	return cmp.Or(a.MadeAt.Compare(b.MadeAt), cmp.Compare(a.Rollout, b.Rollout))
 }

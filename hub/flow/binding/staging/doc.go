@@ -1,7 +1,5 @@
-// Package staging chooses which content a cluster gets of an object whose changes are rolled out
-// in waves. It is pure.
+// Package staging chooses which content a cluster gets of an object whose changes are rolled out in waves. It is pure.
 //
-// What several workloads need goes with each of them, and each has its own rollout: the slowest
-// decides, so that no cluster gets of a dependency what one of its workloads there has not been
-// admitted to.
+// A dependency of several workloads follows the rollouts of all. The slowest decides, so that no cluster gets content of a dependency for
+// which the rollout of one of its workloads has not reached the cluster.
 package staging

@@ -10,8 +10,8 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// Leaders names the bindings whose workloads need the object of a binding, and whose rollouts, where they have one, say which content
-// of it clusters get (see revision.Leads). What has a rollout of its own has no other.
+// Leaders returns the bindings of workloads that need a binding's object. Their rollouts, if they have any, determine the content that
+// clusters get (see revision.Leads). An object with its own rollout has no leaders.
 func Leaders(b workv1alpha2.Binding) []types.NamespacedName {
 	if bindings.IsStaged(b) {
 		return nil

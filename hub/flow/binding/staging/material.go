@@ -13,18 +13,17 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// Material is what a Work is rendered from, for any cluster. It is not to be changed.
+// Material is what a Work is rendered from, for any cluster. It must not be modified.
 type Material struct {
 	Template  *unstructured.Unstructured
 	Overrides override.Plan
-	// Live says that the content is the one that is on the hub now.
+	// Live says that the content is the present one on the hub.
 	Live bool
 }
 
-// MaterialOf returns that of a part that a rollout gives, of a template as it is on the hub now, which
-// gives the part now. If both have the same content, the one of now is taken, which says more exactly
-// which generation it is of; else it is what was kept, and nothing of what is on the hub now but who has
-// the say over replicas. Scaling is the revision.Source.Revise of now.
+// MaterialOf returns the material for the part of a revision, given the present template and its part. If both have the same content, the
+// present one is used, which has the exact generation. Otherwise the content is the revision's, and the present state only determines who
+// sets the replicas. Scaling is the present revision.Source.Revise.
 func MaterialOf(kept, now revision.Part, template *unstructured.Unstructured, scaling revision.Revise) (Material, error) {
 	if kept.Scaled && scaling == nil {
 		return Material{}, errors.New("nothing tells any more how its replicas are set; edit the template, so that there is a revision of how it is now")
@@ -48,9 +47,8 @@ func MaterialOf(kept, now revision.Part, template *unstructured.Unstructured, sc
 	return out, nil
 }
 
-// For returns the template for a cluster with a Work, nil if it has none. If the Work has that content
-// already, and the hub has moved on, it is of the generation of which the Work says that it is: scaling
-// may have raised that since the revision was made.
+// For returns the template for a cluster with an existing Work, or nil. If the Work has that content already and the hub has a newer one,
+// the template gets the generation that the Work records, since scaling may have raised it after the revision was made.
 func (m Material) For(own *workv1alpha1.Work, id revision.ID, rollout string) *unstructured.Unstructured {
 	if m.Live || own == nil || RevisionOf(own, rollout).Hash != id.Hash {
 		return m.Template
@@ -67,8 +65,8 @@ func (m Material) For(own *workv1alpha1.Work, id revision.ID, rollout string) *u
 	return out
 }
 
-// RevisionOf returns the revision that a Work has of a rollout; none if it has none, or one of another
-// rollout, or if there is no Work.
+// RevisionOf returns the revision of a rollout that a Work has; none if there is no Work, or if it has no revision, or one of another
+// rollout.
 func RevisionOf(w *workv1alpha1.Work, rollout string) revision.ID {
 	if w == nil || w.Annotations[contract.RevisionOfAnnotation] != rollout {
 		return revision.ID{}

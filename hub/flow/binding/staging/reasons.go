@@ -9,23 +9,23 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// Reasons are why clusters have an object that follows rollouts: the scheduler chose them for it, or workloads need it there. There may
-// be thousands of clusters, and each is asked about.
+// Reasons say why clusters have an object that follows rollouts: the scheduler chose them for it, or workloads need it there. It is called
+// for each of perhaps thousands of clusters.
 type Reasons struct {
-	// own says that the object has a rollout of its own.
+	// own says that the object has its own rollout.
 	own bool
 	// rollouts are those of workloads that the object follows.
 	rollouts  []string
 	byCluster map[string]reason
 }
 
-// reason is why one cluster has the object: the scheduler chose it, or workloads need it there, by NAMESPACE/NAME of their bindings.
+// reason says why one cluster has the object: the scheduler chose it, or workloads need it there, by NAMESPACE/NAME of their bindings.
 type reason struct {
 	assigned  bool
 	workloads []string
 }
 
-// ReasonsOf returns those of the object of a binding that follows rollouts of these names (see Candidate.Rollout).
+// ReasonsOf returns the reasons for a binding's object that follows rollouts with these names (see Candidate.Rollout).
 func ReasonsOf(b workv1alpha2.Binding, rollouts []string) Reasons {
 	spec := b.BindingSpec()
 	out := Reasons{own: bindings.IsStaged(b), rollouts: rollouts, byCluster: make(map[string]reason, len(spec.Clusters))}
@@ -44,13 +44,14 @@ func ReasonsOf(b workv1alpha2.Binding, rollouts []string) Reasons {
 	return out
 }
 
-// Has says whether a rollout has a say about the object in a cluster: its own has in all, that of a workload where this needs the object.
+// Has returns whether a rollout applies to the object in a cluster: its own does in all, that of a workload where the workload needs the
+// object.
 func (r Reasons) Has(cluster, rollout string) bool {
 	return rollout == "" || slices.Contains(r.byCluster[cluster].workloads, rollout)
 }
 
-// Independent says whether a cluster would have the object without any rollout: by a policy of its own, or since a workload needs the
-// object there that has no rollout.
+// Independent returns whether a cluster would have the object without any rollout: by a policy of its own, or because a workload without a
+// rollout needs it there.
 func (r Reasons) Independent(cluster string) bool {
 	if r.own {
 		return false

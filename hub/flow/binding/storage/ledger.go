@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// perWork is about what a Work takes beside its manifests, in bytes: labels, annotations and a status.
+	// perWork is about the size of a Work without its manifests, in bytes: labels, annotations and a status.
 	perWork = 2 << 10
-	// step is what sizes are rounded up to, in bytes: a few replicas more are not another size.
+	// step is what sizes are rounded up to, in bytes, so that a few more replicas do not change a size.
 	step = 4 << 10
-	// reserve is the part of the limit that is beside it for what moves to another cluster: until it runs there, the old copy stays.
+	// reserve is the divisor of the limit that gives the extra room for moves to other clusters, during which the old copies stay.
 	reserve = 4
 )
 
-// Ledger has what the Works of each namespace of templates take. Those of cluster-scoped templates, which administrators
-// write, and Works that no binding has made are not counted. Nil counts nothing and refuses nothing. It is safe for use by many.
+// Ledger has the sizes of the Works of each namespace of templates. It does not count those of cluster-scoped templates, which
+// administrators write, and Works without a binding. A nil Ledger counts nothing and rejects nothing. It is safe for concurrent use.
 type Ledger struct {
 	limit int64
 
@@ -30,21 +30,21 @@ type Ledger struct {
 	accounts map[string]*account
 }
 
-// account is what the Works of a namespace take, in bytes.
+// account is the total size of the Works of a namespace, in bytes.
 type account struct{ taken int64 }
 
-// entry is what one Work takes, in bytes, and of which account.
+// entry is the size of one Work, in bytes, and its account.
 type entry struct {
 	account *account
 	bytes   int64
 }
 
-// NewLedger returns an empty one. The limit is how many bytes the Works of one namespace may take; 0 for any number.
+// NewLedger returns an empty ledger. The limit is how many bytes the Works of one namespace may use; 0 means no limit.
 func NewLedger(limit int64) *Ledger {
 	return &Ledger{limit: limit, works: map[types.UID]entry{}, accounts: map[string]*account{}}
 }
 
-// Put notes what a Work takes that is in the database. Of one whose manifests were dropped, as a cache drops them, it learns nothing.
+// Put records the size of a stored Work. It ignores Works without manifests, such as those in a cache that drops them.
 func (l *Ledger) Put(work *workv1alpha1.Work) {
 	key, ok := bindings.KeyOf(work)
 	if l == nil || !ok || key.Namespace == "" || len(work.Spec.Workload.Manifests) == 0 {
@@ -58,7 +58,7 @@ func (l *Ledger) Put(work *workv1alpha1.Work) {
 	l.works[work.UID] = now
 }
 
-// Forget notes that a Work is gone.
+// Forget removes a deleted Work.
 func (l *Ledger) Forget(uid types.UID) {
 	if l == nil {
 		return
@@ -75,9 +75,9 @@ func (l *Ledger) forget(uid types.UID) {
 	}
 }
 
-// Admit takes the room that a Work needs, in place of that with the UID, if any, until what it returns is called: with the Work as it was
-// written, or with nil if it was not. It returns a *NoRoomError if there is none. What becomes no larger may always be written, and what
-// moves to another cluster may take a quarter more than the limit.
+// Admit reserves the room for a Work, replacing the one with the UID, if any. The caller must call settle: with the Work as it was written,
+// or with nil if it was not. It returns a *NoRoomError if there is no room. A Work that does not grow is always admitted, and one that
+// moves to another cluster may exceed the limit by a quarter.
 func (l *Ledger) Admit(work *workv1alpha1.Work, replaced types.UID, moves bool) (settle func(*workv1alpha1.Work), err error) {
 	if !l.counts(work) {
 		return l.settle(&account{}, 0), nil
@@ -92,7 +92,8 @@ func (l *Ledger) Admit(work *workv1alpha1.Work, replaced types.UID, moves bool) 
 	return l.settle(of, more), nil
 }
 
-// Check says what Admit would say of a Work whose manifests have so many bytes, of which it need not have any, and takes no room.
+// Check returns the error that Admit would return for a Work with manifests of the given size, which it need not have, and reserves
+// nothing.
 func (l *Ledger) Check(work *workv1alpha1.Work, manifests int, replaced types.UID, moves bool) error {
 	if !l.counts(work) {
 		return nil
@@ -103,13 +104,13 @@ func (l *Ledger) Check(work *workv1alpha1.Work, manifests int, replaced types.UI
 	return err
 }
 
-// counts says whether a Work is one of those that are counted.
+// counts returns whether a Work is counted.
 func (l *Ledger) counts(work *workv1alpha1.Work) bool {
 	key, ok := bindings.KeyOf(work)
 	return l != nil && ok && key.Namespace != ""
 }
 
-// room returns the account of a Work that is counted, and what it would take there more than that with the UID, if there is room.
+// room returns the account of a counted Work, and how much it would use more than the one with the UID, if there is room.
 func (l *Ledger) room(work *workv1alpha1.Work, manifests int, replaced types.UID, moves bool) (of *account, more int64, err error) {
 	key, _ := bindings.KeyOf(work)
 	of = l.account(key.Namespace)
@@ -124,7 +125,7 @@ func (l *Ledger) room(work *workv1alpha1.Work, manifests int, replaced types.UID
 	return of, more, nil
 }
 
-// settle returns what gives room back that was taken for a Work, which counts itself from then on.
+// settle returns a function that releases the room reserved for a Work, which is counted itself from then on.
 func (l *Ledger) settle(of *account, more int64) func(*workv1alpha1.Work) {
 	return func(written *workv1alpha1.Work) {
 		if l == nil {
@@ -148,7 +149,7 @@ func (l *Ledger) account(namespace string) *account {
 	return of
 }
 
-// manifestsOf is how many bytes the manifests of a Work have.
+// manifestsOf returns the size of a Work's manifests in bytes.
 func manifestsOf(work *workv1alpha1.Work) int {
 	bytes := 0
 	for i := range work.Spec.Workload.Manifests {
@@ -157,24 +158,24 @@ func manifestsOf(work *workv1alpha1.Work) int {
 	return bytes
 }
 
-// size is what a Work takes with manifests of so many bytes, in bytes.
+// size returns the size of a Work with manifests of so many bytes.
 func size(manifests int) int64 { return (int64(manifests) + perWork + step - 1) / step * step }
 
-// NoRoomError says that the Works of a namespace take as much of the database as they may. All are in bytes.
+// NoRoomError means that the Works of a namespace use all that they may. All sizes are in bytes.
 type NoRoomError struct {
-	// Namespace is that of the templates.
+	// Namespace is the namespace of the templates.
 	Namespace string
-	// Taken is what its Works take, and More what one of them would take beside that.
+	// Taken is what its Works use, and More what one of them would use in addition.
 	Taken, More, Limit int64
 }
 
-// Error does not say what is taken: it would be another sentence, to be told anew, each time something else is written.
+// Error does not contain the used size: otherwise the message would change, and be reported again, with every other write.
 func (e *NoRoomError) Error() string {
 	return fmt.Sprintf("what is sent of namespace %q may take %s of the hub's database with all its clusters, and this would take %s more than there is room for",
 		e.Namespace, quantity(e.Limit), quantity(e.Taken+e.More-e.Limit))
 }
 
-// quantity writes bytes as people do, to three digits.
+// quantity formats bytes with three digits.
 func quantity(bytes int64) string {
 	for _, unit := range []struct {
 		suffix string
