@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// mayUse has the namespace say which clusters it may use; none is all.
+// mayUse writes on the namespace which clusters it may use; an empty selector allows all.
 func (w *world) mayUse(t *testing.T, text string) {
 	t.Helper()
 	change(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, func(ns *corev1.Namespace) {
@@ -29,7 +29,7 @@ func (w *world) mayUse(t *testing.T, text string) {
 	})
 }
 
-// whatANamespaceMayNotUse is what somebody writes into bindings directly, and what another namespace needs of this one.
+// whatANamespaceMayNotUse covers bindings that users write directly, and objects that another namespace needs.
 func whatANamespaceMayNotUse(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)

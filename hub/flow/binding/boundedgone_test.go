@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-// TestWhatWasBoundedIsForgottenWithItsNamespace deletes a namespace that had a quota, and in which nothing is looked at any more.
+// TestWhatWasBoundedIsForgottenWithItsNamespace deletes a namespace that had a quota and has no bindings any more.
 func TestWhatWasBoundedIsForgottenWithItsNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -17,8 +17,7 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// TestNothingIsDeletedOnTheWordOfAnOldCache holds that the live binding is asked before a
-// Work goes.
+// TestNothingIsDeletedOnTheWordOfAnOldCache checks that the binding is read live before a Work is deleted.
 func TestNothingIsDeletedOnTheWordOfAnOldCache(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

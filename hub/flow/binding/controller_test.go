@@ -107,25 +107,24 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	g.Consistently(func() []string { return w.told("web") }, stagetest.Quiet, stagetest.Poll).Should(HaveLen(1))
 	g.Expect(w.wrote()).To(Equal([]string{"POST", "POST", "POST"}), "each Work is written once")
 
-	// A change of the binding that changes no Work is no write.
+	// A change of the binding that does not change a Work causes no write.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion += "0" })
 	g.Consistently(func() []string { return w.wrote() }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty())
 
-	// A change of the template is one write for each.
+	// A change of the template costs one write per Work.
 	change(t, w, template, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tier": "front"}) })
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = template.GetResourceVersion() })
 	g.Eventually(func() any { return manifest(t, w.work(t, "c", template), "metadata", "labels", "tier") }, stagetest.Timeout, stagetest.Poll).Should(Equal("front"))
 	g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{note, note}))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH", "PATCH", "PATCH"}))
 
-	// A target that is dropped loses its Work.
+	// The Work of a removed target is deleted.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:2] })
 	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c going"}))
 	g.Expect(w.wrote()).To(Equal([]string{"DELETE", "PATCH"}), "first why, then the deletion")
 	g.Expect(w.intent(t, "c", template)).To(Equal(contract.DeletionMoved))
 
-	// When it comes back, the Work that is going is waited for, and its agent may keep what
-	// it brought.
+	// If the target returns while its Work is being deleted, the new Work waits, and the agent may keep the objects.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.member("c"), Replicas: 2})
 	})
@@ -135,7 +134,7 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	w.release(t, w.work(t, "c", template))
 	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
 
-	// The binding goes at once; the Works stay for their agents.
+	// The binding is deleted at once; the Works stay for their agents.
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b))
@@ -143,7 +142,7 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	g.Expect(w.works(t, "web-")).To(Equal([]string{"a going", "b going", "c going"}))
 	g.Expect(w.intent(t, "a", template)).To(Equal(contract.DeletionRemoved))
 
-	// A binding that is made anew waits for the Works of the former one.
+	// A binding that is created again waits until the Works of the former one are gone.
 	g.Expect(w.hub.Delete(t.Context(), template)).To(Succeed())
 	template = builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
 	w.create(t, template, "a")
@@ -160,7 +159,7 @@ func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
 	w.create(t, template, "a")
 	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
 
-	// Its spec is changed, which the hash does not show.
+	// The change of its spec does not change the hash.
 	change(t, w, w.work(t, "a", template), func(work *workv1alpha1.Work) {
 		work.Spec.Workload.Manifests[0] = workv1alpha1.Manifest{RawExtension: runtime.RawExtension{
 			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"x"},"data":{"color":"red"}}`),
@@ -168,7 +167,7 @@ func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
 	})
 	g.Eventually(func() any { return manifest(t, w.work(t, "a", template), "data", "color") }, stagetest.Timeout, stagetest.Poll).Should(Equal("blue"))
 
-	// A label is taken off it.
+	// A label is removed.
 	change(t, w, w.work(t, "a", template), func(work *workv1alpha1.Work) { delete(work.Labels, contract.WorkPermanentIDLabel) })
 	g.Eventually(func() map[string]string { return w.work(t, "a", template).Labels }, stagetest.Timeout, stagetest.Poll).Should(HaveKey(contract.WorkPermanentIDLabel))
 
@@ -182,7 +181,7 @@ func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
 		g.Expect(again.UID).NotTo(Equal(work.UID))
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 
-	// Its status is nobody's business here.
+	// The status belongs to the agent.
 	w.wrote()
 	work = w.work(t, "a", template)
 	work.Status.Conditions = []metav1.Condition{{
@@ -212,7 +211,7 @@ func overridePolicies(t *testing.T, s *stage) {
 	g.Expect(replicas("a")()).To(BeEquivalentTo(1))
 	g.Expect(w.work(t, "b", template).Annotations).To(HaveKey(contract.AppliedOverridesAnnotation))
 
-	// A policy that cannot be applied leaves that cluster as it is, and says why once.
+	// If an override policy cannot be applied, the Work of that cluster stays as it is, and one event says why.
 	change(t, w, policy, func(p *policyv1alpha1.OverridePolicy) {
 		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Path = "/spec/no/such/field"
 	})
@@ -228,7 +227,7 @@ func overridePolicies(t *testing.T, s *stage) {
 	g.Eventually(rendered, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 	g.Expect(w.work(t, "b", template).Annotations).NotTo(HaveKey(contract.AppliedOverridesAnnotation))
 
-	// A policy that goes by the cluster's labels follows them.
+	// An override policy that selects clusters by labels follows changes of the labels.
 	byLabel := builder.MakeOverride("", w.namespace).Replace("x", "/spec/replicas", 5).Select("apps/v1", "Deployment", "web").ClusterObj()
 	byLabel.Spec.OverrideRules[0].TargetCluster = &policyv1alpha1.ClusterAffinity{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"size": w.namespace}},
@@ -238,7 +237,7 @@ func overridePolicies(t *testing.T, s *stage) {
 	g.Eventually(replicas("a"), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	g.Expect(replicas("b")()).To(BeEquivalentTo(1))
 
-	// An overrider that finds nothing to change does not count as applied.
+	// An overrider without effect does not count as applied.
 	idle := builder.MakeOverride(w.namespace, "idle").Select("apps/v1", "Deployment", "web").Replace(w.member("b"), "/spec/replicas", 1).Obj()
 	idle.Spec.OverrideRules[0].Overriders = policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{
 		{Operator: policyv1alpha1.OverrideRemove, Value: map[string]string{"none": ""}},
@@ -248,7 +247,8 @@ func overridePolicies(t *testing.T, s *stage) {
 		Equal([]string{"OverridePolicy idle, labelsOverrider[0]: the object has none of these labels to remove"}))
 	g.Expect(override.Names(w.work(t, "b", template).Annotations)).To(BeEmpty())
 
-	// If its policy names nothing but the template, that is a mistake, and told once; one about several objects means those that have the labels.
+	// If its policy names only the template, that is a mistake, and reported once. A policy that names several objects is meant for those
+	// that have the labels.
 	vain := And(HavePrefix("Warning OverriderWithoutEffect: "), ContainSubstring("changes nothing for cluster %q: OverridePolicy idle", w.member("b")))
 	g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(vain))
 	all := idle.DeepCopy()
@@ -263,7 +263,7 @@ func overridePolicies(t *testing.T, s *stage) {
 func oneClusterThatCannotBeServed(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "b", "c")
-	// The first by name has no execution namespace yet.
+	// The first cluster by name has no execution namespace yet.
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(w.member("a")).Obj())).To(Succeed())
 	template := builder.MakeConfigMap(w.namespace, "settings").Obj()
 	w.create(t, template, "a", "b", "c")
@@ -279,7 +279,7 @@ func theNameOfAWorkIsTaken(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	template := builder.MakeConfigMap(w.namespace, "settings").Obj()
-	// One belongs to another binding, one to nobody.
+	// One Work belongs to another binding, one has no owner.
 	key := w.workKey("a", builder.MakeConfigMap(w.namespace, "settings").Obj())
 	taken := builder.MakeWork(w.member("a"), key.Name).Label(contract.ResourceBindingPermanentIDLabel, "another").Obj()
 	taken.Annotations = map[string]string{contract.ClusterResourceBindingNameAnnotation: "another-thing"}

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// errStopped stands for the kill of the hub before a request.
+// errStopped simulates that the hub is killed before a request.
 var errStopped = errors.New("the hub was stopped")
 
 func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
@@ -33,7 +33,7 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 	b := w.create(t, template, "a", "b", "c")
 	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
 
-	// Failover took the application from a, and has forgotten about the task.
+	// Failover evicted the application from a, and the task is finished and gone.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		g.Expect(evictions.Set(b, []workv1alpha2.Eviction{{
 			From: w.member("a"), At: metav1.NewTime(time.Now().Add(time.Second).Truncate(time.Second)), Reason: workv1alpha2.EvictionTaintUntolerated,
@@ -42,7 +42,7 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 	})
 	g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionEvicted))
 
-	// Cluster b is leaving, and the scheduler has dropped it.
+	// Cluster b is leaving, and the scheduler has removed it.
 	gone := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.member("b")}}
 	g.Expect(w.hub.Delete(t.Context(), gone)).To(Succeed())
 	g.Eventually(func(g Gomega) {
@@ -51,7 +51,7 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[1:] })
 	g.Eventually(func() string { return w.intent(t, "b", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionClusterLeft))
 
-	// We are stopped after we said why, and before the deletion; then all is as it was.
+	// The hub stops after writing the intent, before the deletion. Then the targets are restored.
 	w.stop("DELETE", w.workKey("c", template).Name)
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = nil })
 	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved), "nothing places it any more")
@@ -77,14 +77,14 @@ func whatIsToStayStays(t *testing.T, s *stage) {
 		}
 	}
 
-	// The application is leaving a until a person says that it may go: its Work is left as it is.
+	// The application is leaving a until a person confirms it, so its Work stays.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = w.shares("b", "c")
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
 			FromCluster: w.member("a"), PurgeMode: policyv1alpha1.PurgeNever, Reason: "TaintUntolerated", Producer: "test",
 		}}
 	})
-	// One edit says that objects are to stay, and takes a cluster away.
+	// One edit preserves objects on deletion and removes a cluster.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.PreserveResourcesOnDeletion = new(true)
 		b.Spec.Clusters = w.shares("b")
@@ -97,7 +97,7 @@ func whatIsToStayStays(t *testing.T, s *stage) {
 	g.Eventually(stays("b"), stagetest.Timeout, stagetest.Poll).Should(Succeed())
 }
 
-// whatItsPolicyPreservesByNowStays: the policy was edited and the template deleted before the detector had looked at the template once more.
+// whatItsPolicyPreservesByNowStays edits the policy and deletes the template before the detector has written the edit on the binding.
 func whatItsPolicyPreservesByNowStays(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a")
@@ -128,8 +128,8 @@ func whatItsPolicyPreservesByNowStays(t *testing.T, s *stage) {
 	}
 }
 
-// whatAWorkloadNeedsStaysAsItsPolicySaysByNow: the policy was edited, and what the workload needs was deleted before anybody had noted the edit on
-// its binding.
+// whatAWorkloadNeedsStaysAsItsPolicySaysByNow edits the policy and deletes the dependency before the edit is written on the dependency's
+// binding.
 func whatAWorkloadNeedsStaysAsItsPolicySaysByNow(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
@@ -194,7 +194,7 @@ func whatIsToStaySomewhereStaysThere(t *testing.T, s *stage) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{w.member("a")} })
 	g.Eventually(func() *bool { return preserved("a") }, stagetest.Timeout, stagetest.Poll).Should(HaveValue(BeTrue()))
 	g.Expect(preserved("b")).To(HaveValue(BeFalse()))
-	// One edit says that it is to stay in one more, and takes that away.
+	// One edit preserves the object in one more cluster, and removes that cluster.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.PreservedIn = []string{w.member("a"), w.member("b")}
 		b.Spec.Clusters = w.shares("a", "c")
@@ -224,14 +224,14 @@ func whatOthersDeleteComesAgain(t *testing.T, s *stage) {
 		g.Expect(again.UID).NotTo(Equal(work.UID))
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 
-	// Is the binding gone as well, it is meant after all.
+	// If the binding is deleted as well, the deletion is intended.
 	g.Expect(w.hub.Delete(t.Context(), w.work(t, "a", template))).To(Succeed())
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
 }
 
-// anExecutionNamespaceThatWent does what the API does when a namespace is deleted, and what
-// the cluster stage does then: it lets go of the Works and makes the namespace again.
+// anExecutionNamespaceThatWent does what the API server and then the cluster stage do when an execution namespace is deleted: it deletes
+// the Works, removes their finalizers, and creates the namespace again.
 func anExecutionNamespaceThatWent(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a")
@@ -239,7 +239,7 @@ func anExecutionNamespaceThatWent(t *testing.T, s *stage) {
 	w.create(t, template, "a")
 	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
 	work := w.work(t, "a", template)
-	// The namespace controller of the API takes its time on a busy machine.
+	// The namespace controller of the API server is slow on a busy machine.
 	const atLast = time.Minute
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.Namespace}}
 	g.Expect(w.hub.Delete(t.Context(), ns)).To(Succeed())

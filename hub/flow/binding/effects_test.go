@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/common/override"
 )
 
-// Whoever names several objects means those of them that have what the policy changes.
+// A policy that names several objects is meant for those that have the fields that it changes.
 func TestAnOverrideWithoutEffectIsAMistakeOnlyIfItsPolicyNamesNothingElse(t *testing.T) {
 	t.Parallel()
 	named := func(namespace, name string) policyv1alpha1.ResourceSelector {

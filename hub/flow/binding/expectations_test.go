@@ -28,7 +28,7 @@ func makeExpectations() (*expectations, *clocktesting.FakePassiveClock) {
 	return newExpectations(c), c
 }
 
-// latest returns the versions that a binding is known to have.
+// latest returns the resourceVersions of a binding's Works according to the cache and the expectations.
 func latest(e *expectations, cached ...*workv1alpha1.Work) []string {
 	out := []string{}
 	for _, w := range e.pending(id).latest(cached) {
@@ -119,7 +119,7 @@ func TestADeletionIsKnownUntilTheWatchShowsIt(t *testing.T) {
 	g.Expect(e.works).To(BeEmpty())
 }
 
-// The watch shows the Work only when its deletion was taken back: it missed what was between.
+// The watch shows the Work again only after its deletion was withdrawn, and missed the events in between.
 func TestADeletionThatIsTakenBackIsForgotten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

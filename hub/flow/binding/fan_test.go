@@ -17,8 +17,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestTwoHundredClusters shows what one template costs when it is good, and when no
-// cluster can have it.
+// TestTwoHundredClusters counts the writes for a template that all clusters accept, and for one that none accepts.
 func TestTwoHundredClusters(t *testing.T) {
 	const many = 200
 	s := start(t)
@@ -37,8 +36,7 @@ func TestTwoHundredClusters(t *testing.T) {
 	}
 	wait.Wait()
 
-	// The good one is one write for each cluster, however often it is looked at while the
-	// cache is behind.
+	// The accepted one costs one write per cluster, however often the binding is reconciled while the cache is stale.
 	good := builder.MakeConfigMap(w.namespace, "good", "k", "v").Obj()
 	b := w.create(t, good, members...)
 	began := time.Now()
@@ -54,8 +52,8 @@ func TestTwoHundredClusters(t *testing.T) {
 	g.Expect(wrote).To(HaveLen(many), "no Work is asked for twice")
 	g.Expect(wrote).To(HaveEach("POST"))
 
-	// The bad one is small where it is, and six times as large in a Work, which has it as JSON:
-	// too large for any. It costs a batch a try, and not one a cluster.
+	// The other one is small on the hub, but as JSON in a Work it is six times as large, which is too large for any cluster. A try costs
+	// one batch, not one write per cluster.
 	bad := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "bad", "namespace": w.namespace},

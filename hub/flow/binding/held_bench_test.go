@@ -8,8 +8,8 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// BenchmarkALargeBinding measures what is held while an object of a megabyte is created in a thousand clusters: what the collector
-// leaves while Works are written. The requests themselves, which are not made here, come on top.
+// BenchmarkALargeBinding measures the memory in use while an object of a megabyte is created in a thousand clusters, after garbage
+// collection. The memory for requests, which are not sent here, comes on top.
 func BenchmarkALargeBinding(b *testing.B) {
 	const every = 100
 	var created atomic.Int64

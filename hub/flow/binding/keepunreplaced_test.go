@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// TestWhatGoesThoughNothingNewIsMade has an application move from edge-1 to edge-2 while nothing new is made.
+// TestWhatGoesThoughNothingNewIsMade moves an application from edge-1 to edge-2 while no Works are created.
 func TestWhatGoesThoughNothingNewIsMade(t *testing.T) {
 	t.Parallel()
 	cluster := func(name string) *clusterv1alpha1.Cluster {
@@ -27,11 +27,11 @@ func TestWhatGoesThoughNothingNewIsMade(t *testing.T) {
 	arrived := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-edge-2"}}
 	for name, tc := range map[string]struct {
 		intent string
-		// mayUse is what the namespace of the application says which clusters it may use; empty is all.
+		// mayUse selects the clusters that the application's namespace may use; empty means all.
 		mayUse string
 		// live are the Works of the targets.
 		live []*workv1alpha1.Work
-		// proceeds says that an edit is waited for no more.
+		// proceeds says that no edit waits for the detector any more.
 		proceeds bool
 		// terminating says that the namespace is being deleted.
 		terminating bool

@@ -35,7 +35,7 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// leftHub is a hub with some objects, in which reading a kind fails if there is an answer for it.
+// leftHub is a hub with some objects, in which reading a kind fails if answer has an error for it.
 func leftHub(tb testing.TB, answers map[string]error, objects ...client.Object) *reconciler {
 	tb.Helper()
 	g := NewWithT(tb)
@@ -53,7 +53,7 @@ func leftHub(tb testing.TB, answers map[string]error, objects ...client.Object) 
 	return &reconciler{hubClient: hub, hubReader: hub, kind: kube.ResourceBindings(), prefix: "karmada-es-", expectations: e}
 }
 
-// carrying is a stray that carries a ConfigMap.
+// carrying returns a stray with a ConfigMap.
 func carrying(id string) *workv1alpha1.Work {
 	w := strayOf(id, time.Unix(1000, 0))
 	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
@@ -73,7 +73,7 @@ func TestAStrayWaitsWhileItsTemplateMayGetABinding(t *testing.T) {
 		for _, kind := range needs {
 			refs = append(refs, map[string]string{"apiVersion": "v1", "kind": kind, "namespace": "shop", "name": "settings"})
 		}
-		text, _ := json.Marshal(refs) //nolint:errchkjson // Strings are encoded.
+		text, _ := json.Marshal(refs) //nolint:errchkjson // strings can always be encoded
 		b.Annotations = map[string]string{contract.DependenciesAnnotation: string(text)}
 		return b
 	}
@@ -163,7 +163,7 @@ func TestWorksWithoutABindingAreSaidOnce(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsToRenderTakesNoRoomOfOthers has bindings render at once what takes long to render.
+// TestWhoWaitsToRenderTakesNoRoomOfOthers renders several bindings at once with slow renderings.
 func TestWhoWaitsToRenderTakesNoRoomOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

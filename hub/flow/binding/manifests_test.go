@@ -36,13 +36,13 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// sized is a ConfigMap of a size that goes to some of the clusters of a sizedHub.
+// sized is a ConfigMap of a given size that goes to some of the clusters of a sizedHub.
 type sized struct {
 	name            string
 	bytes, clusters int
 }
 
-// sizedHub returns what renders ConfigMaps, given what takes the place of the requests that create Works.
+// sizedHub returns a reconciler for ConfigMaps. The function create replaces the requests that create Works.
 func sizedHub(tb testing.TB, create func(*workv1alpha1.Work), of ...sized) *reconciler {
 	tb.Helper()
 	g := NewWithT(tb)
@@ -84,7 +84,7 @@ func requestOf(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}}
 }
 
-// TestWhatIsRenderedAndNotWrittenYetHasABound holds that what a binding holds does not grow with its clusters.
+// TestWhatIsRenderedAndNotWrittenYetHasABound checks that the memory for a binding does not grow with its clusters.
 func TestWhatIsRenderedAndNotWrittenYetHasABound(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -115,7 +115,7 @@ func TestWhatIsRenderedAndNotWrittenYetHasABound(t *testing.T) {
 	}
 }
 
-// TestWritesAreBoundedByTheirBytes has large and small bindings written at once by requests that take long.
+// TestWritesAreBoundedByTheirBytes writes large and small bindings at once, with slow requests.
 func TestWritesAreBoundedByTheirBytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestWritesAreBoundedByTheirBytes(t *testing.T) {
 		for i := range 6 {
 			of = append(of, sized{fmt.Sprintf("large%d", i), 1 << 20, clusters})
 		}
-		of[len(of)-1].bytes = 5 << 20 // more than one binding may write at a time: it is written all the same, and is refused or not
+		of[len(of)-1].bytes = 5 << 20 // more than the limit of one binding; it is written nevertheless, and the server decides about it
 		r := sizedHub(t, create, of...)
 		start := func(o sized) {
 			go func() {
@@ -155,7 +155,7 @@ func TestWritesAreBoundedByTheirBytes(t *testing.T) {
 			start(o)
 		}
 		synctest.Wait()
-		const slack = 5 << 20 // what an object is in excess of its data, and of what the largest is
+		const slack = 5 << 20 // the size of an object besides its data, and the largest object
 		g.Expect(total).To(BeNumerically(">", maxWriting/2), "they write as much as they may")
 		for _, o := range of[:2] {
 			start(o)
@@ -189,7 +189,7 @@ func TestWritesAreBoundedByTheirBytes(t *testing.T) {
 	})
 }
 
-// TestWhatWaitsToBeWrittenEndsWithTheHub holds that nothing waits for room in a hub that stops.
+// TestWhatWaitsToBeWrittenEndsWithTheHub checks that nothing waits for room in a hub that stops.
 func TestWhatWaitsToBeWrittenEndsWithTheHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -200,7 +200,7 @@ func TestWhatWaitsToBeWrittenEndsWithTheHub(t *testing.T) {
 	g.Expect(m.own.TryAcquire(maxWritingOne)).To(BeTrue())
 }
 
-// TestWhatHasNoRoomIsNotRenderedAgain holds that what a namespace has no room for is refused by the size that it is known to have: that is tried
+// TestWhatHasNoRoomIsNotRenderedAgain checks that a Work is rejected by its known size if its namespace has no room, since that is retried
 // again and again.
 func TestWhatHasNoRoomIsNotRenderedAgain(t *testing.T) {
 	t.Parallel()
@@ -221,7 +221,7 @@ func TestWhatHasNoRoomIsNotRenderedAgain(t *testing.T) {
 		again.Add(1)
 		return renders(ctx, target)
 	}
-	// Those that have a Work are updated. None of them has been counted yet, as where the hub was started with a lower limit.
+	// Existing Works are updated. None of them is counted yet, as after a start of the hub with a lower limit.
 	plan := fanout.Plan{Create: out.works[:2]}
 	for _, w := range out.works[2:] {
 		live := w.DeepCopy()
@@ -242,7 +242,7 @@ func TestWhatHasNoRoomIsNotRenderedAgain(t *testing.T) {
 	g.Expect(again.Load()).To(BeZero())
 }
 
-// TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster holds that the others are written.
+// TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster checks that the other clusters are written.
 func TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -28,7 +28,7 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// marked is a binding with two Works, as a hub looks at it again and again.
+// marked is a binding with two Works, which is reconciled again and again.
 type marked struct {
 	*reconciler
 
@@ -56,7 +56,7 @@ func makeMarked(program string) *marked {
 	return &marked{reconciler: r, binding: b, works: works}
 }
 
-// look finds what is unchanged without a rendering.
+// look determines what is unchanged without rendering.
 func (m *marked) look(g Gomega) *scope {
 	s := &scope{
 		binding: m.binding, targets: m.binding.Spec.Clusters, live: m.works, suspect: m.suspect, unchanged: sets.Set[string]{},
@@ -66,7 +66,7 @@ func (m *marked) look(g Gomega) *scope {
 	return s
 }
 
-// render does as if all that is not unchanged were rendered, which comes to the Works that there are, with what theirs puts on them.
+// render acts as if everything that is not unchanged was rendered, with the result of the existing Works, changed by theirs.
 func (m *marked) render(g Gomega, theirs map[string]string) *scope {
 	s := m.look(g)
 	digest, err := m.digest(s, s.fingerprint())

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// BenchmarkOverridePolicies is what it takes to find the override policies of one template, which every rendering does, among ever more that are
-// about others: each template has two of its own.
+// BenchmarkOverridePolicies measures how long it takes to find the override policies of one template, as each rendering does, among a
+// growing number of policies for other templates. Each template has two.
 func BenchmarkOverridePolicies(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {
 		size := filled.Fleet{Clusters: 1, Bindings: n, Namespaces: 1}

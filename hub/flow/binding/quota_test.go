@@ -22,7 +22,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// requests are so many CPUs, or none.
+// requests returns requests of so many CPUs, or none.
 func requests(cpus int) *workv1alpha2.ReplicaRequirements {
 	if cpus == 0 {
 		return nil
@@ -30,7 +30,7 @@ func requests(cpus int) *workv1alpha2.ReplicaRequirements {
 	return &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cpus), resource.DecimalSI)}}
 }
 
-// anyRequests is a spec that requests anything.
+// anyRequests returns a spec with random requests.
 func anyRequests(random *rand.Rand) workv1alpha2.ResourceBindingSpec {
 	out := workv1alpha2.ResourceBindingSpec{Replicas: int32(random.IntN(3)), ReplicaRequirements: requests(random.IntN(3))}
 	out.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
@@ -44,8 +44,8 @@ func anyRequests(random *rand.Rand) workv1alpha2.ResourceBindingSpec {
 	return out
 }
 
-// TestOneOriginHasOneVerdictOfQuotas asks for the verdict on a Work of bindings that say anything, under any quotas: as long as it says the same of what it
-// was rendered from, the verdict is the same, so that one which was written is within the quotas.
+// TestOneOriginHasOneVerdictOfQuotas checks the quotas for Works of random bindings. Works with the same mark must have the same result, so
+// that a Work that was written is within the quotas.
 func TestOneOriginHasOneVerdictOfQuotas(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -15,22 +15,22 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestLargeBindingsOfOneNamespaceKeepNoOtherWaiting has a namespace with more large bindings than there are workers, of which none comes to an
-// end. What others need is written meanwhile, and what of that namespace is not large.
+// TestLargeBindingsOfOneNamespaceKeepNoOtherWaiting has a namespace with more large bindings than there are workers, none of which
+// finishes. Meanwhile the bindings of other namespaces must be written, and the small ones of that namespace.
 func TestLargeBindingsOfOneNamespaceKeepNoOtherWaiting(t *testing.T) {
 	const (
 		many    = 64
 		slots   = 6 // half of the workers
 		waiting = 3
-		first   = 4       // of a binding so many Works are created at a time at first
-		poll    = "250ms" // each look lists all Works
+		first   = 4       // the first batch of a binding
+		poll    = "250ms" // each poll lists all Works
 	)
 	s := start(t)
 	g, tenant, other := NewWithT(t), s.world(t), s.world(t, "a")
 	members, others := tenant.joinMany(t, many), other.joinMany(t, many)
 	works := func(w *world, prefix string) func() int { return func() int { return len(w.works(t, prefix)) } }
 
-	// They were there before: one that is rolled out in waves, and one that is to go.
+	// These existed before: one that is rolled out in waves, and one that will be deleted.
 	web := builder.MakeDeployment(tenant.namespace, "web").Replicas(2).Obj()
 	staged := tenant.createStaged(t, web, members...)
 	r := tenant.rollOut(t, staged)
@@ -56,7 +56,8 @@ func TestLargeBindingsOfOneNamespaceKeepNoOtherWaiting(t *testing.T) {
 	tenant.create(t, builder.MakeConfigMap(tenant.namespace, "small").Obj(), members[0])
 	g.Eventually(held, stagetest.Timeout, stagetest.Poll).Should(Equal(slots*first+1), "a small one has a worker")
 
-	// What waits is looked at when it changes: one is small now, and a wave of one cluster is not large. What is to go from many clusters is.
+	// A waiting binding is reconciled when it changes: one is small now, and a wave of one cluster is not large. A deletion from many
+	// clusters is.
 	g.Expect(s.hub.Delete(t.Context(), gone)).To(Succeed())
 	change(t, tenant, waits[waiting-1], func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = other.shares("a") })
 	g.Eventually(works(other, "waits-"), stagetest.Timeout, poll).Should(Equal(1))
@@ -94,7 +95,7 @@ func (w *world) joinMany(t *testing.T, count int) []string {
 	return members
 }
 
-// await has a request that creates a Work wait for as long as that is held.
+// await delays a request that creates a Work while its world is held.
 func (s *stage) await(r *http.Request) {
 	var until chan struct{}
 	s.mu.Lock()
@@ -114,7 +115,7 @@ func (s *stage) await(r *http.Request) {
 	}
 }
 
-// hold has no Work be created in this world until release is called. How many requests wait for that is what waiting returns.
+// hold lets no Work be created in this world until release is called. Waiting returns how many requests wait.
 func (w *world) hold() (release func(), waiting func() int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -23,7 +23,7 @@ func whatWasThereBefore(t *testing.T, s *stage) {
 	b := w.create(t, web, "a", "b")
 	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 	w.byStrategy(t, b)
-	// b has something else, which is mended only as long as the stage has not seen the strategy.
+	// b has other content, which is corrected only as long as the stage has not seen the strategy.
 	seen := 0
 	g.Eventually(func() int {
 		work := w.work(t, "b", web)
@@ -31,7 +31,7 @@ func whatWasThereBefore(t *testing.T, s *stage) {
 			seen = 0
 			work.Spec.Workload.Manifests[0].Raw = []byte(strings.ReplaceAll(string(work.Spec.Workload.Manifests[0].Raw), "nginx:1.27", "nginx:0"))
 			work.Annotations[contract.ManifestHashAnnotation] = "of something else"
-			_ = w.hub.Update(t.Context(), work) // or another time
+			_ = w.hub.Update(t.Context(), work) // a conflict leads to another try
 		}
 		return seen
 	}, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 50))
@@ -44,7 +44,7 @@ func whatWasThereBefore(t *testing.T, s *stage) {
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}), "of b, whose hash is not that of its manifest; a has r1 without a write")
 	w.stays(t)
 
-	// An edit: a is held with r1 and b with what it has, and both are scaled.
+	// An edit: a is held at r1 and b at its content, and both are scaled.
 	w.edit(t, web, b, image("nginx:2"))
 	w.stays(t)
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
@@ -54,7 +54,7 @@ func whatWasThereBefore(t *testing.T, s *stage) {
 		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(7))
 	}
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:1.27", "b": "nginx:0"}))
-	// b is sent r1 by name.
+	// r1 is sent to b.
 	r.says(t, 1, map[string]int64{"b": 1})
 	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
 	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, web, b)))
@@ -65,7 +65,7 @@ func theSameContentAgain(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)
 	w, web, b, r := twoWaves(t, s)
-	// The edit is taken back: r3 is what r1 was.
+	// The edit is reverted: r3 has the content of r1.
 	change(t, w, web, func(o *unstructured.Unstructured) {
 		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 		container, _ := containers[0].(map[string]any)
@@ -81,8 +81,7 @@ func theSameContentAgain(t *testing.T, s *stage) {
 	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r3", "b": "nginx:1.27 r1"}))
 }
 
-// aRolloutMadeAnew deletes a rollout, with which what it knows goes: the Works stay, and what comes next has
-// a higher number than they have.
+// aRolloutMadeAnew deletes a rollout, and with it its status. The Works stay, and the next revision has a higher number than they have.
 func aRolloutMadeAnew(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)

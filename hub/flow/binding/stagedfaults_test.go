@@ -33,7 +33,7 @@ func aSpoiltWork(t *testing.T, s *stage) {
 		})
 	}
 	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
-	// Somebody takes the revision off: what it has is not known then, and it waits for its turn.
+	// Somebody removes the revision from a Work. Its content is not known then, and it waits for its wave.
 	change(t, w, w.work(t, "b", web), func(work *workv1alpha1.Work) { delete(work.Annotations, contract.RevisionAnnotation) })
 	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, stagetest.Quiet, stagetest.Poll).Should(HaveKeyWithValue("b", HavePrefix("nginx:1.27")))
 }
@@ -79,7 +79,7 @@ func aQuotaForAnOldRevision(t *testing.T, s *stage) {
 	requests("1")
 	r.says(t, 3, map[string]int64{"a": 4}, r.cut(t, 4, "Edited", w.source(t, web, b)))
 	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("a", "nginx:2 r4"))
-	// The old revision requests more than is asked for now: b keeps what it has, and gets no more of it.
+	// The old revision requests more than the template does now: b keeps its content, and does not grow.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[1].Replicas = 9 })
 	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, stagetest.Quiet, stagetest.Poll).Should(HaveKeyWithValue("b", "nginx:2 r3"))
 	g.Expect(manifest(t, w.work(t, "b", web), "spec", "replicas")).To(BeEquivalentTo(2))
@@ -91,7 +91,7 @@ func aContentThatCannotBeRead(t *testing.T, s *stage) {
 	w, web, b, r := twoWaves(t, s)
 	w.edit(t, web, b, image("nginx:3"))
 	r3 := r.cut(t, 3, "Edited", w.source(t, web, b))
-	// Somebody who may write Secrets there replaces what was kept.
+	// A user who may write Secrets there replaces the kept content.
 	name := client.ObjectKey{Namespace: w.namespace, Name: revision.SecretName(r.obj, 3)}
 	secret := &corev1.Secret{}
 	g.Expect(w.hub.Get(t.Context(), name, secret)).To(Succeed())
@@ -109,7 +109,7 @@ func aContentThatCannotBeRead(t *testing.T, s *stage) {
 	}
 	g.Eventually(condition, stagetest.Timeout, stagetest.Poll).Should(HaveField("Message", And(ContainSubstring("revision 3"), ContainSubstring("cannot be read"))))
 	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
-	// Replicas go on, in what is there.
+	// Replicas are still scaled, in the present content.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters[0].Replicas, b.Spec.Clusters[1].Replicas, b.Spec.Replicas = 7, 7, 7
 	})
@@ -117,7 +117,7 @@ func aContentThatCannotBeRead(t *testing.T, s *stage) {
 		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(7))
 	}
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
-	// Once it is there again it goes on by itself.
+	// Once the content is back, the rollout proceeds by itself.
 	g.Expect(w.hub.Get(t.Context(), name, secret)).To(Succeed())
 	secret.Data[revision.SecretKey] = whole
 	g.Expect(w.hub.Update(t.Context(), secret)).To(Succeed())
@@ -125,13 +125,13 @@ func aContentThatCannotBeRead(t *testing.T, s *stage) {
 	g.Eventually(condition, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }
 
-// aContentWithoutItsRules has the Secret be lost that has the rules of a ClusterOverridePolicy. What is rendered without them is not what
-// was admitted.
+// aContentWithoutItsRules loses the Secret with the rules of a ClusterOverridePolicy. Content that is rendered without them is not what was
+// rolled out.
 func aContentWithoutItsRules(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)
 	w, web, b, r := twoWaves(t, s)
-	_ = w.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}) // another test may have it
+	_ = w.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}) // another test may have created it
 	w.edit(t, web, b, image("nginx:3"))
 	source := w.source(t, web, b)
 	source.Rules = []override.Rule{{Policy: "proxy", Overriders: policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{
@@ -148,7 +148,7 @@ func aContentWithoutItsRules(t *testing.T, s *stage) {
 	}
 	g.Eventually(condition, stagetest.Timeout, stagetest.Poll).Should(HaveField("Message", ContainSubstring("the rules of ClusterOverridePolicies in r3 are lost")))
 	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
-	// Once they are there again it goes on by itself.
+	// Once the rules are back, the rollout proceeds by itself.
 	rules.UID, rules.ResourceVersion = "", ""
 	g.Expect(w.hub.Create(t.Context(), rules)).To(Succeed())
 	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, 3*stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:proxied r3", "b": "nginx:1.27 r1"}))

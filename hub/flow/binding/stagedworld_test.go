@@ -29,7 +29,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// byStrategy has a binding go by a strategy.
+// byStrategy sets the strategy of a binding.
 func (w *world) byStrategy(t *testing.T, b *workv1alpha2.ResourceBinding) {
 	t.Helper()
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
@@ -37,7 +37,7 @@ func (w *world) byStrategy(t *testing.T, b *workv1alpha2.ResourceBinding) {
 	})
 }
 
-// createStaged creates a template with a binding that goes by a strategy from the start.
+// createStaged creates a template with a binding that has a strategy from the start.
 func (w *world) createStaged(t *testing.T, template *unstructured.Unstructured, members ...string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	b := w.create(t, template)
@@ -51,7 +51,7 @@ func (w *world) createStaged(t *testing.T, template *unstructured.Unstructured, 
 	return b
 }
 
-// edit changes a template, and has the detector note it on the binding.
+// edit changes a template, and records that on the binding as the detector does.
 func (w *world) edit(t *testing.T, template *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, mutate func(*unstructured.Unstructured)) {
 	t.Helper()
 	change(t, w, template, mutate)
@@ -67,7 +67,7 @@ func image(of string) func(*unstructured.Unstructured) {
 	}
 }
 
-// source is what a part of a revision is made of as it is now.
+// source is the present input for a part of a revision.
 func (w *world) source(t *testing.T, template *unstructured.Unstructured, b kube.Binding) revision.Source {
 	t.Helper()
 	g := NewWithT(t)
@@ -86,13 +86,13 @@ func (w *world) source(t *testing.T, template *unstructured.Unstructured, b kube
 	return out
 }
 
-// rollout is the rollout of a binding, which the test decides in place of the stage that does.
+// rollout is the rollout of a binding, controlled by the test instead of the rollout stage.
 type rollout struct {
 	world *world
 	obj   kube.Rollout
 }
 
-// rollOut makes the rollout of a binding.
+// rollOut creates the rollout of a binding.
 func (w *world) rollOut(t *testing.T, b kube.Binding) *rollout {
 	t.Helper()
 	kind := kube.RolloutsIn(b.GetNamespace())
@@ -111,7 +111,7 @@ func (w *world) rollOut(t *testing.T, b kube.Binding) *rollout {
 	return &rollout{world: w, obj: obj}
 }
 
-// cut keeps a revision and returns its status; nobody is sent it yet.
+// cut stores a revision and returns its status; it is not sent to any cluster yet.
 func (r *rollout) cut(t *testing.T, number int64, cause string, main revision.Source, dependents ...revision.Source) fairleadv1alpha1.RevisionStatus {
 	t.Helper()
 	g := NewWithT(t)
@@ -122,13 +122,13 @@ func (r *rollout) cut(t *testing.T, number int64, cause string, main revision.So
 	hash, err := content.Hash()
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, secret := range secrets {
-		secret.Immutable = nil // a test writes into one
+		secret.Immutable = nil // so that a test may modify it
 		g.Expect(r.world.hub.Create(t.Context(), secret)).To(Succeed())
 	}
 	return fairleadv1alpha1.RevisionStatus{Number: number, Hash: hash, Cause: cause, CreatedAt: metav1.Now()}
 }
 
-// says has the status say which revisions there are, which is stable, and who is to have another.
+// says writes the status: which revisions exist, which one is stable, and which clusters get another one.
 func (r *rollout) says(t *testing.T, stable int64, to map[string]int64, revisions ...fairleadv1alpha1.RevisionStatus) {
 	t.Helper()
 	change := func() error {
@@ -157,8 +157,8 @@ func (r *rollout) says(t *testing.T, stable int64, to map[string]int64, revision
 	NewWithT(t).Eventually(change, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 }
 
-// has returns what the Works of a template are, by member: the image of a workload and its
-// replicas, or the value of a ConfigMap; with the number of the revision.
+// has returns the content of a template's Works by member: the image of a workload and its replicas, or the value of a ConfigMap; with the
+// number of the revision.
 func (w *world) has(t *testing.T, template *unstructured.Unstructured, members ...string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -192,14 +192,14 @@ func (w *world) has(t *testing.T, template *unstructured.Unstructured, members .
 	return out
 }
 
-// stays waits a while in which nothing of this world is written.
+// stays expects that nothing in this world is written for a while.
 func (w *world) stays(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Consistently(func() []string { return w.wrote() }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty())
 }
 
-// needs has the binding of a ConfigMap needed by workloads, where these are.
+// needs attaches the binding of a ConfigMap to workloads, in their clusters.
 func (w *world) needs(t *testing.T, b *workv1alpha2.ResourceBinding, by ...*workv1alpha2.ResourceBinding) {
 	t.Helper()
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
@@ -226,7 +226,7 @@ func value(of string) func(*unstructured.Unstructured) {
 	}
 }
 
-// setAfter is how often replicas were set in this world after the last change of a Work in a namespace; 0 without one.
+// setAfter returns how often replicas were set in this world after the last change of a Work in a namespace; 0 without one.
 func (w *world) setAfter(namespace string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

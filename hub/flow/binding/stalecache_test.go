@@ -24,8 +24,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// behind runs another hub, with a cache that shows something else than there is. It returns what that
-// hub writes, and how often it reads the binding live.
+// behind runs another hub with a stale cache. It returns the hub's writes, and counts its live reads of the binding.
 func (w *world) behind(t *testing.T, b client.Object, shows func(*cache.Options)) (*world, *atomic.Int64) {
 	t.Helper()
 	g := NewWithT(t)
@@ -53,9 +52,9 @@ func (w *world) behind(t *testing.T, b client.Object, shows func(*cache.Options)
 func TestAHubThatDoesNotSeeWhatTheOneBeforeDidMovesNothingBack(t *testing.T) {
 	g := NewWithT(t)
 	w, web, b, r := twoWaves(t, start(t))
-	r.says(t, 1, nil) // as it was before a was sent r2
+	r.says(t, 1, nil) // as before r2 was sent to a
 
-	// Its cache has no Works at all: a is to have what is stable, as far as it knows.
+	// The cache has no Works at all: from its view, a should have the stable revision.
 	blind, _ := w.behind(t, b, func(o *cache.Options) {
 		o.ByObject = nil
 		o.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}

@@ -25,10 +25,10 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// held stands for what holds an object that is being deleted.
+// held is a finalizer that keeps an object that is being deleted.
 const held = "test.fairlead.dev/held"
 
-// shows has the cache of a hub show objects as they were, whatever became of them since.
+// shows makes the cache of a hub show objects in an old state, whatever changed since.
 func shows[O client.Object](as func(O)) func(*cache.Options) {
 	return func(o *cache.Options) {
 		by := cache.ByObject{Transform: func(in any) (any, error) {
@@ -49,7 +49,7 @@ func shows[O client.Object](as func(O)) func(*cache.Options) {
 	}
 }
 
-// placed makes an application that is in some members, and ends the hub that brought it there.
+// placed creates an application in some members, and stops the hub that did so.
 func placed(t *testing.T, members ...string) (*world, *unstructured.Unstructured, *workv1alpha2.ResourceBinding) {
 	t.Helper()
 	g, w := NewWithT(t), start(t).world(t, members...)
@@ -60,7 +60,7 @@ func placed(t *testing.T, members ...string) (*world, *unstructured.Unstructured
 	return w, template, b
 }
 
-// leave has somebody delete a Cluster, of which not all is done yet.
+// leave deletes a Cluster, whose deletion does not complete.
 func (w *world) leave(t *testing.T, name string) {
 	t.Helper()
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.member(name)}}
@@ -72,7 +72,7 @@ func (w *world) leave(t *testing.T, name string) {
 	})
 }
 
-// stayed has a cache show no Cluster that leaves.
+// stayed makes a cache show no Cluster as being deleted.
 func stayed(c *clusterv1alpha1.Cluster) {
 	c.DeletionTimestamp = nil
 	delete(c.Annotations, contract.RetiredAnnotation)
@@ -135,7 +135,7 @@ func TestAHubThatDoesNotSeeThatAnApplicationCameBackTakesItFromNowhere(t *testin
 	g.Expect(blind.wrote()).To(BeEmpty())
 }
 
-// mayUseNothing has a cache show that a namespace may use no cluster of its world but one.
+// mayUseNothing makes a cache show that a namespace may use no cluster of its world but one.
 func mayUseNothing(w *world, but string) func(*corev1.Namespace) {
 	return func(ns *corev1.Namespace) {
 		if ns.Name == w.namespace {

@@ -22,8 +22,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestAHubThatStopsRendersNoFurther holds that a hub which stops while it renders for many clusters ends with the one that
-// it is at, and says of none that it could not be served.
+// TestAHubThatStopsRendersNoFurther checks that a hub which stops while it renders for many clusters stops after the present one, and
+// reports no cluster as failed.
 func TestAHubThatStopsRendersNoFurther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -45,7 +45,7 @@ func TestAHubThatStopsRendersNoFurther(t *testing.T) {
 		revise: func(*unstructured.Unstructured, int32) (*unstructured.Unstructured, error) {
 			rendered++
 			stop()
-			return nil, context.Canceled // as a webhook that is asked
+			return nil, context.Canceled // like the call of a webhook
 		},
 	}
 	r := &reconciler{kind: kube.ResourceBindings(), interpreter: native.New()}
@@ -56,7 +56,7 @@ func TestAHubThatStopsRendersNoFurther(t *testing.T) {
 	g.Expect(out.failures).To(BeEmpty())
 }
 
-// silent is an interpreter that gives no answer, and counts how often it was asked.
+// silent is an interpreter that does not answer, and counts the calls.
 type silent struct {
 	interpreter.Interpreter
 	asked int
@@ -67,7 +67,7 @@ func (s *silent) ReviseReplicas(context.Context, *unstructured.Unstructured, int
 	return nil, interpreter.Unanswered(errors.New("no answer within 10s"))
 }
 
-// TestWhoGivesNoAnswerIsNotAskedForEachCluster holds that a binding of many clusters waits once for a webhook that hangs.
+// TestWhoGivesNoAnswerIsNotAskedForEachCluster checks that a binding of many clusters waits only once for a webhook that hangs.
 func TestWhoGivesNoAnswerIsNotAskedForEachCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

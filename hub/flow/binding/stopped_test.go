@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatAHubThatWasStoppedMeantToDeleteIsAsItWas stops a hub after it wrote on Works that they are to go, and before it deleted them. One of
-// them is wanted again, with what its policy said before; the other is kept as it is.
+// TestWhatAHubThatWasStoppedMeantToDeleteIsAsItWas stops a hub after it wrote the deletion intent on Works, before it deleted them. One of
+// them is wanted again, with the former option of its policy; the other one must be kept as it is.
 func TestWhatAHubThatWasStoppedMeantToDeleteIsAsItWas(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})

@@ -13,15 +13,15 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestANamespaceTakesNoMoreThanItsPart holds that a namespace is refused what is beyond its part of the database, by name, and nothing
-// else is.
+// TestANamespaceTakesNoMoreThanItsPart checks that a namespace cannot use more than its part of the database, that the message names it,
+// and that other namespaces are not affected.
 func TestANamespaceTakesNoMoreThanItsPart(t *testing.T) {
 	s := startBounded(t, 1<<20)
 	g, w, other := NewWithT(t), s.world(t, "a", "b", "c"), s.world(t, "a")
 	filled := func(kib int) string { return strings.Repeat("x", kib<<10) }
 	large := builder.MakeConfigMap(w.namespace, "large", "data", filled(400)).Obj()
 	of := w.create(t, large, "a", "b", "c")
-	shown := func(data string) { // as the detector tells
+	shown := func(data string) { // as the detector does
 		change(t, w, large, func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"data": data} })
 		change(t, w, of, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = large.GetResourceVersion() })
 	}
@@ -38,7 +38,7 @@ func TestANamespaceTakesNoMoreThanItsPart(t *testing.T) {
 	w.create(t, small, "a", "b", "c")
 	g.Eventually(func() []string { return w.works(t, "small-") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(3), "what fits is written")
 
-	// What becomes smaller is written though nothing else would be, and makes room for what waits.
+	// A Work that becomes smaller is written although there is no room, and makes room for those that wait.
 	shown(filled(200))
 	g.Eventually(func() []string { return w.works(t, "large-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
 	size := func(member string) func() int {
@@ -48,13 +48,13 @@ func TestANamespaceTakesNoMoreThanItsPart(t *testing.T) {
 		g.Eventually(size(member), stagetest.Timeout, stagetest.Poll).Should(BeNumerically("<", 210<<10))
 	}
 
-	// What would become too large stays as it is, and what is deleted makes room for it.
+	// A Work that would become too large stays as it is, and a deleted one makes room for it.
 	also := builder.MakeConfigMap(w.namespace, "also", "data", filled(190)).Obj()
 	b := w.create(t, also, "a", "b")
 	g.Eventually(func() []string { return w.works(t, "also-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 	shown(filled(300))
 	g.Eventually(func() []string { return w.told("large") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(ContainSubstring("this would take 92Ki more than there is room for")))
-	// What moves has room though there is none for more: until it runs elsewhere, what it leaves counts as well.
+	// A move is written although there is no room, since the old copy counts until the new one runs.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = w.shares("a", "c") })
 	g.Eventually(func() []string { return w.works(t, "also-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b going", "c"}))
 

@@ -62,7 +62,7 @@ func TestAnAPIThatDoesNotServeBindingsSaysOfNoneThatItIsGone(t *testing.T) {
 	g.Expect(r.strays.works).To(BeEmpty())
 }
 
-// TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding has Works come to light late, which say of themselves that their objects go.
+// TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding has strays whose Works do not preserve their objects.
 func TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding(t *testing.T) {
 	t.Parallel()
 	ofPolicy := func(b *workv1alpha2.ResourceBinding) {
@@ -115,7 +115,7 @@ func TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding(t *testing.T) {
 	}
 }
 
-// bindingOf is the binding of a permanent id that strayOf names.
+// bindingOf returns the binding with a permanent id that strayOf names.
 func bindingOf(id string) *workv1alpha2.ResourceBinding {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: boundTo.Namespace, Name: boundTo.Name}}
 	bindings.Identify(b, id)
@@ -124,7 +124,7 @@ func bindingOf(id string) *workv1alpha2.ResourceBinding {
 
 var boundTo = types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
 
-// strayOf is a Work in cluster a that names a binding with a permanent id.
+// strayOf returns a Work in cluster a that names a binding with a permanent id.
 func strayOf(id string, made time.Time) *workv1alpha1.Work {
 	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-a", Name: "web", CreationTimestamp: metav1.NewTime(made), Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: id},

@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// lose has a binding go without its Works, as when the hub that made these was killed before the one that let the binding go saw them.
+// lose deletes a binding without its Works, as if the hub that created them was killed before the hub that removed the finalizer saw them.
 func (w *world) lose(t *testing.T, b *workv1alpha2.ResourceBinding) {
 	t.Helper()
 	g := NewWithT(t)
@@ -31,7 +31,7 @@ func (w *world) lose(t *testing.T, b *workv1alpha2.ResourceBinding) {
 		Should(Satisfy(apierrors.IsNotFound))
 }
 
-// again makes a binding once more by the same name, which has another permanent id therefore.
+// again creates a binding with the same name and another permanent id.
 func (w *world) again(t *testing.T, b *workv1alpha2.ResourceBinding, id string, members ...string) {
 	t.Helper()
 	out := b.DeepCopy()
@@ -61,8 +61,8 @@ func TestWorksGoWhoseBindingAHubSeesGo(t *testing.T) {
 	g.Expect(w.work(t, "stays", template).Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
 }
 
-// TestAHubTakesNothingAwayThatHadNoBindingBefore holds that of what is there at a start, and of what somebody makes later, nothing goes because
-// its binding is not there, or another one is, elsewhere.
+// TestAHubTakesNothingAwayThatHadNoBindingBefore checks that neither Works that exist at the start nor those that are created by others are
+// deleted because their binding is missing, or because another binding has its name.
 func TestAHubTakesNothingAwayThatHadNoBindingBefore(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "a", "b")
@@ -97,7 +97,7 @@ func TestAWorkThatIsSeenWhenItsBindingIsGoneGoes(t *testing.T) {
 	g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
 }
 
-// apply makes a Work once more.
+// apply creates a Work again.
 func (w *world) apply(t *testing.T, work *workv1alpha1.Work) {
 	t.Helper()
 	work = work.DeepCopy()
@@ -107,7 +107,7 @@ func (w *world) apply(t *testing.T, work *workv1alpha1.Work) {
 	NewWithT(t).Expect(w.hub.Create(t.Context(), work)).To(Succeed())
 }
 
-// awaitHub waits until a hub is at work.
+// awaitHub waits until a hub is active.
 func (w *world) awaitHub(t *testing.T, member string) {
 	t.Helper()
 	w.create(t, builder.MakeConfigMap(w.namespace, "hello", "k", "v").Obj(), member)

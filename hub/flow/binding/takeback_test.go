@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// workOf is the Work of a template in cluster edge-1, whatever binding it is of.
+// workOf returns the Work of a template in cluster edge-1, of any binding.
 func workOf(manifest string) *workv1alpha1.Work {
 	out := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-edge-1", Name: "web", Annotations: map[string]string{

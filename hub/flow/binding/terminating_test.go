@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestANamespaceThatIsDeletedChangesNoWork has an OverridePolicy deleted together with its namespace, before what it is about: the object stays in
-// the member when its Work goes, and is to stay as it is.
+// TestANamespaceThatIsDeletedChangesNoWork deletes an OverridePolicy together with its namespace, before the template. The object stays in
+// the member when its Work is deleted, and must stay as it is.
 func TestANamespaceThatIsDeletedChangesNoWork(t *testing.T) {
 	s := start(t)
 	g, w := NewWithT(t), s.world(t, "a", "b")
@@ -40,7 +40,7 @@ func TestANamespaceThatIsDeletedChangesNoWork(t *testing.T) {
 		return ""
 	}, stagetest.Timeout, stagetest.Poll).Should(Equal(workv1alpha2.ReasonNamespaceTerminating))
 
-	// A move would leave the application nowhere.
+	// With a move, the application would be in no cluster.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = w.shares("b") })
 	g.Consistently(func() []string { return w.works(t, "settings-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a"}))
 

@@ -27,7 +27,7 @@ func TestAnOverrideThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
 	going.DeletionTimestamp, going.Finalizers = new(metav1.Now()), []string{"test.fairlead.dev/held"}
 	for name, tc := range map[string]struct {
 		cached, live *corev1.Namespace
-		// policies are the OverridePolicies that the cache shows.
+		// policies are the OverridePolicies in the cache.
 		policies []string
 		want     bool
 	}{
@@ -67,8 +67,8 @@ func TestAnOverrideThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
 	}
 }
 
-// TestAQuotaThatIsGoneHasTheNamespaceReadLive has the watch of quotas ahead of that of Namespaces: what one held back is not sent if it goes with its
-// namespace.
+// TestAQuotaThatIsGoneHasTheNamespaceReadLive has the watch of quotas ahead of that of Namespaces. A Work that a quota held back must not
+// be sent because the quota is deleted with its namespace.
 func TestAQuotaThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
 	t.Parallel()
 	there := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
@@ -87,9 +87,9 @@ func TestAQuotaThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
 	type quotas []*policyv1alpha1.FederatedResourceQuota
 	for name, tc := range map[string]struct {
 		live *corev1.Namespace
-		// before are the quotas that this process saw first, if it did, and now those that the cache shows.
+		// before are the quotas that this process saw first, if it did; now are those in the cache.
 		before, now quotas
-		// says is what the binding says.
+		// says changes the binding.
 		says func(*workv1alpha2.ResourceBinding)
 		want bool
 	}{

@@ -22,8 +22,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestAHubThatStartsRendersNothingOfANamespaceWithAQuota has the stage start where nothing changed, and after each input of the verdict of a
-// quota did while there was no stage.
+// TestAHubThatStartsRendersNothingOfANamespaceWithAQuota restarts the stage without a change, and after each input of the quota check was
+// changed while no stage ran.
 func TestAHubThatStartsRendersNothingOfANamespaceWithAQuota(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
@@ -67,7 +67,7 @@ func TestAHubThatStartsRendersNothingOfANamespaceWithAQuota(t *testing.T) {
 	g.Expect(started(marked)).To(Equal(rendered), "another resource is bounded")
 	g.Expect(started()).To(BeEmpty(), "it is within that, too, and the Work says so")
 
-	// More is asked for than was admitted: what is there stays, and is looked at each time.
+	// The template requests more than was admitted: the Works stay, and are rendered at each start.
 	change(t, w, template, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"more": "2"}) })
 	w.see(t, template, b)
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
@@ -93,7 +93,7 @@ func TestAHubThatStartsRendersNothingOfANamespaceWithAQuota(t *testing.T) {
 	g.Expect(started()).To(BeEmpty())
 }
 
-// aQuotaThatBoundsNothingMore has a binding wait for what its quotas allow, and says for what.
+// aQuotaThatBoundsNothingMore has a binding that waits for its quota, and says for which resource.
 func aQuotaThatBoundsNothingMore(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a")

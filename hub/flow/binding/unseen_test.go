@@ -20,14 +20,14 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// restart runs another hub, whose detector has seen nothing yet.
+// restart runs another hub, whose detector has not seen anything yet.
 func (w *world) restart(t *testing.T, program string) (stop func() (read, rendered map[string]int)) {
 	t.Helper()
 	w.seen = edits.NewSeen(clock.RealClock{})
 	return w.run(t, program)
 }
 
-// detects has the detector bind a template as it is.
+// detects makes the detector bind the present template.
 func (w *world) detects(t *testing.T, template *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, strategy string) {
 	t.Helper()
 	w.seen.Plan(client.ObjectKeyFromObject(b), strategy)
@@ -42,7 +42,7 @@ func (w *world) detects(t *testing.T, template *unstructured.Unstructured, b *wo
 	w.seen.See(b, bindings.Fingerprint(template))
 }
 
-// leaves has the detector decide about a template as it is, and leave the binding as it is.
+// leaves makes the detector decide about the present template, and leave the binding as it is.
 func (w *world) leaves(t *testing.T, template *unstructured.Unstructured, b *workv1alpha2.ResourceBinding) {
 	t.Helper()
 	NewWithT(t).Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
@@ -50,7 +50,7 @@ func (w *world) leaves(t *testing.T, template *unstructured.Unstructured, b *wor
 	w.seen.See(b, bindings.Fingerprint(template))
 }
 
-// looks waits until the stage has looked at all that it was asked for before.
+// looks waits until the stage has handled all earlier requests.
 func (w *world) looks(t *testing.T, name string) {
 	t.Helper()
 	last := builder.MakeDeployment(w.namespace, name).Replicas(1).Obj()
@@ -58,15 +58,15 @@ func (w *world) looks(t *testing.T, name string) {
 	NewWithT(t).Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, name)) }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
 }
 
-// withoutHub returns a world in which no hub runs so far.
+// withoutHub returns a world in which no hub has run yet.
 func withoutHub(t *testing.T, members ...string) *world {
 	t.Helper()
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	return (&stage{cluster: api, hub: api.Client(t)}).world(t, members...)
 }
 
-// TestAnEditThatTheDetectorHasNotSeenIsSentNowhere has a hub upgraded while somebody edits a template: the edit may come with a strategy, of
-// which the binding does not say anything yet.
+// TestAnEditThatTheDetectorHasNotSeenIsSentNowhere upgrades a hub while a user edits a template. The edit may come with a strategy that the
+// binding does not have yet.
 func TestAnEditThatTheDetectorHasNotSeenIsSentNowhere(t *testing.T) {
 	g := NewWithT(t)
 	w := withoutHub(t, "a", "b")
@@ -105,7 +105,7 @@ func TestAnEditThatTheDetectorHasNotSeenIsSentNowhere(t *testing.T) {
 	read, _ := stop()
 	g.Expect(read).NotTo(HaveKey("web"), "there is no need to before the detector has looked")
 
-	// It has looked, and not at the last edit. Replicas are followed.
+	// The detector has not seen the last edit. Replicas are scaled nevertheless.
 	scale(3)
 	w.restart(t, "v2")
 	w.seen.Plan(client.ObjectKeyFromObject(b), "")
@@ -115,7 +115,7 @@ func TestAnEditThatTheDetectorHasNotSeenIsSentNowhere(t *testing.T) {
 	w.leaves(t, web, b)
 	becomes("nginx:2", "nginx:2")
 
-	// A strategy comes with the next one, and the binding is woken by something else before it says so.
+	// The next edit comes with a strategy, and something else triggers a reconcile before the binding has it.
 	change(t, w, web, image("nginx:3"))
 	scale(4)
 	g.Eventually(replicas, stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(4))
@@ -125,8 +125,8 @@ func TestAnEditThatTheDetectorHasNotSeenIsSentNowhere(t *testing.T) {
 	stays("nginx:2", "nginx:2")
 }
 
-// TestAnApplicationThatMovesStaysUntilItsTemplateIsSeen has the scheduler move an application before the detector has looked at its template: it
-// would be nowhere.
+// TestAnApplicationThatMovesStaysUntilItsTemplateIsSeen has the scheduler move an application before the detector has seen its template.
+// Without waiting, it would be in no cluster.
 func TestAnApplicationThatMovesStaysUntilItsTemplateIsSeen(t *testing.T) {
 	g := NewWithT(t)
 	w := withoutHub(t, "a", "b")
@@ -146,11 +146,11 @@ func TestAnApplicationThatMovesStaysUntilItsTemplateIsSeen(t *testing.T) {
 	g.Consistently(func() string { return w.intent(t, "a", web) }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty())
 	w.leaves(t, web, b)
 	g.Eventually(func() string { return w.intent(t, "a", web) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionMoved))
-	// What goes is written first, and what comes right after it.
+	// The deletion is written first, right before the new Work.
 	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"b": "nginx:1.27"}))
 }
 
-// TestWhatAWorkloadNeedsWaitsForItsStrategy has a strategy come for a workload, and an edit of what it needs, while there is no hub.
+// TestWhatAWorkloadNeedsWaitsForItsStrategy gives a workload a strategy and edits its dependency while no hub runs.
 func TestWhatAWorkloadNeedsWaitsForItsStrategy(t *testing.T) {
 	g := NewWithT(t)
 	w := withoutHub(t, "a")

@@ -35,7 +35,7 @@ func TestPeopleAreToldOfAnEditThatWaitsForLong(t *testing.T) {
 	g.Expect(condition.Message).To(ContainSubstring(`looked at ConfigMap "settings"`))
 	g.Expect(condition.Message).To(ContainSubstring("hub events ConfigMap/settings -n shop"))
 
-	// The edit waits for the workload with which it goes out.
+	// The edit waits for the workload with which it is rolled out.
 	s.unseen.Template = workv1alpha2.ObjectReference{Kind: "Deployment", Namespace: "shop", Name: "web"}
 	desired = &rendering{}
 	g.Expect(r.tellUnseen(s, desired)).To(BeZero())

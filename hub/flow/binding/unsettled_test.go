@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestALargeBindingIsOneOfManyWorksToWrite holds that it is not its clusters that make a binding a large one.
+// TestALargeBindingIsOneOfManyWorksToWrite checks that the number of clusters alone does not make a binding large.
 func TestALargeBindingIsOneOfManyWorksToWrite(t *testing.T) {
 	t.Parallel()
 	const clusters = 100

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// show tells the handler of a Work that was changed, and returns what that wakes.
+// show passes a change of a Work to the handler, and returns the requests.
 func show(t *testing.T, r *reconciler, before, after *workv1alpha1.Work) []string {
 	t.Helper()
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

@@ -39,26 +39,27 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// stage is a hub's API with nothing but this stage at work.
+// stage is a hub's API that runs only this stage.
 type stage struct {
 	cluster *cluster.Cluster
 	hub     client.Client
-	// end ends the hub before the test does.
+	// end stops the hub before the end of the test.
 	end func()
 
 	events stagetest.Events
-	// seen is what the detector of the hub that runs has seen, for the test to say; nil if nobody waits for it.
+	// seen is what the detector of the running hub has seen, as the test says; nil to wait for nothing.
 	seen *edits.Seen
 	// reconciles are those of the stage that was started last by run.
 	reconciles *stagetest.Reconciles
 
 	mu     sync.Mutex
 	writes []write
-	// done are all writes, and between them where replicas were set, by namespace of the object.
+	// done are all writes, and between them when replicas were set, by namespace of the object.
 	done []write
-	// stopped is a request before which the hub is stopped, again and again.
+	// stopped are requests that always fail, as if the hub was killed before them.
 	stopped []write
-	// held are what ends that no Work is created, by the prefix of the execution namespaces, and holding is how many requests wait for it.
+	// held are the worlds in which no Work can be created, by the prefix of their execution namespaces, and holding is how many requests
+	// wait.
 	held    map[string]chan struct{}
 	holding map[string]int
 }
@@ -66,15 +67,14 @@ type stage struct {
 // write is a write to a Work, by the path of the request.
 type write struct{ method, path string }
 
-// world is the part of it that belongs to one test: a namespace, and clusters whose
-// names begin with it.
+// world is the part of the stage for one test: a namespace, and clusters whose names begin with the namespace's.
 type world struct {
 	*stage
 
 	namespace string
 }
 
-// world begins the world of a test, with members that have joined.
+// world returns the world of a test, with joined members.
 func (s *stage) world(t *testing.T, members ...string) *world {
 	t.Helper()
 	w := &world{stage: s, namespace: s.cluster.Namespace(t)}
@@ -84,13 +84,13 @@ func (s *stage) world(t *testing.T, members ...string) *world {
 	return w
 }
 
-// start starts the stage, in which namespaces may take any amount of the database.
+// start starts the stage, without a limit for the storage of namespaces.
 func start(t *testing.T) *stage {
 	t.Helper()
 	return startBounded(t, 0)
 }
 
-// startBounded starts the stage, in which the Works of a namespace may take so many bytes of the database.
+// startBounded starts the stage with a limit, in bytes, for the Works of a namespace.
 func startBounded(t *testing.T, namespaceStorage int64) *stage {
 	t.Helper()
 	g := NewWithT(t)
@@ -108,11 +108,10 @@ func startBounded(t *testing.T, namespaceStorage int64) *stage {
 	return s
 }
 
-// setReplicas is where replicas were set, in place of a method.
+// setReplicas stands for the setting of replicas, instead of a method.
 const setReplicas = "SET REPLICAS"
 
-// flaky sets no replicas of what is named flaky the first times that it is asked, like a
-// webhook that is down.
+// flaky fails to set the replicas of an object named flaky the first two times, like a webhook that is down.
 type flaky struct {
 	interpreter.Interpreter
 
@@ -130,7 +129,7 @@ func (f *flaky) ReviseReplicas(ctx context.Context, obj *unstructured.Unstructur
 	return f.Interpreter.ReviseReplicas(ctx, obj, replicas)
 }
 
-// note notes the writes of the stage to Works, and stops those that are to be stopped.
+// note records the writes of the stage to Works, and fails those that are stopped.
 func (s *stage) note(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || !strings.Contains(r.URL.Path, "/"+contract.DefaultExecutionNamespacePrefix) {
 		return nil, nil
@@ -146,15 +145,14 @@ func (s *stage) note(r *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// stop has requests of a method about a Work of a name fail before they are sent.
+// stop makes requests with a method for a Work with a name fail before they are sent.
 func (w *world) stop(method, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped = append(w.stopped, write{method: method, path: name})
 }
 
-// wrote returns how the Works of this world were written since it was last asked,
-// sorted.
+// wrote returns, sorted, the methods of the writes to Works of this world since the last call.
 func (w *world) wrote() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +168,7 @@ func (w *world) wrote() []string {
 	return out
 }
 
-// told returns the events about a template of this world, without details but that its Works were written.
+// told returns the events about a template of this world, except those that its Works were written.
 func (w *world) told(template string) []string {
 	var out []string
 	for _, e := range w.events.All() {
@@ -182,7 +180,7 @@ func (w *world) told(template string) []string {
 	return out
 }
 
-// member returns the whole name of a cluster of this world.
+// member returns the full name of a cluster of this world.
 func (w *world) member(name string) string { return w.namespace + "-" + name }
 
 // join adds a cluster and its execution namespace.
@@ -199,7 +197,7 @@ func (w *world) openNamespace(t *testing.T, name string) {
 	NewWithT(t).Expect(w.hub.Create(t.Context(), ns)).To(Succeed())
 }
 
-// create creates a template and the binding that detector and scheduler would make.
+// create creates a template, and the binding that the detector and the scheduler would create.
 func (w *world) create(t *testing.T, template *unstructured.Unstructured, members ...string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	g := NewWithT(t)
@@ -236,7 +234,7 @@ func (w *world) shares(members ...string) []workv1alpha2.TargetCluster {
 	return out
 }
 
-// works returns the members that have a Work of a name that begins so.
+// works returns the members that have a Work whose name has a prefix.
 func (w *world) works(t *testing.T, prefix string) []string {
 	t.Helper()
 	var list workv1alpha1.WorkList
@@ -270,7 +268,7 @@ func (w *world) workKey(member string, template *unstructured.Unstructured) clie
 	}
 }
 
-// manifest returns a field of what a Work carries.
+// manifest returns a field of a Work's manifest.
 func manifest(t *testing.T, work *workv1alpha1.Work, path ...string) any {
 	t.Helper()
 	g := NewWithT(t)
@@ -282,19 +280,19 @@ func manifest(t *testing.T, work *workv1alpha1.Work, path ...string) any {
 	return value
 }
 
-// change changes an object whoever else is writing it.
+// change edits an object, retrying on conflicts.
 func change[O client.Object](t *testing.T, w *world, o O, mutate func(O)) {
 	t.Helper()
 	stagetest.Change(t, w.hub, o, func() { mutate(o) })
 }
 
-// intent is why a Work is deleted, as the hub wrote on it.
+// intent returns the deletion intent that the hub wrote on a Work.
 func (w *world) intent(t *testing.T, member string, template *unstructured.Unstructured) string {
 	t.Helper()
 	return w.work(t, member, template).Annotations[contract.DeletionIntentAnnotation]
 }
 
-// release does the agent's part for a Work that is being deleted.
+// release removes the finalizer of a Work that is being deleted, as the agent does.
 func (w *world) release(t *testing.T, work *workv1alpha1.Work) {
 	t.Helper()
 	change(t, w, work, func(work *workv1alpha1.Work) { controllerutil.RemoveFinalizer(work, contract.ExecutionFinalizer) })

@@ -22,7 +22,7 @@ import (
 
 const id = "id-1"
 
-// work returns a Work of the binding as rendered for a cluster.
+// work returns a rendered Work of the binding for a cluster.
 func work(cluster string, changes ...func(*workv1alpha1.Work)) *workv1alpha1.Work {
 	w := builder.MakeWork(cluster, "web").Label(contract.ResourceBindingPermanentIDLabel, id).Obj()
 	w.Finalizers = []string{contract.ExecutionFinalizer}
@@ -264,8 +264,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestAPatchLeavesNothingToDo holds that a Work to which its patch was applied is as
-// it should be.
+// TestAPatchLeavesNothingToDo checks that a Work to which its patch was applied is the desired one.
 func TestAPatchLeavesNothingToDo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -298,7 +297,7 @@ func TestAPatchLeavesNothingToDo(t *testing.T) {
 	}
 }
 
-// merge applies what a merge patch says of metadata.
+// merge applies the metadata of a merge patch.
 func merge(w *workv1alpha1.Work, patch []byte) error {
 	var p struct {
 		Metadata struct {

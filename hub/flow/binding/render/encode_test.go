@@ -10,8 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// FuzzEncode holds that a manifest is what json.Marshal makes of it: the hash of a Work is
-// that of these bytes.
+// FuzzEncode checks that a manifest has the same bytes as the result of json.Marshal, because the hash of a Work is that of these bytes.
 func FuzzEncode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"b": 1, "a": [], "": {}}`, `{"a": [null, true, false, -1, 1.5, 1e300, 9007199254740993]}`,

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// A hub that was killed between the intent to delete a Work and its deletion left the intent on a Work that stays.
+// A hub that was killed between writing the deletion intent and the deletion left the intent on a Work that stays.
 func TestAWorkThatIsChangedInPlaceIsNotMeantToGo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// story is all that a Work comes from.
+// story is everything that a Work is rendered from.
 type story struct {
 	origin  render.Origin
 	target  *workv1alpha2.TargetCluster
@@ -159,8 +159,8 @@ func suspended(clusters ...string) *workv1alpha2.Suspension {
 	}}
 }
 
-// TestOneOriginHasOneWork renders bindings that say anything: whatever renders another Work is another origin. The
-// Works of which it is asked say nothing, so that it is the binding that tells.
+// TestOneOriginHasOneWork renders random bindings. If the Works differ, the origins must differ. The Works that are passed to Of are empty,
+// so that the difference comes from the binding.
 func TestOneOriginHasOneWork(t *testing.T) {
 	t.Parallel()
 	for name, template := range map[string]*unstructured.Unstructured{
@@ -207,7 +207,7 @@ func TestOneOriginHasOneWork(t *testing.T) {
 	}
 }
 
-// anyBinding returns a binding of a template that says anything of what there is to say.
+// anyBinding returns a binding of a template with random fields.
 func anyBinding(random *rand.Rand, template *unstructured.Unstructured) *workv1alpha2.ResourceBinding {
 	yes := func() bool { return random.IntN(2) == 0 }
 	rarely := func() bool { return random.IntN(5) == 0 }

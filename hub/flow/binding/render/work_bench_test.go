@@ -83,7 +83,7 @@ func BenchmarkWorkOf20kB(b *testing.B) {
 	b.ReportMetric(float64(len(data)), "template-bytes")
 }
 
-// BenchmarkWorkOfMany is what it costs to make the Work of one of many clusters while the application leaves another one.
+// BenchmarkWorkOfMany measures the rendering of one of many Works while the application leaves another cluster.
 func BenchmarkWorkOfMany(b *testing.B) {
 	for _, n := range []int{100, 5000} {
 		in := input(func(in *render.Input) {

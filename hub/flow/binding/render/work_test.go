@@ -410,7 +410,8 @@ func TestOverridesComeAfterReplicasAndBeforeOurMarks(t *testing.T) {
 	g.Expect(manifest.GetAnnotations()).NotTo(HaveKey(contract.AppliedOverridesAnnotation))
 }
 
-// TestASlipInWhatBecomesOfDependentsIsRefused holds that nothing is deleted with its dependents that was to leave them.
+// TestASlipInWhatBecomesOfDependentsIsRefused checks that dependents are not deleted by mistake with an object that was meant to leave
+// them.
 func TestASlipInWhatBecomesOfDependentsIsRefused(t *testing.T) {
 	t.Parallel()
 	for said, wrong := range map[string]bool{"Orphan": false, "background": false, "": false, "Orphann": true} {

@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/hub/flow/binding/staging"
 )
 
-// TestWhyClustersHaveAnObject holds of any binding, and any rollouts that it follows, that it is known of each cluster whose
-// workloads need the object there, and whether it has it without the word of any rollout.
+// TestWhyClustersHaveAnObject checks, for random bindings and rollouts, for which clusters workloads need the object, and whether a cluster
+// has it independently of any rollout.
 func TestWhyClustersHaveAnObject(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -64,7 +64,7 @@ func TestWhyClustersHaveAnObject(t *testing.T) {
 	g.Expect(min(independent, dependent)).To(BeNumerically(">", 500))
 }
 
-// requiredIn says whether one of the snapshots of which by says yes has a cluster.
+// requiredIn returns whether any of the snapshots that by selects has a cluster.
 func requiredIn(snapshots []workv1alpha2.BindingSnapshot, cluster string, by func(client.ObjectKey) bool) bool {
 	return slices.ContainsFunc(snapshots, func(s workv1alpha2.BindingSnapshot) bool {
 		return by(client.ObjectKey{Namespace: s.Namespace, Name: s.Name}) && slices.Contains(bindings.TargetNames(s.Clusters), cluster)

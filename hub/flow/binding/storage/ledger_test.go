@@ -24,7 +24,7 @@ func work(uid, namespace string, kib int) *workv1alpha1.Work {
 	return w
 }
 
-// admit asks whether there is room, and does not use it. A Work without its manifests gets the same answer.
+// admit returns whether there is room, and uses none. A Work without its manifests must get the same answer.
 func admit(l *storage.Ledger, w *workv1alpha1.Work, replaced types.UID) error {
 	dropped := w.DeepCopy()
 	dropped.Spec.Workload.Manifests = nil
@@ -46,9 +46,9 @@ func TestANamespaceHasItsPart(t *testing.T) {
 	l.Put(work("1", "shop", 38))
 	dropped := work("1", "shop", 38)
 	dropped.Spec.Workload.Manifests = nil
-	l.Put(dropped) // as a cache has it
+	l.Put(dropped) // as in a cache
 	g.Expect(admit(l, work("", "shop", 58), "")).To(Succeed(), "what is told twice counts once")
-	l.Put(work("2", "shop", 50)) // 52 KiB with all that is about it
+	l.Put(work("2", "shop", 50)) // 52 KiB with its metadata
 	g.Expect(admit(l, work("", "office", 90), "")).To(Succeed(), "another has a part of its own")
 
 	err := admit(l, work("", "shop", 10), "")
@@ -66,7 +66,7 @@ func TestANamespaceHasItsPart(t *testing.T) {
 	g.Expect(admit(l, work("", "shop", 85), "")).To(Succeed())
 }
 
-// TestThoseWhoAskAtTheSameTimeShareTheRoom is for the Works of a binding, hundreds of which are written at a time.
+// TestThoseWhoAskAtTheSameTimeShareTheRoom covers the Works of one binding, hundreds of which are written at a time.
 func TestThoseWhoAskAtTheSameTimeShareTheRoom(t *testing.T) {
 	g := NewWithT(t)
 	l := storage.NewLedger(100 << 10)
@@ -81,7 +81,7 @@ func TestThoseWhoAskAtTheSameTimeShareTheRoom(t *testing.T) {
 	g.Expect(admit(l, work("", "shop", 40), "")).NotTo(Succeed())
 }
 
-// TestWhatBecomesNoLargerIsAlwaysWritten is for a hub that is started with a lower limit than before.
+// TestWhatBecomesNoLargerIsAlwaysWritten covers a hub that is started with a lower limit than before.
 func TestWhatBecomesNoLargerIsAlwaysWritten(t *testing.T) {
 	g := NewWithT(t)
 	l := storage.NewLedger(10 << 10)
