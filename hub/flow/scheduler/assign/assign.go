@@ -75,7 +75,7 @@ func (c *Candidate) capacity() int64 { return int64(c.Available) + int64(c.Assig
 type Request struct {
 	Strategy Strategy
 	Replicas int32
-	// Fresh divides all replicas anew, regardless of what is assigned.
+	// Fresh divides all replicas again, regardless of what is assigned.
 	Fresh bool
 	// DescendingTies gives the odd replica to the last name instead of the first.
 	DescendingTies bool

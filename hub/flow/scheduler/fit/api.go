@@ -50,7 +50,7 @@ func Kinds(c *clusterv1alpha1.Cluster) sets.Set[schema.GroupKind] {
 	return out
 }
 
-// ChangedKinds returns the kinds of which a cluster serves other versions than before, including those that it serves anew or no more. For
+// ChangedKinds returns the kinds of which a cluster serves other versions than before, including new and removed ones. For
 // applications of all other kinds the filter's result is the same, unless it depends on whether the list of APIs is complete.
 func ChangedKinds(before, after *clusterv1alpha1.Cluster) sets.Set[schema.GroupKind] {
 	out, was, is := sets.Set[schema.GroupKind]{}, versionsOf(before), versionsOf(after)

@@ -83,7 +83,7 @@ func (b *bound) resources(s *clusterv1alpha1.ResourceSummary, assumed Assumed, r
 			continue
 		}
 		n := max(0, free(s, assumed, name)) / wanted
-		// Maps have no order; of equal limits the first by name is told.
+		// Maps have no order, so of equal limits the first by name is reported.
 		if n < least.n || n == least.n && string(name) < least.limit {
 			least = bound{n: n, limit: string(name)}
 		}
@@ -105,7 +105,7 @@ func free(s *clusterv1alpha1.ResourceSummary, assumed Assumed, name corev1.Resou
 	return left
 }
 
-// MoreFree says whether a report of a cluster has more of anything free than the one before, in sum or on some grade of nodes.
+// MoreFree returns whether a report of a cluster has more of anything free than the one before, in total or on nodes of some grade.
 func MoreFree(before, after *clusterv1alpha1.ResourceSummary) bool {
 	if after == nil {
 		return false

@@ -48,7 +48,7 @@ func (b *bound) quotas(c *clusterv1alpha1.Cluster, namespace string, assumed Ass
 			}
 			taken := assumed.Namespaces[namespace]
 			n, limit := max(0, quantity.Minus(amount(q.Free, name), taken.of(name)))/wanted, limitQuota+string(name)
-			// Maps have no order; of equal limits the first by name is told.
+			// Maps have no order, so of equal limits the first by name is reported.
 			if n < least.n || n == least.n && n < b.n && limit < least.limit {
 				least = bound{n: n, limit: limit}
 			}
@@ -92,7 +92,7 @@ func picks(scope *clusterv1alpha1.PriorityClassScope, class string) bool {
 	}
 }
 
-// MoreFreeByQuota says whether the ResourceQuotas of a cluster leave more of anything free than before.
+// MoreFreeByQuota returns whether the ResourceQuotas of a cluster leave more of anything free than before.
 func MoreFreeByQuota(before, after []clusterv1alpha1.NamespaceQuota) bool {
 	type key struct{ namespace, scope string }
 	keyOf := func(q *clusterv1alpha1.NamespaceQuota) key {

@@ -49,7 +49,7 @@ type Change struct {
 	// Before and After are the cluster before and after the change; nil if it did not exist, does not exist any more, or does not matter.
 	Before, After *clusterv1alpha1.Cluster
 	// Kinds and the fields below are for the event API. Kinds are those of which the cluster serves other versions than before, including
-	// those that it serves anew or no more.
+	// new and removed ones.
 	Kinds sets.Set[schema.GroupKind]
 	// Completeness says that the cluster's list of APIs became complete or incomplete.
 	Completeness bool
