@@ -77,29 +77,13 @@ func APIServer(in Input) []string {
 	if in.PrivatePort > 0 {
 		out = append(out, "--"+PrivateFlag+"="+strconv.Itoa(PrivateFile), "--"+OpenFlag+"="+OpenFile)
 	}
-	if a := in.Audit; a.LogPath != "" {
-		out = append(out,
-			"--audit-policy-file="+a.PolicyFile,
-			"--audit-log-path="+a.LogPath,
-			"--audit-log-maxage="+strconv.Itoa(a.MaxAge),
-			"--audit-log-maxbackup="+strconv.Itoa(a.MaxBackup),
-			"--audit-log-maxsize="+strconv.Itoa(a.MaxSize),
-		)
-		if a.WebhookConfigFile != "" {
-			out = append(out, "--audit-webhook-config-file="+a.WebhookConfigFile)
-		}
-	}
+	out = append(out, auditLog(in.Audit)...)
 	out = append(out, in.Authentication...)
 	if in.EncryptionConfig != "" {
 		out = append(out, "--encryption-provider-config="+in.EncryptionConfig)
 	}
 	if in.UnsafeExec {
-		out = append(out,
-			"--kubelet-certificate-authority="+p.CAFile(),
-			"--kubelet-client-certificate="+p.KubeletClientCertFile(),
-			"--kubelet-client-key="+p.KubeletClientKeyFile(),
-			"--kubelet-preferred-address-types=InternalIP",
-		)
+		out = append(out, kubeletClient(p)...)
 	}
 	if in.Profile == Hub {
 		out = append(out,
@@ -110,6 +94,34 @@ func APIServer(in Input) []string {
 		)
 	}
 	return out
+}
+
+// auditLog returns the flags of the audit log; none if there is no log.
+func auditLog(a Audit) []string {
+	if a.LogPath == "" {
+		return nil
+	}
+	out := []string{
+		"--audit-policy-file=" + a.PolicyFile,
+		"--audit-log-path=" + a.LogPath,
+		"--audit-log-maxage=" + strconv.Itoa(a.MaxAge),
+		"--audit-log-maxbackup=" + strconv.Itoa(a.MaxBackup),
+		"--audit-log-maxsize=" + strconv.Itoa(a.MaxSize),
+	}
+	if a.WebhookConfigFile != "" {
+		out = append(out, "--audit-webhook-config-file="+a.WebhookConfigFile)
+	}
+	return out
+}
+
+// kubeletClient returns the flags with which kube-apiserver reaches kubelets.
+func kubeletClient(p *pki.Bundle) []string {
+	return []string{
+		"--kubelet-certificate-authority=" + p.CAFile(),
+		"--kubelet-client-certificate=" + p.KubeletClientCertFile(),
+		"--kubelet-client-key=" + p.KubeletClientKeyFile(),
+		"--kubelet-preferred-address-types=InternalIP",
+	}
 }
 
 // etcdClient returns the flags with which kube-apiserver reaches its database.

@@ -114,6 +114,12 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	if c.Nodes.Count < 0 {
 		return c, none, fmt.Errorf("--nodes %d is negative", c.Nodes.Count)
 	}
+	c.setDefaults(bind)
+	return c, cidr, c.makeAbsolute()
+}
+
+// setDefaults sets what the user left out and is not required.
+func (c *Config) setDefaults(bind netip.Addr) {
 	if c.DatabaseQuota == 0 {
 		c.DatabaseQuota = args.DefaultDatabaseQuota
 	}
@@ -126,7 +132,6 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	if c.Context == "" {
 		c.Context = map[args.Profile]string{args.Hub: "hub", args.Cluster: "member"}[c.Profile]
 	}
-	return c, cidr, c.makeAbsolute()
 }
 
 // makeAbsolute makes the user's paths absolute: components run in other directories.

@@ -85,24 +85,24 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	if err != nil {
 		return err
 	}
-	looking, stop := context.WithCancel(ctx)
-	u := &upkeep{
-		clock: clk, began: clk.Now().Round(0), every: cfg.UpkeepInterval, report: report, ended: make(chan error, 1),
-		space:        &spaceReclaimer{dir: dir, etcd: cfg.Etcd, client: store.client, report: report, admit: own.admit},
-		certificates: in.PKI, renewed: func() error { return writeCredentials(cfg, dir, in) },
-	}
-	defer func() {
-		report("stopping")
-		stop()
-		u.done.Wait()
-		group.Stop()
-		report("stopped")
-	}()
 	r := run{
-		upkeep: u,
 		Config: cfg, in: in, dir: dir, private: own, store: store, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
 		group: group, api: api, clock: clk, began: began, report: report,
 	}
+	return r.runComponents(ctx)
+}
+
+// runComponents runs the components and the upkeep until the control plane is to end, and then stops them.
+func (r run) runComponents(ctx context.Context) error {
+	looking, stop := context.WithCancel(ctx)
+	r.upkeep = r.newUpkeep()
+	defer func() {
+		r.report("stopping")
+		stop()
+		r.upkeep.done.Wait()
+		r.group.Stop()
+		r.report("stopped")
+	}()
 	if err := r.start(ctx, looking); err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to stop before all was up

@@ -40,6 +40,15 @@ type upkeep struct {
 	done  sync.WaitGroup
 }
 
+// newUpkeep returns the upkeep of the database and of the certificates, which has not begun.
+func (r run) newUpkeep() *upkeep {
+	return &upkeep{
+		clock: r.clock, began: r.clock.Now().Round(0), every: r.UpkeepInterval, report: r.report, ended: make(chan error, 1),
+		space:        &spaceReclaimer{dir: r.dir, etcd: r.Etcd, client: r.store.client, report: r.report, admit: r.private.admit},
+		certificates: r.in.PKI, renewed: func() error { return writeCredentials(r.Config, r.dir, r.in) },
+	}
+}
+
 // start runs the upkeep at each interval until the context ends.
 func (u *upkeep) start(ctx context.Context) {
 	u.done.Go(func() {
