@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -117,30 +118,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	cfg.UserAgent = fieldOwner
 	watches := &watchset.WatchErrors{}
 	stored := storage.NewLedger(o.NamespaceStorage)
-	cached := CacheOptions(stored)
-	cached.DefaultWatchErrorHandler = watches.Handle
-	mgr, err := manager.New(cfg, manager.Options{
-		Scheme:                        scheme,
-		Cache:                         cached,
-		Client:                        ClientOptions(),
-		NewClient:                     kube.NewClient,
-		Metrics:                       metricsserver.Options{BindAddress: orNone(o.MetricsBindAddress)},
-		HealthProbeBindAddress:        orNone(o.HealthProbeBindAddress),
-		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       leaseNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 new(leaseDuration),
-		RenewDeadline:                 new(renewDeadline),
-		RetryPeriod:                   new(retryPeriod),
-		GracefulShutdownTimeout:       new(cmp.Or(o.ShutdownTimeout, shutdownTimeout)),
-		Controller: config.Controller{
-			// Names are unique in the list of stages; tests run several hubs in a process.
-			SkipNameValidation: new(true),
-			// A standby watches everything that it will reconcile as the leader.
-			EnableWarmup: new(o.LeaderElection),
-		},
-	})
+	mgr, err := manager.New(cfg, managerOptions(scheme, watches, stored, o))
 	if err != nil {
 		return nil, fmt.Errorf("setting up the hub: %w", err)
 	}
@@ -161,6 +139,34 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 		return nil, err
 	}
 	return mgr, addProbes(mgr, o)
+}
+
+// managerOptions returns the options of the manager of all stages.
+func managerOptions(scheme *runtime.Scheme, watches *watchset.WatchErrors, stored *storage.Ledger, o Options) manager.Options {
+	cached := CacheOptions(stored)
+	cached.DefaultWatchErrorHandler = watches.Handle
+	return manager.Options{
+		Scheme:                        scheme,
+		Cache:                         cached,
+		Client:                        ClientOptions(),
+		NewClient:                     kube.NewClient,
+		Metrics:                       metricsserver.Options{BindAddress: orNone(o.MetricsBindAddress)},
+		HealthProbeBindAddress:        orNone(o.HealthProbeBindAddress),
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       leaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(leaseDuration),
+		RenewDeadline:                 new(renewDeadline),
+		RetryPeriod:                   new(retryPeriod),
+		GracefulShutdownTimeout:       new(cmp.Or(o.ShutdownTimeout, shutdownTimeout)),
+		Controller: config.Controller{
+			// Names are unique in the list of stages; tests run several hubs in a process.
+			SkipNameValidation: new(true),
+			// A standby watches everything that it will reconcile as the leader.
+			EnableWarmup: new(o.LeaderElection),
+		},
+	}
 }
 
 func orNone(address string) string {
