@@ -36,31 +36,33 @@ import (
 	"fairlead.dev/hub/flow/binding/storage"
 )
 
-// defaultWorkers is how many bindings are rendered at a time. They mostly wait for the API server.
+// defaultWorkers is how many bindings are rendered at a time. Most of the time they
+// wait for the API server.
 const defaultWorkers = 12
 
 // Deps is what the stage needs.
 type Deps struct {
-	// ExecutionNamespacePrefix is the prefix of the names of execution namespaces, before the name of the cluster.
+	// ExecutionNamespacePrefix is followed by the name of a cluster.
 	ExecutionNamespacePrefix string
 	// Interpreter sets the replicas of a template.
 	Interpreter interpreter.Interpreter
-	// Seen says which edits the detector has seen; nil to wait for none.
+	// Seen says which edits the detector has seen; nil if none waits for it.
 	Seen *edits.Seen
-	// Events receives the events for users.
+	// Events receives what there is to tell people.
 	Events eventsink.Sink
-	// Clock limits how long a write is remembered that the cache does not show.
+	// Clock tells how long a write is remembered.
 	Clock clock.Clock
-	// Program identifies the version of the program, since versions may render differently. If it is empty, every template is read after a
-	// start.
+	// Program tells the program that renders from others, which may render otherwise. If it is empty, every
+	// template is read after a start.
 	Program string
-	// Stored counts the size of the Works of each namespace, and limits it; nil for no limit.
+	// Stored counts what the Works of each namespace take, and says whether there is room; nil for no bound.
 	Stored *storage.Ledger
-	// Workers is how many bindings are rendered at a time; 0 means the default.
+	// Workers is how many bindings are rendered at a time; 0 is a sensible number.
 	Workers int
 }
 
-// Register adds the stage to a manager: one controller for each kind of binding. Works must be indexed by kube.Index.
+// Register adds the stage to a manager: one controller for each kind of binding. Works
+// must be indexed by kube.Index.
 func Register(mgr manager.Manager, deps Deps) error {
 	if deps.ExecutionNamespacePrefix == "" || deps.Interpreter == nil || deps.Events == nil || deps.Clock == nil {
 		return errors.New("the binding stage needs the prefix of execution namespaces, an interpreter, a sink for events and a clock")
@@ -131,29 +133,24 @@ type reconciler struct {
 	marks        marks
 	strays       strays
 	bounded      bounded
-	// writing limits the manifests that are written at a time, over bindings of all kinds.
+	// writing is the room for the manifests that are written at a time, of bindings of all kinds.
 	writing *semaphore.Weighted
-	// paced gives bindings their turn to write outdated marks of their Works.
+	// paced gives bindings their turn to have outdated marks of their Works written.
 	paced *kube.Paced
-	// slot lets a worker go on with a large binding, or returns that the binding must wait.
+	// slot lets a worker go on with a large binding, or says that it is to wait.
 	slot func(reconcile.Request) error
 }
 
-// namespaced returns whether the bindings are those of namespaced templates.
+// namespaced says whether the bindings are those of namespaced templates.
 func (r *reconciler) namespaced() bool { return r.kind.Kind == kube.ResourceBindings().Kind }
 
-// Reconcile writes the Works of one binding.
+// Reconcile brings the Works of one binding to what they should be.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	isTurn := r.paced.Take(req)
 	binding := r.kind.New()
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.warned.Forget(req.NamespacedName)
-			if err := r.takeSlot(req, len(r.strays.of(req.NamespacedName))); err != nil {
-				return reconcile.Result{}, err
-			}
-			again, err := r.cleanUpStrays(ctx, req.NamespacedName)
-			return reconcile.Result{RequeueAfter: again}, err
+			return r.forget(ctx, req)
 		}
 		return reconcile.Result{}, err
 	}
@@ -162,7 +159,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	id := bindings.IDOf(binding)
 	if id == "" {
-		return reconcile.Result{}, client.IgnoreNotFound(r.identify(ctx, binding)) // the watch reports the new label
+		return reconcile.Result{}, client.IgnoreNotFound(r.identify(ctx, binding)) // the label brings us back
 	}
 	s, err := r.gather(ctx, id, binding)
 	if err != nil {
@@ -182,24 +179,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	desired.failures = append(desired.failures, s.refused...)
 	look := r.tellUnseen(s, &desired)
-	plan := fanout.Decide(fanout.Input{
-		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect, Reasons: s.reasons,
-		Preserve: r.preserves(binding),
-	})
-	if err := r.keepUnreplaced(ctx, s, &plan); err != nil {
-		return reconcile.Result{}, err
-	}
-	plan.Moves = r.leaving(s) >= len(plan.Create)
-	if err := r.confirm(ctx, binding, plan); err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := r.confirmRefused(ctx, s, plan); err != nil {
+	plan, err := r.plan(ctx, id, s, desired)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	done := r.execute(ctx, id, plan, desired.manifests)
 	done.written = append(ahead, done.written...)
 	failed, notes := r.report(ctx, s, desired, plan, done)
-	if s.terminating { // no event: the API server accepts none in such a namespace
+	if s.terminating { // no event: the API takes none there any more
 		failed, notes = append(failed, failure{err: errNamespaceTerminating}), append([]string{s.terminatingNote()}, notes...)
 	}
 	r.rememberMarks(s, desired, plan)
@@ -209,14 +196,40 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		again = look
 	}
 	err = errors.Join(desired.err(), done.err(), err)
-	if look == 0 { // otherwise nothing was rendered, and the reported failures stay
+	if look == 0 { // else nothing is known of what is rendered, and what was said of it stays said
 		err = errors.Join(err, r.keepCondition(ctx, binding, failed, notes))
 	}
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// cleanUp deletes the Works of a binding that is being deleted, then removes its finalizer. It does not wait for the agents: the Works stay
-// until the agents have handled them.
+// forget lets go of a binding that no longer exists, and cleans up Works that it left.
+func (r *reconciler) forget(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r.warned.Forget(req.NamespacedName)
+	if err := r.takeSlot(req, len(r.strays.of(req.NamespacedName))); err != nil {
+		return reconcile.Result{}, err
+	}
+	again, err := r.cleanUpStrays(ctx, req.NamespacedName)
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// plan decides which Works are written and deleted, and confirms it with what the API server has.
+func (r *reconciler) plan(ctx context.Context, id string, s *scope, desired rendering) (fanout.Plan, error) {
+	plan := fanout.Decide(fanout.Input{
+		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect, Reasons: s.reasons,
+		Preserve: r.preserves(s.binding),
+	})
+	if err := r.keepUnreplaced(ctx, s, &plan); err != nil {
+		return plan, err
+	}
+	plan.Moves = r.leaving(s) >= len(plan.Create)
+	if err := r.confirm(ctx, s.binding, plan); err != nil {
+		return plan, err
+	}
+	return plan, r.confirmRefused(ctx, s, plan)
+}
+
+// cleanUp deletes the Works of a binding that is being deleted, then lets it go. It
+// does not wait for the agents: the Works stay until they have done their part.
 func (r *reconciler) cleanUp(ctx context.Context, req reconcile.Request, binding kube.Binding) error {
 	if !controllerutil.ContainsFinalizer(binding, bindings.Finalizer(binding.GetNamespace())) {
 		return nil
@@ -236,7 +249,7 @@ func (r *reconciler) cleanUp(ctx context.Context, req reconcile.Request, binding
 		if err := r.preserveAsPolicySays(ctx, binding, plan); err != nil {
 			return err
 		}
-		if err := r.confirm(ctx, binding, plan); err != nil { // after other bindings were read
+		if err := r.confirm(ctx, binding, plan); err != nil { // after what was read of other bindings
 			return err
 		}
 		done := r.execute(ctx, id, plan, nil)

@@ -108,19 +108,7 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 		ctrl.LoggerFrom(ctx).V(1).Info("Rendering nothing because the template is not in the namespace of the binding")
 		return s, nil
 	}
-	if err := r.readClusters(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := r.readAllowance(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := r.readQuotas(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := r.readRollouts(ctx, s); err != nil {
-		return nil, err
-	}
-	if s.policies, err = kube.OverridePolicies(ctx, r.hubClient, &spec.Resource); err != nil {
+	if err := r.readTargets(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := r.findUnchanged(s); err != nil || len(s.unchanged) == len(s.targets) {
@@ -273,21 +261,4 @@ func (r *reconciler) readTemplate(ctx context.Context, ref *workv1alpha2.ObjectR
 		return nil, nil
 	}
 	return template, nil
-}
-
-func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
-	for _, target := range s.targets {
-		cluster := &clusterv1alpha1.Cluster{}
-		err := r.hubClient.Get(ctx, client.ObjectKey{Name: target.Name}, cluster, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("reading cluster %q: %w", target.Name, err)
-		}
-		if cluster.DeletionTimestamp.IsZero() {
-			s.clusters[target.Name] = cluster
-		}
-	}
-	return nil
 }
