@@ -100,20 +100,25 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		return
 	}
 	arrived()
-	for _, old := range surplusLines(s.Lines.Lines(name)) {
-		_ = old.Client.Close() // an error only means that the line has ended
-	}
-	if later := s.Presence(); later != terms.presence {
-		s.tellPresence(r.Context(), opened, later) // the presence changed after the agent was answered, and before the line was registered
-	}
-	s.metrics.opened.Inc()
-	s.Log.Info("An agent has opened its line", "Cluster", name)
+	s.recordOpened(r.Context(), opened, terms)
 	until := admit.End(admit.Lifetime{
 		Opened: s.Clock.Now(), MaxAge: terms.maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
 	})
 	// The request ends here, so that the server frees its buffers, headers and stack. The line goes on.
 	ctx := context.WithoutCancel(r.Context())
 	s.keepers.Go(func() { s.superviseLine(ctx, opened, who, until) })
+}
+
+// recordOpened ends the surplus lines of the cluster beside one that was opened, and tells its agent what has changed since it was answered.
+func (s *Server) recordOpened(ctx context.Context, opened *lines.Line, terms terms) {
+	for _, old := range surplusLines(s.Lines.Lines(opened.Cluster)) {
+		_ = old.Client.Close() // an error only means that the line has ended
+	}
+	if later := s.Presence(); later != terms.presence {
+		s.tellPresence(ctx, opened, later) // the presence changed after the agent was answered, and before the line was registered
+	}
+	s.metrics.opened.Inc()
+	s.Log.Info("An agent has opened its line", "Cluster", opened.Cluster)
 }
 
 // admitted returns the Cluster of an agent that may open its line, or why it may not.
