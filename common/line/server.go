@@ -60,37 +60,18 @@ func Serve(ctx context.Context, conn net.Conn, h http.Handler, o ServerOptions) 
 
 	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	protocols := &http.Protocols{}
-	protocols.SetUnencryptedHTTP2(true)
-	ping := or(o.Ping, DefaultServerPing)
 	begun, gone := make(chan struct{}), make(chan struct{})
 	closeBegun, closeGone := sync.OnceFunc(func() { close(begun) }), sync.OnceFunc(func() { close(gone) })
-	srv := &http.Server{
-		Handler:           s,
-		Protocols:         protocols,
-		ReadHeaderTimeout: openTimeout,
-		MaxHeaderBytes:    headersMost,
-		ErrorLog:          logging.Standard(o.Log.V(1)),
-		BaseContext:       func(net.Listener) context.Context { return requests },
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateActive, http.StateIdle:
-				closeBegun()
-			case http.StateClosed:
-				closeGone()
-			case http.StateNew, http.StateHijacked:
-			}
-		},
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams:          MaxStreams,
-			MaxReadFrameSize:              frameMost,
-			MaxReceiveBufferPerStream:     serverWindow,
-			MaxReceiveBufferPerConnection: connectionWindow,
-			SendPingTimeout:               ping,
-			PingTimeout:                   min(ping, answerMost),
-			WriteByteTimeout:              writeTimeout,
-			CountError:                    under.count,
-		},
+	srv := newHTTPServer(s, under, o)
+	srv.BaseContext = func(net.Listener) context.Context { return requests }
+	srv.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateActive, http.StateIdle:
+			closeBegun()
+		case http.StateClosed:
+			closeGone()
+		case http.StateNew, http.StateHijacked:
+		}
 	}
 	accepting := make(chan struct{})
 	go func() {
@@ -112,6 +93,30 @@ func Serve(ctx context.Context, conn net.Conn, h http.Handler, o ServerOptions) 
 		return nil
 	}
 	return under.reason()
+}
+
+// newHTTPServer returns the server of the requests on a connection, with the limits of a line.
+func newHTTPServer(h http.Handler, conn *served, o ServerOptions) *http.Server {
+	protocols := &http.Protocols{}
+	protocols.SetUnencryptedHTTP2(true)
+	ping := or(o.Ping, DefaultServerPing)
+	return &http.Server{
+		Handler:           h,
+		Protocols:         protocols,
+		ReadHeaderTimeout: openTimeout,
+		MaxHeaderBytes:    headersMost,
+		ErrorLog:          logging.Standard(o.Log.V(1)),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          MaxStreams,
+			MaxReadFrameSize:              frameMost,
+			MaxReceiveBufferPerStream:     serverWindow,
+			MaxReceiveBufferPerConnection: connectionWindow,
+			SendPingTimeout:               ping,
+			PingTimeout:                   min(ping, answerMost),
+			WriteByteTimeout:              writeTimeout,
+			CountError:                    conn.count,
+		},
+	}
 }
 
 // until waits for the end of the line, and says goodbye if the end is planned. It returns whether it was.
