@@ -152,6 +152,11 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	cluster, path, _ := strings.Cut(below, "/"+contract.ProxySubresource)
+	s.serveCluster(w, r, cluster, path)
+}
+
+// serveCluster answers a request to the member of a cluster, until the member is disconnected.
+func (s *Hub) serveCluster(w http.ResponseWriter, r *http.Request, cluster, path string) {
 	s.mu.Lock()
 	down, gone := s.down, s.gone
 	if by := strings.TrimSpace(r.Header.Get("Authorization") + " " + r.Header.Get("Impersonate-User")); !slices.Contains(s.came, by) {
@@ -171,6 +176,11 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-ctx.Done():
 		}
 	}()
+	s.serveMember(ctx, w, r, path)
+}
+
+// serveMember answers as the API server of the member.
+func (s *Hub) serveMember(ctx context.Context, w http.ResponseWriter, r *http.Request, path string) {
 	namespaced := "/namespaces/" + s.namespace + "/"
 	switch {
 	case path == "/apis/apps/v1"+namespaced+"deployments/"+s.name:
