@@ -60,31 +60,34 @@ func (w *world) doToApp(a *app, verb string, args []string) error {
 			a.objects[name].manifest = "by hand"
 		}
 		return nil
+	case "deletework", "take", "give", "save", "restore", "refuses", "sick", "cuts", "good":
+		a.disrupt(verb, first, args)
+		return nil
+	}
+	return w.steer(a, verb, first, args)
+}
+
+// disrupt executes an event that no user of the hub causes: lost Works, Secrets and status, and troubles in clusters.
+func (a *app) disrupt(verb, first string, args []string) {
+	switch verb {
 	case "deletework":
 		for _, name := range args {
 			delete(a.works, name)
 			a.objects[name] = &object{manifest: a.objects[name].manifest, readyAt: a.objects[name].readyAt}
 		}
-		return nil
 	case "take":
 		a.taken, a.secrets = a.secrets, map[int64]revisionSecret{}
-		return nil
 	case "give":
 		a.taken, a.secrets = nil, a.taken
-		return nil
 	case "save":
 		a.saved = a.status
-		return nil
 	case "restore":
 		a.status, a.restored = a.saved, true
-		return nil
 	case "refuses", "sick", "cuts", "good":
 		for _, name := range append(args[1:], "")[:max(len(args)-1, 1)] {
 			a.trouble[strings.TrimSpace(first+" "+name)] = strings.TrimPrefix(verb, "good")
 		}
-		return nil
 	}
-	return w.steer(a, verb, first, args)
 }
 
 // steer changes the spec of the application's rollout as a user.
