@@ -2,11 +2,9 @@ package execution
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -16,97 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"fairlead.dev/agent/execution/plan"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
-
-const ownWorks = "karmada-es-edge"
-
-// namespaceOf is a Namespace with the marks of the Work "around".
-func namespaceOf() *corev1.Namespace {
-	return &corev1.Namespace{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "shop", Labels: marks(), Annotations: markedBy(ownWorks, "around")},
-	}
-}
-
-func marks() map[string]string { return map[string]string{contract.ManagedLabel: contract.LabelTrue} }
-
-func markedBy(namespace, work string) map[string]string {
-	return map[string]string{contract.WorkNamespaceAnnotation: namespace, contract.WorkNameAnnotation: work}
-}
-
-// inShop is a ConfigMap in that Namespace. Without a Work it belongs to somebody else.
-func inShop(name, namespaceOfWork, work string) *corev1.ConfigMap {
-	cm := &corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)},
-	}
-	if work != "" {
-		cm.Labels, cm.Annotations = marks(), markedBy(namespaceOfWork, work)
-	}
-	return cm
-}
-
-// labelled is a ConfigMap in it that has our label alone.
-func labelled(name string) *corev1.ConfigMap {
-	cm := inShop(name, "", "")
-	cm.Labels = marks()
-	return cm
-}
-
-// going returns an object that is being deleted and held by a finalizer.
-func going[T client.Object](object T) T {
-	object.SetDeletionTimestamp(new(metav1.Unix(0, 0)))
-	object.SetFinalizers([]string{"example.com/held"})
-	return object
-}
-
-// lettingGo is an object that is being deleted and orphans its dependents.
-func lettingGo() client.Object {
-	object := going(inShop("ours", ownWorks, "ended"))
-	object.SetFinalizers([]string{metav1.FinalizerOrphanDependents})
-	return object
-}
-
-// ownedBy is a ConfigMap in it that is made from another object.
-func ownedBy(apiVersion, kind, name string) *corev1.ConfigMap {
-	return madeFrom(inShop("made", "", ""), apiVersion, kind, name)
-}
-
-func madeFrom(cm *corev1.ConfigMap, apiVersion, kind, name string) *corev1.ConfigMap {
-	cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID(name)}}
-	return cm
-}
-
-// node is an object in no namespace.
-func node(labels, annotations map[string]string) *corev1.Node {
-	return &corev1.Node{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Labels: labels, Annotations: annotations},
-	}
-}
-
-// workWith is a Work of the hub that has an object.
-func workWith(t *testing.T, name string, object client.Object) *workv1alpha1.Work {
-	t.Helper()
-	raw, err := json.Marshal(object)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: ownWorks, Name: name}}
-	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
-	return work
-}
 
 func fakeClient(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.Client {
 	t.Helper()
@@ -341,112 +258,4 @@ func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
 	g.Expect(r.foreign(t.Context(), plan.Parse(workWith(t, "around", namespaceOf()))[0])).To(Equal([]string{"ConfigMap shop/theirs"}))
 	g.Expect(pages).To(Equal([]string{"", "1", "2"}))
 	g.Expect(reads).To(Equal(1), "a Work is looked at once")
-}
-
-// sweeping is an agent that leaves a member.
-func sweeping(c client.Client) Sweeper {
-	return Sweeper{MemberClient: c, MemberReader: c, Discovery: servedKinds{}, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
-		return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
-	}}
-}
-
-func TestASweepLeavesANamespaceWithOthersInIt(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	member := fakeClient(t, interceptor.Funcs{}, namespaceOf(), inShop("theirs", "", ""), inShop("ours", ownWorks, "inside"))
-	works := []*workv1alpha1.Work{workWith(t, "around", namespaceOf()), workWith(t, "inside", inShop("ours", "", ""))}
-	works = append(works, workWith(t, "gone", inShop("gone", "", "")), workWith(t, "taken", inShop("theirs", "", "")))
-	swept, err := sweeping(member).Sweep(t.Context(), works, false)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(swept.Objects).To(Equal(1), "what is gone, or not ours, was not removed")
-	g.Expect(swept.Left).To(HaveExactElements(And(HavePrefix("Namespace shop is left"), ContainSubstring("ConfigMap shop/theirs"))))
-	live := namespaceOf()
-	g.Expect(member.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
-	g.Expect(live.Labels).NotTo(HaveKey(contract.ManagedLabel), "nobody will claim it")
-	gone := inShop("ours", "", "")
-	g.Expect(apierrors.IsNotFound(member.Get(t.Context(), client.ObjectKeyFromObject(gone), gone))).To(BeTrue())
-}
-
-// TestASweepLooksAfterWhatStaysFirst checks that objects to be kept lose our marks first: with the marks they would
-// not keep their Namespace.
-func TestASweepLooksAfterWhatStaysFirst(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	member := fakeClient(t, interceptor.Funcs{}, namespaceOf(), inShop("stays", ownWorks, "inside"))
-	inside := workWith(t, "inside", inShop("stays", "", ""))
-	inside.Spec.PreserveResourcesOnDeletion = new(true)
-	swept, err := sweeping(member).Sweep(t.Context(), []*workv1alpha1.Work{workWith(t, "around", namespaceOf()), inside}, false)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(swept.Left).To(HaveLen(1))
-	live := inShop("stays", "", "")
-	g.Expect(member.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
-	g.Expect(live.Labels).NotTo(HaveKey(contract.ManagedLabel))
-}
-
-// TestASweepTakesNothingWithANamespaceThatItWasNotToldToRemove checks that a Namespace is not deleted while it
-// contains objects of a Work that is not being swept, or objects to be kept whose marks could not be removed.
-func TestASweepTakesNothingWithANamespaceThatItWasNotToldToRemove(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	inside := workWith(t, "inside", inShop("stays", "", ""))
-	inside.Spec.PreserveResourcesOnDeletion = new(true)
-	tests := map[string]struct {
-		object  *corev1.ConfigMap
-		works   []*workv1alpha1.Work
-		wantErr error
-	}{
-		"of a Work that nobody has a record of": {object: inShop("stays", ownWorks, "unknown")},
-		"of another hub":                        {object: inShop("stays", "karmada-es-other", "around")},
-		"a copy of what is removed":             {object: inShop("stays", ownWorks, "around")},
-		"with our label alone":                  {object: labelled("stays")},
-		"of which the marks could not be taken": {object: inShop("stays", ownWorks, "inside"), works: []*workv1alpha1.Work{inside}, wantErr: broken},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			member := fakeClient(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-				if obj.GetName() == "stays" {
-					return broken
-				}
-				return c.Patch(ctx, obj, patch, opts...)
-			}}, namespaceOf(), tc.object)
-			swept, err := sweeping(member).Sweep(t.Context(), append(tc.works, workWith(t, "around", namespaceOf())), false)
-			if tc.wantErr != nil {
-				g.Expect(err).To(MatchError(tc.wantErr))
-			} else {
-				g.Expect(err).NotTo(HaveOccurred())
-			}
-			g.Expect(swept.Left).To(HaveExactElements(ContainSubstring("ConfigMap shop/stays")))
-			live := namespaceOf()
-			g.Expect(member.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
-		})
-	}
-}
-
-// TestASweepGoesOnAfterAFailure checks that an object that cannot be released keeps nothing but its Namespace, with
-// which it would be deleted.
-func TestASweepGoesOnAfterAFailure(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	broken := errors.New("broken")
-	member := fakeClient(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-		if obj.GetName() == "stuck" {
-			return broken
-		}
-		return c.Delete(ctx, obj, opts...)
-	}}, inShop("stuck", ownWorks, "stuck"), inShop("ours", ownWorks, "inside"))
-	shop := namespaceOf()
-	shop.ResourceVersion = ""
-	g.Expect(member.Create(t.Context(), shop)).To(Succeed())
-	unknown := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "w"}}
-	swept, err := sweeping(member).Sweep(t.Context(), []*workv1alpha1.Work{
-		workWith(t, "around", namespaceOf()),
-		workWith(t, "stuck", inShop("stuck", "", "")), workWith(t, "widget", unknown), workWith(t, "inside", inShop("ours", "", "")),
-	}, false)
-	g.Expect(err).To(MatchError(broken))
-	g.Expect(err).To(MatchError(ContainSubstring("ConfigMap shop/stuck")))
-	g.Expect(swept.Objects).To(Equal(1), "of a kind that is gone there is nothing left")
-	g.Expect(member.Get(t.Context(), client.ObjectKeyFromObject(shop), shop)).To(Succeed())
-	g.Expect(shop.Labels).To(HaveKey(contract.ManagedLabel), "it is looked at again")
 }

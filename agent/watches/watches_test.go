@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -14,11 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -38,76 +34,6 @@ var failing = map[string]error{
 	"by an API server of its own that is down":        apierrors.NewServiceUnavailable("the server is currently unable to handle the request"),
 	"through a conversion webhook that does not work": apierrors.NewInternalError(errors.New("conversion webhook for watched.example.com/v1, Kind=Gauge failed")),
 	"by a cache that cannot be filled":                apierrors.NewTooManyRequests("storage is (re)initializing", 1),
-}
-
-// member serves lists and watches to an informer. Use it in a synctest bubble.
-type member struct {
-	mu      sync.Mutex
-	refuses error
-	asked   atomic.Int32
-	began   *watch.FakeWatcher
-}
-
-func (m *member) answer(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.refuses = err
-}
-
-func (m *member) lists() toolscache.ListerWatcher {
-	return &toolscache.ListWatch{
-		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.asked.Add(1)
-			if m.refuses != nil {
-				return nil, m.refuses
-			}
-			return nil, errors.New("all is streamed")
-		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if m.refuses != nil {
-				return nil, m.refuses
-			}
-			m.began = watch.NewFake()
-			return m.began, nil
-		},
-	}
-}
-
-// letsIn serves requests from now on, and returns once the informer watches again.
-func (m *member) letsIn() {
-	m.mu.Lock()
-	before := m.began
-	m.refuses = nil
-	m.mu.Unlock()
-	for {
-		time.Sleep(time.Second)
-		synctest.Wait()
-		m.mu.Lock()
-		now := m.began
-		m.mu.Unlock()
-		if now != before {
-			return
-		}
-	}
-}
-
-// shown sends the bookmark that ends the initial objects.
-func (m *member) shown() { m.shownAt("7") }
-
-// shownAt does so at a resourceVersion.
-func (m *member) shownAt(version string) {
-	m.mu.Lock()
-	began := m.began
-	m.mu.Unlock()
-	end := &unstructured.Unstructured{}
-	end.SetGroupVersionKind(gauges)
-	end.SetResourceVersion(version)
-	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-	began.Action(watch.Bookmark, end)
 }
 
 func TestAWatchThatIsRefusedIsLostUntilItBeginsAgain(t *testing.T) {
