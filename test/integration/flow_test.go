@@ -17,7 +17,6 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/test/builder"
 )
 
@@ -146,64 +145,6 @@ func TestDriftIsPutBack(t *testing.T) {
 	})
 }
 
-func TestLabelsSelectTemplatesAlsoLater(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	ns := s.namespace(t)
-	early := builder.MakeConfigMap(ns, "early", "a", "b").Label("tier", "web").Obj()
-	late := builder.MakeConfigMap(ns, "late", "a", "b").Obj()
-	s.create(t, early, late, builder.MakePolicy(ns, "web").SelectLabel("v1", "ConfigMap", "tier", "web").Clusters("edge-2").Obj())
-	eventually(t, func(g Gomega) {
-		s.inMember(t, g, "edge-2", early)
-		g.Expect(s.get(t, s.member("edge-2"), late)).To(Satisfy(apierrors.IsNotFound))
-	})
-	s.update(t, late, func(obj *unstructured.Unstructured) { obj.SetLabels(map[string]string{"tier": "web"}) })
-	eventually(t, func(g Gomega) { s.inMember(t, g, "edge-2", late) })
-}
-
-func TestClusterScopedTemplatesGoOutByAClusterPolicy(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	s := shared(t)
-	role := builder.MakeClusterRole("integration:reader").Obj()
-	policy := builder.MakePolicy("", "integration-reader").
-		Select("rbac.authorization.k8s.io/v1", "ClusterRole", role.GetName()).Clusters("edge-1", "edge-2").ClusterObj()
-	s.create(t, role, policy)
-	eventually(t, func(g Gomega) {
-		s.inMember(t, g, "edge-1", role)
-		s.inMember(t, g, "edge-2", role)
-		binding := &workv1alpha2.ClusterResourceBinding{}
-		key := client.ObjectKey{Name: contract.BindingName("ClusterRole", role.GetName())}
-		g.Expect(s.hub.Client(t).Get(t.Context(), key, binding)).To(Succeed())
-		g.Expect(meta.IsStatusConditionTrue(binding.Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue())
-	})
-	g.Expect(s.hub.Client(t).Delete(t.Context(), role.DeepCopy())).To(Succeed())
-	eventually(t, func(g Gomega) {
-		g.Expect(s.get(t, s.member("edge-1"), role)).To(Satisfy(apierrors.IsNotFound))
-		g.Expect(s.get(t, s.member("edge-2"), role)).To(Satisfy(apierrors.IsNotFound))
-	})
-}
-
-func TestAPolicyThatMovesATemplate(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	s := shared(t)
-	ns := s.namespace(t)
-	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
-	policy := builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj()
-	s.create(t, template, policy)
-	eventually(t, func(g Gomega) { s.inMember(t, g, "edge-1", template) })
-
-	moved := policy.DeepCopy()
-	moved.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-2"}}
-	patch := client.MergeFrom(policy)
-	g.Expect(s.hub.Client(t).Patch(t.Context(), moved, patch)).To(Succeed())
-	eventually(t, func(g Gomega) {
-		s.inMember(t, g, "edge-2", template)
-		g.Expect(s.get(t, s.member("edge-1"), template)).To(Satisfy(apierrors.IsNotFound))
-	})
-}
-
 func TestWhatAWorkloadNeedsGoesWithIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -238,34 +179,6 @@ func TestWhatAWorkloadNeedsGoesWithIt(t *testing.T) {
 	eventually(t, func(g Gomega) {
 		g.Expect(s.get(t, s.member("edge-2"), template)).To(Satisfy(apierrors.IsNotFound))
 		g.Expect(s.get(t, s.member("edge-2"), settings)).To(Satisfy(apierrors.IsNotFound))
-	})
-}
-
-func TestReplicasAreDividedByWeight(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	ns := s.namespace(t)
-	template := builder.MakeDeployment(ns, "web").Replicas(6).Obj()
-	s.create(t, template, builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").
-		Clusters("edge-1", "edge-2").Weight("edge-1", 2).Weight("edge-2", 1).Obj())
-	eventually(t, func(g Gomega) {
-		g.Expect(integer(s.inMember(t, g, "edge-1", template), "spec", "replicas")).To(BeEquivalentTo(4))
-		g.Expect(integer(s.inMember(t, g, "edge-2", template), "spec", "replicas")).To(BeEquivalentTo(2))
-		g.Expect(integer(s.onHub(t, g, template), "status", "readyReplicas")).To(BeEquivalentTo(6))
-	})
-}
-
-func TestImagesAreOverridden(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	ns := s.namespace(t)
-	template := builder.MakeDeployment(ns, "web").Replicas(0).Obj()
-	s.create(t, template,
-		builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").Obj(),
-		builder.MakeOverride(ns, "web").Select("apps/v1", "Deployment", "web").Image("edge-2", policyv1alpha1.ImageRegistry, "registry.edge-2.example").Obj())
-	eventually(t, func(g Gomega) {
-		g.Expect(image(g, s.inMember(t, g, "edge-1", template))).To(Equal("nginx:1.27"))
-		g.Expect(image(g, s.inMember(t, g, "edge-2", template))).To(Equal("registry.edge-2.example/nginx:1.27"))
 	})
 }
 
@@ -350,35 +263,6 @@ func TestATemplateThatNoClusterFitsSaysSo(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(s.warnings(t, g, ns, template)).NotTo(BeEmpty()) })
 }
 
-func TestEveryKindOfAnApplicationArrives(t *testing.T) {
-	t.Parallel()
-	s := shared(t)
-	ns := s.namespace(t)
-	templates := []*unstructured.Unstructured{
-		builder.MakeTemplate("v1", "ServiceAccount", ns, "app").Obj(),
-		builder.MakeTemplate("v1", "Secret", ns, "app").Set("aGVsbG8=", "data", "greeting").Obj(),
-		builder.MakeService(ns, "app").Obj(),
-		builder.MakeTemplate("batch/v1", "Job", ns, "app").
-			Set([]any{map[string]any{"name": "app", "image": "busybox"}}, "spec", "template", "spec", "containers").
-			Set("Never", "spec", "template", "spec", "restartPolicy").Obj(),
-		builder.MakeTemplate("v1", "PersistentVolumeClaim", ns, "app").
-			Set([]any{"ReadWriteOnce"}, "spec", "accessModes").Set("1Gi", "spec", "resources", "requests", "storage").Obj(),
-	}
-	policy := builder.MakePolicy(ns, "app").Clusters("edge-1")
-	objects := []client.Object{}
-	for _, template := range templates {
-		policy.Select(template.GetAPIVersion(), template.GetKind(), "app")
-		objects = append(objects, template)
-	}
-	s.create(t, append(objects, policy.Obj())...)
-	for _, template := range templates {
-		eventually(t, func(g Gomega) {
-			s.inMember(t, g, "edge-1", template)
-			g.Expect(meta.IsStatusConditionTrue(s.binding(t, g, template).Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue(), template.GetKind())
-		})
-	}
-}
-
 // image returns the image of the first container.
 func image(g Gomega, obj *unstructured.Unstructured) string {
 	containers, _, err := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
@@ -406,36 +290,4 @@ func byCluster(binding *workv1alpha2.ResourceBinding) map[string]workv1alpha2.Ag
 		items[item.ClusterName] = item
 	}
 	return items
-}
-
-// TestPodsSayWhyAWorkloadIsNotHealthy selects nodes that no member has.
-func TestPodsSayWhyAWorkloadIsNotHealthy(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	s := shared(t)
-	ns := s.namespace(t)
-	template := builder.MakeDeployment(ns, "nowhere").Obj()
-	g.Expect(unstructured.SetNestedStringMap(template.Object, map[string]string{"no": "where"}, "spec", "template", "spec", "nodeSelector")).To(Succeed())
-	s.create(t, template, builder.MakePolicy(ns, "nowhere").Select("apps/v1", "Deployment", "nowhere").Clusters("edge-1").Obj())
-
-	reasons := func(g Gomega) []workv1alpha1.PodReason {
-		items := s.binding(t, g, template).Status.AggregatedStatus
-		g.Expect(items).To(HaveLen(1))
-		return items[0].PodReasons
-	}
-	eventually(t, func(g Gomega) {
-		found := reasons(g)
-		g.Expect(found).To(HaveLen(1))
-		g.Expect(found[0].Reason).To(Equal("Unschedulable"))
-		g.Expect(found[0].Message).To(ContainSubstring("nodes are available"))
-		g.Expect(found[0].Pod).To(HavePrefix("nowhere-"))
-		g.Expect(found[0].Pods).To(BeEquivalentTo(1))
-	})
-	s.update(t, template, func(obj *unstructured.Unstructured) {
-		unstructured.RemoveNestedField(obj.Object, "spec", "template", "spec", "nodeSelector")
-	})
-	eventually(t, func(g Gomega) {
-		g.Expect(s.binding(t, g, template).Status.AggregatedStatus[0].Health).To(Equal(workv1alpha1.Healthy))
-		g.Expect(reasons(g)).To(BeEmpty())
-	})
 }
