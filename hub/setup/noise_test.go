@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -99,7 +98,7 @@ func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 	wide.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "example.com/v1", Kind: "Shop"}}
 	create(wide)
 	for round := range 2 {
-		definition := shops()
+		definition := builder.MakeDefinition("example.com", "v1", "Shop")
 		create(definition)
 		namespace := fmt.Sprintf("team-%d", round)
 		create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
@@ -130,21 +129,4 @@ func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 	g.Expect(log.lines("\tERROR\t")).To(BeEmpty())
 	g.Expect(stopped).NotTo(Receive(), "it goes on until it is stopped")
 	ended()
-}
-
-// shops defines the kind Shop.
-func shops() *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "shops.example.com"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "shops", Singular: "shop", Kind: "Shop", ListKind: "ShopList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: new(true),
-				}},
-			}},
-		},
-	}
 }

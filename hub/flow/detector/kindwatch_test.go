@@ -7,37 +7,23 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/contract"
+	"fairlead.dev/test/builder"
 )
 
 func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	kind := "Gadget" + strings.ReplaceAll(s.namespace, "-", "")
-	plural := strings.ToLower(kind) + "s"
 	s.create(t, s.policy("gadgets", named("example.com/v1", kind, "")))
 	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "1m", "50ms").Should(HaveLen(1))
 
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + ".example.com"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: new(true),
-				}},
-			}},
-		},
-	}
+	crd := builder.MakeDefinition("example.com", "v1", kind)
 	s.create(t, crd)
 	gadget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": kind,
