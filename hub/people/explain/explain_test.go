@@ -182,7 +182,7 @@ func TestText(t *testing.T) {
 		},
 		"it is not healthy": {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Applied: "True", Health: "Unhealthy"}}},
-			[]string{"is not healthy there: look at its pods"},
+			[]string{"is not healthy there: check its pods"},
 		},
 		"it is not healthy, and its pods say why": {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{

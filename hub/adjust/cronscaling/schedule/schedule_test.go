@@ -157,9 +157,9 @@ func TestInvalidRulesAreRefused(t *testing.T) {
 		want string
 	}{
 		"letters":                       {cron("a b c d e"), `schedule "a b c d e": one of its fields is not valid: minute 0-59`},
-		"a minute that no hour has":     {cron("60 * * * *"), "none of cron"},
-		"a range from the end":          {cron("0 5-1 * * *"), "none of cron"},
-		"a step of nothing":             {cron("*/0 * * * *"), "none of cron"},
+		"a minute that no hour has":     {cron("60 * * * *"), "one of its fields is not valid"},
+		"a range from the end":          {cron("0 5-1 * * *"), "one of its fields is not valid"},
+		"a step of nothing":             {cron("*/0 * * * *"), "one of its fields is not valid"},
 		"too little":                    {cron("* * *"), "it has 3 fields instead of five"},
 		"seconds":                       {cron("0 * * * * *"), "it has 6 fields instead of five"},
 		"a word that is none":           {cron("@often"), "there is no such word"},

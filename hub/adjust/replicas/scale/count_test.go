@@ -45,7 +45,7 @@ func TestDecide(t *testing.T) {
 			b.Spec.GracefulEvictionTasks = make([]workv1alpha2.GracefulEvictionTask, 1)
 		}, "leaving a cluster"},
 		"it was changed":             {func(b *workv1alpha2.ResourceBinding) { b.Generation = 4 }, "scheduler"},
-		"a cluster has not reported": {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus = b.Status.AggregatedStatus[:1] }, "not those"},
+		"a cluster has not reported": {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus = b.Status.AggregatedStatus[:1] }, "are not the clusters of the binding"},
 		"another cluster reports":    {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].ClusterName = "c" }, "cluster b has not reported"},
 		"a cluster reports nothing":  {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Status = nil }, "cluster b has not reported"},
 		"a cluster refused it":       {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Applied = false }, "cluster b has not reported"},
