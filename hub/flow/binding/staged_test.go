@@ -371,7 +371,8 @@ func whatAWorkloadNeeds(t *testing.T, s *stage) {
 			DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{w.member("a")}},
 		}}
 	})
-	g.Eventually(func() *bool { return w.work(t, "a", web).Spec.SuspendDispatching }, stagetest.Timeout, stagetest.Poll).Should(HaveValue(BeTrue()), "the stage has seen that")
+	g.Eventually(func() *bool { return w.work(t, "a", web).Spec.SuspendDispatching }, stagetest.Timeout, stagetest.Poll).
+		Should(HaveValue(BeTrue()), "the stage has seen that")
 	r.says(t, 2, nil)
 	w.wrote()
 	w.stays(t)

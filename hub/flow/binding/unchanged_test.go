@@ -98,7 +98,8 @@ func (w *world) started(t *testing.T, program string, names []string, until ...f
 	stop := w.run(t, program)
 	for _, name := range names {
 		key := client.ObjectKey{Namespace: w.namespace, Name: contract.BindingName("Deployment", name)}
-		NewWithT(t).Eventually(func() int { return w.reconciles.Succeeded("binding-resourcebinding", key) }, stagetest.Timeout, stagetest.Poll).ShouldNot(BeZero(), name)
+		NewWithT(t).Eventually(func() int { return w.reconciles.Succeeded("binding-resourcebinding", key) }, stagetest.Timeout, stagetest.Poll).
+			ShouldNot(BeZero(), name)
 	}
 	for _, wait := range until {
 		wait()
