@@ -66,7 +66,7 @@ func rendered(failed []failure, notes []string) *metav1.Condition {
 		out.Reason = workv1alpha2.ReasonNamespaceTerminating
 	}
 	if more := len(notes) - maxNamed; more > 0 {
-		out.Message += fmt.Sprintf(" So it is for %d more clusters.", more)
+		out.Message += fmt.Sprintf(" The same holds for %d more clusters.", more)
 	}
 	out.Message = prose.Cut(out.Message, prose.OfCondition)
 	return out

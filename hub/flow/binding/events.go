@@ -42,7 +42,7 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 		log.Info("Wrote the Works of a binding", "written", len(done.written), "deleted", len(done.deleted), "failed", len(done.failures))
 	}
 	if len(done.waiting)+len(plan.Held)+done.skipped > 0 {
-		log.V(1).Info("Waiting with some Works of a binding", "terminating", len(done.waiting), "held", len(plan.Held), "skipped", done.skipped)
+		log.V(1).Info("Waiting before writing some Works of a binding", "terminating", len(done.waiting), "held", len(plan.Held), "skipped", done.skipped)
 	}
 	r.reportOverrides(s, done.written)
 
@@ -54,7 +54,7 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 		notes[i] = f.note()
 	}
 	if done.skipped > 0 && len(notes) > 0 {
-		notes[len(notes)-1] += fmt.Sprintf(" The %d other clusters would say the same, and are tried when it is mended.", done.skipped)
+		notes[len(notes)-1] += fmt.Sprintf(" The %d other clusters would fail in the same way, and are tried once this is fixed.", done.skipped)
 	}
 	key := client.ObjectKeyFromObject(s.binding)
 	if len(notes) == 0 {
@@ -121,18 +121,18 @@ func (f failure) note() string {
 		return fmt.Sprintf("The override policies cannot be applied for cluster %q, which keeps what it has: %v.", f.cluster, f.err)
 	}
 	if errors.Is(f.err, edits.ErrNotSeen) {
-		return fmt.Sprintf("What was edited is in no cluster yet: %v.", f.err)
+		return fmt.Sprintf("The latest edit of the template is in no cluster yet: %v.", f.err)
 	}
 	if errors.Is(f.err, errTaken) || errors.Is(f.err, errNotAllowed) || namespaceMissing(f.err) {
 		return fmt.Sprintf("Cluster %q does not get the object: %v.", f.cluster, f.err)
 	}
 	if full := (*storage.NoRoomError)(nil); errors.As(f.err, &full) {
-		return fmt.Sprintf("Cluster %q does not get the object as it is now: %v. Delete what nobody needs, have it go to fewer clusters, "+
+		return fmt.Sprintf("Cluster %q does not get the object as it is now: %v. Delete objects that nobody needs, send them to fewer clusters, "+
 			"or ask for a larger --namespace-storage of `hub serve`.", f.cluster, full)
 	}
 	if tooLarge(f.err) {
 		return fmt.Sprintf("The Work for cluster %q could not be written: as JSON the object is larger than the hub can store (%v). "+
-			"Split the object, or leave out what need not go to members.", f.cluster, f.err)
+			"Split the object, or leave out the parts that members do not need.", f.cluster, f.err)
 	}
 	return fmt.Sprintf("The Work for cluster %q could not be written: %v.", f.cluster, f.err)
 }
@@ -145,7 +145,7 @@ func tooLarge(err error) bool {
 // reportCleanUp emits an event if Works of a deleted binding could not be deleted.
 func (r *reconciler) reportCleanUp(ctx context.Context, b kube.Binding, err error) {
 	ctrl.LoggerFrom(ctx).V(1).Info("Keeping a deleted binding until its Works are deleted")
-	note := fmt.Sprintf("Works could not be deleted; it is tried again: %v.", err)
+	note := fmt.Sprintf("Works could not be deleted, and the hub tries again: %v.", err)
 	if r.warned.IsNew(client.ObjectKeyFromObject(b), reasonCleanUpFailed, note) {
 		r.events(eventsink.Event{Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonCleanUpFailed, Action: actionCleanUp, Note: note})
 	}

@@ -257,7 +257,7 @@ func (r *reconciler) readTemplate(ctx context.Context, ref *workv1alpha2.ObjectR
 		return nil, fmt.Errorf("reading the template %s %q: %w", ref.Kind, ref.Name, err)
 	}
 	if ref.UID != "" && template.GetUID() != ref.UID {
-		ctrl.LoggerFrom(ctx).V(1).Info("Rendering nothing because the template is another one")
+		ctrl.LoggerFrom(ctx).V(1).Info("Rendering nothing because the template was replaced by another object of its name")
 		return nil, nil
 	}
 	return template, nil

@@ -126,7 +126,7 @@ func (r *reconciler) logLeft(ctx context.Context) {
 		return
 	}
 	first := works[0]
-	ctrl.LoggerFrom(ctx).Info("Left Works as they are that have no binding: this hub did not see it go, so it deletes nothing",
+	ctrl.LoggerFrom(ctx).Info("Kept Works that have no binding: this hub did not see the deletion of the binding, so it deletes nothing",
 		"kind", r.kind.Kind, "count", len(works), "someOfThem", works[:min(len(works), maxLeftNamed)],
 		"toDeleteOneWithItsObject", fmt.Sprintf("kubectl annotate work -n %s %s %s=%s && kubectl delete work -n %[1]s %[2]s",
 			first.Namespace, first.Name, contract.DeletionIntentAnnotation, contract.DeletionRemoved),

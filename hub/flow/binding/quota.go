@@ -161,19 +161,19 @@ func (r *reconciler) withinQuotas(ctx context.Context, s *scope, target workv1al
 		return true, nil
 	}
 	if beyond := quota.Beyond(s.quotas, quota.Usage(asked, nil, targets), requested); beyond != "" {
-		why := "Overrides may not raise what the template requests where there is a quota"
+		why := "In a namespace with a quota, overrides may not raise the requests of the template"
 		if work.Annotations[contract.RevisionAnnotation] != "" {
-			why = "Neither its revision nor overrides may request more than the template does now where there is a quota"
+			why = "In a namespace with a quota, neither its revision nor overrides may request more than the template does now"
 		}
 		return false, fmt.Errorf("%w: %s. %s", errOverQuota, beyond, why)
 	}
 	switch name := spec.SchedulerName; {
 	case spec.Suspension != nil && ptr.Deref(spec.Suspension.Scheduling, false):
-		return false, fmt.Errorf("%w: %s. It keeps what it has until the scheduler has compared that with the quota, which it does once spec.suspension.scheduling "+
-			"of the binding is not set any more", errUnadmitted, unadmitted)
+		return false, fmt.Errorf("%w: %s. The cluster keeps what it has until the scheduler has checked this against the quota, which it does once spec.suspension.scheduling "+
+			"of the binding is no longer set", errUnadmitted, unadmitted)
 	case name != "" && name != contract.DefaultSchedulerName:
-		return false, fmt.Errorf("%w: %s. It keeps what it has, since its policy names scheduler %q, which compares nothing with the quota: name %q again, or have "+
-			"an administrator take the annotation %s off the binding", errUnadmitted, unadmitted, name, contract.DefaultSchedulerName, contract.AdmittedRequestsAnnotation)
+		return false, fmt.Errorf("%w: %s. The cluster keeps what it has, since the policy names scheduler %q, which does not check quotas: name %q again, or have "+
+			"an administrator remove the annotation %s from the binding", errUnadmitted, unadmitted, name, contract.DefaultSchedulerName, contract.AdmittedRequestsAnnotation)
 	}
 	return false, nil
 }

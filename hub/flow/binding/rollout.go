@@ -129,7 +129,7 @@ func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
 		}
 		if behind {
 			return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), key.Name,
-				fmt.Errorf("the cache is behind: changes are rolled out in waves, which it does not show at version %q", cached))
+				fmt.Errorf("the cache is behind: at version %q it does not show yet that changes are rolled out in waves", cached))
 		}
 	}
 	return nil

@@ -25,9 +25,9 @@ func TestANamespaceTakesNoMoreThanItsPart(t *testing.T) {
 		change(t, w, large, func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"data": data} })
 		change(t, w, of, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = large.GetResourceVersion() })
 	}
-	const refused = "Delete what nobody needs, have it go to fewer clusters, or ask for a larger --namespace-storage of `hub serve`."
+	const refused = "Delete objects that nobody needs, send them to fewer clusters, or ask for a larger --namespace-storage of `hub serve`."
 	g.Eventually(func() []string { return w.told("large") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(And(
-		HavePrefix("Warning SyncWorkFailed: "), ContainSubstring("what is sent of namespace %q may take 1Mi of the hub's database", w.namespace), ContainSubstring(refused),
+		HavePrefix("Warning SyncWorkFailed: "), ContainSubstring("the Works of namespace %q for all clusters may take 1Mi of the hub's database", w.namespace), ContainSubstring(refused),
 	)))
 	g.Expect(w.works(t, "large-")).To(HaveLen(2), "there is room for two of three")
 
@@ -53,7 +53,7 @@ func TestANamespaceTakesNoMoreThanItsPart(t *testing.T) {
 	b := w.create(t, also, "a", "b")
 	g.Eventually(func() []string { return w.works(t, "also-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 	shown(filled(300))
-	g.Eventually(func() []string { return w.told("large") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(ContainSubstring("this would take 92Ki more than there is room for")))
+	g.Eventually(func() []string { return w.told("large") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(ContainSubstring("this Work would exceed that by 92Ki")))
 	// A move is written although there is no room, since the old copy counts until the new one runs.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = w.shares("a", "c") })
 	g.Eventually(func() []string { return w.works(t, "also-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b going", "c"}))

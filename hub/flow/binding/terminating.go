@@ -69,6 +69,6 @@ func (s *scope) lacksOverride() bool {
 
 // terminatingNote is the sentence about a binding whose Works are not written any more.
 func (s *scope) terminatingNote() string {
-	return fmt.Sprintf("Namespace %q is being deleted, so that nothing new is sent to any cluster: what is there stays as it is until the object goes with its namespace. "+
-		"If the namespace does not go, its conditions say what holds it: kubectl get namespace %s -o yaml.", s.binding.GetNamespace(), s.binding.GetNamespace())
+	return fmt.Sprintf("Namespace %q is being deleted, so nothing new is sent to any cluster. What the clusters have stays as it is until the template is deleted with its namespace. "+
+		"If the namespace remains, its conditions say why: kubectl get namespace %s -o yaml.", s.binding.GetNamespace(), s.binding.GetNamespace())
 }

@@ -74,7 +74,7 @@ func (r *reconciler) tellUnseen(s *scope, desired *rendering) time.Duration {
 	}
 	err := s.unseen.Err()
 	if s.binding.BindingSpec().Resource != s.unseen.Template {
-		err = fmt.Errorf("it goes out as %s does, which needs it, and %w", s.unseen.Named(), err)
+		err = fmt.Errorf("it is sent together with %s, which needs it, and %w", s.unseen.Named(), err)
 	}
 	desired.failures = append(desired.failures, failure{err: err})
 	return 0

@@ -172,7 +172,7 @@ func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1
 	owner := bindings.IDOf(live)
 	switch namespace, name, isPart := quota.PartOf(live); {
 	case isPart:
-		return fmt.Errorf("%w: %q in %q brings the part of that cluster of FederatedResourceQuota %s/%s, as a ResourceQuota of the same namespace and name; rename one of the two",
+		return fmt.Errorf("%w: %q in %q carries the cluster's part of FederatedResourceQuota %s/%s, a ResourceQuota of the same namespace and name; rename one of the two",
 			errTaken, desired.Name, desired.Namespace, namespace, name)
 	case !live.DeletionTimestamp.IsZero():
 		if err := r.takeBack(ctx, live, desired); err != nil {

@@ -42,7 +42,7 @@ func InPlace(in Input, live *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	out := &workv1alpha1.Work{ObjectMeta: *live.ObjectMeta.DeepCopy()}
 	out.Annotations = maps.Clone(live.Annotations)
 	if out.Annotations == nil {
-		return nil, errors.New("the Work says nothing of where it comes from")
+		return nil, errors.New("the Work does not say which binding it comes from")
 	}
 	// A hub that was killed between writing the intent and the deletion left it. The Work stays, and may be deleted for another reason
 	// later.

@@ -144,7 +144,7 @@ func customize(in Input) (override.Result, error) {
 func checkPropagation(obj *unstructured.Unstructured) error {
 	said, _, _ := unstructured.NestedString(obj.Object, "metadata", "annotations", contract.DeletionPropagationAnnotation)
 	if _, ok := contract.PropagationOf(said); !ok {
-		return fmt.Errorf("the annotation %s of the object is %q, and can be Background, Foreground or Orphan; correct it",
+		return fmt.Errorf("the annotation %s of the object is %q, but must be Background, Foreground or Orphan; correct it",
 			contract.DeletionPropagationAnnotation, prose.Cut(said, ofAnnotation))
 	}
 	return nil
@@ -177,7 +177,7 @@ func readBinding(b workv1alpha2.Binding) (boundBy, error) {
 		out.annotations = map[string]string{contract.ClusterResourceBindingNameAnnotation: b.GetName()}
 	}
 	if out.id = b.GetLabels()[out.idLabel]; out.id == "" {
-		return boundBy{}, fmt.Errorf("binding %q has no label %s, which the hub sets when it creates one; delete it to have it made anew", b.GetName(), out.idLabel)
+		return boundBy{}, fmt.Errorf("binding %q has no label %s, which the hub sets when it creates a binding; delete the binding, and the hub creates it again", b.GetName(), out.idLabel)
 	}
 	return out, nil
 }

@@ -424,7 +424,7 @@ func TestASlipInWhatBecomesOfDependentsIsRefused(t *testing.T) {
 			continue
 		}
 		g.Expect(err).To(MatchError(And(ContainSubstring(contract.DeletionPropagationAnnotation), ContainSubstring(`"Orphann"`),
-			ContainSubstring("can be Background, Foreground or Orphan; correct it"))))
+			ContainSubstring("must be Background, Foreground or Orphan; correct it"))))
 	}
 }
 

@@ -26,7 +26,7 @@ type Material struct {
 // sets the replicas. Scaling is the present revision.Source.Revise.
 func MaterialOf(kept, now revision.Part, template *unstructured.Unstructured, scaling revision.Revise) (Material, error) {
 	if kept.Scaled && scaling == nil {
-		return Material{}, errors.New("nothing tells any more how its replicas are set; edit the template, so that there is a revision of how it is now")
+		return Material{}, errors.New("no rule says any more how its replicas are set; edit the template, so that a revision is made of its current state")
 	}
 	same, err := kept.Same(now, scaling)
 	if err != nil {

@@ -171,7 +171,7 @@ type NoRoomError struct {
 
 // Error does not contain the used size: otherwise the message would change, and be reported again, with every other write.
 func (e *NoRoomError) Error() string {
-	return fmt.Sprintf("what is sent of namespace %q may take %s of the hub's database with all its clusters, and this would take %s more than there is room for",
+	return fmt.Sprintf("the Works of namespace %q for all clusters may take %s of the hub's database, and this Work would exceed that by %s",
 		e.Namespace, quantity(e.Limit), quantity(e.Taken+e.More-e.Limit))
 }
 

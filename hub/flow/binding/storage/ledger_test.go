@@ -55,7 +55,7 @@ func TestANamespaceHasItsPart(t *testing.T) {
 	full := &storage.NoRoomError{}
 	g.Expect(errors.As(err, &full)).To(BeTrue())
 	g.Expect(*full).To(Equal(storage.NoRoomError{Namespace: "shop", Taken: 92 << 10, More: 12 << 10, Limit: 100 << 10}))
-	g.Expect(err).To(MatchError(`what is sent of namespace "shop" may take 100Ki of the hub's database with all its clusters, and this would take 4Ki more than there is room for`))
+	g.Expect(err).To(MatchError(`the Works of namespace "shop" for all clusters may take 100Ki of the hub's database, and this Work would exceed that by 4Ki`))
 
 	g.Expect(admit(l, work("2", "shop", 58), "2")).To(Succeed(), "it takes the place of another")
 	g.Expect(admit(l, work("2", "shop", 59), "2")).NotTo(Succeed())
