@@ -133,7 +133,7 @@ func setDefaults(cluster *clusterv1alpha1.Cluster, defaults bootstrap.ClusterDef
 func (r *Reconciler) recordIssued(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request approve.Request) error {
 	issued, err := record.Of(csr.Status.Certificate)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Ignoring what the signer issued", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Ignoring the certificate that the signer issued", "reason", err.Error())
 		return nil
 	}
 	cluster := &clusterv1alpha1.Cluster{}

@@ -37,8 +37,8 @@ func concluded(csr *certificatesv1.CertificateSigningRequest, decision approve.D
 func flooded(secret *corev1.Secret, id, why string) eventsink.Event {
 	return eventsink.Event{
 		Regarding: secret, Type: corev1.EventTypeWarning, Reason: "TokenFloods", Action: actionDeciding,
-		Note: fmt.Sprintf("Token %s opens nothing any more, since there are of it %s. "+
-			"Make another with `hub token create`, and look who has this one.", id, why),
+		Note: fmt.Sprintf("Token %s was closed, because it was used for %s. "+
+			"Make another with `hub token create`, and find out who has this one.", id, why),
 	}
 }
 

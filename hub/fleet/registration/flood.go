@@ -56,7 +56,7 @@ func (r *Reconciler) bound(ctx context.Context, csr *certificatesv1.CertificateS
 	case r.clock.Since(excess[len(excess)-1].CreationTimestamp.Time) < floodTime:
 		why = fmt.Sprintf("more than %d requests in a minute", limit)
 	case slices.ContainsFunc(excess, pending):
-		why = fmt.Sprintf("more than %d requests, the oldest of which are not decided", limit)
+		why = fmt.Sprintf("more than %d requests, and the oldest are not decided", limit)
 	}
 	if why != "" {
 		excess = all[limit:]

@@ -89,7 +89,7 @@ func (l *leaveReconciler) Reconcile(ctx context.Context, cached *clusterv1alpha1
 	if err := Forget(ctx, l.hubClient, l.hubReader, cluster, contract.AgentUser(cluster.Name), l.clock.Now()); err != nil {
 		return ctrl.Result{}, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, whose member leaves", "Cluster", cluster.Name)
+	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, because its member leaves", "Cluster", cluster.Name)
 	l.events(eventsink.Event{
 		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: clusterv1alpha1.ReasonAgentLeaves, Action: "Leaving",
 		Note: fmt.Sprintf("The member of cluster %s left; the name is kept for it until `hub forget %s --release`.", cluster.Name, cluster.Name),
@@ -102,7 +102,7 @@ func (l *leaveReconciler) deleted(ctx context.Context, cluster *clusterv1alpha1.
 	if err := Forget(ctx, l.hubClient, l.hubReader, cluster, "whoever deleted the Cluster", l.clock.Now()); err != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, which was deleted", "Cluster", cluster.Name)
+	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, because it was deleted", "Cluster", cluster.Name)
 	l.events(eventsink.Event{
 		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: "ClusterForgotten", Action: "Forgetting",
 		Note: fmt.Sprintf("Cluster %s was deleted, so its agent is locked out; the name is kept for its member until `hub forget %s --release`.", cluster.Name, cluster.Name),
@@ -116,6 +116,6 @@ func (l *leaveReconciler) finish(ctx context.Context, cluster *clusterv1alpha1.C
 	if err := l.hubClient.Delete(ctx, cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting cluster %q, which is forgotten: %w", cluster.Name, err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Deleting the cluster, which is forgotten", "Cluster", cluster.Name)
+	ctrl.LoggerFrom(ctx).Info("Deleting the forgotten cluster", "Cluster", cluster.Name)
 	return nil
 }

@@ -118,7 +118,7 @@ func Release(ctx context.Context, hubClient client.Client, cluster string) error
 }
 
 // errAnother says that the Cluster to retire is gone, and another member has since joined under its name.
-var errAnother = errors.New("another one has joined by this name meanwhile")
+var errAnother = errors.New("another member has joined under this name meanwhile")
 
 // revoke deletes the bindings of an agent's rights. The roles grant nothing without them, and are garbage-collected
 // with the Cluster.

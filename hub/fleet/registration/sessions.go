@@ -116,7 +116,7 @@ func (s *sessions) Reconcile(ctx context.Context, lease *coordinationv1.Lease) (
 			return ctrl.Result{}, fmt.Errorf("recording the agents of cluster %q: %w", cluster.Name, err)
 		}
 		if wrote {
-			ctrl.LoggerFrom(ctx).Info("Telling whether there are several agents", "Cluster", cluster.Name, "several", memory.Conflict)
+			ctrl.LoggerFrom(ctx).Info("Recording whether several agents pass for the cluster", "Cluster", cluster.Name, "several", memory.Conflict)
 			s.events(severalAgents(cluster, condition))
 		}
 	}
@@ -133,11 +133,11 @@ func severalCondition(cluster *clusterv1alpha1.Cluster, several bool) metav1.Con
 			Type: clusterv1alpha1.ClusterSeveralAgents, Status: metav1.ConditionTrue, ObservedGeneration: cluster.Generation,
 			Reason: clusterv1alpha1.ReasonSeveralSessions,
 			Message: fmt.Sprintf("Several agents pass for cluster %s at once: a machine was copied with the agent's identity, or the agent runs twice. "+
-				"Stop all but one; give a copy another state directory and have it join under a name of its own.", cluster.Name),
+				"Stop all but one; give a copy another state directory, and have it join under its own name.", cluster.Name),
 		}
 	}
 	return metav1.Condition{
 		Type: clusterv1alpha1.ClusterSeveralAgents, Status: metav1.ConditionFalse, ObservedGeneration: cluster.Generation,
-		Reason: clusterv1alpha1.ReasonOneSession, Message: "One agent is heard.",
+		Reason: clusterv1alpha1.ReasonOneSession, Message: "One agent is heard from.",
 	}
 }

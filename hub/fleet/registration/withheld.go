@@ -55,7 +55,7 @@ func (r *Rights) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster, out
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
 		return ctrl.Result{}, fmt.Errorf("recording whether the agent of cluster %q has its rights: %w", cluster.Name, err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Telling whether rights are withheld, since the name is kept", "Cluster", cluster.Name, "withheld", withheld)
+	ctrl.LoggerFrom(ctx).Info("Recording whether rights are withheld, because the name is kept", "Cluster", cluster.Name, "withheld", withheld)
 	if turned {
 		r.events(rightsWithheld(cluster, condition))
 	}
@@ -71,8 +71,8 @@ func withheldCondition(cluster *clusterv1alpha1.Cluster, kept *corev1.ConfigMap)
 	}
 	if kept != nil {
 		out.Status, out.Reason = metav1.ConditionTrue, clusterv1alpha1.ReasonNameKept
-		out.Message = fmt.Sprintf("The agent of cluster %s misses a right and is not given it, since %s began at %s to forget the cluster and was stopped. "+
-			"Run `hub forget %s` to end that, or `hub forget %s --release` to keep the cluster.", cluster.Name,
+		out.Message = fmt.Sprintf("The agent of cluster %s lacks a right and does not get it, because %s began at %s to forget the cluster and did not finish. "+
+			"Run `hub forget %s` to finish, or `hub forget %s --release` to keep the cluster.", cluster.Name,
 			cmp.Or(kept.Data[contract.RetiredByKey], "somebody"), cmp.Or(kept.Data[contract.RetiredAtKey], "some time"), cluster.Name, cluster.Name)
 	}
 	return out

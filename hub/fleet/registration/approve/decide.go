@@ -98,7 +98,7 @@ func decide(in Input) Decision {
 	}
 	if in.Request.Join != in.Request.ownJoin() {
 		return deny(contract.ReasonMalformedRequest,
-			"This is not a request for an agent's certificate: it does not name the join that is made with its key. Join with `agent join` of the hub's version.")
+			"This is not a request for an agent's certificate: it does not name the join that its key belongs to. Join with `agent join` of the hub's version.")
 	}
 	if refused := member(in); refused != nil {
 		return *refused
@@ -116,8 +116,8 @@ func accepted(in Input) Decision {
 		if word == nil && !in.Token.UsedFor(in.UID) {
 			if again {
 				return Decision{Verdict: Wait, Reason: contract.ReasonAwaitingApproval, Message: fmt.Sprintf(
-					"A member that says to be %s, which has joined as cluster %s before, asks to join again with token %s, which was not made for it: "+
-						"accept it with `hub clusters approve %s` if you know why, or give its member a token from `hub token create --rejoin %s`.",
+					"A member that claims to be %s, which joined as cluster %s before, asks to join again with token %s, which was not made for it: "+
+						"accept it with `hub clusters approve %s` if you expect it, or give the member a token from `hub token create --rejoin %s`.",
 					in.MemberID, name, in.Token.ID, name, name)}
 			}
 			return Decision{Verdict: Wait, Reason: contract.ReasonAwaitingApproval, Message: fmt.Sprintf(
@@ -155,17 +155,17 @@ func renewal(in Input) Decision {
 	has := contract.JoinOf(in.Request.Groups)
 	switch {
 	case in.Cluster.Join != "" && has != in.Cluster.Join:
-		return deny(contract.ReasonFormerJoin, "The certificate with which this was asked is of a former join of cluster %s, which ended when its member joined again: "+
+		return deny(contract.ReasonFormerJoin, "The certificate used for this request is from an earlier join of cluster %s, which ended when the member joined again: "+
 			"join with a token from `hub token create --rejoin %s`.", name, name)
 	case in.Cluster.Fingerprint != "" && in.Request.Credential != "" && in.Request.Credential != in.Cluster.Fingerprint:
-		return deny(contract.ReasonNotTheLastCertificate, "The certificate with which this was asked is not the one that the agent of cluster %s was given last: "+
-			"somebody else may have a copy. Lock everybody else out: have the member join again with what `hub token create --rejoin %s` prints.", name, name)
+		return deny(contract.ReasonNotTheLastCertificate, "The certificate used for this request is not the latest one of the agent of cluster %s: "+
+			"somebody else may have a copy. To lock them out, have the member join again with what `hub token create --rejoin %s` prints.", name, name)
 	case has != "" && in.Request.Join != has, has == "" && in.Request.Join != "" && in.Request.Join != in.Request.ownJoin():
-		return deny(contract.ReasonMalformedRequest, "This is not a request for the certificate of the agent of cluster %s: it names another join than the agent has.", name)
+		return deny(contract.ReasonMalformedRequest, "This is not a request for the certificate of the agent of cluster %s: it names another join than the agent's.", name)
 	}
 	out := Decision{
 		Verdict: Approve, Reason: contract.ReasonRenewalApproved,
-		Message: fmt.Sprintf("The agent of cluster %s asked for another certificate of its own.", name),
+		Message: fmt.Sprintf("The agent of cluster %s asked for its next certificate.", name),
 	}
 	if in.Cluster.Join == "" {
 		out.Adopt = has
@@ -196,7 +196,7 @@ func token(in Input) *Decision {
 		return refuse(contract.ReasonTokenUsed, "Token %s was used already, at %s by cluster %s: make another with %s.",
 			id, in.Token.Uses[0].At.Format(time.RFC3339), in.Token.Uses[0].Cluster, tokenCommand(name))
 	case in.Token.UsesLeft() == 0:
-		return refuse(contract.ReasonTokenUsed, "Token %s was good for %d joins, and there were as many: make another with %s.",
+		return refuse(contract.ReasonTokenUsed, "Token %s was good for %d joins, and all of them are used: make another with %s.",
 			id, in.Token.MaxUses, tokenCommand(name))
 	case in.Token.Expired(in.Now):
 		return refuse(contract.ReasonTokenExpired,
@@ -216,7 +216,7 @@ func member(in Input) *Decision {
 				"Join with `agent join` of the hub's version.", contract.MemberIDAnnotation)
 	case in.Cluster != nil && in.Cluster.Leaving:
 		return refuse(contract.ReasonClusterLeaving,
-			"Cluster %s is just being removed from this hub: join again when it is gone.", name)
+			"Cluster %s is being removed from this hub: join again when it is gone.", name)
 	case in.Cluster != nil && in.Cluster.ID != "" && in.Cluster.ID != in.MemberID:
 		refused := taken(name)
 		return &refused
@@ -225,7 +225,7 @@ func member(in Input) *Decision {
 			"or give this one up with `hub forget %s --release` if that member is gone for good.", name, name)
 	case in.Token.Member != "" && in.Token.Member != in.MemberID:
 		return refuse(contract.ReasonTokenOfAnotherMember,
-			"Token %s is for the member that had joined as %s before, and this is another one: make a token for it with %s.", in.Token.ID, name, tokenCommand(name))
+			"Token %s is for the member that joined as %s before, and this is another member: make a token for it with %s.", in.Token.ID, name, tokenCommand(name))
 	case len(in.Others) > 0:
 		other := slices.Min(in.Others)
 		return refuse(contract.ReasonMemberAlreadyJoined,
