@@ -93,8 +93,8 @@ func TestDashboardOnThisMachine(t *testing.T) {
 		return do(t, browser, r)
 	}
 	g.Expect(goOn(browser)).To(ContainSubstring("<h1>Overview</h1>"))
-	g.Expect(goOn(&http.Client{})).To(ContainSubstring("was used already"), "it is good once")
-	g.Expect(read(t, &http.Client{}, link)).To(ContainSubstring("was used already"))
+	g.Expect(goOn(&http.Client{})).To(ContainSubstring("was already used"), "it is good once")
+	g.Expect(read(t, &http.Client{}, link)).To(ContainSubstring("was already used"))
 	g.Expect(read(t, &http.Client{}, "http://"+u.Host+"/clusters")).To(ContainSubstring("whoever started"), "others are not let in")
 
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+u.Host+"/", nil)

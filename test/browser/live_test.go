@@ -111,7 +111,7 @@ func actions(t *testing.T, b *browser) {
 
 	b.visit("/applications/shop/web-deployment")
 	press("Rebalance")
-	b.says("Asked for: WorkloadRebalancer")
+	b.says("Created WorkloadRebalancer")
 	var asked appsv1alpha1.WorkloadRebalancerList
 	g.Expect(hub.List(t.Context(), &asked)).To(Succeed())
 	g.Expect(asked.Items).To(HaveLen(1))

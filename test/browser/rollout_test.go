@@ -38,9 +38,9 @@ func rollout(t *testing.T, b *browser) {
 	b.says("Wave north may have no failure, and hamburg failed.")
 	b.is("being live", `document.getElementById("live").classList.contains("on")`)
 	press("Retry")
-	b.says("Clusters that failed are given their time anew")
+	b.says("Clusters that failed get their full time again")
 	confirm()
-	b.says("It is tried again in 1 cluster.")
+	b.says("The hub tries again in 1 cluster.")
 	g.Expect(spec().Retry).To(HaveLen(1))
 
 	b.do("marking the page", chromedp.Evaluate(`window.notLoadedAgain = true`, nil))

@@ -78,7 +78,7 @@ func (a *Authenticator) ByToken(ctx context.Context, token string) (*User, error
 		return nil, refused("The token is missing.")
 	}
 	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, refused("This is no token: one has no spaces and no line breaks.")
+		return nil, refused("This is not a token: tokens have no spaces and no line breaks.")
 	}
 	cfg := rest.AnonymousClientConfig(a.hub)
 	cfg.BearerToken = token
@@ -88,7 +88,7 @@ func (a *Authenticator) ByToken(ctx context.Context, token string) (*User, error
 // ByCertificate returns the user of a client certificate that TLS has verified, with the name and groups that the API server would give it.
 func (a *Authenticator) ByCertificate(ctx context.Context, certificate *x509.Certificate) (*User, error) {
 	if certificate.Subject.CommonName == "" {
-		return nil, refused("The certificate names nobody.")
+		return nil, refused("The certificate names no user.")
 	}
 	cfg := rest.CopyConfig(a.hub)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: certificate.Subject.CommonName, Groups: certificate.Subject.Organization}
@@ -127,7 +127,7 @@ func (a *Authenticator) identify(ctx context.Context, cfg *rest.Config, u *User)
 				"the same issuer and client as the dashboard, it may not have reached the issuer yet, or the token lacks a claim that it requires.")
 		}
 		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
-			return nil, refused("The hub does not accept this %s: it is mistyped, has ended, or was withdrawn.", u.Via)
+			return nil, refused("The hub does not accept this %s: it is mistyped, has expired, or was withdrawn.", u.Via)
 		}
 		return nil, fmt.Errorf("asking the hub's API who this is: %w", err)
 	}
@@ -135,13 +135,13 @@ func (a *Authenticator) identify(ctx context.Context, cfg *rest.Config, u *User)
 	u.Hub, u.Name, u.Groups = hub, review.Status.UserInfo.Username, review.Status.UserInfo.Groups
 	u.clock, u.rights = a.clock, map[Access]granted{}
 	if _, agent := contract.AgentCluster(u.Name); agent {
-		return nil, refused("This is the credential of an agent. Sign in with that of a person, or of a service account.")
+		return nil, refused("This is the credential of an agent. Sign in with the credential of a user or of a service account.")
 	}
 	if strings.HasPrefix(u.Name, contract.BootstrapUserPrefix) {
 		return nil, refused("This is a join token, which is for `agent join` only. Sign in with the token of a service account.")
 	}
 	if u.Name == "" || u.Name == "system:anonymous" {
-		return nil, refused("The hub does not know whose %s this is.", u.Via)
+		return nil, refused("The hub does not know the user of this %s.", u.Via)
 	}
 	return u, nil
 }

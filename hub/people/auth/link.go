@@ -58,7 +58,7 @@ func (l *links) use(code string) bool {
 func (s *SignIn) Link() string { return "/signin/link?code=" + s.links.issue() }
 
 // linkOver is the message for a link that is not valid any more.
-const linkOver = "This link was used already, or has ended: start `hub dashboard` again."
+const linkOver = "This link was already used or has expired: run `hub dashboard` again."
 
 // showLink asks the visitor of a link to continue, without using up the link: link previews and browsers that preload pages visit it, too.
 func (s *SignIn) showLink(w http.ResponseWriter, r *http.Request) {

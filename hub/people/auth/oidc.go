@@ -87,11 +87,11 @@ func (s *SignIn) refuseSignIn(w http.ResponseWriter, r *http.Request, err error)
 	case errors.As(err, &no):
 		code, message = http.StatusForbidden, no.why
 	case errors.As(err, &theirs):
-		code, message = http.StatusForbidden, "The sign-in at "+s.Issuer.Host()+" does not count: "+theirs.Error()+"."
+		code, message = http.StatusForbidden, "The sign-in at "+s.Issuer.Host()+" is not valid: "+theirs.Error()+"."
 	case errors.As(err, &away):
-		code, message = http.StatusServiceUnavailable, "The issuer "+away.Host+" does not answer as it should; the hub's log says more. Try again in a moment, or sign in otherwise: tokens and certificates go on."
+		code, message = http.StatusServiceUnavailable, "The issuer "+away.Host+" gives no valid answer; see the hub's log. Try again in a moment, or sign in with a token or a certificate."
 	default:
-		code, message = http.StatusBadGateway, "The hub could not finish this sign-in; its log says more. Try again in a moment."
+		code, message = http.StatusBadGateway, "The hub could not finish this sign-in; see its log. Try again in a moment."
 	}
 	if code == http.StatusForbidden {
 		s.Log.Info("Refusing a sign-in", "address", addressOf(r), "reason", message)
@@ -109,7 +109,7 @@ func (s *SignIn) redirectURL(r *http.Request) (string, error) {
 	}
 	u, err := url.Parse("https://" + r.Host)
 	if err != nil || u.Host != r.Host || u.Hostname() == "" {
-		return "", refused("This request is for no host.")
+		return "", refused("This request names no host.")
 	}
 	if err := s.Serves(u.Hostname()); err != nil {
 		return "", refused("The dashboard's certificate is not for %s, so the issuer is not told to send you there. Whoever runs the hub can name the address with --dashboard-oidc-redirect-url.", u.Hostname())

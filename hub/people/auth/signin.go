@@ -160,7 +160,7 @@ func (s *SignIn) signIn(w http.ResponseWriter, r *http.Request) {
 // tooMany answers requests beyond the limit.
 func (s *SignIn) tooMany(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "10")
-	s.Show(w, s.page(r, "Too many tries; wait a little."), http.StatusTooManyRequests)
+	s.Show(w, s.page(r, "Too many attempts; wait a little."), http.StatusTooManyRequests)
 }
 
 // openAndRedirect begins a session and redirects to a page.
@@ -179,7 +179,7 @@ func (s *SignIn) open(w http.ResponseWriter, r *http.Request, u *User) {
 func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 	one := s.Sessions.Get(s.secretOf(r))
 	if one != nil && !one.IsCSRF(r.FormValue("csrf")) {
-		http.Error(w, "This form is old: load the page again.", http.StatusForbidden)
+		http.Error(w, "This form has expired: load the page again.", http.StatusForbidden)
 		return
 	}
 	s.Sessions.End(s.secretOf(r))

@@ -89,7 +89,7 @@ func (s *Server) act(a action) visitFunc {
 			s.serveError(w, r, v, err)
 			return
 		}
-		s.log.Info("Doing what a person asked for", "user", v.user.Name, "path", r.URL.Path)
+		s.log.Info("Doing what a user asked for", "user", v.user.Name, "path", r.URL.Path)
 		s.signIn.Sessions.AddNote(v.session, noticeNote, notice, noticeLife)
 		http.Redirect(w, r, to, http.StatusSeeOther)
 	}

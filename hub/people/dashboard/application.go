@@ -134,7 +134,7 @@ func (s *Server) readApplication(ctx context.Context, v *visit) (*applications.A
 	}
 	a := s.index.Application(key)
 	if a == nil {
-		return nil, notFoundError{"The hub leads no such application out; perhaps no policy selects it."}
+		return nil, notFoundError{"The hub propagates no such application; perhaps no policy selects it."}
 	}
 	return a, nil
 }

@@ -27,7 +27,7 @@ func (s *Server) askRebalance(ctx context.Context, v *visit) (*question, error) 
 	}
 	return &question{
 		Title: "Rebalance " + a.Name + "?", Button: "Rebalance", Back: appPath(a.Namespace, a.Binding), Danger: true,
-		Text:    "Its clusters are chosen anew, as if it were new: replicas may move from where they run well to where there is more room now.",
+		Text:    "Its clusters are chosen from scratch: replicas may move from clusters where they run well to clusters that have more room now.",
 		Warning: "Copies that are moved are stopped where they run.",
 	}, nil
 }
@@ -49,5 +49,5 @@ func (s *Server) doRebalance(ctx context.Context, v *visit) (string, string, err
 	if err := v.user.Hub.Create(ctx, request, client.FieldOwner(contract.FieldManagerDashboard)); err != nil {
 		return "", "", fmt.Errorf("asking for a rebalance of %s: %w", a.Template, err)
 	}
-	return fmt.Sprintf("Asked for: WorkloadRebalancer %s. The clusters are chosen anew in a moment.", request.Name), appPath(a.Namespace, a.Binding), nil
+	return fmt.Sprintf("Created WorkloadRebalancer %s. The clusters are chosen from scratch in a moment.", request.Name), appPath(a.Namespace, a.Binding), nil
 }

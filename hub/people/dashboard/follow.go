@@ -48,13 +48,13 @@ func (s *Server) follow(ctx context.Context) error {
 				return err
 			}
 			if !yes {
-				s.log.Info("Leaving out what you may not follow", "kind", fmt.Sprintf("%T", kind.of))
+				s.log.Info("Leaving out kinds that the user may not watch", "kind", fmt.Sprintf("%T", kind.of))
 				continue
 			}
 		}
 		informer, err := s.Cache.GetInformer(ctx, kind.of)
 		if meta.IsNoMatchError(err) { // an older hub does not have the kind
-			s.log.Info("Leaving out what this hub does not know", "kind", fmt.Sprintf("%T", kind.of))
+			s.log.Info("Leaving out kinds that this hub does not know", "kind", fmt.Sprintf("%T", kind.of))
 			continue
 		}
 		if err != nil {

@@ -131,8 +131,8 @@ func TestHTTP(t *testing.T) {
 	t.Run("credentials that are none are refused, with a reason", func(t *testing.T) {
 		g := NewWithT(t)
 		for token, why := range map[string]string{
-			"": "The token is missing", "nonsense": "does not accept this token", "two words": "This is no token",
-			strings.Repeat("x", 20_000): "This is no token", "abcdef.0123456789abcdef": "does not accept this token",
+			"": "The token is missing", "nonsense": "does not accept this token", "two words": "This is not a token",
+			strings.Repeat("x", 20_000): "This is not a token", "abcdef.0123456789abcdef": "does not accept this token",
 		} {
 			v := stranger(t)
 			answer, text := v.request(http.MethodPost, "/signin", url.Values{"token": {token}})

@@ -132,7 +132,7 @@ func labelsOf(text string) (map[string]string, error) {
 	for _, pair := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' }) {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, badRequestError{fmt.Sprintf("%q is no label: write KEY=VALUE.", pair)}
+			return nil, badRequestError{fmt.Sprintf("%q is not a label: write KEY=VALUE.", pair)}
 		}
 		out[key] = value
 	}
@@ -230,7 +230,7 @@ func (s *Server) askApprove(ctx context.Context, v *visit) (*question, error) {
 			"The hub says: " + request.CSR.Annotations[contract.PendingAnnotation],
 		},
 		Warning: "Compare the name of the request with what the agent printed, and the id with `kubectl get namespace kube-system -o jsonpath={.metadata.uid}` " +
-			"in the member: whoever has the token can ask, and say any id.",
+			"in the member: whoever has the token can send a request, with any id.",
 		Fields: map[string]string{"request": string(request.CSR.UID)},
 	}, nil
 }

@@ -152,7 +152,7 @@ func (s *Server) logsOf(ctx context.Context, v *visit) (*pods.Logs, []string, er
 	pod, cluster := v.text("pod"), v.text("cluster")
 	if pod != "" {
 		if !isName(pod) || cluster == "" {
-			return nil, nil, notFoundError{"Nothing in a member has such a name."}
+			return nil, nil, notFoundError{"No object in a member can have this name."}
 		}
 		app = pods.Application{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Kind: "Pod", Namespace: a.Namespace, Name: pod}
 	}

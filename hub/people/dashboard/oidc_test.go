@@ -195,18 +195,18 @@ func (l *login) lies(t *testing.T) {
 	}{
 		"another nonce":         {func(c issuer.Claims) string { return l.issuer.Sign(c.With("nonce", "replayed")) }, "of another attempt"},
 		"no nonce":              {func(c issuer.Claims) string { return l.issuer.Sign(c.With("nonce", "")) }, "of another attempt"},
-		"another audience":      {func(c issuer.Claims) string { return l.issuer.Sign(c.With("aud", "other")) }, "does not count"},
-		"another issuer":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("iss", "https://other.example.com")) }, "does not count"},
-		"another's signature":   {func(c issuer.Claims) string { return issuer.SignBy(other, c) }, "does not count"},
-		"no signature":          {issuer.Unsigned, "does not count"},
-		"a secret as key":       {func(c issuer.Claims) string { return issuer.SignWith([]byte(l.issuer.ClientSecret), c) }, "does not count"},
-		"a public key as key":   {func(c issuer.Claims) string { return issuer.SignWith(l.issuer.PublicKey(), c) }, "does not count"},
-		"a time to come":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("nbf", hour+2*3600)) }, "does not count"},
+		"another audience":      {func(c issuer.Claims) string { return l.issuer.Sign(c.With("aud", "other")) }, "is not valid"},
+		"another issuer":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("iss", "https://other.example.com")) }, "is not valid"},
+		"another's signature":   {func(c issuer.Claims) string { return issuer.SignBy(other, c) }, "is not valid"},
+		"no signature":          {issuer.Unsigned, "is not valid"},
+		"a secret as key":       {func(c issuer.Claims) string { return issuer.SignWith([]byte(l.issuer.ClientSecret), c) }, "is not valid"},
+		"a public key as key":   {func(c issuer.Claims) string { return issuer.SignWith(l.issuer.PublicKey(), c) }, "is not valid"},
+		"a time to come":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("nbf", hour+2*3600)) }, "is not valid"},
 		"more than fits":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("more", strings.Repeat("x", 20_000))) }, "fewer groups"},
-		"an end that has come":  {func(c issuer.Claims) string { return l.issuer.Sign(c.With("exp", hour)) }, "does not count"},
+		"an end that has come":  {func(c issuer.Claims) string { return l.issuer.Sign(c.With("exp", hour)) }, "is not valid"},
 		"nothing of a token":    {func(issuer.Claims) string { return "" }, "no ID token"},
-		"nothing like a token":  {func(issuer.Claims) string { return "a.b" }, "does not count"},
-		"a person without name": {func(c issuer.Claims) string { return l.issuer.Sign(c.With("sub", "")) }, "names nobody"},
+		"nothing like a token":  {func(issuer.Claims) string { return "a.b" }, "is not valid"},
+		"a person without name": {func(c issuer.Claims) string { return l.issuer.Sign(c.With("sub", "")) }, "names no user"},
 		"whom the API refuses":  {func(c issuer.Claims) string { return l.issuer.Sign(c.With("sub", "root")) }, "does not accept your ID token"},
 	} {
 		l.issuer.SetIDToken(lie.mint)
@@ -343,7 +343,7 @@ func (l *login) down(t *testing.T) {
 	l.issuer.SetDown(true)
 	p = half.Follow(back)
 	g.Expect(p.Code).To(Equal(http.StatusServiceUnavailable), p.Text)
-	g.Expect(p.Text).To(ContainSubstring("does not answer as it should"))
+	g.Expect(p.Text).To(ContainSubstring("gives no valid answer"))
 	v := &visitor{t: t, show: l.Showcase, http: l.HTTP("127.0.0.7")}
 	v.signIn(l.Token(t, "down", "shop", showcase.Reads()...))
 	_, text := v.get("/applications")

@@ -52,7 +52,7 @@ func (s *Server) workload(a *applications.Application) (pods.Application, error)
 // membersOf returns access to members with the rights of the person.
 func membersOf(v *visit) (*pods.Members, error) {
 	if v.user.Config == nil {
-		return nil, badRequestError{"There is no way into members for you here."}
+		return nil, badRequestError{"You cannot reach into members here."}
 	}
 	return pods.NewMembers(v.user.Config)
 }
@@ -120,7 +120,7 @@ func (s *Server) podsPage(ctx context.Context, v *visit) (*page, error) {
 		case f.Err() != nil:
 			list.Rows = append(list.Rows, podRow{Cluster: f.Cluster, Why: f.Error})
 		case len(f.Pods) == 0:
-			list.Rows = append(list.Rows, podRow{Cluster: f.Cluster, Why: "It has no pods of it."})
+			list.Rows = append(list.Rows, podRow{Cluster: f.Cluster, Why: "It has no pods of this application."})
 		case f.More:
 			list.Rows = append(list.Rows, podRow{Cluster: f.Cluster, Why: "It has more pods than are shown."})
 		}

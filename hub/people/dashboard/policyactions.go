@@ -24,13 +24,13 @@ func (s *Server) askSuspend(stop bool) func(ctx context.Context, v *visit) (*que
 		if !stop {
 			return &question{
 				Title: "Resume " + name.Name + "?", Button: "Resume", Back: policyPath(name),
-				Text: "What this policy has is delivered again: every change since then is sent to the clusters at once.",
+				Text: "The objects of this policy are delivered again: every change since then is sent to the clusters at once.",
 			}, nil
 		}
 		return &question{
 			Title: "Suspend " + name.Name + "?", Button: "Suspend", Back: policyPath(name), Danger: true,
-			Text:   "What this policy has is not delivered any more until you resume it: the copies in the clusters stay as they are.",
-			Points: []string{"Deletions still take effect.", "Changes are kept on the hub and go out with the resumption."},
+			Text:   "The objects of this policy are not delivered until you resume it: the copies in the clusters stay as they are.",
+			Points: []string{"Deletions still take effect.", "Changes are kept on the hub and go out when you resume it."},
 		}, nil
 	}
 }

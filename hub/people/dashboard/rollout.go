@@ -230,7 +230,7 @@ func (s *Server) rolloutRevisions(ctx context.Context, v *visit, one index.Rollo
 func (s *Server) contentOfRevision(ctx context.Context, v *visit, one index.Rollout, number string) (shown, note string, err error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
-		return "", "", fmt.Errorf("%q is no revision", number)
+		return "", "", fmt.Errorf("%q is not a revision", number)
 	}
 	reader, err := view.New(v.user.Hub, s.Mapper, s.served, s.clock)
 	if err != nil {

@@ -38,7 +38,7 @@ func rolloutsAreSeen(t *testing.T, known func(*testing.T, string) *visitor, show
 	_, text = v.get(rolloutPage + "?from=2&to=3")
 	g.Expect(text).To(And(MatchRegexp(`class="del">- .*image: shop/web:1\.1</span>`), MatchRegexp(`class="add">.* image: shop/web:2\.0</span>`)))
 	_, text = v.get(rolloutPage + "?from=2&to=" + url.QueryEscape("<b>"))
-	g.Expect(text).To(And(ContainSubstring("is no revision"), Not(ContainSubstring("<b>"))))
+	g.Expect(text).To(And(ContainSubstring("is not a revision"), Not(ContainSubstring("<b>"))))
 	_, text = v.get("/applications/shop/web-deployment")
 	g.Expect(text).To(ContainSubstring(`href="` + rolloutPage + `"`))
 
@@ -93,7 +93,7 @@ func rolloutsAreSteered(t *testing.T, known func(*testing.T, string) *visitor, s
 	g.Expect(*spec().Target).To(Equal(fairleadv1alpha1.RolloutTarget{Revision: 2, Over: 3, Immediately: true}))
 
 	for path, why := range map[string]string{
-		"/approve": "No wave waits for approval any more.", "/undo?to=9": "R9 is not kept", "/undo?to=x": "There is no revision of that number.",
+		"/approve": "No wave waits for approval any more.", "/undo?to=9": "R9 is not kept", "/undo?to=x": "There is no revision with that number.",
 		"/skip?cluster=oslo": "The application is not in a cluster of that name.",
 	} {
 		code, text := v.get(rolloutPage + path)

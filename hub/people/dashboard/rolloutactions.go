@@ -160,7 +160,7 @@ func revisionAsked(v *visit) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, badRequestError{"There is no revision of that number."}
+		return 0, badRequestError{"There is no revision with that number."}
 	}
 	return n, nil
 }
@@ -180,10 +180,10 @@ func (s *Server) askUndo(ctx context.Context, v *visit) (*question, error) {
 	}
 	q := rolloutQuestion(one, "Undo")
 	q.Title, q.Danger = fmt.Sprintf("Go back to r%d of %s?", number, one.App.Name), true
-	q.Text = fmt.Sprintf("A new revision is made with the content of r%d, and goes out in waves.", number)
+	q.Text = fmt.Sprintf("A new revision with the content of r%d is made and goes out in waves.", number)
 	q.Points = []string{
-		"The template stays as its author wrote it; the next edit of it goes out as a revision of its own.",
-		"Where a wave is to be approved, it goes to all clusters at once only if it has passed every wave before.",
+		"The template stays as its author wrote it; its next edit goes out as a new revision.",
+		"If a wave needs approval, it goes to all clusters at once only if its content has passed every wave before.",
 	}
 	q.Options = []option{{Name: "now", Text: "Go back in all clusters at once, without waves."}}
 	q.Fields["revision"] = strconv.FormatInt(number, 10)
@@ -214,8 +214,8 @@ func (s *Server) askAbort(ctx context.Context, v *visit) (*question, error) {
 	status := one.Object.RolloutStatus()
 	q := rolloutQuestion(one, "Abort")
 	q.Title, q.Danger = fmt.Sprintf("Abort r%d of %s?", status.Revision, one.App.Name), true
-	q.Text = fmt.Sprintf("It is taken back at once where it was sent, to the content of the stable revision, r%d.", status.Stable)
-	q.Points = []string{"The template stays as its author wrote it; the next edit of it goes out as a revision of its own."}
+	q.Text = fmt.Sprintf("Clusters that it was sent to go back at once to the content of the stable revision, r%d.", status.Stable)
+	q.Points = []string{"The template stays as its author wrote it; its next edit goes out as a new revision."}
 	return q, nil
 }
 
@@ -228,7 +228,7 @@ func (s *Server) doAbort(ctx context.Context, v *visit) (string, string, error) 
 	if err != nil {
 		return "", "", refused(err)
 	}
-	return fmt.Sprintf("r%d is taken back, to the content of r%d.", target.Over, target.Revision), rolloutPath(one.App.Namespace, one.App.Binding), nil
+	return fmt.Sprintf("r%d is aborted; its clusters go back to the content of r%d.", target.Over, target.Revision), rolloutPath(one.App.Namespace, one.App.Binding), nil
 }
 
 func (s *Server) askRetry(ctx context.Context, v *visit) (*question, error) {
@@ -237,9 +237,9 @@ func (s *Server) askRetry(ctx context.Context, v *visit) (*question, error) {
 		return nil, err
 	}
 	q := rolloutQuestion(one, "Retry")
-	q.Text = "Clusters that failed are given their time anew, as if they had been sent the revision just now."
+	q.Text = "Clusters that failed get their full time again, as if they had been sent the revision just now."
 	if rollouts.FailedNoMore(one.Object.RolloutStatus()) {
-		q.Text = "The clusters that failed are well by now: it goes on."
+		q.Text = "The clusters that failed are healthy now: the rollout goes on."
 	}
 	for _, g := range rollouts.Of(one.Object, one.App.Template, v.now).Groups {
 		if g.State == fairleadv1alpha1.ClusterFailed {
@@ -264,7 +264,7 @@ func (s *Server) doRetry(ctx context.Context, v *visit) (string, string, error) 
 	if len(clusters) == 0 {
 		return "It goes on.", rolloutPath(one.App.Namespace, one.App.Binding), nil
 	}
-	return "It is tried again in " + plural(len(clusters), "cluster") + ".", rolloutPath(one.App.Namespace, one.App.Binding), nil
+	return "The hub tries again in " + plural(len(clusters), "cluster") + ".", rolloutPath(one.App.Namespace, one.App.Binding), nil
 }
 
 func (s *Server) askSkip(ctx context.Context, v *visit) (*question, error) {

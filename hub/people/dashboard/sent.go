@@ -120,7 +120,7 @@ func unreadable(err error, what string) string {
 	case apierrors.IsForbidden(err):
 		return "You may not read " + what + ": " + err.Error() + "."
 	case apierrors.IsNotFound(err):
-		return "There is nothing yet: " + err.Error() + "."
+		return "Nothing was sent yet: " + err.Error() + "."
 	default:
 		return "This could not be read: " + err.Error() + "."
 	}

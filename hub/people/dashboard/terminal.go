@@ -78,7 +78,7 @@ func (s *Server) giveTicket(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 	secret := rand.Text()
 	s.signIn.Sessions.AddNote(v.session, ticketNote+secret, string(raw), ticketLife)
-	s.log.Info("Letting a person run a command in a member", "user", v.user.Name, "Cluster", t.Cluster, "Pod", t.Namespace+"/"+t.Pod, "container", t.Container)
+	s.log.Info("Letting a user run a command in a member", "user", v.user.Name, "Cluster", t.Cluster, "Pod", t.Namespace+"/"+t.Pod, "container", t.Container)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	_, _ = fmt.Fprintf(w, "{\"path\":%q}\n", "/terminal/"+secret) // the client may be gone
@@ -141,7 +141,7 @@ func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) 
 	var t ticket
 	raw := s.signIn.Sessions.TakeNote(v.session, ticketNote+r.PathValue("ticket"))
 	if json.Unmarshal([]byte(raw), &t) != nil {
-		http.Error(w, "This terminal was opened already, or too late: begin again.", http.StatusForbidden)
+		http.Error(w, "This terminal was already opened, or was opened too late: start again.", http.StatusForbidden)
 		return
 	}
 	leave, ok := s.enterPodStream(w, v)

@@ -49,7 +49,7 @@ func (s *Server) signedIn(next visitFunc) http.Handler {
 		}
 		for _, part := range []string{"cluster", "namespace", "name"} {
 			if name := r.PathValue(part); name != "" && !isName(name) {
-				s.serveError(w, r, v, notFoundError{"Nothing on a hub has such a name."})
+				s.serveError(w, r, v, notFoundError{"No object on a hub can have this name."})
 				return
 			}
 		}
@@ -73,7 +73,7 @@ func isName(name string) bool {
 const fillTimeout = 10 * time.Second
 
 // errFilling says that the index is not filled yet, so any page would be wrong.
-var errFilling = errors.New("the hub is still reading what there is")
+var errFilling = errors.New("the hub is still reading its objects")
 
 func (s *Server) awaitFilled(ctx context.Context) error {
 	select {
@@ -110,7 +110,7 @@ type errorPage struct {
 }
 
 // errTooManyMemberReads says that too many requests of a person, or of all, wait for members.
-var errTooManyMemberReads = errors.New("too much is asked of clusters at once")
+var errTooManyMemberReads = errors.New("too many requests wait for clusters")
 
 // describeError turns an error into an error page.
 func (s *Server) describeError(err error, u *auth.User) errorPage {
@@ -122,33 +122,33 @@ func (s *Server) describeError(err error, u *auth.User) errorPage {
 	case errors.As(err, &asked):
 		return errorPage{http.StatusBadRequest, "That cannot be done", asked.what, "Go back, correct it and try again."}
 	case errors.As(err, &denied):
-		return errorPage{http.StatusForbidden, "You may not see this", denied.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
+		return errorPage{http.StatusForbidden, "You may not see this", denied.Error(), "An administrator of the hub can give " + u.Name + " this right by a Role or ClusterRole."}
 	case errors.As(err, &missing):
-		return errorPage{http.StatusNotFound, "Not found", missing.what, "It may be gone, or be called otherwise."}
+		return errorPage{http.StatusNotFound, "Not found", missing.what, "It may have been deleted, or have another name."}
 	case errors.As(err, &away):
 		s.log.Error(err, "Renewing a sign-in failed")
-		return errorPage{http.StatusServiceUnavailable, "Your sign-in cannot be renewed", "The issuer " + away.Host + " does not answer as it should; the hub's log says more.", "Try again in a moment, or sign out, and in again with a token or a certificate."}
+		return errorPage{http.StatusServiceUnavailable, "Your sign-in cannot be renewed", "The issuer " + away.Host + " gives no valid answer; see the hub's log.", "Try again in a moment, or sign out, and in again with a token or a certificate."}
 	case auth.IsEnded(err):
-		return errorPage{http.StatusUnauthorized, "Your sign-in has ended", "The issuer does not renew it.", "Load this page again to sign in."}
+		return errorPage{http.StatusUnauthorized, "Your sign-in has expired", "The issuer does not renew it.", "Load this page again to sign in."}
 	case apierrors.IsNotFound(err):
-		return errorPage{http.StatusNotFound, "Not found", err.Error(), "It may be gone, or be called otherwise."}
+		return errorPage{http.StatusNotFound, "Not found", err.Error(), "It may have been deleted, or have another name."}
 	case apierrors.IsForbidden(err):
-		return errorPage{http.StatusForbidden, "You may not do this", err.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
+		return errorPage{http.StatusForbidden, "You may not do this", err.Error(), "An administrator of the hub can give " + u.Name + " this right by a Role or ClusterRole."}
 	case apierrors.IsUnauthorized(err):
-		return errorPage{http.StatusUnauthorized, "Your credential has ended", "The hub does not accept it any more.", "Sign out, and in again with another."}
+		return errorPage{http.StatusUnauthorized, "Your credential has expired", "The hub no longer accepts it.", "Sign out, and sign in again with another one."}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return errorPage{http.StatusBadRequest, "The hub refuses this", err.Error(), "Go back, correct it and try again."}
 	case apierrors.IsConflict(err):
-		return errorPage{http.StatusConflict, "Somebody else was faster", err.Error(), "Look at what it is now, and do it again if that is still right."}
+		return errorPage{http.StatusConflict, "Somebody else changed it first", err.Error(), "Check its current state, and try again if your change still makes sense."}
 	case errors.Is(err, errTooManyMemberReads):
-		return errorPage{http.StatusTooManyRequests, "Too much is asked at once", "Too many pages wait for what clusters answer, yours or those of all.", "Load this page again when others have loaded."}
+		return errorPage{http.StatusTooManyRequests, "Too many requests at once", "Too many pages, yours or those of all users, wait for answers of clusters.", "Load this page again when others have loaded."}
 	case errors.Is(err, errFilling):
-		return errorPage{http.StatusServiceUnavailable, "The hub is just starting", "It is still reading what there is.", "Load this page again in a moment."}
+		return errorPage{http.StatusServiceUnavailable, "The hub is starting", "It is still reading its objects.", "Load this page again in a moment."}
 	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsTooManyRequests(err):
 		return errorPage{http.StatusServiceUnavailable, "The hub's API is slow", "It did not answer in time.", "Try again in a moment."}
 	default:
 		s.log.Error(err, "Making a page failed")
-		return errorPage{http.StatusBadGateway, "The hub's API does not answer as it should", err.Error(), "Try again in a moment; if it stays so, look at the hub's log."}
+		return errorPage{http.StatusBadGateway, "The hub's API gives no valid answer", err.Error(), "Try again in a moment; if it keeps failing, see the hub's log."}
 	}
 }
 

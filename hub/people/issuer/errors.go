@@ -18,7 +18,7 @@ type UnavailableError struct {
 }
 
 func (e UnavailableError) Error() string {
-	return fmt.Sprintf("the issuer %s does not answer as it should: %s", e.Host, short(e.err.Error()))
+	return fmt.Sprintf("the issuer %s gives no valid answer: %s", e.Host, short(e.err.Error()))
 }
 
 // Unwrap returns the cause.

@@ -170,13 +170,13 @@ func (i *Issuer) verify(ctx context.Context, e *endpoints, raw string) (*oidc.ID
 	token, err := oidc.NewVerifier(i.URL, keys, &oidc.Config{ClientID: i.ClientID, SupportedSigningAlgs: e.algs, Now: i.Clock.Now}).Verify(ctx, raw)
 	switch {
 	case err == nil && token.Subject == "":
-		return nil, refused("its ID token names nobody")
+		return nil, refused("its ID token names no user")
 	case err == nil:
 		return token, nil
 	case errors.Unwrap(keys.err) != nil: // go-oidc wraps why keys could not be had, and nothing else
 		return nil, UnavailableError{Host: i.Host(), err: keys.err}
 	default:
-		return nil, refused("its ID token does not count: %w", err)
+		return nil, refused("its ID token is not valid: %w", err)
 	}
 }
 

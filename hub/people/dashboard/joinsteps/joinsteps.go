@@ -126,14 +126,14 @@ func token(in Input, used bool) Step {
 	if len(in.Tokens) == 0 {
 		s.State, s.Text = Now, "There is no token for this name; make a command first."
 		if in.Hidden != "" {
-			s.State, s.Text = Done, "Whether there is one still you may not see."
+			s.State, s.Text = Done, "You may not see whether there still is one."
 		}
 	}
 	return s
 }
 
 func asked(last *certificatesv1.CertificateSigningRequest, joined bool) Step {
-	s := Step{Title: "The member asks to join", State: Now, Text: "Run the command where the cluster’s kubeconfig is. The agent says there what it is at."}
+	s := Step{Title: "The member asks to join", State: Now, Text: "Run the command where the cluster’s kubeconfig is. The agent prints its progress there."}
 	switch {
 	case last != nil:
 		return Step{Title: s.Title, State: Done, At: last.CreationTimestamp.Time, Text: "Its id is " + cmp.Or(last.Annotations[contract.MemberIDAnnotation], "not told") + "."}
@@ -190,7 +190,7 @@ func heard(lease *coordinationv1.Lease, c *clusterv1alpha1.Cluster) Step {
 }
 
 func ready(c *clusterv1alpha1.Cluster) Step {
-	s := Step{Title: "The cluster is ready", State: Now, Text: "Waiting until it says so."}
+	s := Step{Title: "The cluster is ready", State: Now, Text: "Waiting until the agent reports it."}
 	if c == nil {
 		return s
 	}

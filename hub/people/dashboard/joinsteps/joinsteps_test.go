@@ -83,7 +83,7 @@ func TestOf(t *testing.T) {
 			"agent run", 4, false,
 		},
 		"its agent reports": {
-			joinsteps.Input{Record: joined, Lease: lease}, []joinsteps.State{done, done, done, done, done, now}, "until it says so", 5, false,
+			joinsteps.Input{Record: joined, Lease: lease}, []joinsteps.State{done, done, done, done, done, now}, "until the agent reports it", 5, false,
 		},
 		"it is ready, and the requests are gone": {
 			joinsteps.Input{Record: ready, Lease: lease}, []joinsteps.State{done, done, done, done, done, done}, "", 5, true,
