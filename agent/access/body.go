@@ -54,7 +54,7 @@ func (h *Handler) readNames(r *http.Request, of *rules.Request) (code int, reaso
 			if _, isLarge := errors.AsType[*http.MaxBytesError](err); isLarge {
 				return http.StatusRequestEntityTooLarge, fmt.Sprintf("%s: the object is larger than the %d MiB that an API takes", h.options.Cluster, maxBody>>20)
 			}
-			return http.StatusBadRequest, h.options.Cluster + ": the object did not come whole"
+			return http.StatusBadRequest, h.options.Cluster + ": the object did not arrive completely"
 		}
 	}
 	n, err := namesOf(r.Header.Get("Content-Type"), raw)
@@ -72,7 +72,7 @@ func namesOf(contentType string, raw []byte) (names, error) {
 	if contentType != "" {
 		var err error
 		if kind, _, err = mime.ParseMediaType(contentType); err != nil {
-			return names{}, errors.New("how the object is encoded cannot be understood")
+			return names{}, errors.New("the encoding of the object cannot be understood")
 		}
 	}
 	if len(raw) == 0 {
@@ -85,7 +85,7 @@ func namesOf(contentType string, raw []byte) (names, error) {
 		}
 		twice, err := kjson.UnmarshalStrict(raw, &object, kjson.DisallowDuplicateFields)
 		if err != nil || len(twice) > 0 {
-			return names{}, errors.New("the object is no JSON with one name")
+			return names{}, errors.New("the object is not JSON with one name")
 		}
 		return object.Metadata, nil
 	case runtime.ContentTypeProtobuf:
@@ -94,10 +94,10 @@ func namesOf(contentType string, raw []byte) (names, error) {
 		var object metav1.PartialObjectMetadata
 		encoded, ok := bytes.CutPrefix(raw, []byte(protobufPrefix))
 		if !ok || unknown.Unmarshal(encoded) != nil || object.Unmarshal(unknown.Raw) != nil {
-			return names{}, errors.New("the object is none of protobuf")
+			return names{}, errors.New("the object is not protobuf")
 		}
 		return names{Name: object.Name, GenerateName: object.GenerateName}, nil
 	default:
-		return names{}, fmt.Errorf("an object is created by JSON or protobuf here, and %.70q is neither", kind)
+		return names{}, fmt.Errorf("an object must be created as JSON or protobuf, not as %.70q", kind)
 	}
 }

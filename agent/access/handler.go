@@ -160,8 +160,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		begun := l
 		begun.Phase, begun.Time = "begun", h.options.Clock.Now()
 		if err := in.write(begun, true); err != nil {
-			ctrl.LoggerFrom(ctx).Info("Operators can only read: what they do cannot be recorded", "reason", err.Error())
-			refuse(answer, http.StatusServiceUnavailable, h.options.Cluster+": what operators do cannot be recorded there, so they can only read; its owner finds why in the agent's log")
+			ctrl.LoggerFrom(ctx).Info("Operators can only read, because their actions cannot be recorded", "reason", err.Error())
+			refuse(answer, http.StatusServiceUnavailable, h.options.Cluster+": actions of operators cannot be recorded there, so they can only read; the agent's log says why")
 			return
 		}
 	}
@@ -188,7 +188,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) admit(r *http.Request, l *entry) (one *stream, of *passing, code int, reason string) {
 	users := r.Header.Values(contract.UserHeader)
 	if len(users) != 1 || users[0] == "" {
-		return nil, nil, http.StatusForbidden, h.options.Cluster + ": the request does not say who asks, and the agent has nothing of its own done for anybody"
+		return nil, nil, http.StatusForbidden, h.options.Cluster + ": the request does not name the user, and the agent does nothing for others in its own name"
 	}
 	operator := rules.Operator{User: users[0], Groups: r.Header.Values(contract.GroupHeader)}
 	l.User = operator.User
@@ -211,7 +211,7 @@ func (h *Handler) admit(r *http.Request, l *entry) (one *stream, of *passing, co
 	}
 	now, err := h.settings.current(r.Context(), lookEvery+freshFor)
 	if err != nil {
-		code, reason = h.unasked(r.Context(), err, "the agent cannot read what its owner allows; the owner looks with `agent operators`")
+		code, reason = h.unasked(r.Context(), err, "the agent cannot read what its owner allows; the owner can check that with `agent operators`")
 		return nil, nil, code, reason
 	}
 	d := rules.Decide(rules.Input{Cluster: h.options.Cluster, Rules: now, Operator: operator, Request: request})
@@ -228,7 +228,7 @@ func (h *Handler) admit(r *http.Request, l *entry) (one *stream, of *passing, co
 	l.As = d.As.User
 	token, err := h.tokens.get(r.Context())
 	if err != nil {
-		code, reason = h.unasked(r.Context(), err, "the agent gets no token of the ServiceAccount fairlead-connect; the owner runs `agent operators` again")
+		code, reason = h.unasked(r.Context(), err, "the agent gets no token of the ServiceAccount fairlead-connect; the owner must run `agent operators` again")
 		return nil, nil, code, reason
 	}
 	return &stream{operator: operator, as: d.As, request: request}, &passing{request: request, as: d.As, token: token, path: escaped}, 0, ""
@@ -253,7 +253,7 @@ func readsOnly(r rules.Request) bool {
 func (h *Handler) note(ctx context.Context, in *record, l entry) {
 	l.Time = h.options.Clock.Now()
 	if err := in.write(l, false); err != nil && !errors.Is(err, errNoRecord) {
-		ctrl.LoggerFrom(ctx).V(1).Info("What an operator did is not recorded", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("Could not record an action of an operator", "reason", err.Error())
 	}
 }
 

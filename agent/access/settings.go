@@ -86,7 +86,7 @@ func (s *settings) look(ctx context.Context) error {
 			return fmt.Errorf("reading what the owner said last: %w", err)
 		default:
 			if found = found.Confirmed(data, word); found.Overwritten && !s.rules.Overwritten {
-				ctrl.LoggerFrom(ctx).Info("Letting no operators in, since what they may do was changed by something else than `agent operators`; the owner says it again there",
+				ctrl.LoggerFrom(ctx).Info("Letting no operators in, because their settings were changed by something other than `agent operators`; the owner must run it again",
 					"ConfigMap", contract.SystemNamespace+"/"+contract.ConnectName)
 			}
 		}

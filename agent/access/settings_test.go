@@ -60,7 +60,7 @@ func TestRulesThatAreNotTheLastWordOfTheOwnerLetNobodyIn(t *testing.T) {
 				return
 			}
 			g.Expect(code).To(Equal(http.StatusForbidden))
-			g.Expect(body).To(And(ContainSubstring("edge-1: "), ContainSubstring("changed by something else than `agent operators`")))
+			g.Expect(body).To(And(ContainSubstring("edge-1: "), ContainSubstring("changed by something other than `agent operators`")))
 			g.Expect(s.Summary(t.Context())).To(Equal("off"))
 			m.set(map[string]string{})
 			s.clock.Step(time.Minute)

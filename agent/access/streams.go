@@ -20,7 +20,7 @@ const (
 var errTakenBack = errors.New("the owner does not allow it any more")
 
 // errUnknown ends a request when the owner's rules cannot be read.
-var errUnknown = errors.New("it cannot be read what the owner allows")
+var errUnknown = errors.New("the settings of the owner cannot be read")
 
 // stream is a running request.
 type stream struct {

@@ -124,7 +124,7 @@ func hasManagedLabel(object io.Reader) bool {
 
 // warn adds a Warning header to an answer, which kubectl prints.
 func (p *proxy) warn(answer *http.Response, of rules.Request) {
-	text := p.cluster + ": the hub sends " + prose.Cut(of.String(), maxSummary) + ", so what is changed of that here is undone; change it at the hub"
+	text := p.cluster + ": the hub sends " + prose.Cut(of.String(), maxSummary) + ", so a change of that here is undone; change it on the hub"
 	if header, err := utilnet.NewWarningHeader(miscellaneous, contract.ConnectName, text); err == nil {
 		answer.Header.Add("Warning", header)
 	}

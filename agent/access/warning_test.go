@@ -81,7 +81,7 @@ func TestWarningsNameChangesThatTheAgentUndoes(t *testing.T) {
 			want := []string{`299 - "of the member"`}
 			if tc.warned {
 				g.Expect(header.Values("Warning")).To(HaveLen(2))
-				g.Expect(header.Values("Warning")[1]).To(And(HavePrefix(`299 fairlead-connect "edge-1: the hub sends `), HaveSuffix(`undone; change it at the hub"`)))
+				g.Expect(header.Values("Warning")[1]).To(And(HavePrefix(`299 fairlead-connect "edge-1: the hub sends `), HaveSuffix(`undone; change it on the hub"`)))
 			} else {
 				g.Expect(header.Values("Warning")).To(Equal(want))
 			}

@@ -58,7 +58,7 @@ func TestWhoChangesWhatTheHubSendsIsWarned(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred(), out)
 		g.Expect(out).To(Equal("true"))
 	})
-	warning := "Warning: " + open + ": the hub sends configmaps default/sent, so what is changed of that here is undone"
+	warning := "Warning: " + open + ": the hub sends configmaps default/sent, so a change of that here is undone"
 	for name, tc := range map[string]struct {
 		args []string
 		want types.GomegaMatcher

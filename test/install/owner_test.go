@@ -101,7 +101,7 @@ func TestHelmLetsNobodyInWhomTheOwnerShutOut(t *testing.T) { //nolint:parallelte
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, request)
 	w.g.Expect(answer.Code).To(Equal(http.StatusForbidden))
-	w.g.Expect(answer.Body.String()).To(ContainSubstring("changed by something else than `agent operators`"))
+	w.g.Expect(answer.Body.String()).To(ContainSubstring("changed by something other than `agent operators`"))
 
 	// So do operators with reduced rights.
 	says("user:alice")

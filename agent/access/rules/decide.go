@@ -57,14 +57,14 @@ type Decision struct {
 // Decide returns whether the rules of the member's owner allow a request of an operator.
 func Decide(in Input) Decision {
 	if in.Rules.Overwritten {
-		return refuse(in, "its owner lets no operators in for now, since what they may do was changed by something else than `agent operators`, such as an upgrade or a rollback with Helm, or an older version of it; "+
-			"the owner looks with `agent operators` there, and says with `agent operators group:NAME` what is to hold")
+		return refuse(in, "its owner lets no operators in for now, because the settings were changed by something other than `agent operators`, such as an upgrade or a rollback with Helm, or an older version of it; "+
+			"the owner can check them with `agent operators` there, and set them with `agent operators group:NAME`")
 	}
 	if in.Rules.IsOff() {
 		return refuse(in, "its owner lets no operators in; the owner can, with `agent operators group:NAME` there")
 	}
 	if !isName(in.Operator.User) {
-		return refuse(in, fmt.Sprintf("the name of who asks is none that it could be given to its API: it is empty or longer than %d bytes, begins or ends with a space, or has characters that are no text", maxName))
+		return refuse(in, fmt.Sprintf("the user name cannot be passed to its API: it is empty or longer than %d bytes, begins or ends with a space, or has characters that are not text", maxName))
 	}
 	as, listed := in.Rules.as(in.Operator)
 	if !listed {
@@ -151,7 +151,7 @@ func (r Rules) outOfBounds(request Request) string {
 			}
 		}
 		if request.BodyName == "" && couldBecome(request.BodyPrefix, own) {
-			return "names that are made up behind " + request.BodyPrefix + ", which could be the agent's own"
+			return "names that the API server generates after " + request.BodyPrefix + ", which could be the agent's own"
 		}
 	}
 	return ""

@@ -170,7 +170,7 @@ func verbOf(method string) (string, error) {
 	case http.MethodDelete:
 		return verbDelete, nil
 	default:
-		return "", fmt.Errorf("the method %q is none of the API", method)
+		return "", fmt.Errorf("the API has no method %q", method)
 	}
 }
 
@@ -185,7 +185,7 @@ func decoded(escaped string) (string, error) {
 	path, err := url.PathUnescape(escaped)
 	if err != nil || !utf8.ValidString(path) || strings.Contains(path, "%") || strings.Contains(path, `\`) ||
 		strings.Count(path, "/") != strings.Count(escaped, "/") || strings.ContainsFunc(path, unicode.IsControl) {
-		return "", errors.New("the path of the request has characters, encoded or not, that no name of an object has")
+		return "", errors.New("the path of the request has characters, encoded or not, that no object name can have")
 	}
 	if strings.Contains(path, "//") {
 		return "", errors.New("the path of the request has an empty part")

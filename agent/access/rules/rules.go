@@ -134,21 +134,21 @@ func New(l Lists) (Rules, error) {
 	}
 	for _, namespace := range l.In {
 		if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 {
-			return Rules{}, fmt.Errorf("operators are let into %q, which is no name of a namespace: %s", namespace, strings.Join(wrong, "; "))
+			return Rules{}, fmt.Errorf("operators are let into %q, which is not the name of a namespace: %s", namespace, strings.Join(wrong, "; "))
 		}
 	}
 	r.Namespaces = sorted(l.In)
 	for _, group := range l.APIGroups {
 		if wrong := validation.IsDNS1123Subdomain(group); len(wrong) > 0 || !strings.Contains(group, ".") {
-			return Rules{}, fmt.Errorf("%q is no API group that could be named here, such as cert-manager.io; those of Kubernetes itself need not be named", group)
+			return Rules{}, fmt.Errorf("%q is not an API group that can be named here, such as cert-manager.io; those of Kubernetes itself need not be named", group)
 		}
 	}
 	r.APIGroups = sorted(l.APIGroups)
 	switch {
 	case r.IsOff() && (len(r.May) > 0 || len(r.Namespaces) > 0 || len(r.APIGroups) > 0):
-		return Rules{}, errors.New("it is said what operators may do, but not who: name some, such as group:ops or user:alice")
+		return Rules{}, errors.New("no operators are named who may do this: name some, such as group:ops or user:alice")
 	case slices.Contains(r.May, NodesProxy) && len(r.Namespaces) > 0:
-		return Rules{}, fmt.Errorf("%s reaches into all namespaces, and operators are let into %s only: take one of the two away", NodesProxy, strings.Join(r.Namespaces, ", "))
+		return Rules{}, fmt.Errorf("%s reaches into all namespaces, but operators are let into %s only: remove one of the two", NodesProxy, strings.Join(r.Namespaces, ", "))
 	}
 	return r, nil
 }

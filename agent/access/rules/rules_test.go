@@ -49,7 +49,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 		"no namespace":                     {lists: rules.Lists{Operators: ops, In: []string{"*"}}, want: "namespace"},
 		"all API groups":                   {lists: rules.Lists{Operators: ops, APIGroups: []string{"*"}}, want: "API group"},
 		"another identity":                 {lists: rules.Lists{Operators: ops, Identity: "root"}, want: "prefixed or same"},
-		"something for nobody":             {lists: rules.Lists{May: []string{"exec"}}, want: "not who"},
+		"something for nobody":             {lists: rules.Lists{May: []string{"exec"}}, want: "no operators are named"},
 		"nodes within namespaces":          {lists: rules.Lists{Operators: ops, May: []string{"nodes/proxy"}, In: []string{"shop"}}, want: "all namespaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
