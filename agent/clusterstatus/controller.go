@@ -196,7 +196,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.reported = told
 	is := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
 	if wrote && is != nil && (was == nil || was.Status != is.Status) {
-		ctrl.LoggerFrom(ctx).Info("Told the hub how the member is", "ready", is.Status, "reason", is.Message)
+		ctrl.LoggerFrom(ctx).Info("Reported the status of the member to the hub", "ready", is.Status, "reason", is.Message)
 	}
 	return reconcile.Result{RequeueAfter: r.next()}, nil
 }

@@ -41,7 +41,7 @@ func (w *workload) mayReadQuotas(ctx context.Context) bool {
 			return ctx.Err() == nil // the watch handles any other error
 		}
 		if !told {
-			ctrl.LoggerFrom(ctx).Info("Not reporting what ResourceQuotas leave free, which this agent may not read", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).Info("Not reporting what ResourceQuotas leave free, because this agent may not read them", "reason", err.Error())
 		}
 		select {
 		case <-ctx.Done():

@@ -40,7 +40,7 @@ func setStatus(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Ti
 func setCapacityUnknown(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Time) {
 	unknown := metav1.Condition{
 		Type: clusterv1alpha1.ClusterCapacityUnknown, Status: metav1.ConditionTrue, Reason: seen.unreadReason,
-		Message: prose.Cut(seen.unreadMessage+". What the cluster has left is not known, and it gets no more replicas by it. This is tried again by itself",
+		Message: prose.Cut(seen.unreadMessage+". The free resources of the cluster are unknown, so it gets no more replicas by capacity. The agent tries again by itself",
 			prose.OfCondition),
 	}
 	switch was := meta.FindStatusCondition(cluster.Status.Conditions, unknown.Type); {

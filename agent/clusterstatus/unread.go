@@ -44,7 +44,7 @@ func (u *unread) Note(err error, now time.Time) bool {
 		u.forbidden = now
 	}
 	reason := clusterv1alpha1.ReasonReadFailing
-	advice := "see to the member's API server"
+	advice := "check the member's API server"
 	if apierrors.IsForbidden(err) {
 		reason, advice = clusterv1alpha1.ReasonReadForbidden, "give the agent's account there the verbs list and watch for "+u.what
 	}

@@ -92,7 +92,7 @@ func refusalOf(response *http.Response) *refusal {
 	case http.StatusNotFound, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		out.message = fmt.Sprintf("the hub opens no lines for this agent (%s): it is older than the agent, or lines are turned off there", answer)
 	case http.StatusConflict:
-		out.message = fmt.Sprintf("another agent has the line of this cluster (%s); find out which of them runs where it should not, and stop it", answer)
+		out.message = fmt.Sprintf("another agent has the line of this cluster (%s); find out which of the two should not run, and stop it", answer)
 	default:
 		out.message = fmt.Sprintf("the hub did not open a line (%s)", answer)
 	}

@@ -220,8 +220,8 @@ func (c *Connector) failed(ctx context.Context, err error, refused *refusal) {
 	c.state.failed(c.said)
 	log := ctrl.LoggerFrom(ctx)
 	if refused != nil && refused.isLasting() && refused.status != http.StatusConflict {
-		log.Info("There is no line to the hub; all but what operators do in this cluster works without", "Cluster", c.Cluster, "reason", c.said)
+		log.Info("There is no line to the hub; only operators need it, everything else works without", "Cluster", c.Cluster, "reason", c.said)
 		return
 	}
-	log.Error(err, "Opening a line to the hub failed; it is tried until there is one", "Cluster", c.Cluster)
+	log.Error(err, "Opening a line to the hub failed; the agent tries again", "Cluster", c.Cluster)
 }

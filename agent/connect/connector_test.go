@@ -52,7 +52,7 @@ func TestALineIsKeptAndServed(t *testing.T) {
 		g.Expect([]any{code, text}).To(Equal([]any{200, "pods of /proxy/api/v1/pods"}))
 		code, _ = ask(t, c, http.MethodGet, "/self", "")
 		g.Expect(code).To(Equal(http.StatusOK))
-		sick = errors.New("the hub was not heard for 50s: connection refused")
+		sick = errors.New("the hub has not answered for 50s: connection refused")
 		code, text = ask(t, c, http.MethodGet, "/self", "")
 		g.Expect([]any{code, strings.TrimSpace(text)}).To(Equal([]any{http.StatusServiceUnavailable, sick.Error()}))
 		for _, path := range []string{"/", "/proxyx", "/../proxy", "/metrics"} {
@@ -207,6 +207,6 @@ func TestALineEndsWithItsCertificate(t *testing.T) {
 		g.Expect(c.Done()).To(BeClosed())
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		g.Expect(h.log).To(ContainElement(And(ContainSubstring("The line to the hub ended"), ContainSubstring("the certificate that opened it has ended"))))
+		g.Expect(h.log).To(ContainElement(And(ContainSubstring("The line to the hub ended"), ContainSubstring("the certificate that opened it has expired"))))
 	})
 }

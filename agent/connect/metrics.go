@@ -28,7 +28,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		})),
 		opens: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_agent_connect_opens_total",
-			Help: "Tries to open a line to the hub, by what came of it.",
+			Help: "Attempts to open a line to the hub, by result.",
 		}, []string{"result"})),
 		streams: telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "fairlead_agent_connect_streams",

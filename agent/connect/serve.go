@@ -48,7 +48,7 @@ func (c *Connector) serve(ctx context.Context, l *held) {
 	c.gauge()
 	l.err = line.Serve(ctx, l.conn, c.handler(l), line.ServerOptions{Ping: l.ping, Drain: l.drain, Log: ctrl.LoggerFrom(ctx).WithName("line")})
 	if l.err == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		l.err = errors.New("the certificate that opened it has ended")
+		l.err = errors.New("the certificate that opened it has expired")
 	}
 	c.state.ended(l)
 	c.gauge()

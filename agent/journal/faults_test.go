@@ -52,7 +52,7 @@ func TestAFileThatCannotBeUsedIsSetAsideWithAWarning(t *testing.T) {
 
 			_, _, names := s.open("edge")
 			g.Expect(names).To(Equal([]string{"good/1"}))
-			g.Expect(s.warnings).To(ConsistOf(ContainSubstring("Setting a file of the journal aside")))
+			g.Expect(s.warnings).To(ConsistOf(ContainSubstring("Setting aside a file of the journal")))
 			g.Expect(s.files(g)).To(ConsistOf(memberFile, aside, fileOf("good")))
 			g.Expect(s.files(g, aside)).To(HaveLen(1))
 			_, _, names = s.open("edge")

@@ -25,7 +25,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		})),
 		aside: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_agent_journal_set_aside_total",
-			Help: "Files of the journal that could not be used: torn, or none of ours.",
+			Help: "Files of the journal that could not be used: damaged, or not of this agent.",
 		})),
 	}
 }

@@ -51,7 +51,7 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		j.setAside(memberFile, err)
 		return j, "", nil
 	case member.Cluster != o.Cluster:
-		j.setAside(memberFile, fmt.Errorf("it is that of cluster %q", member.Cluster))
+		j.setAside(memberFile, fmt.Errorf("it is the journal of cluster %q", member.Cluster))
 		return j, "", nil
 	}
 	j.member = member
@@ -128,7 +128,7 @@ func (j *Journal) load() []entry.Record {
 		case r.Work == nil:
 			err = entry.ErrForeign
 		case fileOf(r.Work.Name) != name, r.Work.Namespace != j.member.Namespace:
-			err = errors.New("it is of another Work than its name says")
+			err = errors.New("it has another Work than its name says")
 		}
 		if err != nil {
 			j.setAside(name, err)
@@ -170,7 +170,7 @@ func (j *Journal) read(name string, value any) (int, error) {
 }
 
 func (j *Journal) setAside(name string, why error) {
-	j.log.Info("Setting a file of the journal aside that cannot be used", "file", name, "reason", why.Error())
+	j.log.Info("Setting aside a file of the journal that cannot be used", "file", name, "reason", why.Error())
 	j.metrics.aside.Inc()
 	if err := setAside(j.directory, name); err != nil {
 		j.reportFailure(err)

@@ -101,6 +101,6 @@ func (j *Journal) reportFailure(err error) {
 	j.mu.Unlock()
 	j.metrics.failing.Set(1)
 	if fresh {
-		j.log.Error(err, "The journal cannot be written; without it, an agent that starts while the hub is away leaves these Works alone; free space or mend the directory, and it is tried again")
+		j.log.Error(err, "The journal cannot be written; without it, an agent that starts while the hub is away leaves these Works alone; free space or repair the directory, and the agent tries again")
 	}
 }

@@ -46,8 +46,8 @@ func (j *Journal) PutRules(r entry.Rules) {
 	case same:
 		return
 	case length > maxRules:
-		j.log.Info("What kinds mean is too much to be kept; an agent that starts while the hub is away leaves the objects in the member as they are. "+
-			"Delete interpreter customizations and webhook configurations on the hub that are of no use", "bytes", length, "most", maxRules)
+		j.log.Info("The interpreter rules of the hub are too large to be kept; an agent that starts while the hub is away leaves the objects in the member as they are. "+
+			"Delete interpreter customizations and webhook configurations on the hub that nobody needs", "bytes", length, "most", maxRules)
 		if err := j.rules.remove(j); err != nil {
 			j.reportFailure(err)
 		}

@@ -95,7 +95,7 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 			return nil //nolint:nilerr // Told to stop: what the last renewal came to does not matter.
 		case err != nil:
 			if pace.retry == 0 {
-				log.Error(err, "Renewing the lease failed; it is tried until it succeeds", "Cluster", r.cluster)
+				log.Error(err, "Renewing the lease failed; the agent tries again", "Cluster", r.cluster)
 			}
 			if r.unanswered {
 				back = r.outageEnds() // a renewal that was not answered gets time to land

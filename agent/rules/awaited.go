@@ -13,10 +13,10 @@ const (
 )
 
 const (
-	neverRead = "the hub's interpreter customizations and webhook configurations, which say what of the object belongs to the member, " +
-		"were never read here; it is left as it is until the hub can be asked"
-	notReadYet = "the hub's interpreter customizations and webhook configurations, which say what of the object belongs to the member, " +
-		"were not read yet; it is left as it is until they are, for which the hub has to answer lists of both"
+	neverRead = "the hub's interpreter customizations and webhook configurations, which say which fields of the object belong to the member, " +
+		"were never read here; the object is left as it is until the hub can be reached"
+	notReadYet = "the hub's interpreter customizations and webhook configurations, which say which fields of the object belong to the member, " +
+		"were not read yet; the object is left as it is until the hub lists both"
 )
 
 // awaited returns why a Work has to wait before it changes the member, and whether to report that to people.

@@ -57,9 +57,9 @@ func (r *Rules) Load(ctx context.Context) {
 	switch log := ctrl.LoggerFrom(ctx); {
 	case err == nil, errors.Is(ctx.Err(), context.Canceled):
 	case r.Kept:
-		log.Error(err, "What kinds mean was not read from the hub; it is what the hub said last until it is")
+		log.Error(err, "The interpreter rules were not read from the hub; the last known rules are used until they are")
 	default:
-		log.Error(err, "What kinds mean was not read from the hub; what the member has already is left as it is until it is")
+		log.Error(err, "The interpreter rules were not read from the hub; objects in the member are left as they are until they are")
 	}
 }
 
@@ -152,14 +152,14 @@ func (r *Rules) ask(ctx context.Context) {
 		if !r.isLate() && now.Sub(began) >= patience {
 			pause = patience
 			r.lapse()
-			log.Info("The hub has not said for long what kinds mean", "kept", r.Kept, "refused", !refused.IsZero())
+			log.Info("The interpreter rules have not been read from the hub for a long time", "kept", r.Kept, "refused", !refused.IsZero())
 		}
 		switch {
 		case !r.isLate():
 		case r.Kept: // the rules of the last read stay in use
 			return
 		case !refused.IsZero() && now.Sub(refused) >= patience && r.Store.LoadAllowed(ctx, r.Hub) == nil:
-			log.Info("The hub does not let this agent read what kinds mean; going on with what is built in and what it may read. "+
+			log.Info("The hub does not let this agent read all interpreter rules; using the built-in rules and those that it may read. "+
 				"Give it the rights to get, list and watch resourceinterpretercustomizations and resourceinterpreterwebhookconfigurations of config.karmada.io",
 				"reason", err.Error())
 			return

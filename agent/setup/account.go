@@ -16,7 +16,7 @@ func CheckAccount(name string) error {
 		return nil
 	}
 	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
-		return fmt.Errorf("--as-service-account %q is no name of a ServiceAccount: %s", name, strings.Join(wrong, "; "))
+		return fmt.Errorf("--as-service-account %q is not a valid name of a ServiceAccount: %s", name, strings.Join(wrong, "; "))
 	}
 	return nil
 }

@@ -52,5 +52,5 @@ func TestCheckAccount(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(CheckAccount("")).To(Succeed())
 	g.Expect(CheckAccount("tenant")).To(Succeed())
-	g.Expect(CheckAccount("shop:tenant")).To(MatchError(ContainSubstring(`--as-service-account "shop:tenant" is no name of a ServiceAccount`)))
+	g.Expect(CheckAccount("shop:tenant")).To(MatchError(ContainSubstring(`--as-service-account "shop:tenant" is not a valid name of a ServiceAccount`)))
 }

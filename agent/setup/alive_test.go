@@ -17,13 +17,13 @@ func TestProbesTellTheTruth(t *testing.T) {
 	s := newHubContact(Options{Clock: clk, LeaseDuration: DefaultLeaseDuration})
 	g.Expect(s.ready()).To(Succeed(), "it has a moment to find the hub")
 	clk.Step(DefaultLeaseDuration + time.Second)
-	g.Expect(s.ready()).To(MatchError(ContainSubstring("not heard since the agent started")))
+	g.Expect(s.ready()).To(MatchError(ContainSubstring("not answered since the agent started")))
 	s.Renewed(nil)
 	g.Expect(s.ready()).To(Succeed())
 
 	clk.Step(time.Minute)
 	s.Renewed(errors.New("connection refused"))
-	g.Expect(s.ready()).To(MatchError(And(ContainSubstring("not heard for 1m0s"), ContainSubstring("connection refused"))))
+	g.Expect(s.ready()).To(MatchError(And(ContainSubstring("not answered for 1m0s"), ContainSubstring("connection refused"))))
 	g.Expect(s.alive()).To(Succeed(), "it tries")
 	clk.Step(10 * time.Minute)
 	g.Expect(s.alive()).To(MatchError(ContainSubstring("the agent hangs")))
@@ -41,5 +41,5 @@ func TestProbesTellTheTruth(t *testing.T) {
 	s.Renewed(errors.New("connection refused"))
 	clk.Step(time.Minute)
 	s.Heard()
-	g.Expect(s.ready()).To(MatchError(ContainSubstring("not heard for 1m0s")), "the line is not all that the agent needs")
+	g.Expect(s.ready()).To(MatchError(ContainSubstring("not answered for 1m0s")), "the line is not all that the agent needs")
 }

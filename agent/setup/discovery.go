@@ -23,7 +23,7 @@ func (d memberDiscovery) Ready(ctx context.Context) error {
 			return nil
 		case apierrors.IsInternalError(err): // an answer of the server, not a failure to reach it
 			return fmt.Errorf("the member's API server is not ready, and may leave out some of what it serves: "+
-				"`kubectl get --raw '%s?verbose'` there says what it waits for; this is tried again by itself", path)
+				"`kubectl get --raw '%s?verbose'` there says what it waits for; the agent tries again by itself", path)
 		case !apierrors.IsNotFound(err):
 			return fmt.Errorf("asking whether the member's API server is ready: %w", err)
 		}

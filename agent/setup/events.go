@@ -63,7 +63,7 @@ func (l *eventLimit) tell(e eventsink.Event) {
 		return
 	}
 	if left > 0 {
-		e.Note = fmt.Sprintf("%s (%d events before this one were left out, since there were too many; the conditions of the Works say how they are)", e.Note, left)
+		e.Note = fmt.Sprintf("%s (%d events before this one were left out, because there were too many; see the conditions of the Works)", e.Note, left)
 	}
 	l.sink(e)
 }
@@ -133,7 +133,7 @@ func (n *numbered) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1
 			return out, err
 		}
 	}
-	ctrl.LoggerFrom(ctx).V(1).Info("Leaving out an event, since there are too many of the last hour", "reason", event.Reason)
+	ctrl.LoggerFrom(ctx).V(1).Info("Leaving out an event, because there were too many in the last hour", "reason", event.Reason)
 	return given, nil
 }
 

@@ -109,7 +109,7 @@ func worksRead(from cache.Cache) healthz.Checker {
 		ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
 		defer cancel()
 		if works, err := from.GetInformer(ctx, &workv1alpha1.Work{}); err != nil || !works.HasSynced() {
-			return errors.New("the Works were not read from the hub yet")
+			return errors.New("the Works have not been read from the hub yet")
 		}
 		return nil
 	}

@@ -44,6 +44,6 @@ func TestAnAgentIsReadyOnceItHasReadItsWorks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	request := httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil)
-	g.Expect(worksRead(refusedRules{})(request)).To(MatchError(ContainSubstring("the Works were not read")))
+	g.Expect(worksRead(refusedRules{})(request)).To(MatchError(ContainSubstring("the Works have not been read")))
 	g.Expect(worksRead(refusedRules{works: informed{synced: true}})(request)).To(Succeed())
 }

@@ -128,7 +128,7 @@ func (m remembered) confirm(mgr manager.Manager, hub client.Reader, o Options, m
 			return err
 		case namespace != m.namespace:
 			*moved = namespace
-			return fmt.Errorf("the Works of cluster %q are in namespace %q now, and were in %q; the agent has to be started anew", o.Cluster, namespace, m.namespace)
+			return fmt.Errorf("the Works of cluster %q are in namespace %q now, and were in %q; the agent must be restarted", o.Cluster, namespace, m.namespace)
 		}
 		return nil
 	}))

@@ -113,7 +113,7 @@ func (a *answering) ListWithContext(ctx context.Context, options metav1.ListOpti
 			return all, err //nolint:wrapcheck // It stands for what lists.
 		}
 		// The hub keeps a version for at least five minutes. The rest of the list is gone, so start over.
-		ctrl.LoggerFrom(ctx).Info("Listing anew, since the hub no longer has what was listed at first", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Listing again, because the hub no longer has the version that was listed first", "reason", err.Error())
 	}
 }
 

@@ -84,7 +84,7 @@ type hubContact struct {
 
 func newHubContact(o Options) *hubContact {
 	return &hubContact{
-		options: o, clock: o.Clock, started: o.Clock.Now(), outage: outage.New(), silence: "it was not heard since the agent started",
+		options: o, clock: o.Clock, started: o.Clock.Now(), outage: outage.New(), silence: "it has not answered since the agent started",
 	}
 }
 
@@ -136,7 +136,7 @@ func (s *hubContact) alive() error {
 		last = s.started
 	}
 	if still := s.clock.Since(last); still > max(hangTimeout, 2*s.options.LeaseDuration) {
-		return fmt.Errorf("the lease was not tried to be renewed for %s: the agent hangs", still.Round(time.Second))
+		return fmt.Errorf("the agent hangs: it has not tried to renew its lease for %s", still.Round(time.Second))
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (s *hubContact) alive() error {
 // ready returns an error if the agent has no contact with the hub.
 func (s *hubContact) ready() error {
 	if silent, why := s.Silent(); why != "" && silent > s.options.LeaseDuration {
-		return fmt.Errorf("the hub was not heard for %s: %s", silent.Round(time.Second), why)
+		return fmt.Errorf("the hub has not answered for %s: %s", silent.Round(time.Second), why)
 	}
 	return nil
 }

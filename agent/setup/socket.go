@@ -81,7 +81,7 @@ func (s *hubContact) answer(ctx context.Context) error {
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			if err := json.NewEncoder(w).Encode(s.Report()); err != nil {
-				ctrl.LoggerFrom(ctx).V(1).Info("Saying how the agent is failed", "reason", err.Error())
+				ctrl.LoggerFrom(ctx).V(1).Info("Reporting the status of the agent failed", "reason", err.Error())
 			}
 		}),
 	}

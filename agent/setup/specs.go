@@ -132,7 +132,7 @@ func (k *knownSpecs) whole(event watch.Event) watch.Event {
 		}
 		known, ok := k.of[work.UID]
 		if !ok || known.generation != work.Generation {
-			unknown := apierrors.NewResourceExpired("the hub left out the manifests of Work " + work.Name + ", which are not known here")
+			unknown := apierrors.NewResourceExpired("the hub omitted the manifests of Work " + work.Name + ", and this agent does not have them")
 			return watch.Event{Type: watch.Error, Object: new(unknown.Status())}
 		}
 		work.Spec = known.spec

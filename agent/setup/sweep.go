@@ -81,8 +81,8 @@ type HeldError struct {
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%d objects were to be removed, and without a person's word at most %d are: they stay as they are. "+
-		"If it is meant, run `agent leave --objects remove` here", e.Objects, clusterv1alpha1.DefaultBrakeObjects)
+	return fmt.Sprintf("%d objects would be removed, but without an approval at most %d are: they stay as they are. "+
+		"If this is intended, run `agent leave --objects remove` here", e.Objects, clusterv1alpha1.DefaultBrakeObjects)
 }
 
 // Record stores Works in the journal, for a Sweep after the hub no longer has them.
@@ -96,8 +96,8 @@ func Record(ctx context.Context, o Options, works []*workv1alpha1.Work) error {
 }
 
 // ErrNoRecord says that there is no record of what the agent applied.
-var ErrNoRecord = errors.New("this agent has no record of what it applied (its state directory did not last), so nothing was removed; " +
-	"what came from the hub bears the label " + contract.ManagedLabel + "=" + contract.LabelTrue)
+var ErrNoRecord = errors.New("this agent has no record of the objects that it applied (its state directory was lost), so nothing was removed; " +
+	"objects from the hub have the label " + contract.ManagedLabel + "=" + contract.LabelTrue)
 
 // SweepOptions configure a Sweep.
 type SweepOptions struct {

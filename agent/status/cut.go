@@ -49,11 +49,11 @@ func cutCondition(deep, large []string) metav1.Condition {
 	var texts []string
 	if len(large) > 0 {
 		out.Reason = workv1alpha1.ReasonTooLarge
-		texts = append(texts, fmt.Sprintf("The status of %s is left out here, since there is room for %d KiB; have the controller that writes it keep it shorter",
+		texts = append(texts, fmt.Sprintf("The status of %s is left out here, because there is room for %d KiB only; the controller that writes it should keep it shorter",
 			strings.Join(large, ", "), workv1alpha1.MaxStatuses>>10))
 	}
 	if len(deep) > 0 {
-		texts = append(texts, fmt.Sprintf("What is nested more than %d levels deep in the status of %s is left out here; have the controller that writes it make it flatter",
+		texts = append(texts, fmt.Sprintf("Values that are nested more than %d levels deep in the status of %s are left out here; the controller that writes it should make it flatter",
 			jsondepth.MaxStatus, strings.Join(deep, ", ")))
 	}
 	out.Message = prose.Cut(strings.Join(texts, ". "), prose.OfCondition)

@@ -16,7 +16,7 @@ func newReportTime(registry prometheus.Registerer) prometheus.Histogram {
 	}
 	return telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "fairlead_agent_status_report_seconds",
-		Help: "From a change of an object in the member being seen until the hub has it in the status of its Work.",
+		Help: "Time from seeing a change of an object in the member until the hub has it in the status of its Work.",
 		// 5 ms to 80 s.
 		Buckets: prometheus.ExponentialBuckets(0.005, 2.4, 12),
 	}))

@@ -68,7 +68,7 @@ func (r *Reporter) next(ctx context.Context) bool {
 	defer r.writes.release()
 	if err := r.write(ctx, name); err != nil {
 		if ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Writing the status of a Work failed; it is tried again", "Work", name)
+			ctrl.LoggerFrom(ctx).Error(err, "Writing the status of a Work failed; the agent tries again", "Work", name)
 			r.queue.AddRateLimited(name)
 		}
 		return true

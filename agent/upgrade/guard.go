@@ -45,7 +45,7 @@ func Guard(ctx context.Context, o GuardOptions) error {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // Told to stop.
 		case err != nil && !failing:
-			log.Error(err, "Looking after the upgrade failed; it is tried until it succeeds")
+			log.Error(err, "Guarding the upgrade failed; the guard tries again")
 		}
 		failing = err != nil
 		select {

@@ -80,7 +80,7 @@ func NewRequester(member *rest.Config, self Self, heard func() bool, c clock.Clo
 // the hub has. It is called repeatedly, but never concurrently.
 func (r *Requester) Upgrade(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, before *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade {
 	if err := r.mark(ctx); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "The guard of the upgrade was not told that the hub hears this agent; it is tried again")
+		ctrl.LoggerFrom(ctx).Error(err, "Could not tell the guard of the upgrade that the hub receives heartbeats of this agent; the agent tries again")
 	}
 	if wanted == nil {
 		r.settled = nil
@@ -100,9 +100,9 @@ func (r *Requester) Upgrade(ctx context.Context, wanted *clusterv1alpha1.WantedA
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
 		next.Phase = clusterv1alpha1.AgentRefused
-		next.Message = "the agent cannot upgrade itself as it is installed: " + err.Error() + "; `agent join --install --upgrade-images REPOSITORY` in the member mends that"
+		next.Message = "the agent cannot upgrade itself the way it is installed: " + err.Error() + "; `agent join --install --upgrade-images REPOSITORY` in the member fixes that"
 	case err != nil:
-		ctrl.LoggerFrom(ctx).Error(err, "Asking for the upgrade failed; it is tried again")
+		ctrl.LoggerFrom(ctx).Error(err, "Requesting the upgrade failed; the agent tries again")
 		return before
 	}
 	next.Message = prose.Cut(next.Message, mostMessage)
@@ -157,7 +157,7 @@ func (r *Requester) withdraw(ctx context.Context) {
 	}
 	err := r.takeBack(ctx, nil)
 	if err != nil && !apierrors.IsForbidden(err) { // an agent that may not read the request cannot have written it
-		ctrl.LoggerFrom(ctx).Error(err, "What was asked of the guard of the upgrade was not taken back; it is tried again")
+		ctrl.LoggerFrom(ctx).Error(err, "Could not withdraw the request to the guard of the upgrade; the agent tries again")
 		return
 	}
 	r.withdrawn = true
@@ -181,7 +181,7 @@ func (r *Requester) fill(ctx context.Context, wanted *clusterv1alpha1.WantedAgen
 		return true, nil
 	case r.installed == nil:
 		next.Phase = clusterv1alpha1.AgentRefused
-		next.Message = "the owner of the member lets no hub upgrade the agent; `agent join --install --upgrade-images` there says from which repository it may"
+		next.Message = "the owner of the member does not let the hub upgrade the agent; `agent join --install --upgrade-images` there allows a repository"
 		return true, nil
 	}
 	_, image, record, err := r.installed.deployment(ctx)
@@ -215,8 +215,8 @@ func (r *Requester) fill(ctx context.Context, wanted *clusterv1alpha1.WantedAgen
 
 // earlier returns the advice for a hub that requests an attempt older than the last upgrade.
 func earlier(wanted *clusterv1alpha1.WantedAgent, last *plan.Record) string {
-	return fmt.Sprintf("the hub asks for what it wanted before the last upgrade here, to %s, as one does that was restored from a backup: spec.agent.attempt is %d, "+
-		"and that one was %d; run `hub upgrade agents` again, with --retry if it is for this image. That of a hub of before counts from 0: after it, "+
+	return fmt.Sprintf("the hub requests what it requested before the last upgrade here, to %s, as a hub does that was restored from a backup: spec.agent.attempt is %d, "+
+		"and it was %d for that upgrade; run `hub upgrade agents` again, with --retry if it is for this image. Older hubs count from 0: after one of these, run "+
 		"`kubectl patch cluster NAME --type merge -p '{\"spec\":{\"agent\":{\"attempt\":%d}}}'`", last.Image, wanted.Attempt, last.Attempt, last.Attempt+1)
 }
 

@@ -50,7 +50,7 @@ func (f *rolloutHistoryFlags) run(ctx context.Context, env Environment, args []s
 	case len(f.between) != 0 && len(f.between) != 2:
 		return errors.New("--between takes two revisions, such as 4,5")
 	case f.revision < 0:
-		return fmt.Errorf("--revision %d is no revision", f.revision)
+		return fmt.Errorf("--revision %d is not a revision", f.revision)
 	case f.revision > 0 && len(f.between) > 0:
 		return errors.New("--revision and --between exclude each other")
 	}

@@ -60,7 +60,7 @@ func newRolloutApprove(env Environment) *cobra.Command {
 		Args:    oneApplication,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("revision") && revision < 1 {
-				return fmt.Errorf("--revision %d is no revision; `hub rollout history` shows those that there are", revision)
+				return fmt.Errorf("--revision %d is not a revision; `hub rollout history` lists the revisions", revision)
 			}
 			hub, s, err := f.find(cmd.Context(), env, args)
 			if err != nil {
@@ -100,12 +100,12 @@ func newRolloutUndo(env Environment) *cobra.Command {
 		Short: "Go back to an older revision",
 		Long: "Make a new revision with the content of an older one, and send it out in waves, or with --now to all clusters at once. While a\n" +
 			"revision is on its way that is the stable one, else the one before. What was rolled back or aborted is not gone back to unless\n" +
-			"it is named. The template stays as its author wrote it; the next edit of it goes out as a revision of its own.",
+			"it is named. The template stays as its author wrote it; its next edit goes out as a new revision.",
 		Example: "  hub rollout undo deployment/web -n shop\n  hub rollout undo deployment/web --to-revision 3 --now",
 		Args:    oneApplication,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("to-revision") && to < 1 {
-				return fmt.Errorf("--to-revision %d is no revision; `hub rollout history` shows those that there are", to)
+				return fmt.Errorf("--to-revision %d is not a revision; `hub rollout history` lists the revisions", to)
 			}
 			hub, s, err := f.find(cmd.Context(), env, args)
 			if err != nil {
@@ -150,7 +150,7 @@ func newRolloutAbort(env Environment) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w; `%s` shows its progress", err, rollouts.Command("status", s.Template))
 			}
-			say(env.Out, "%s: r%d is taken back, to the content of r%d, in all clusters at once; the template stays as it is", s.Named(), target.Over, target.Revision)
+			say(env.Out, "%s: r%d is aborted: all clusters go back at once to the content of r%d; the template stays as it is", s.Named(), target.Over, target.Revision)
 			if s.Paused {
 				say(env.Err, "It is paused: `%s` resumes it", rollouts.Command("resume", s.Template))
 			}
@@ -180,7 +180,7 @@ func newRolloutRetry(env Environment) *cobra.Command {
 				return fmt.Errorf("%w; `%s --clusters` shows the status of each", err, rollouts.Command("status", s.Template))
 			}
 			if len(clusters) == 0 {
-				say(env.Out, "%s: r%d goes on, since the clusters that failed are well by now", s.Named(), s.Revision)
+				say(env.Out, "%s: r%d goes on, since the clusters that failed are healthy now", s.Named(), s.Revision)
 				return nil
 			}
 			say(env.Out, "%s: r%d is tried again in %s", s.Named(), s.Revision, strings.Join(clusters, ", "))

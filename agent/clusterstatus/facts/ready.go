@@ -15,9 +15,9 @@ const statusOK = 200
 const statusUnauthorized = 401
 
 // refusedMessage explains a member whose API server answers but rejects the agent, and what to do.
-const refusedMessage = "the member's API server is there, but refuses the credentials that the agent has for its own cluster (401 Unauthorized), so that nothing can be applied " +
-	"or seen there. If the agent runs in the member, see that its ServiceAccount is there and have its pod made anew (kubectl rollout restart deployment); " +
-	"otherwise give it a kubeconfig that is valid, and start it again"
+const refusedMessage = "the member's API server answers, but refuses the credentials that the agent has for its own cluster (401 Unauthorized), so nothing can be applied " +
+	"or read there. If the agent runs in the member, check that its ServiceAccount exists and restart its pod (kubectl rollout restart deployment); " +
+	"otherwise give it a valid kubeconfig, and start it again"
 
 // Probe is the answer of the member's API server to the readiness check.
 type Probe struct {

@@ -32,7 +32,7 @@ const (
 // Reasons why a file cannot be used.
 var (
 	// ErrForeign means that the file is not the journal's, or has a version that this agent does not know.
-	ErrForeign = errors.New("it is no journal of this version")
+	ErrForeign = errors.New("it is not a journal of this version")
 	// ErrTorn means that the file was not written completely, or was changed since.
 	ErrTorn = errors.New("it is torn: its checksum does not match")
 	// ErrKey means that the file is sealed with another key than the agent's.
@@ -70,7 +70,7 @@ func (k Key) Fingerprint() string {
 func otherKey(line string, key Key) error {
 	given := "there is none"
 	if key != nil {
-		given = "the one that is given has the fingerprint " + key.Fingerprint()
+		given = "the given key has the fingerprint " + key.Fingerprint()
 	}
 	_, of, ok := strings.Cut(line, keyWord)
 	if raw, err := hex.DecodeString(of); !ok || err != nil || len(raw) != fingerprintBytes {

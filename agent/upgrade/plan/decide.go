@@ -33,7 +33,7 @@ func underWay(in Input) Step {
 	switch {
 	case in.Image != next.Image:
 		next.Phase = clusterv1alpha1.AgentRolledBack
-		next.Message = fmt.Sprintf("somebody in the member changed the image to %s while it was being upgraded, which stays", in.Image)
+		next.Message = fmt.Sprintf("somebody in the member changed the image to %s during the upgrade; that image stays", in.Image)
 		return Step{Record: &next}
 	case in.Reported == next.Start:
 		next.Phase = clusterv1alpha1.AgentUpgraded
@@ -43,7 +43,7 @@ func underWay(in Input) Step {
 		return Step{}
 	}
 	next.Phase = clusterv1alpha1.AgentRolledBack
-	next.Message = fmt.Sprintf("the hub did not hear it within %s, so %s runs again", next.Within, next.Previous)
+	next.Message = fmt.Sprintf("the hub received no heartbeat of it within %s, so %s runs again", next.Within, next.Previous)
 	if in.Trouble != "" {
 		next.Message += ": " + in.Trouble
 	}
@@ -56,7 +56,7 @@ func begin(in Input) Step {
 	switch {
 	case !Allows(in.Allowed, next.Image):
 		next.Phase = clusterv1alpha1.AgentRefused
-		next.Message = fmt.Sprintf("the owner of the member allows images of %s only; `agent join --install --upgrade-images` there says of which", strings.Join(in.Allowed, ", "))
+		next.Message = fmt.Sprintf("the owner of the member allows images of %s only; `agent join --install --upgrade-images` there changes that", strings.Join(in.Allowed, ", "))
 		return Step{Record: next}
 	case in.Image == next.Image:
 		next.Phase, next.Message = clusterv1alpha1.AgentUpgraded, "it ran already"

@@ -107,7 +107,7 @@ func next(r *Rollout, status *fairleadv1alpha1.StagedRolloutStatus) string {
 	case r.Paused:
 		return do("resume") + " goes on; " + do("abort") + " takes it back."
 	case FailedNoMore(status):
-		return "The clusters that failed are well by now: " + do("retry") + " goes on; " + do("abort") + " takes it back where it was sent."
+		return "The clusters that failed are healthy now: " + do("retry") + " goes on; " + do("abort") + " takes it back where it was sent."
 	case r.Halted && len(names(r.Groups, fairleadv1alpha1.ClusterFailed)) == 0:
 		return "It goes on by itself once the clusters that are lost are healthy again. " + do("abort") + " takes it back where it was sent."
 	case r.Halted:

@@ -117,7 +117,7 @@ func TestARolloutInOneLine(t *testing.T) {
 		"one of which the clusters that failed are well by now": {
 			shops(phase(fairleadv1alpha1.RolloutHalted), condition("Halted", true, "TooManyFailed", "2 clusters failed.")),
 			"deployment/web r5 (stable r4) wave 2/3 tenth: 28/29 healthy, 1 lost, 3 set aside, soak 3m of 10m; halted",
-			"The clusters that failed are well by now: " + command + "retry deployment/web -n shop` goes on; " +
+			"The clusters that failed are healthy now: " + command + "retry deployment/web -n shop` goes on; " +
 				command + "abort deployment/web -n shop` takes it back where it was sent.", "2 clusters failed.",
 		},
 		"one that is halted since clusters are lost": {
