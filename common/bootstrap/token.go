@@ -158,7 +158,7 @@ func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.
 func Parse(s string) (Token, error) {
 	id, secret, ok := strings.Cut(s, ".")
 	if !ok || !validID(id) || !validSecret(secret) {
-		return Token{}, errors.New("the token is not of the form ID.SECRET with 6 and 16 lower-case letters and digits; copy it whole from what `hub token create` printed")
+		return Token{}, errors.New("the token is not of the form ID.SECRET with 6 and 16 lower-case letters and digits; copy the whole token that `hub token create` printed")
 	}
 	return Token{ID: id, Secret: secret}, nil
 }

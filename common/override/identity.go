@@ -69,7 +69,7 @@ func unchanged(obj *unstructured.Unstructured, fields []field, before []any) err
 		switch {
 		case err == nil && reflect.DeepEqual(value, before[i]), err != nil && before[i] == nil:
 		case f.grants:
-			return fmt.Errorf("it changes %s of a %s, which says who may do what, or how much: no OverridePolicy may; "+
+			return fmt.Errorf("it changes %s of a %s, which grants rights or sets limits, and an OverridePolicy must not: "+
 				"take it out of the overriders, or use a ClusterOverridePolicy", f.path, obj.GetKind())
 		default:
 			return fmt.Errorf("it changes %s, which no override may; take it out of the overriders", f.path)

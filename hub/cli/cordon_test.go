@@ -47,6 +47,6 @@ func TestCordonAndUncordon(t *testing.T) {
 
 	e := &execution{}
 	g.Expect(e.run(t.Context(), "cordon", "nowhere", "to-cordon", "--kubeconfig", kubeconfig)).To(Equal(1))
-	g.Expect(e.lastLine()).To(Equal("Error: the hub has no cluster \"nowhere\"; see `hub clusters`"))
+	g.Expect(e.lastLine()).To(Equal("Error: the hub has no cluster \"nowhere\"; `hub clusters` lists them"))
 	g.Expect(taints()).To(ConsistOf("mine:NoSchedule", cordoned), "the others are cordoned nevertheless")
 }

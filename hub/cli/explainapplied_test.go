@@ -74,14 +74,14 @@ func (l *lookout) notApplied(t *testing.T) {
 		"waiting":  `Next: PropagationPolicy not-applied/waiting is not applied: waiting for dependent overrides: create OverridePolicy "absent", or remove it from dependentOverrides of the policy.`,
 		"unranked": `Next: PropagationPolicy not-applied/unranked is not applied: the hub has no PriorityClass "none-such": create it, or correct spec.schedulePriority of the policy.`,
 		"taken":    `Next: PropagationPolicy not-applied/taken is not applied: the binding belongs to another object: "taken-deployment" is the binding of apps/v1 Deployment "another" with uid`,
-		"leaving":  `Next: PropagationPolicy not-applied/leaving is not applied: binding "leaving-deployment" of before is still being removed; a finalizer of somebody else may hold it.`,
+		"leaving":  `Next: PropagationPolicy not-applied/leaving is not applied: the earlier binding "leaving-deployment" is still being removed; a finalizer of somebody else may hold it.`,
 		"lazy":     "Next: PropagationPolicy not-applied/lazy is not applied: it is lazy: it takes effect with the next edit of the object.",
 		"well":     "Next: The hub has not created a binding yet.",
 	} {
 		text := explained("deployment/" + name)
 		g.Expect(text).To(ContainSubstring(want), name)
 		if name != "well" {
-			g.Expect(text).To(MatchRegexp("pp not-applied/"+name+" .* it is to have the template, and is not applied"), name)
+			g.Expect(text).To(MatchRegexp("pp not-applied/"+name+" .* it should have the template, but is not applied"), name)
 		}
 	}
 	g.Expect(explained("deployment/waiting", "-o", "json")).To(ContainSubstring(`"notApplied": "PropagationPolicy not-applied/waiting is not applied`))

@@ -32,7 +32,7 @@ func (l *lookout) reach(g *WithT) {
 	hub.Write("web-1", "hello\x1b[2J")
 
 	out, said := l.run(ExitDone, "kubeconfig", "edge-1", "edge-2")
-	g.Expect(said).To(Equal("Warning: edge-2 is not connected now: its line is down since 2026-11-23T08:00:00Z: it was lost, and the agent has not come back; look whether that runs and reaches the hub\n"))
+	g.Expect(said).To(Equal("Warning: edge-2 is not connected now: its line is down since 2026-11-23T08:00:00Z: it was lost, and the agent has not come back; check whether the agent runs and reaches the hub\n"))
 	written, err := clientcmd.Load([]byte(out))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(written.CurrentContext).To(Equal("edge-1"))

@@ -124,7 +124,7 @@ func TestServeOnAnAPIOfSomebodyElse(t *testing.T) {
 	// An API server that no hub was installed into is not taken for a hub's.
 	var early execution
 	g.Expect(early.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", theirs.Kubeconfig)).To(Equal(1))
-	g.Expect(early.lastLine()).To(HavePrefix("Error: the API server that the kubeconfig names is not a hub's"))
+	g.Expect(early.lastLine()).To(HavePrefix("Error: the API server of the kubeconfig is not a hub"))
 	secrets := &corev1.SecretList{}
 	g.Expect(theirs.Client(t).List(t.Context(), secrets)).To(Succeed())
 	g.Expect(secrets.Items).To(BeEmpty())

@@ -78,7 +78,7 @@ func (l *lookout) tenants(g *WithT) {
 	})
 	looker := l.as("looker")
 	unknown := And(
-		ContainSubstring("You may not read all policies"), ContainSubstring("You may not read Namespace default: whether it may use all clusters is unknown"),
+		ContainSubstring("You may not read all policies"), ContainSubstring("You may not read Namespace default: it is unknown whether it may use all clusters"),
 		ContainSubstring("You may not read the FederatedResourceQuotas of namespace default"),
 	)
 	g.Eventually(func() string { // RBAC takes a moment to take effect

@@ -59,7 +59,7 @@ func TestAPolicyForWhatStaysOnTheHubSaysSo(t *testing.T) {
 	g.Expect(reports[0].State).NotTo(ContainElement(ContainSubstring("It would go to")))
 	idle, err := reader.WhyIdle(t.Context(), policy)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(idle).To(ConsistOf(HavePrefix("Nothing of its namespace is sent out: namespace kube-x")))
+	g.Expect(idle).To(ConsistOf(HavePrefix("Nothing of its namespace is propagated: namespace kube-x")))
 
 	g.Expect(apierrors.IsNotFound(s.get(t, s.member("edge-1"), template))).To(BeTrue())
 }

@@ -13,7 +13,7 @@ import (
 const tellAfter = time.Minute
 
 // ErrNotSeen says that an edit waits.
-var ErrNotSeen = errors.New("the hub does not know yet by which policy and RolloutStrategy it goes out")
+var ErrNotSeen = errors.New("the hub does not know yet which policy and RolloutStrategy apply to it")
 
 // Unseen is an edit that waits. The zero value means none.
 type Unseen struct {

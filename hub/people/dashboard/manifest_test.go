@@ -50,5 +50,5 @@ func TestAManifestTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(after.TotalAlloc - before.TotalAlloc).To(BeNumerically("<", 64<<20))
-	g.Expect(text).To(And(HavePrefix(`{"kind":"A","spec":[[`), ContainSubstring("shown as JSON"), ContainSubstring("longer than is shown here")))
+	g.Expect(text).To(And(HavePrefix(`{"kind":"A","spec":[[`), ContainSubstring("Shown as JSON"), ContainSubstring("longer than is shown here")))
 }

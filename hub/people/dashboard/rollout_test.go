@@ -103,7 +103,7 @@ func rolloutsAreSteered(t *testing.T, known func(*testing.T, string) *visitor, s
 	before := spec()
 	for _, verb := range []string{"approve", "undo", "abort", "retry", "skip"} {
 		for seen, why := range map[string]string{
-			"2": "The newest revision is r3 now, and not r2, which you looked at; look at r3 first.",
+			"2": "The newest revision is r3 now, not r2, which you looked at; check r3 first.",
 			"":  "The form does not say which revision you looked at: load the page again.",
 		} {
 			answer, text := v.request(http.MethodPost, rolloutPage+"/"+verb,

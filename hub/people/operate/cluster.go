@@ -22,7 +22,7 @@ func editCluster(ctx context.Context, hubClient client.Client, name, fieldManage
 		err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("the hub has no cluster %q; see `hub clusters`", name)
+			return fmt.Errorf("the hub has no cluster %q; `hub clusters` lists them", name)
 		case err != nil:
 			return fmt.Errorf("reading cluster %q: %w", name, err)
 		}

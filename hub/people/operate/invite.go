@@ -34,7 +34,7 @@ type Hub struct {
 func HubOf(ctx context.Context, hubClient client.Client) (Hub, error) {
 	kind := clusterv1alpha1.GroupVersion.WithKind("Cluster").GroupKind()
 	if _, err := hubClient.RESTMapper().RESTMapping(kind); meta.IsNoMatchError(err) {
-		return Hub{}, errors.New("the API server that the kubeconfig names is not a hub's: it knows no Cluster; name another with --kubeconfig")
+		return Hub{}, errors.New("the API server of the kubeconfig is not a hub: it does not know the kind Cluster; name another kubeconfig with --kubeconfig")
 	} else if err != nil {
 		return Hub{}, fmt.Errorf("connecting to the hub: %w", err)
 	}
@@ -54,7 +54,7 @@ func HubOf(ctx context.Context, hubClient client.Client) (Hub, error) {
 	}
 	hub.Endpoint = strings.Join(endpoints, ",")
 	if hub.Hashes, err = bootstrap.CAHash(info.CA); err != nil {
-		return Hub{}, fmt.Errorf("the hub tells agents no certificate authority to check it by: %w", err)
+		return Hub{}, fmt.Errorf("the hub publishes no certificate authority for agents: %w", err)
 	}
 	return hub, nil
 }
@@ -63,7 +63,7 @@ func HubOf(ctx context.Context, hubClient client.Client) (Hub, error) {
 func Endpoint(server string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || (u.Path != "" && u.Path != "/") {
-		return "", fmt.Errorf("the hub tells agents to dial %q, which is not of the form https://HOST:PORT; mend it with `hub serve --advertise-url`", server)
+		return "", fmt.Errorf("the hub tells agents to dial %q, which is not of the form https://HOST:PORT; correct it with `hub serve --advertise-url`", server)
 	}
 	if u.Port() == "" {
 		u.Host += ":443"
@@ -147,7 +147,7 @@ func awaitSigned(ctx context.Context, hubClient client.Client, id string, secret
 		return false, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("the token is withdrawn, since ConfigMap kube-public/cluster-info was not signed for it within %s: "+
+		return fmt.Errorf("the token is revoked, because ConfigMap kube-public/cluster-info was not signed for it within %s: "+
 			"the hub's kube-controller-manager must run the controllers bootstrapsigner and tokencleaner", signTimeout)
 	}
 	return err

@@ -99,12 +99,12 @@ func chooseRequest(waiting []Request, name string, which RequestFilter) (Request
 		for _, r := range waiting {
 			each = append(each, r.String())
 		}
-		return Request{}, fmt.Errorf("%d requests to join as cluster %s wait: give --request with the name of the one that its agent printed, of %s",
+		return Request{}, fmt.Errorf("%d requests to join as cluster %s wait: choose one with --request, by the name that its agent printed: %s",
 			len(waiting), name, strings.Join(each, ", "))
 	case which == RequestFilter{}:
-		return Request{}, fmt.Errorf("nobody waits to join as cluster %s; `hub clusters` shows who does", name)
+		return Request{}, fmt.Errorf("no member waits to join as cluster %s; `hub clusters` lists those that do", name)
 	default:
-		return Request{}, fmt.Errorf("the request to join as cluster %s that you mean does not wait, or no longer; `hub clusters` shows those that do", name)
+		return Request{}, fmt.Errorf("that request to join as cluster %s does not wait (any more); `hub clusters` lists those that do", name)
 	}
 }
 
@@ -133,7 +133,7 @@ func Accept(ctx context.Context, hubClient client.Client, r Request, by string, 
 	}
 	bootstrap.Record(secret, token)
 	if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerRegistration); err != nil {
-		return fmt.Errorf("accepting request %s: %w; do the same again", csr.Name, err)
+		return fmt.Errorf("accepting request %s: %w; run the same command again", csr.Name, err)
 	}
 	if err := wake(ctx, hubClient, csr, by); err != nil {
 		return fmt.Errorf("waking the hub for request %s: %w; it looks again by itself", csr.Name, err)
@@ -184,7 +184,7 @@ func AwaitDecision(ctx context.Context, hubClient client.Client, r Request) (cer
 		return true, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return out, fmt.Errorf("request %s is accepted, but the hub has not acted on it within %s: look whether `hub serve` runs", r.CSR.Name, decisionTimeout)
+		return out, fmt.Errorf("request %s is accepted, but the hub has not acted on it within %s: check whether `hub serve` runs", r.CSR.Name, decisionTimeout)
 	}
 	return out, err
 }

@@ -37,9 +37,9 @@ func TestWhichRequestIsAccepted(t *testing.T) {
 		"the only one of its member":      {cluster: "edge-2", which: RequestFilter{Member: "n"}, want: "edge-2-a"},
 		"one of several, by its name":     {cluster: "edge-1", which: RequestFilter{Request: "edge-1-a"}, want: "edge-1-a"},
 		"one of several, by its UID":      {cluster: "edge-1", which: RequestFilter{UID: "uid-of-edge-1-a"}, want: "edge-1-a"},
-		"nobody asks":                     {cluster: "edge-3", refused: "nobody waits to join as cluster edge-3"},
-		"the one that is meant is gone":   {cluster: "edge-1", which: RequestFilter{UID: "uid-of-edge-1-c"}, refused: "does not wait, or no longer"},
-		"that of another cluster":         {cluster: "edge-1", which: RequestFilter{Request: "edge-2-a"}, refused: "does not wait, or no longer"},
+		"nobody asks":                     {cluster: "edge-3", refused: "no member waits to join as cluster edge-3"},
+		"the one that is meant is gone":   {cluster: "edge-1", which: RequestFilter{UID: "uid-of-edge-1-c"}, refused: "does not wait (any more)"},
+		"that of another cluster":         {cluster: "edge-1", which: RequestFilter{Request: "edge-2-a"}, refused: "does not wait (any more)"},
 		"several, which say the same id":  {cluster: "edge-1", which: RequestFilter{Member: "m"}, refused: "--request"},
 		"several, and nothing is said of": {cluster: "edge-1", refused: "edge-1-a (made with token aaaaaa at 2026-01-02T03:04:05Z), edge-1-b (made with token bbbbbb at 2026-01-02T03:04:05Z)"},
 	} {

@@ -166,7 +166,7 @@ func (r Rollout) Skip(ctx context.Context, clusters, targets []string) (bool, er
 	return r.edit(ctx, "skipping clusters of", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
 		for _, name := range clusters {
 			if !slices.Contains(targets, name) {
-				return refuse("cluster %q is none of its clusters", name)
+				return refuse("cluster %q is not one of its clusters", name)
 			}
 		}
 		spec.Skip = slices.DeleteFunc(spec.Skip, func(c fairleadv1alpha1.ClusterAtRevision) bool { return c.Revision < status.Revision })
@@ -192,7 +192,7 @@ func (r Rollout) edit(
 			seen = status.Revision
 		}
 		if seen != status.Revision {
-			return refuse("the newest revision is r%d now, and not r%d, which you looked at; look at r%d first", status.Revision, seen, status.Revision)
+			return refuse("the newest revision is r%d now, not r%d, which you looked at; check r%d first", status.Revision, seen, status.Revision)
 		}
 		return change(spec, status)
 	})

@@ -50,10 +50,10 @@ func TestToWhichRevisionAPersonGoesBack(t *testing.T) {
 		"what was undone is undone":                              {statusOf(4, 4, "a", "b", "c", "b"), 0, 3, ""},
 		"to the one that is named":                               {statusOf(3, 3, "a", "b", "c"), 1, 1, ""},
 		"there is none before the first":                         {statusOf(1, 1, "a"), 0, 0, "there is no older revision"},
-		"the newest is no way back":                              {statusOf(3, 3, "a", "b", "c"), 3, 0, "r3 is the newest already"},
-		"one that is not kept":                                   {statusOf(3, 3, "", "b", "c"), 1, 0, "r1 is not kept; those that are kept are 2, 3"},
+		"the newest is no way back":                              {statusOf(3, 3, "a", "b", "c"), 3, 0, "r3 is already the newest"},
+		"one that is not kept":                                   {statusOf(3, 3, "", "b", "c"), 1, 0, "r1 is not kept; the kept revisions are 2, 3"},
 		"one that never was":                                     {statusOf(3, 3, "a", "b", "c"), 9, 0, "r9 is not kept"},
-		"one with the content that is going out":                 {statusOf(3, 2, "c", "b", "c"), 1, 0, "r3 has the content of r1 already"},
+		"one with the content that is going out":                 {statusOf(3, 2, "c", "b", "c"), 1, 0, "r3 already has the content of r1"},
 		"a stable one that is the same is no way back by itself": {statusOf(3, 2, "a", "c", "c"), 0, 1, ""},
 		"not to what was rolled back": {
 			madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
@@ -94,9 +94,9 @@ func TestAbort(t *testing.T) {
 	g := NewWithT(t)
 	spec := &fairleadv1alpha1.StagedRolloutSpec{}
 	for why, status := range map[string]*fairleadv1alpha1.StagedRolloutStatus{
-		"no revision is stable yet, so there is nothing to go back to; pause it, or mend the template":  statusOf(1, 0, "a"),
+		"no revision is stable yet, so there is nothing to go back to; pause the rollout, or correct the template":  statusOf(1, 0, "a"),
 		"r2 has passed every wave, so there is nothing to abort; undo goes back to the revision before": statusOf(2, 2, "a", "b"),
-		"r3 goes back to the content of r1 already, so there is nothing to abort":                       madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")),
+		"r3 already goes back to the content of r1, so there is nothing to abort":                       madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")),
 	} {
 		_, err := abortIn(spec, status)
 		g.Expect(err).To(MatchError(why))

@@ -39,7 +39,7 @@ func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int6
 	atStable := hashes[status.Stable] == newest.Hash
 	switch {
 	case to == 0 && isReversal(newest.Cause, status.Stable < status.Revision && atStable):
-		return 0, refuse("r%d goes back to the content of r%d already; name a revision to go to another one (--to-revision)", newest.Number, newest.ContentOf)
+		return 0, refuse("r%d already goes back to the content of r%d; to go to another revision, name it with --to-revision", newest.Number, newest.ContentOf)
 	case to == 0 && status.Stable > 0 && status.Stable < status.Revision && !atStable:
 		return status.Stable, nil
 	case to == 0:
@@ -48,11 +48,11 @@ func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int6
 		}
 		return 0, refuse("there is no older revision to go back to")
 	case to == status.Revision:
-		return 0, refuse("r%d is the newest already", to)
+		return 0, refuse("r%d is already the newest", to)
 	case hashes[to] == "":
-		return 0, refuse("r%d is not kept; those that are kept are %s", to, strings.Join(kept, ", "))
+		return 0, refuse("r%d is not kept; the kept revisions are %s", to, strings.Join(kept, ", "))
 	case hashes[to] == newest.Hash:
-		return 0, refuse("r%d has the content of r%d already", status.Revision, to)
+		return 0, refuse("r%d already has the content of r%d", status.Revision, to)
 	default:
 		return to, nil
 	}
@@ -104,9 +104,9 @@ func abortIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.
 	newest := newestOf(status)
 	switch {
 	case status.Stable == 0:
-		return fairleadv1alpha1.RolloutTarget{}, refuse("no revision is stable yet, so there is nothing to go back to; pause it, or mend the template")
+		return fairleadv1alpha1.RolloutTarget{}, refuse("no revision is stable yet, so there is nothing to go back to; pause the rollout, or correct the template")
 	case status.Stable == status.Revision && isReversal(newest.Cause, false):
-		return fairleadv1alpha1.RolloutTarget{}, refuse("r%d goes back to the content of r%d already, so there is nothing to abort", newest.Number, newest.ContentOf)
+		return fairleadv1alpha1.RolloutTarget{}, refuse("r%d already goes back to the content of r%d, so there is nothing to abort", newest.Number, newest.ContentOf)
 	case status.Stable == status.Revision:
 		return fairleadv1alpha1.RolloutTarget{},
 			refuse("r%d has passed every wave, so there is nothing to abort; undo goes back to the revision before", status.Revision)

@@ -126,7 +126,7 @@ func TestARevisionThatCameMeanwhileIsNotSteered(t *testing.T) {
 				w := overtaken(t, meanwhile)
 				why, refused := operate.RefusalOf(do(t.Context(), w.steer))
 				g.Expect(refused).To(BeTrue())
-				g.Expect(why).To(Equal("the newest revision is r6 now, and not r5, which you looked at; look at r6 first"))
+				g.Expect(why).To(Equal("the newest revision is r6 now, not r5, which you looked at; check r6 first"))
 				g.Expect(w.spec(g)).To(BeZero())
 			})
 		}
@@ -137,7 +137,7 @@ func TestARevisionThatCameMeanwhileIsNotSteered(t *testing.T) {
 			w.steer.Seen = 4
 			why, refused := operate.RefusalOf(do(t.Context(), w.steer))
 			g.Expect(refused).To(BeTrue())
-			g.Expect(why).To(Equal("the newest revision is r5 now, and not r4, which you looked at; look at r5 first"))
+			g.Expect(why).To(Equal("the newest revision is r5 now, not r4, which you looked at; check r5 first"))
 			g.Expect(w.spec(g)).To(BeZero())
 		})
 		t.Run(verb+" while its status is written", func(t *testing.T) {

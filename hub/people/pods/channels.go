@@ -40,7 +40,7 @@ const (
 )
 
 // errLongStatus says that the status of a command exceeds maxStatus.
-var errLongStatus = fmt.Errorf("the member says more than %d KiB about how the command ended, and is not heard any more", maxStatus>>10)
+var errLongStatus = fmt.Errorf("the member reports more than %d KiB about how the command ended, which is not read", maxStatus>>10)
 
 // webSocket runs a command over a WebSocket. Each message starts with the number of its channel.
 type webSocket struct {
@@ -213,7 +213,7 @@ func endOf(raw []byte) error {
 	case status.Status == metav1.StatusSuccess:
 		return nil
 	case status.Status != metav1.StatusFailure:
-		return fmt.Errorf("the member does not say how the command ended: its status is %q", status.Status)
+		return fmt.Errorf("the member does not report how the command ended: its status is %q", status.Status)
 	case status.Reason != protocol.NonZeroExitCodeReason || status.Details == nil:
 		return errors.New(status.Message)
 	}
@@ -223,7 +223,7 @@ func endOf(raw []byte) error {
 			return exec.CodeExitError{Err: fmt.Errorf("the command ended with status %d", code), Code: int(code)}
 		}
 	}
-	return errors.New("the member does not say with which status the command ended")
+	return errors.New("the member does not report the exit status of the command")
 }
 
 // boundedUpgrader makes SPDY connections on which the status of a command is bounded as on a WebSocket.

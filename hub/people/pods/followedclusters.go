@@ -153,19 +153,19 @@ func (l *Logs) followPlaces(ctx context.Context, begin func(cluster string)) err
 				return err
 			}
 			if !unknown {
-				l.note(theHub, ErrorSentence(err)+"; clusters to which the application comes are not followed until this is known again")
+				l.note(theHub, ErrorSentence(err)+"; new clusters of the application are not followed until this is known again")
 			}
 			unknown = true
 			continue
 		}
 		if unknown {
-			l.note(theHub, "it is known again in which clusters the application is")
+			l.note(theHub, "the clusters of the application are known again")
 		}
 		unknown, refusals = false, 0
 		l.places.set(now)
 		for _, name := range now {
 			if l.places.add(name) {
-				l.note(name, "the application has come to it; its logs are followed too")
+				l.note(name, "the application has a new cluster; its logs are followed too")
 				begin(name)
 			}
 		}
@@ -179,7 +179,7 @@ func (f *follower) hasLeft(found *Found, err error) bool {
 	if !nothing || f.anyActive() || !f.places.hasLeft(f.cluster) {
 		return false
 	}
-	f.note(f.cluster, "the application has left it; its logs are not followed any more")
+	f.note(f.cluster, "the application has left the cluster; its logs are no longer followed")
 	return true
 }
 

@@ -32,15 +32,15 @@ func (m *Members) LineState(ctx context.Context, cluster string) LineState {
 func stateOf(cluster string, line *Line, err error) LineState {
 	switch {
 	case apierrors.IsNotFound(err):
-		return LineState{Remark: "this hub has no way into clusters yet: it does not serve the API group of lines"}
+		return LineState{Remark: "this hub cannot reach into clusters yet: it does not serve the API group of lines"}
 	case apierrors.IsForbidden(err):
 		return LineState{}
 	case errors.Is(err, context.DeadlineExceeded):
-		return LineState{Remark: "whether " + cluster + " is connected could not be found out: the hub did not say it in time"}
+		return LineState{Remark: "whether " + cluster + " is connected could not be found out: the hub did not answer in time"}
 	case err != nil:
 		return LineState{Remark: fmt.Sprintf("whether %s is connected could not be found out: %s", cluster, ErrorSentence(err))}
 	case line == nil:
-		return LineState{Remark: cluster + " has no line to the hub yet; its agent opens one if it is of a version that does"}
+		return LineState{Remark: cluster + " has no line to the hub yet; its agent opens one if its version supports lines"}
 	}
 	out := LineState{Known: true, Up: line.Up, Operators: line.Operators}
 	text := line.Since
@@ -52,12 +52,12 @@ func stateOf(cluster string, line *Line, err error) LineState {
 	}
 	switch {
 	case line.Up && line.Operators == OperatorsOff:
-		out.Remark = "the owner of " + cluster + " lets no operators in; there, `agent operators group:NAME` does"
+		out.Remark = "the owner of " + cluster + " lets no operators in; `agent operators group:NAME` there lets them in"
 	case line.Up:
 	case line.Goodbye:
-		out.Remark = "the agent has closed it, as when that is stopped or upgraded"
+		out.Remark = "the agent closed it, as it does when it is stopped or upgraded"
 	default:
-		out.Remark = "it was lost, and the agent has not come back; look whether that runs and reaches the hub"
+		out.Remark = "it was lost, and the agent has not come back; check whether the agent runs and reaches the hub"
 	}
 	return out
 }

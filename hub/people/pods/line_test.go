@@ -25,11 +25,11 @@ func TestHowALineIs(t *testing.T) {
 	}{
 		"up":                           {line: &Line{Up: true, Since: since, Operators: "read"}, want: LineState{Known: true, Up: true, At: opened, Operators: "read"}},
 		"up, and nobody is let in":     {line: &Line{Up: true, Since: since, Operators: OperatorsOff}, want: LineState{Known: true, Up: true, At: opened, Operators: OperatorsOff}, remark: "agent operators group:NAME"},
-		"lost":                         {line: &Line{Since: since, Lost: lost, Operators: "read"}, want: LineState{Known: true, At: ended, Operators: "read"}, remark: "look whether that runs"},
+		"lost":                         {line: &Line{Since: since, Lost: lost, Operators: "read"}, want: LineState{Known: true, At: ended, Operators: "read"}, remark: "check whether the agent runs"},
 		"closed":                       {line: &Line{Since: since, Lost: lost, Goodbye: true}, want: LineState{Known: true, At: ended}, remark: "stopped or upgraded"},
-		"lost at a time nobody wrote":  {line: &Line{}, want: LineState{Known: true}, remark: "look whether that runs"},
+		"lost at a time nobody wrote":  {line: &Line{}, want: LineState{Known: true}, remark: "check whether the agent runs"},
 		"none":                         {remark: "has no line to the hub yet"},
-		"a hub of before":              {err: apierrors.NewNotFound(lines, ""), remark: "this hub has no way into clusters yet"},
+		"a hub of before":              {err: apierrors.NewNotFound(lines, ""), remark: "this hub cannot reach into clusters yet"},
 		"who may not see it":           {err: apierrors.NewForbidden(lines, "", nil)},
 		"a hub that does not say that": {err: errors.New("it is on fire"), remark: "could not be found out: it is on fire"},
 	}

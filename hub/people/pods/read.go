@@ -29,11 +29,11 @@ const (
 // Errors for responses that exceed the limits and are not read on.
 var (
 	errTooLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
-	errTooMany  = errors.New("the answer holds more values than are read of a cluster")
+	errTooMany  = errors.New("the answer has more values than the limit for a cluster")
 )
 
 // errLargeObject says that no API server could have an object of this size.
-var errLargeObject = fmt.Errorf("an object in it is larger than %d MiB, and no API server has such; look at what answers for the API there", maxObject>>20)
+var errLargeObject = fmt.Errorf("an object in it is larger than %d MiB, which no API server stores; check what answers for the API there", maxObject>>20)
 
 // isTooMuch says whether a response was not read to its end because of the limits.
 func isTooMuch(err error) bool { return errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) }

@@ -40,7 +40,7 @@ type workload struct {
 
 func (s *search) run(ctx context.Context) error {
 	if s.app.Namespace == "" {
-		return fmt.Errorf("a %s is in no namespace, and so has no pods of its own", s.app.Kind)
+		return fmt.Errorf("a %s is not namespaced, so it has no pods of its own", s.app.Kind)
 	}
 	if s.app.Resource.Group == "" && s.app.Kind == "Pod" {
 		return s.onePod(ctx)

@@ -86,11 +86,11 @@ func (r *Reader) behindRollout(ctx context.Context, ref Ref, b kube.Binding) (st
 func behindSentence(row Rendered) string {
 	switch {
 	case row.Failed != "":
-		return fmt.Sprintf("It cannot be rendered for %s: %s.", row.Cluster, row.Failed)
+		return fmt.Sprintf("The object cannot be rendered for %s: %s.", row.Cluster, row.Failed)
 	case row.Desired == nil:
-		return row.Cluster + " still has it, and is not to."
+		return row.Cluster + " still has the object, but should not."
 	case row.Sent == nil:
-		return row.Cluster + " was not sent it yet."
+		return row.Cluster + " has not been sent the object yet."
 	case row.Sent.Annotations[contract.ManifestHashAnnotation] != row.Desired.Annotations[contract.ManifestHashAnnotation]:
 		return row.Cluster + " was not sent the latest change yet."
 	}

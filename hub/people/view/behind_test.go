@@ -30,9 +30,9 @@ func TestBehind(t *testing.T) {
 		"it reported on another version": {Rendered{Desired: work("a", 0, 0, ""), Sent: work("a", 2, 1, "True")}, "edge-1 has not reported on the latest change yet."},
 		"it refuses":                     {Rendered{Desired: work("a", 0, 0, ""), Sent: work("a", 2, 2, "False")}, "edge-1 has not reported on the latest change yet."},
 		"it has not reported":            {Rendered{Desired: work("a", 0, 0, ""), Sent: work("a", 2, 0, "")}, "edge-1 has not reported on the latest change yet."},
-		"it was sent nothing":            {Rendered{Desired: work("a", 0, 0, "")}, "edge-1 was not sent it yet."},
-		"it is to have it no more":       {Rendered{Sent: work("a", 2, 2, "True")}, "edge-1 still has it, and is not to."},
-		"a policy is in the way":         {Rendered{Failed: "no such path", Sent: work("a", 2, 2, "True")}, "It cannot be rendered for edge-1: no such path."},
+		"it was sent nothing":            {Rendered{Desired: work("a", 0, 0, "")}, "edge-1 has not been sent the object yet."},
+		"it is to have it no more":       {Rendered{Sent: work("a", 2, 2, "True")}, "edge-1 still has the object, but should not."},
+		"a policy is in the way":         {Rendered{Failed: "no such path", Sent: work("a", 2, 2, "True")}, "The object cannot be rendered for edge-1: no such path."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func (r *Reader) explainApplied(ctx context.Context, report *explain.Report, tem
 	outcome, why, err := r.decideApplied(ctx, &in, template, c)
 	switch {
 	case apierrors.IsForbidden(err):
-		report.State = append(report.State, fmt.Sprintf("You may not read all that decides whether its policy is applied (%v): the Warning events of the object say it.", err))
+		report.State = append(report.State, fmt.Sprintf("You may not read everything that decides whether its policy is applied (%v): see the Warning events of the object.", err))
 		return "", nil
 	case err != nil:
 		return "", err
@@ -70,7 +70,7 @@ func (r *Reader) explainApplied(ctx context.Context, report *explain.Report, tem
 		for i := range report.Policies {
 			p := &report.Policies[i]
 			if by == (applications.PolicyKey{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}) && !p.Has {
-				p.Why = "it is to have the template, and is not applied"
+				p.Why = "it should have the template, but is not applied"
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (r *Reader) decideApplied(ctx context.Context, in *plan.Input, template *un
 	case p.Why != "":
 		return p.Outcome, p.Why, nil
 	case p.Outcome == plan.Leaving:
-		return p.Outcome, fmt.Sprintf("binding %q of before is still being removed; a finalizer of somebody else may hold it", in.Binding.GetName()), nil
+		return p.Outcome, fmt.Sprintf("the earlier binding %q is still being removed; a finalizer of somebody else may hold it", in.Binding.GetName()), nil
 	case p.Outcome == plan.Postponed && in.Binding == nil:
 		return p.Outcome, "it is lazy: it takes effect with the next edit of the object", nil
 	case p.Outcome != plan.Bound:

@@ -167,7 +167,7 @@ func (r *Reader) explainBinding(ctx context.Context, report *explain.Report, b k
 	}
 	clusters, err := r.clusters(ctx)
 	if apierrors.IsForbidden(err) {
-		report.State = append(report.State, "You may not read Clusters: why it is in these and in no others is not shown.")
+		report.State = append(report.State, "You may not read Clusters: the reasons for its clusters are not shown.")
 		report.Now = "It is in " + explain.Targets(spec.Clusters) + "."
 		return nil
 	}

@@ -27,7 +27,7 @@ func (r *Reader) gatherDecision(ctx context.Context, report *explain.Report, b k
 	w.APIPending, err = kube.DefinedIn(ctx, r.hub, r.mapper, schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))
 	switch {
 	case apierrors.IsForbidden(err):
-		report.State = append(report.State, "You may not read ClusterResourceBindings: whether the definition of the kind is on its way to some clusters is unknown.")
+		report.State = append(report.State, "You may not read ClusterResourceBindings: it is unknown whether the definition of the kind is being sent to some clusters.")
 	case err != nil:
 		return w, err
 	}
@@ -36,7 +36,7 @@ func (r *Reader) gatherDecision(ctx context.Context, report *explain.Report, b k
 		ns, err := kube.NamespaceNamed(ctx, r.hub, r.hub, namespace)
 		switch {
 		case apierrors.IsForbidden(err):
-			report.State = append(report.State, fmt.Sprintf("You may not read Namespace %s: whether it may use all clusters is unknown, so what follows holds if it may.", namespace))
+			report.State = append(report.State, fmt.Sprintf("You may not read Namespace %s: it is unknown whether it may use all clusters; the following assumes that it may.", namespace))
 		case err != nil:
 			return w, err
 		case ns != nil:
@@ -46,7 +46,7 @@ func (r *Reader) gatherDecision(ctx context.Context, report *explain.Report, b k
 		err = r.hub.List(ctx, &quotas, client.InNamespace(namespace))
 		switch {
 		case apierrors.IsForbidden(err):
-			report.State = append(report.State, fmt.Sprintf("You may not read the FederatedResourceQuotas of namespace %s: whether one is in the way is unknown.", namespace))
+			report.State = append(report.State, fmt.Sprintf("You may not read the FederatedResourceQuotas of namespace %s: it is unknown whether one prevents scheduling.", namespace))
 		case err != nil:
 			return w, fmt.Errorf("listing the quotas of namespace %q: %w", namespace, err)
 		}

@@ -35,7 +35,7 @@ func (r *Reader) whyIdle(ctx context.Context, excluded *selector.Exclusions, p p
 	var out []string
 	if excluded != nil && p.GetNamespace() != "" {
 		if why := excluded.WhyNamespace(p.GetNamespace()); why != "" {
-			return []string{fmt.Sprintf("Nothing of its namespace is sent out: %s.", why)}, nil
+			return []string{fmt.Sprintf("Nothing of its namespace is propagated: %s.", why)}, nil
 		}
 	}
 	for i := range p.PropagationSpec().ResourceSelectors {
@@ -141,7 +141,7 @@ func (r *Reader) IdlePolicies(ctx context.Context, policies []applications.Polic
 			if err != nil {
 				return nil, err
 			}
-			row.Remark = "It has nothing. " + strings.Join(why, " ")
+			row.Remark = "It has no objects. " + strings.Join(why, " ")
 		}
 		out = append(out, row)
 	}

@@ -29,7 +29,7 @@ func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Bin
 	unread := apierrors.IsForbidden(err)
 	switch {
 	case unread:
-		report.State = append(report.State, "You may not read Works: of each cluster only what the binding sums up is shown.")
+		report.State = append(report.State, "You may not read Works: only the summary in the binding is shown for each cluster.")
 	case err != nil:
 		return err
 	}
@@ -107,7 +107,7 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 		m.Ready = string(ready.Status)
 	}
 	if work == nil {
-		m.Message = "there is no Work yet; if that stays so, look at the Warning events of the object"
+		m.Message = "there is no Work yet; if this does not change, see the Warning events of the object"
 		return m
 	}
 	m.Work = work.Name

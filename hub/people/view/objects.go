@@ -76,7 +76,7 @@ func (r *Reader) RequireBinding(ctx context.Context, ref Ref) (kube.Binding, err
 	if _, err := r.Template(ctx, ref); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("%s goes to no cluster, since no policy has it; `hub explain` says why", ref)
+	return nil, fmt.Errorf("%s goes to no cluster, because no policy has it; `hub explain` says why", ref)
 }
 
 // Application reads an application.

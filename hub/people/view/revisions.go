@@ -29,7 +29,7 @@ func (r *Reader) Kept(ctx context.Context, ro fairleadv1alpha1.Rollout, number i
 		for _, one := range revisions {
 			kept = append(kept, fmt.Sprint(one.Number))
 		}
-		return nil, fmt.Errorf("r%d is not kept; those that are kept are %s", number, strings.Join(kept, ", "))
+		return nil, fmt.Errorf("r%d is not kept; the kept revisions are %s", number, strings.Join(kept, ", "))
 	}
 	return kube.ReadShownRevision(ctx, r.hub, ro, id)
 }
@@ -52,8 +52,8 @@ type Rules struct {
 }
 
 // NotShown is the Note of a revision that the person may not read completely.
-const NotShown = "It has rules of ClusterOverridePolicies, which are not shown, since you may not read them, and without them nobody could check " +
-	"that the rest is what the hub kept."
+const NotShown = "It has rules of ClusterOverridePolicies, which you may not read and which are not shown. Without them it cannot be checked " +
+	"whether the rest is what the hub kept."
 
 // ContentOf returns the content of a stored revision for people.
 func ContentOf(number int64, k *revision.Kept, mask diff.Mask) Revision {

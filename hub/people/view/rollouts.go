@@ -47,10 +47,10 @@ func (r *Reader) Staged(ctx context.Context, ref Ref) (*Staged, error) {
 	}
 	strategy := bindings.StrategyOf(b)
 	if strategy == "" {
-		return nil, fmt.Errorf("the changes of %s go to all clusters at once: give its policy the annotation %s with the name of a RolloutStrategy to have them go out in waves",
+		return nil, fmt.Errorf("the changes of %s go to all clusters at once: to send them in waves, give its policy the annotation %s with the name of a RolloutStrategy",
 			ref, contract.RolloutStrategyAnnotation)
 	}
-	return nil, fmt.Errorf("the hub has not looked at %s with the RolloutStrategy %q yet; if that stays so, look at `hub events %s`",
+	return nil, fmt.Errorf("the hub has not processed %s with the RolloutStrategy %q yet; if this does not change, see `hub events %s`",
 		ref, strategy, rollouts.Arguments(templateOf(b)))
 }
 

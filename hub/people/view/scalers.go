@@ -55,7 +55,7 @@ func rulesOf(one *autoscalingv1alpha1.CronFederatedHPA) string {
 		if rule.TargetReplicas != nil {
 			replicas = *rule.TargetReplicas
 		}
-		when := "which has no next time"
+		when := "which has no next run"
 		switch at, known := due[rule.Name]; {
 		case rule.Suspend != nil && *rule.Suspend:
 			when = "but is suspended"

@@ -43,7 +43,7 @@ func whyStays(e *selector.Exclusions, kind schema.GroupVersionKind, obj metav1.O
 func stay(report *explain.Report, e *selector.Exclusions, why string) {
 	report.Stays, report.NearMisses = why, nil
 	report.StaysWithNamespace = e != nil && report.Template.Namespace != "" && why == e.WhyNamespace(report.Template.Namespace)
-	report.State = append(report.State, fmt.Sprintf("It stays on the hub, and policies leave it alone: %s.", why))
+	report.State = append(report.State, fmt.Sprintf("It stays on the hub, and no policy propagates it: %s.", why))
 	for i := range report.Policies {
 		if p := &report.Policies[i]; !p.Has {
 			p.Why = "the object stays on the hub"

@@ -121,9 +121,9 @@ func (r *Reader) explainSupposed(
 	winner, _ := match.Policy(holder, all, target, others...)
 	claimed = claimed && winner != nil && winner == holder
 	report := reportOf(t)
-	report.State = append(report.State, "This is what would be; nothing was changed.")
+	report.State = append(report.State, "This is what would happen; nothing was changed.")
 	if unread {
-		report.State = append(report.State, "You may not read all policies: whether another one would win is unknown.")
+		report.State = append(report.State, "You may not read all policies: it is unknown whether another one would win.")
 	}
 	report.Policies = explain.Policies(all, winner, claimed, target, others...)
 	report.NearMisses = explain.NearMisses(all, report.Policies, target, others...)

@@ -127,7 +127,7 @@ func TestAnOperatorAcceptsAClusterThatWaits(t *testing.T) {
 	h.g.Eventually(func() string { return h.must(ctx, "clusters") }).WithTimeout(time.Minute).
 		Should(MatchRegexp("waits +asks to join .*hub clusters approve waits"))
 	out, err := h.command(ctx, "clusters", "approve", "nobody", "waits")
-	h.g.Expect(err).To(MatchError(ContainSubstring("nobody waits to join as cluster nobody")))
+	h.g.Expect(err).To(MatchError(ContainSubstring("no member waits to join as cluster nobody")))
 	h.g.Expect(out).To(ContainSubstring("Cluster waits is accepted"), "the others are accepted nevertheless")
 	h.g.Eventually(joined).WithTimeout(time.Minute).Should(Receive(Not(HaveOccurred())))
 	h.g.Eventually(func() string { return h.must(ctx, "clusters") }).WithTimeout(time.Minute).

@@ -94,14 +94,14 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, index int, out *Decision) boo
 		has += len(names[Lost]) // nothing is left to be proved
 	}
 	if has < need {
-		out.Stopped = fmt.Sprintf("wave %s is to have %d upgraded and has %d; silent are %s", w.Name, need, has, firstNames(append(names[Silent], names[Lost]...)))
+		out.Stopped = fmt.Sprintf("wave %s needs %d upgraded clusters and has %d; silent: %s", w.Name, need, has, firstNames(append(names[Silent], names[Lost]...)))
 		return false
 	}
 	if asked == 0 {
 		return true // no upgrade in this wave to wait for
 	}
 	if spec.Approval == fairleadv1alpha1.ApprovalAfter && !in.Approved.Has(w.Name) {
-		out.Stopped = fmt.Sprintf("wave %s is well, and waits for somebody to approve it with --approve %s", w.Name, w.Name)
+		out.Stopped = fmt.Sprintf("wave %s is healthy, and waits for somebody to approve it with --approve %s", w.Name, w.Name)
 		return false
 	}
 	until, attempt := soaksUntil(w, spec.Soak.Duration)
@@ -134,7 +134,7 @@ func tooMany(in Input, spec *fairleadv1alpha1.Wave, w *Wave, names map[State][]s
 		what = append(what, "the upgrade failed in "+firstNames(names[Failed]))
 	}
 	if lost > 0 {
-		what = append(what, "nothing is heard since the upgrade of "+firstNames(names[Lost]))
+		what = append(what, "no heartbeat was received since the upgrade of "+firstNames(names[Lost]))
 	}
 	return fmt.Sprintf("in wave %s %s, and %d may fail; --retry tries them again", w.Name, strings.Join(what, " and "), most), true
 }

@@ -51,8 +51,8 @@ func TestAnAgentThatFallsSilentAfterItsUpgradeStopsTheNextWave(t *testing.T) {
 			d := Decide(in)
 			g.Expect(d.Ask).To(BeEmpty())
 			g.Expect(d).To(And(HaveField("Soaking", BeEmpty()), HaveField("Done", false)))
-			g.Expect(d.Stopped).To(Equal("in wave canary nothing is heard since the upgrade of " + first[0] + ", and 0 may fail; --retry tries them again"))
-			g.Expect(d.Waves[0].Members[0]).To(And(HaveField("State", Lost), HaveField("Message", ContainSubstring("not heard since"))))
+			g.Expect(d.Stopped).To(Equal("in wave canary no heartbeat was received since the upgrade of " + first[0] + ", and 0 may fail; --retry tries them again"))
+			g.Expect(d.Waves[0].Members[0]).To(And(HaveField("State", Lost), HaveField("Message", ContainSubstring("no heartbeat was received since"))))
 
 			named(in, first[0]).Status.Conditions = nil
 			g.Expect(Decide(in).Ask).To(BeEmpty(), "nor is one of which the hub knows nothing")

@@ -34,7 +34,7 @@ func memberOf(in Input, c *clusterv1alpha1.Cluster) Member {
 	if about && !upgrading {
 		ended(in, &out, report)
 		if silent && out.State == Upgraded {
-			out.State, out.Message = Lost, "it was upgraded, and is not heard since; see its pods in its member"
+			out.State, out.Message = Lost, "it was upgraded, and no heartbeat was received since; see its pods in its member"
 			if ready != nil {
 				out.silentSince = ready.LastTransitionTime.Time
 			}
@@ -104,7 +104,7 @@ func reportTimeout(wanted *clusterv1alpha1.WantedAgent) time.Duration {
 // noAnswer says what is to be thought of an agent that does not say what came of its upgrade.
 func noAnswer(message string, report *clusterv1alpha1.AgentUpgrade, other bool) string {
 	if other {
-		return "its agent does not say what came of its upgrade to " + report.Image + ", and nothing of this one"
+		return "its agent does not report the result of its upgrade to " + report.Image + ", and nothing of this one"
 	}
-	return strings.TrimSpace("its agent does not say what came of it; one of before upgrades from the hub never does, and is upgraded by hand. " + message)
+	return strings.TrimSpace("its agent does not report the result; an agent of a version before upgrades from the hub never does, and must be upgraded by hand. " + message)
 }

@@ -105,7 +105,7 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 			Counts{Wanted: 2, Failing: 2},
 		},
 		"one is not healthy": {
-			binding(reports(well("a"), sick), "a", "b"), Unhealthy, "b: It is applied and not healthy; its status in the cluster may say why.",
+			binding(reports(well("a"), sick), "a", "b"), Unhealthy, "b: It is applied, but not healthy; its status in the cluster may say why.",
 			Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1, Unhealthy: 1},
 		},
 		"one is not healthy, and its pods say why": {
@@ -117,13 +117,13 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 					{Reason: "Third", Pods: 1, Pod: "web-3"},
 				},
 			}), "a", "b"), Unhealthy,
-			"b: It is applied and not healthy: 1 of 3 ready. 2 pods: CrashLoopBackOff of container web, which ended with exit code 1 (Error) and was restarted 12 times. " +
+			"b: It is applied, but not healthy: 1 of 3 ready. 2 pods: CrashLoopBackOff of container web, which ended with exit code 1 (Error) and was restarted 12 times. " +
 				"1 pod: Unschedulable: 0/3 nodes are available.",
 			Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1, Unhealthy: 1},
 		},
 		"what a silent cluster said counts as old": {
 			binding(reports(well("a"), well("s")), "a", "s"), Stale,
-			"s: The cluster is not heard from since 2026-11-01T14:02:00Z; what is shown is what it said last.",
+			"s: The cluster has not been heard from since 2026-11-01T14:02:00Z; its last report is shown.",
 			Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 2, Stale: 1},
 		},
 		"a cluster that is gone": {
@@ -180,7 +180,7 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 		},
 		"a cluster that is sick while a change is on its way": {
 			binding(both(reports(well("a"), sick), condition(workv1alpha2.BindingRollingOut, metav1.ConditionTrue, "Wave canary soaks.")), "a", "b"),
-			Unhealthy, "b: It is applied and not healthy; its status in the cluster may say why.",
+			Unhealthy, "b: It is applied, but not healthy; its status in the cluster may say why.",
 			Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1, Unhealthy: 1},
 		},
 		"well elsewhere, and a silent cluster keeps its copy until it is heard from": {
@@ -195,7 +195,7 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 		},
 		"not well where it goes from a silent cluster": {
 			binding(both(reports(sick, well("s")), leave("s"), evicting(workv1alpha2.ReasonWaitingForCluster)), "b"),
-			Unhealthy, "b: It is applied and not healthy; its status in the cluster may say why.",
+			Unhealthy, "b: It is applied, but not healthy; its status in the cluster may say why.",
 			Counts{Wanted: 1, Applied: 1, Unhealthy: 1, Leaving: 1},
 		},
 		"suspended where it goes from a silent cluster": {
@@ -222,7 +222,7 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 		},
 		"a silent cluster that still has it": {
 			binding(reports(well("a"), well("s")), "a"), Healthy,
-			"s: It is being removed from there. The cluster is not heard from since 2026-11-01T14:02:00Z; what is shown is what it said last.",
+			"s: It is being removed from there. The cluster has not been heard from since 2026-11-01T14:02:00Z; its last report is shown.",
 			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 1},
 		},
 		"its namespace is being deleted": {

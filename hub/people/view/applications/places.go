@@ -125,5 +125,5 @@ func staleSentence(since *time.Time) string {
 	if since == nil {
 		return "The cluster was never heard from."
 	}
-	return "The cluster is not heard from since " + since.UTC().Format(time.RFC3339) + "; what is shown is what it said last."
+	return "The cluster has not been heard from since " + since.UTC().Format(time.RFC3339) + "; its last report is shown."
 }

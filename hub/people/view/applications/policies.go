@@ -72,7 +72,7 @@ func remark(p policyv1alpha1.Policy, row *Policy) string {
 	case p.GetDeletionTimestamp() != nil:
 		return "It is being deleted."
 	case row.Has == 0:
-		return "It has nothing: no object that it selects is on the hub, or other policies have them; see `hub explain` of the object."
+		return "It has no objects: none that it selects is on the hub, or other policies have them; see `hub explain` of the object."
 	default:
 		return ""
 	}

@@ -29,7 +29,7 @@ func TestPoliciesListTheirApplications(t *testing.T) {
 	g.Expect(out[0].Words()).To(Equal("every ConfigMap in shop"))
 	g.Expect(out[1].Name).To(Equal("none"))
 	g.Expect(out[1].Words()).To(Equal("every Secret"))
-	g.Expect(out[1].Remark).To(HavePrefix("It has nothing"))
+	g.Expect(out[1].Remark).To(HavePrefix("It has no objects"))
 	g.Expect(out[2].Remark).To(Equal("It is being deleted."))
 	g.Expect(out[3].Words()).To(Equal("Deployment web, ConfigMap with a=b"))
 	g.Expect(out[3].Priority).To(Equal(int32(7)))

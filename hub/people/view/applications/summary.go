@@ -83,13 +83,13 @@ func unhealthySentence(status *runtime.RawExtension, share int32, reasons []work
 	says, pods := strings.TrimSuffix(Summary(status), "."), unready(reasons)
 	switch {
 	case says == "" && pods == "":
-		return "It is applied and not healthy; its status in the cluster may say why."
+		return "It is applied, but not healthy; its status in the cluster may say why."
 	case says == "":
-		return "It is applied and not healthy. " + pods
+		return "It is applied, but not healthy. " + pods
 	}
 	var c counted
 	if json.Unmarshal(status.Raw, &c) == nil && c.Replicas != nil && *c.Replicas < int64(share) {
 		says += fmt.Sprintf("; its share is %d", share)
 	}
-	return strings.TrimSpace("It is applied and not healthy: " + says + ". " + pods)
+	return strings.TrimSpace("It is applied, but not healthy: " + says + ". " + pods)
 }

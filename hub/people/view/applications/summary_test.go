@@ -34,17 +34,17 @@ func TestSummary(t *testing.T) {
 
 func TestIll(t *testing.T) {
 	t.Parallel()
-	const without = "It is applied and not healthy; its status in the cluster may say why."
+	const without = "It is applied, but not healthy; its status in the cluster may say why."
 	for name, tt := range map[string]struct {
 		status string
 		share  int32
 		want   string
 	}{
 		"nothing is known":               {"", 3, without},
-		"some are not ready":             {`{"replicas":3,"readyReplicas":1}`, 3, "It is applied and not healthy: 1 of 3 ready."},
-		"a quota lets only some be made": {`{"replicas":5,"readyReplicas":5}`, 8, "It is applied and not healthy: 5 of 5 ready; its share is 8."},
-		"a kind that counts no replicas": {`{"phase":"Pending"}`, 0, "It is applied and not healthy: Pending."},
-		"a sentence keeps one full stop": {`{"conditions":[{"type":"Ready","status":"False","message":"No."}]}`, 0, "It is applied and not healthy: No."},
+		"some are not ready":             {`{"replicas":3,"readyReplicas":1}`, 3, "It is applied, but not healthy: 1 of 3 ready."},
+		"a quota lets only some be made": {`{"replicas":5,"readyReplicas":5}`, 8, "It is applied, but not healthy: 5 of 5 ready; its share is 8."},
+		"a kind that counts no replicas": {`{"phase":"Pending"}`, 0, "It is applied, but not healthy: Pending."},
+		"a sentence keeps one full stop": {`{"conditions":[{"type":"Ready","status":"False","message":"No."}]}`, 0, "It is applied, but not healthy: No."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

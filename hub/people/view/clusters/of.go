@@ -182,26 +182,26 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 		say("Several agents pass for it; see `hub clusters describe %s`.", c.Name)
 	}
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterRightsWithheld) {
-		say("Its agent misses a right, since its name is kept; see `hub clusters describe %s`.", c.Name)
+		say("Its agent lacks a right, because its name is kept; see `hub clusters describe %s`.", c.Name)
 	}
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCapacityJumped) {
 		say("It reports more than twice its usual capacity; see `hub clusters describe %s`.", c.Name)
 	}
 	if SaysNow(c, clusterv1alpha1.ClusterCapacityUnknown) {
-		say("Its agent cannot read its nodes or pods, so what it has left is not known; see `hub clusters describe %s`.", c.Name)
+		say("Its agent cannot read its nodes or pods, so its free resources are unknown; see `hub clusters describe %s`.", c.Name)
 	}
 	for _, limited := range limited(c) {
 		say("It reports %s, of which spec.capacityLimit counts %s.", limited.reported, limited.limit)
 	}
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended) {
-		say("Nothing is moved away from it, since too many clusters fell silent together.")
+		say("Nothing is moved away from it, because too many clusters fell silent together.")
 	}
 	if cert := row.Certificate; cert != nil && row.State != Forgotten {
 		switch left := cert.Expires.Sub(now); {
 		case left <= 0:
 			say("Its agent's certificate has expired; call it back with `hub token create --rejoin %s`.", c.Name)
 		case left < soon:
-			say("Its agent's certificate ends in %s and was not renewed; look at the agent's log.", duration.HumanDuration(left))
+			say("Its agent's certificate expires in %s and was not renewed; see the agent's log.", duration.HumanDuration(left))
 		}
 	}
 	if row.Heartbeat != nil && row.Heartbeat.Sub(now) > clockSkew {
@@ -220,7 +220,7 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 		say("%d objects were deleted from it and are held there by finalizers; see `hub events --cluster %s`.", row.Report.StuckObjects, c.Name)
 	}
 	if row.Report != nil && row.Report.Journal != nil && row.Report.Journal.Failing {
-		say("Its agent cannot write its journal; free space on its disk or mend it.")
+		say("Its agent cannot write its journal; free space on its disk or repair it.")
 	}
 	for _, sentence := range []string{upgradeOf(c), version.SkewOf(row.Agent)} {
 		if sentence != "" {

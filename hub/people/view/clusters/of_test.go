@@ -86,11 +86,11 @@ func TestStateAndRemarks(t *testing.T) {
 		"forgotten":           {Input{Cluster: cluster(ready(metav1.ConditionUnknown), retired, certificate(-time.Hour))}, Forgotten, nil},
 		"being removed":       {Input{Cluster: cluster(yes, removed)}, Removing, nil},
 		"several agents":      {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionTrue))}, Ready, []string{"Several agents pass for it; see `hub clusters describe edge-1`."}},
-		"rights withheld":     {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterRightsWithheld, metav1.ConditionTrue))}, Ready, []string{"Its agent misses a right, since its name is kept; see `hub clusters describe edge-1`."}},
+		"rights withheld":     {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterRightsWithheld, metav1.ConditionTrue))}, Ready, []string{"Its agent lacks a right, because its name is kept; see `hub clusters describe edge-1`."}},
 		"one agent again":     {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionFalse))}, Ready, nil},
-		"silent among many":   {Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterEvictionSuspended, metav1.ConditionTrue))}, Silent, []string{"Nothing is moved away from it, since too many clusters fell silent together."}},
+		"silent among many":   {Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterEvictionSuspended, metav1.ConditionTrue))}, Silent, []string{"Nothing is moved away from it, because too many clusters fell silent together."}},
 		"it claims much more": {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityJumped, metav1.ConditionTrue))}, Ready, []string{"It reports more than twice its usual capacity; see `hub clusters describe edge-1`."}},
-		"it shows no nodes":   {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue))}, Ready, []string{"Its agent cannot read its nodes or pods, so what it has left is not known; see `hub clusters describe edge-1`."}},
+		"it shows no nodes":   {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue))}, Ready, []string{"Its agent cannot read its nodes or pods, so its free resources are unknown; see `hub clusters describe edge-1`."}},
 		"it shows them again": {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionFalse))}, Ready, nil},
 		"it showed none before it fell silent": {
 			Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterCapacityUnknown, metav1.ConditionTrue))}, Silent, nil,
@@ -101,7 +101,7 @@ func TestStateAndRemarks(t *testing.T) {
 		"more than it may":     {Input{Cluster: cluster(yes, claims("640", "8"))}, Ready, []string{"It reports 640 cpu, of which spec.capacityLimit counts 8."}},
 		"less than it may":     {Input{Cluster: cluster(yes, claims("4", "8"))}, Ready, nil},
 		"expired":              {Input{Cluster: cluster(yes, certificate(0))}, Ready, []string{"Its agent's certificate has expired; call it back with `hub token create --rejoin edge-1`."}},
-		"not renewed":          {Input{Cluster: cluster(yes, certificate(48*time.Hour))}, Ready, []string{"Its agent's certificate ends in 2d and was not renewed; look at the agent's log."}},
+		"not renewed":          {Input{Cluster: cluster(yes, certificate(48*time.Hour))}, Ready, []string{"Its agent's certificate expires in 2d and was not renewed; see the agent's log."}},
 		"a clock ahead":        {Input{Cluster: cluster(yes), Lease: lease(time.Minute)}, Ready, []string{"Its agent's clock is 60s ahead of this one."}},
 		"a clock a bit ahead":  {Input{Cluster: cluster(yes), Lease: lease(time.Second)}, Ready, nil},
 		"it refuses something": {Input{Cluster: cluster(yes), Works: &Works{Total: 5, Failing: 2}}, Ready, []string{"It refuses 2 of 5 objects; see `hub events --cluster edge-1`."}},
@@ -117,7 +117,7 @@ func TestStateAndRemarks(t *testing.T) {
 			Ready,
 			[]string{
 				"2 objects were deleted from it and are held there by finalizers; see `hub events --cluster edge-1`.",
-				"Its agent cannot write its journal; free space on its disk or mend it.",
+				"Its agent cannot write its journal; free space on its disk or repair it.",
 			},
 		},
 		"its agent is well": {

@@ -13,7 +13,7 @@ func upgradeOf(c *clusterv1alpha1.Cluster) string {
 		return ""
 	}
 	if report == nil || report.Image != wanted.Image || report.Attempt != wanted.Attempt {
-		return fmt.Sprintf("Its agent was asked to become %s, and has not answered.", wanted.Image)
+		return fmt.Sprintf("Its agent was asked to upgrade to %s, and has not answered.", wanted.Image)
 	}
 	switch report.Phase {
 	case clusterv1alpha1.AgentUpgrading:
@@ -21,9 +21,9 @@ func upgradeOf(c *clusterv1alpha1.Cluster) string {
 	case clusterv1alpha1.AgentRolledBack:
 		return fmt.Sprintf("Its agent went back from %s: %s.", wanted.Image, report.Message)
 	case clusterv1alpha1.AgentRefused:
-		return fmt.Sprintf("Its agent does not become %s: %s.", wanted.Image, report.Message)
+		return fmt.Sprintf("Its agent does not upgrade to %s: %s.", wanted.Image, report.Message)
 	case clusterv1alpha1.AgentNotInPod:
-		return fmt.Sprintf("Its agent is to be upgraded to %s by its owner; `hub upgrade status %s` says how.", wanted.Image, c.Name)
+		return fmt.Sprintf("The owner of its agent must upgrade it to %s; `hub upgrade status %s` says how.", wanted.Image, c.Name)
 	case clusterv1alpha1.AgentUpgraded:
 	}
 	return ""

@@ -14,14 +14,14 @@ func TestRemarksOnUpgrades(t *testing.T) {
 		report *clusterv1alpha1.AgentUpgrade
 		want   string
 	}{
-		"not answered":      {nil, "Its agent was asked to become agent:v2, and has not answered."},
-		"about another":     {&clusterv1alpha1.AgentUpgrade{Image: "agent:v1", Attempt: 1, Phase: clusterv1alpha1.AgentUpgraded}, "Its agent was asked to become agent:v2, and has not answered."},
-		"about another try": {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Phase: clusterv1alpha1.AgentRolledBack}, "Its agent was asked to become agent:v2, and has not answered."},
+		"not answered":      {nil, "Its agent was asked to upgrade to agent:v2, and has not answered."},
+		"about another":     {&clusterv1alpha1.AgentUpgrade{Image: "agent:v1", Attempt: 1, Phase: clusterv1alpha1.AgentUpgraded}, "Its agent was asked to upgrade to agent:v2, and has not answered."},
+		"about another try": {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Phase: clusterv1alpha1.AgentRolledBack}, "Its agent was asked to upgrade to agent:v2, and has not answered."},
 		"under way":         {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Attempt: 1, Phase: clusterv1alpha1.AgentUpgrading}, "Its agent upgrades to agent:v2."},
 		"done":              {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Attempt: 1, Phase: clusterv1alpha1.AgentUpgraded}, ""},
 		"gone back from":    {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Attempt: 1, Phase: clusterv1alpha1.AgentRolledBack, Message: "no reply"}, "Its agent went back from agent:v2: no reply."},
-		"refused":           {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Attempt: 1, Phase: clusterv1alpha1.AgentRefused, Message: "not ours"}, "Its agent does not become agent:v2: not ours."},
-		"by hand":           {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Attempt: 1, Phase: clusterv1alpha1.AgentNotInPod}, "Its agent is to be upgraded to agent:v2 by its owner; `hub upgrade status edge-1` says how."},
+		"refused":           {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Attempt: 1, Phase: clusterv1alpha1.AgentRefused, Message: "not ours"}, "Its agent does not upgrade to agent:v2: not ours."},
+		"by hand":           {&clusterv1alpha1.AgentUpgrade{Image: "agent:v2", Attempt: 1, Phase: clusterv1alpha1.AgentNotInPod}, "The owner of its agent must upgrade it to agent:v2; `hub upgrade status edge-1` says how."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,7 +40,7 @@ func YAML(value any, most int) (string, error) {
 	switch {
 	case errors.Is(err, errTooLarge):
 		most = min(most, maxJSON)
-		text, remark = string(data)+"\n", "# It is shown as JSON: it holds too much, or is nested too deep, to be shown as YAML.\n"
+		text, remark = string(data)+"\n", "# Shown as JSON, because it is too large or nested too deep for YAML.\n"
 	case err != nil:
 		return "", err
 	}

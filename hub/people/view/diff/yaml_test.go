@@ -59,7 +59,7 @@ func TestLargeObjectsAreShownAsJSON(t *testing.T) {
 			g.Expect(after.TotalAlloc - before.TotalAlloc).To(BeNumerically("<", 64<<20))
 			g.Expect(len(text)).To(BeNumerically("<", maxJSON+1000))
 			g.Expect(text).To(HavePrefix(`{"a":[`))
-			g.Expect(text).To(ContainSubstring("\n# It is shown as JSON"))
+			g.Expect(text).To(ContainSubstring("\n# Shown as JSON"))
 		})
 	}
 }

@@ -139,17 +139,17 @@ func reasonSentence(status *fairleadv1alpha1.StagedRolloutStatus, c Cluster, wor
 	case fairleadv1alpha1.ClusterCatchingUp:
 		sentence = fmt.Sprintf("It was behind, and was sent r%d", c.Wanted)
 	case fairleadv1alpha1.ClusterReturning:
-		sentence = "It is heard from again and waits for a place to catch up"
+		sentence = "It is back and waits for its turn to catch up"
 	case fairleadv1alpha1.ClusterSetAside:
 		sentence = "It catches up when it returns; nothing is sent there until then"
 	case fairleadv1alpha1.ClusterSkipped:
-		sentence = fmt.Sprintf("A person left it out of r%d", status.Revision)
+		sentence = fmt.Sprintf("Somebody left it out of r%d", status.Revision)
 	case fairleadv1alpha1.ClusterHeld:
 		sentence = "It waits for its turn with " + revisionName(c.Has)
 	case fairleadv1alpha1.ClusterHealthy:
 	case ClusterStable:
 		if c.Wanted > c.Has {
-			sentence = fmt.Sprintf("It is to have r%d", c.Wanted)
+			sentence = fmt.Sprintf("It should have r%d", c.Wanted)
 		}
 		if same {
 			sentence = fmt.Sprintf("It has the content of r%d", c.Wanted)

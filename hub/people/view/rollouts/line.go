@@ -111,7 +111,7 @@ func next(r *Rollout, status *fairleadv1alpha1.StagedRolloutStatus) string {
 	case r.Halted && len(names(r.Groups, fairleadv1alpha1.ClusterFailed)) == 0:
 		return "It goes on by itself once the clusters that are lost are healthy again. " + do("abort") + " takes it back where it was sent."
 	case r.Halted:
-		return "Mend the template, which makes a new revision; or " + do("retry") + " gives the clusters that failed their time anew, " +
+		return "Correct the template, which makes a new revision; or " + do("retry") + " retries the clusters that failed, " +
 			do("abort") + " takes it back where it was sent."
 	case WaitsForApproval(status) != "":
 		// The revision keeps the command from approving a newer one than the reader saw.

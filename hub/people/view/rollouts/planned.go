@@ -58,7 +58,7 @@ func Planned(strategy fairleadv1alpha1.RolloutStrategySpec, seed string, targets
 		}
 		switch {
 		case len(w.Clusters) == 0 && one.Approval != "":
-			one.Remark = "No cluster is in it now: a person is to approve all the same, for those that may come."
+			one.Remark = "No cluster is in it now, but it needs an approval for clusters that may come."
 		case len(w.Clusters) == 0:
 			one.Remark = "No cluster is in it: it passes at once."
 		case heard < one.MustUpdate:

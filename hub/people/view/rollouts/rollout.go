@@ -103,7 +103,7 @@ func causeOf(r *fairleadv1alpha1.RevisionStatus) string {
 	case fairleadv1alpha1.CauseEdited:
 		return "edited"
 	case fairleadv1alpha1.CauseAdopted:
-		return "what ran when the strategy was given"
+		return "what ran when the strategy was set"
 	case fairleadv1alpha1.CauseUndone:
 		return fmt.Sprintf("undone to the content of r%d", r.ContentOf)
 	case fairleadv1alpha1.CauseAborted:

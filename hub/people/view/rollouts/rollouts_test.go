@@ -111,7 +111,7 @@ func TestARolloutInOneLine(t *testing.T) {
 		"one that failed": {
 			shops(halted, condition("Halted", true, "TooManyFailed", "2 clusters failed."), condition("Progressing", false, "TooManyFailed", "Halted.")),
 			"deployment/web r5 (stable r4) wave 2/3 tenth: 26/29 healthy, 2 failed, 1 lost, 3 set aside; halted",
-			"Mend the template, which makes a new revision; or " + command + "retry deployment/web -n shop` gives the clusters that failed their time anew, " +
+			"Correct the template, which makes a new revision; or " + command + "retry deployment/web -n shop` retries the clusters that failed, " +
 				command + "abort deployment/web -n shop` takes it back where it was sent.", "2 clusters failed.",
 		},
 		"one of which the clusters that failed are well by now": {
@@ -268,5 +268,5 @@ func TestTheSameContentUnderAnotherNumber(t *testing.T) {
 	})
 	all := Clusters(&ro.Status, []string{"a", "b"}, map[string]Sent{"a": {ID: revision.ID{Number: 4, Hash: "d"}}, "b": {ID: revision.ID{Number: 5, Hash: "e"}}})
 	g.Expect(all[0].Why).To(Equal("It has the content of r6."))
-	g.Expect(all[1].Why).To(Equal("It is to have r6."))
+	g.Expect(all[1].Why).To(Equal("It should have r6."))
 }

@@ -37,7 +37,7 @@ func Of(in Input) Node {
 	case a.Policy.Name != "":
 		root.Next = []Node{{Kind: a.Policy.Kind, Name: named(a.Policy.Namespace, a.Policy.Name), Next: []Node{binding}}}
 	case len(a.Follows) > 0:
-		root.Next = []Node{{Kind: "Binding", Name: strings.Join(a.Follows, ", "), Note: "needs it, and takes it along", Next: []Node{binding}}}
+		root.Next = []Node{{Kind: "Binding", Name: strings.Join(a.Follows, ", "), Note: "needs it, and sends it along", Next: []Node{binding}}}
 	default:
 		root.Next = []Node{binding}
 	}
