@@ -106,11 +106,11 @@ func (f *joinFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.token, "token", "", "join token (`ID.SECRET`), as hub token create printed it")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file that holds the join token, instead of --token")
 	flags.StringSliceVar(&f.hashes, "discovery-token-ca-cert-hash", nil, "hash of the hub's certificate authority, sha256:HEX; may be given more than once")
-	flags.BoolVar(&f.skipCA, "discovery-token-unsafe-skip-ca-verification", false, "join without a hash: whoever knows the token can then pass for the hub")
+	flags.BoolVar(&f.skipCA, "discovery-token-unsafe-skip-ca-verification", false, "join without checking a hash: whoever knows the token can then pass for the hub")
 	flags.StringVar(&f.clusterName, "cluster-name", "", "name of this cluster on the hub; without it, what the kubeconfig calls it")
-	flags.StringVar(&f.onRetire, "on-retire", "", "what becomes of the objects here if the hub forgets this cluster: keep or remove (default: as it was said before, at first keep)")
-	flags.StringVar(&f.account, "as-service-account", "", "name of a ServiceAccount: what is in a namespace is applied and deleted as the account of this name there, so that no tenant of the hub does more here than the account may; the agent must be allowed to impersonate it. Without it, the agent's own rights are the bound")
-	flags.DurationVar(&f.timeout, "discovery-timeout", registration.DefaultDeadline, "how long to try to join")
+	flags.StringVar(&f.onRetire, "on-retire", "", "what to do with the objects here if the hub forgets this cluster: keep or remove (default: the previous setting, at first keep)")
+	flags.StringVar(&f.account, "as-service-account", "", "name of a ServiceAccount: namespaced objects are applied and deleted as the account of this name in their namespace, so that no tenant of the hub does more here than the account may; the agent must be allowed to impersonate it. Without it, only the agent's own rights limit this")
+	flags.DurationVar(&f.timeout, "discovery-timeout", registration.DefaultDeadline, "how long to keep trying to join")
 }
 
 // typed returns the flags that `agent run` needs as well, as typed on the command line.
@@ -130,7 +130,7 @@ func (f *joinFlags) any() bool {
 func (f *joinFlags) secret() (string, error) {
 	switch {
 	case f.token != "" && f.tokenFile != "":
-		return "", errors.New("--token and --token-file both name a token: leave one of them out")
+		return "", errors.New("--token and --token-file exclude each other")
 	case f.tokenFile == "":
 		return f.token, nil
 	}

@@ -17,8 +17,8 @@ func newGuard(env Environment) *cobra.Command {
 	o := upgrade.GuardOptions{Clock: clock.RealClock{}}
 	cmd := &cobra.Command{
 		Use:   "guard",
-		Short: "Upgrade the agent of this cluster as the hub wants it, and undo that",
-		Long: "Change the image of the Deployment that runs the agent of this cluster to the one that the hub wants, and back\n" +
+		Short: "Upgrade the agent of this cluster as the hub requests, and roll back if it fails",
+		Long: "Change the image of the Deployment that runs the agent of this cluster to the one that the hub requests, and back\n" +
 			"if the hub does not hear the agent in time. `agent join --install` makes a Deployment that runs this, which the\n" +
 			"agent scales up for an upgrade and which scales itself down afterwards.",
 		Args: cobra.NoArgs,

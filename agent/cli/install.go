@@ -45,13 +45,13 @@ type installFlags struct {
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	f.given = flags.Changed
 	flags.BoolVar(&f.wanted, "install", false, "run the agent as a Deployment in this cluster")
-	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+version.Of().ImageTag, "image of that Deployment, best with the host of its registry; of an agent that is installed the repository stays if nothing is said")
+	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+version.Of().ImageTag, "image of that Deployment, best with the host of its registry; without it, an agent that is installed keeps its repository")
 	flags.StringVar(&f.priorityClass, "priority-class", "system-cluster-critical", "PriorityClass of its pod, which a cluster without room must still be able to run; empty is none")
 	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: where an agent that is installed has it; else claim if this cluster has a default StorageClass; claim in printed manifests)")
 	flags.StringSliceVar(&f.upgrades, "upgrade-images", nil, "repositories of which the hub may have that agent run another image, each a name or, with / at its end, all below it; none or '': the hub upgrades nothing here (default: as an agent that is installed has it; else the repository of --image)")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined, '' for none (default: as an agent that is installed has it; else none)")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps, '' for none (default: as an agent that is installed has it; else none)")
-	flags.StringSliceVar(&f.safeKinds, "safe-kinds", nil, "of these, kinds of which you know that they run no pods and give no rights: without that, only some kinds of Kubernetes are accepted where karmada-system is among --namespaces, in which the agent could change its own Deployment by others, '' for none (default: as an agent that is installed has it; else none)")
+	flags.StringSliceVar(&f.safeKinds, "safe-kinds", nil, "those of --kinds that run no pods and give no rights: if karmada-system is among --namespaces, only these and some kinds of Kubernetes are accepted, because the agent could change its own Deployment through others; '' for none (default: as an agent that is installed has it; else none)")
 	f.pod.add(flags)
 }
 
@@ -61,7 +61,7 @@ func (f *installFlags) validate(printing bool) error {
 	}
 	for _, name := range append([]string{"image", "priority-class", "state-volume", "upgrade-images"}, podFlagNames()...) {
 		if !f.wanted && !printing && f.given(name) {
-			return fmt.Errorf("--%s is of the Deployment that --install makes and --print manifests prints, and there is none", name)
+			return fmt.Errorf("--%s applies to the Deployment that --install makes and --print manifests prints; add one of these flags", name)
 		}
 	}
 	if err := f.pod.read(); err != nil {
@@ -75,7 +75,7 @@ func (f *installFlags) validate(printing bool) error {
 	}
 	for _, repository := range f.upgrades {
 		if repository == "" || repository != none && plan.Repository(repository) != repository || repository == none && len(f.upgrades) > 1 {
-			return fmt.Errorf("--upgrade-images %q is no repository, such as registry.example/fairlead/agent without a tag; none stands alone", repository)
+			return fmt.Errorf("--upgrade-images %q is not a repository, such as registry.example/fairlead/agent without a tag; none must stand alone", repository)
 		}
 	}
 	for flag, kinds := range map[string][]string{"kinds": f.kinds, "safe-kinds": f.safeKinds} {

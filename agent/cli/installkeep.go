@@ -21,13 +21,13 @@ func (f *installFlags) keep(ctx context.Context, installer *install.Installer, a
 	}
 	is, err := installer.Settings(ctx, !f.given("kinds"))
 	if errors.Is(err, install.ErrKinds) {
-		return fmt.Errorf("%w; say it with --kinds, or --kinds '' for all", err)
+		return fmt.Errorf("%w; give --kinds, or --kinds '' for all", err)
 	}
 	if is == nil || err != nil {
 		return err
 	}
 	if len(is.Other) > 0 {
-		return fmt.Errorf("the Deployment %s/%s runs with %s, which this command does not make and would drop: have it join again in the way in which it was installed, "+
+		return fmt.Errorf("the Deployment %s/%s runs with %s, which this command does not make and would drop: have it join again in the same way that it was installed, "+
 			"for Helm by `helm upgrade` with the new join.token", contract.SystemNamespace, manifest.Name, strings.Join(is.Other, ", "))
 	}
 	var kept []string
@@ -68,7 +68,7 @@ func (f *installFlags) keep(ctx context.Context, installer *install.Installer, a
 		f.proxy = is.Proxy
 	}
 	if len(kept) > 0 {
-		tell("The agent that is installed stays confined as it is: " + strings.Join(kept, " ") + "; say otherwise to change that")
+		tell("The installed agent stays confined as it is: " + strings.Join(kept, " ") + "; give the flags to change that")
 	}
 	return nil
 }

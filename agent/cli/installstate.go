@@ -24,7 +24,7 @@ func prepare(ctx context.Context, installer *install.Installer, cluster string, 
 		tell(registration.Abandoned(state))
 		state = nil
 	case cluster != "":
-		return "", nil, fmt.Errorf("an agent is installed in this cluster that has joined as cluster %s, not as %s; leave with it first (`agent leave --installed`)", other, cluster)
+		return "", nil, fmt.Errorf("the agent that is installed in this cluster has joined as cluster %s, not as %s; let it leave first (`agent leave --installed`)", other, cluster)
 	}
 	return unpack(state)
 }
@@ -40,7 +40,7 @@ func unpack(state map[string][]byte) (dir string, remove func(), err error) {
 	}
 	if err := registration.CheckFiles(state); err != nil {
 		remove()
-		return "", nil, fmt.Errorf("%w, in Secret %s/%s of the member, where no agent wrote that; find out who did, then remove the Secret and join again",
+		return "", nil, fmt.Errorf("%w, in Secret %s/%s of the member, and no agent writes that; find out who did, then delete the Secret and join again",
 			err, contract.SystemNamespace, manifest.Name)
 	}
 	if err := registration.WriteFiles(dir, state); err != nil {

@@ -49,10 +49,10 @@ func newJoin(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join HOST:PORT[,HOST:PORT…] --token TOKEN --discovery-token-ca-cert-hash HASH --cluster-name NAME",
 		Short: "Make this cluster known to a hub",
-		Long: "Make this cluster known to a hub, with the command that `hub token create` printed there; several addresses are tried in turn. First it looks at all\n" +
-			"that can be in the way, and says what to do about it; --check does only that. Then it joins, has the agent run until\n" +
-			"the hub reports the cluster Ready, and says how to keep it running: as a process (--print systemd prints a unit) or,\n" +
-			"with --install, as a Deployment in this cluster (--print manifests prints it). It can be run again if it was stopped.",
+		Long: "Make this cluster known to a hub, with the command that `hub token create` printed there; several addresses are tried in turn. First it checks everything\n" +
+			"that can make a join fail, and says what to do about it; --check does only that. Then it joins, runs the agent until\n" +
+			"the hub reports the cluster Ready, and prints how to keep it running: as a process (--print systemd prints a unit) or,\n" +
+			"with --install, as a Deployment in this cluster (--print manifests prints it). If it was interrupted, run it again.",
 		Args:              oneHub,
 		ValidArgsFunction: cobra.NoFileCompletions, // an address
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,13 +67,13 @@ func (f *joinCommand) add(flags *pflag.FlagSet) {
 	f.flags = flags
 	f.member.add(flags)
 	f.join.add(flags)
-	flags.BoolVar(&f.check, "check", false, "only look whether a join can succeed; nothing is changed and the token is not used up")
+	flags.BoolVar(&f.check, "check", false, "only check whether a join can succeed; nothing is changed and the token is not used")
 	flags.StringVar(&f.print, "print", "", "only print how to run the agent: systemd (a unit), manifests (for this cluster), or values (of the chart, which have Helm take over the agent that is installed as it is)")
 	flags.DurationVar(&f.timeout, "ready-timeout", 2*time.Minute, "how long the hub may take to report the cluster Ready")
-	flags.StringVar(&f.journalKey, "journal-key-file", "", "that of `agent run`, for an agent that runs as a process: the Works that it is given meanwhile are in its record, too")
-	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "that of `agent run`, for an agent that runs as a process")
+	flags.StringVar(&f.journalKey, "journal-key-file", "", "that flag of agent run, for an agent that runs as a process: its record of Works is written during the join, too")
+	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "that flag of agent run, for an agent that runs as a process")
 	f.install.add(flags)
-	flags.StringSliceVar(&f.operators.who, "operators", nil, "whom of the hub to let into this cluster through the agent, each user:NAME or group:NAME, to get, list and watch objects and to read logs; off is nobody (default: as it is, at first off; `agent operators` changes it later)")
+	flags.StringSliceVar(&f.operators.who, "operators", nil, "operators of the hub who may get, list and watch objects and read logs in this cluster through the agent, each user:NAME or group:NAME; off is none (default: the current setting, at first off; `agent operators` changes it later)")
 	f.operators.add(flags, "operators-")
 }
 
@@ -136,7 +136,7 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 			return err
 		}
 		if f.check {
-			tell("Nothing is in the way of joining")
+			tell("All checks passed, this cluster can join")
 			return nil
 		}
 	}
@@ -177,7 +177,7 @@ func (f *joinCommand) validate(args []string) error {
 	case f.timeout <= 0:
 		return errors.New("--ready-timeout must be positive")
 	case inCluster && (f.journalKey != "" || !f.webhooks):
-		return errors.New("--journal-key-file and --interpreter-webhooks are for an agent that runs as a process; for one in the cluster the chart has values")
+		return errors.New("--journal-key-file and --interpreter-webhooks are for an agent that runs as a process; for an agent in the cluster, use the values of the chart")
 	case inCluster && f.flags.Changed("state-dir"):
 		return errors.New("--state-dir is for an agent that runs as a process; --state-volume says where one in the cluster keeps its state")
 	}
@@ -198,7 +198,7 @@ func (f *joinCommand) validate(args []string) error {
 		return errNobody
 	}
 	if f.operators.given() && f.print == printSystemd {
-		return errors.New("--operators says something of this cluster and not of a unit: leave it out here, and run `agent operators`")
+		return errors.New("--operators is a setting of this cluster, not of a unit: leave it out here, and run `agent operators`")
 	}
 	return f.install.validate(f.print == printManifests)
 }

@@ -42,12 +42,12 @@ func newLeave() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "leave --objects keep|remove",
 		Short: "Leave the hub",
-		Long: "Leave the hub: it forgets this cluster, and what it had here stays as it is or is removed. Stop `agent run` first.\n" +
-			"The name stays that of this cluster, which may come back with a new token, until `hub forget NAME --release`.",
+		Long: "Leave the hub: it forgets this cluster, and its objects here stay as they are or are removed. Stop `agent run` first.\n" +
+			"The name stays reserved for this cluster, which may join again with a new token, until `hub forget NAME --release`.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.objects != registration.Keep && f.objects != registration.Remove {
-				return fmt.Errorf("say with --objects what becomes of what the hub had here: %s leaves it as it is, %s removes it", registration.Keep, registration.Remove)
+				return fmt.Errorf("--objects is required: %s leaves the hub's objects here as they are, %s removes them", registration.Keep, registration.Remove)
 			}
 			if f.installed && f.journalKey != "" {
 				return errors.New("--journal-key-file is for the state directory of an agent that runs as a process; leave it out with --installed, which reads no record of the agent")
@@ -61,10 +61,10 @@ func newLeave() *cobra.Command {
 	fs := cmd.Flags()
 	f.member.add(fs)
 	fs.StringVar(&f.stateDir, "state-dir", defaultStateDir, "directory that holds the identity of this agent")
-	fs.StringVar(&f.objects, "objects", "", "what becomes of what the hub had here: keep or remove")
+	fs.StringVar(&f.objects, "objects", "", "what to do with the hub's objects here: keep or remove")
 	fs.BoolVar(&f.installed, "installed", false, "the agent runs as a Deployment in this cluster, which is removed")
-	fs.BoolVar(&f.force, "force", false, "leave even though the hub cannot be told; it still counts on this cluster until `hub forget`")
-	fs.StringVar(&f.journalKey, "journal-key-file", "", "that of `agent run`, whose record of what the hub had here it seals; without --installed")
+	fs.BoolVar(&f.force, "force", false, "leave even if the hub cannot be reached; it expects this cluster until `hub forget`")
+	fs.StringVar(&f.journalKey, "journal-key-file", "", "that flag of agent run, with which the record of the hub's objects here is sealed; not with --installed")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "how long the hub may take to let this cluster go")
 	return cmd
 }
@@ -111,7 +111,7 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 		}
 		tell("The hub does not know: run `hub forget %s` there (%v)", credentials.Cluster(), err)
 	} else {
-		tell("The hub has let the cluster go")
+		tell("The hub has released the cluster")
 	}
 	//  3. Remove or keep the hub's objects. Running this command is the approval that the deletion brake asks for.
 	if err := f.sweep(ctx, o, works, unknown, tell); err != nil {
@@ -145,17 +145,17 @@ func (f *leaveFlags) options(ctx context.Context, credentials *registration.Cred
 func (f *leaveFlags) works(ctx context.Context, o setup.Options, tell func(string, ...any)) (works []*workv1alpha1.Work, unknown error) {
 	works, unknown = setup.Works(ctx, o)
 	if unknown != nil {
-		tell("Leaving as cluster %s; the hub does not say which Works it has for it", o.Cluster)
+		tell("Leaving as cluster %s; the hub does not say which Works it has for this cluster", o.Cluster)
 		return works, unknown
 	}
-	tell("Leaving as cluster %s; the hub has %d Works for it", o.Cluster, len(works))
+	tell("Leaving as cluster %s; the hub has %d Works for this cluster", o.Cluster, len(works))
 	if len(works) == 0 {
 		return works, nil
 	}
 	if err := setup.Record(ctx, o, works); err != nil {
-		tell("What is here is not recorded, so do not interrupt this: %v", err)
+		tell("The objects here could not be recorded, so do not interrupt this: %v", err)
 	} else {
-		tell("What is here is recorded in %s until this is done", o.StateDir)
+		tell("The objects here are recorded in %s until this is done", o.StateDir)
 	}
 	return works, nil
 }
@@ -176,22 +176,22 @@ func (f *leaveFlags) sweep(ctx context.Context, o setup.Options, works []*workv1
 		Works: works, Stay: stay, Approved: true, Unasked: unknown != nil, Again: true,
 		Begin: func(objects int) {
 			if known = objects; !stay {
-				tell("Removing %d objects, as --objects %s says", objects, f.objects)
+				tell("Removing %d objects, because of --objects %s", objects, f.objects)
 			}
 		},
 	})
 	switch {
 	case errors.Is(err, setup.ErrNoRecord) && stay:
-		tell("All objects stay as they are. There is no record of which the hub had here, so they still bear our marks: they are those with the label %s=%s",
+		tell("All objects stay as they are. There is no record of the hub's objects here, so they keep the agent's marks: they are those with the label %s=%s",
 			contract.ManagedLabel, contract.LabelTrue)
 	case errors.Is(err, setup.ErrNoRecord):
 		return fmt.Errorf("%w; remove it by that, then run the same command with --objects %s%s", err, registration.Keep, f.recordElsewhere())
 	case err != nil:
-		return fmt.Errorf("not all objects could be dealt with: %w; run the same command again", err)
+		return fmt.Errorf("not all objects could be kept or removed: %w; run the same command again", err)
 	case stay:
-		tell("%d objects stay as they are, without our marks", swept.Objects)
+		tell("%d objects stay as they are, without the agent's marks", swept.Objects)
 	case swept.Objects+len(swept.Left) < known:
-		tell("%d objects are removed; the others were gone, or were not the hub's any more", swept.Objects)
+		tell("%d objects are removed; the others were gone or no longer belonged to the hub", swept.Objects)
 	default:
 		tell("%d objects are removed", swept.Objects)
 	}
@@ -224,7 +224,7 @@ func (f *leaveFlags) removeOperators(ctx context.Context, member *rest.Config, t
 	}
 	settings, err := installer.Operators(ctx)
 	if err != nil {
-		tell("It was not looked whether operators of the hub were let in (%v); `agent operators off` takes it back", err)
+		tell("Could not check whether operators of the hub were let in (%v); `agent operators off` ends that", err)
 		return nil
 	}
 	if settings == nil {
@@ -233,6 +233,6 @@ func (f *leaveFlags) removeOperators(ctx context.Context, member *rest.Config, t
 	if err := installer.LetIn(ctx, manifest.Operators{}, func(string) {}); err != nil {
 		return fmt.Errorf("%w; run the same command again", err)
 	}
-	tell("What let operators of the hub in is removed")
+	tell("The settings that let operators of the hub in are removed")
 	return nil
 }

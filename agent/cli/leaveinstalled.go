@@ -32,7 +32,7 @@ func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 		err = f.leaveStopped(ctx, installer, out)
 	}
 	if err != nil && stopped {
-		err = fmt.Errorf("%w. The agent is stopped; to have it go on: kubectl scale deployment -n %s %s --replicas 1", err, contract.SystemNamespace, manifest.Name)
+		err = fmt.Errorf("%w. The agent is stopped; to start it again: kubectl scale deployment -n %s %s --replicas 1", err, contract.SystemNamespace, manifest.Name)
 	}
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (f *leaveFlags) removeRecord() error {
 		return nil
 	}
 	if err := os.RemoveAll(f.recordDir); err != nil {
-		return fmt.Errorf("removing the record of what was here: %w; it may have Secrets in it, so remove it yourself", err)
+		return fmt.Errorf("removing the record of the objects here: %w; it may contain Secrets, so remove it yourself", err)
 	}
 	return nil
 }
@@ -118,8 +118,8 @@ func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Ins
 		return err
 	}
 	if f.objects == registration.Remove {
-		return fmt.Errorf("the agent of this cluster has no credentials, so it is not known which objects the hub had here, if any: they are those with the label %s=%s; "+
-			"remove them by that, then run the same command with --objects %s", contract.ManagedLabel, contract.LabelTrue, registration.Keep)
+		return fmt.Errorf("the agent of this cluster has no credentials, so the hub's objects here, if any, are not known: they are those with the label %s=%s; "+
+			"delete them by this label, then run the same command with --objects %s", contract.ManagedLabel, contract.LabelTrue, registration.Keep)
 	}
 	_, _ = fmt.Fprintf(out, "Joining%s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", as, cluster)
 	return nil

@@ -46,7 +46,7 @@ func TestBadInputIsOneSentenceAndAFailure(t *testing.T) {
 		"a token without a hub":      {[]string{"run", "--kubeconfig", file, "--token", "x"}, "the address of the hub is missing"},
 		"a join without a hub":       {[]string{"join", "--kubeconfig", file}, "the address of the hub is missing"},
 		"a join without a token":     {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--state-dir", state}, "token"},
-		"a join with two tokens":     {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--state-dir", state, "--token", "x", "--token-file", file}, "--token and --token-file both name a token"},
+		"a join with two tokens":     {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--state-dir", state, "--token", "x", "--token-file", file}, "--token and --token-file exclude each other"},
 		"a join without a time":      {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--discovery-timeout", "0s"}, "--discovery-timeout must be positive"},
 		"an image of no Deployment":  {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--image", "r.example/agent:v1"}, "--image is of the Deployment"},
 		"a volume of no sort":        {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--install", "--state-volume", "disk"}, `--state-volume is "disk"`},
@@ -68,7 +68,7 @@ func TestBadInputIsOneSentenceAndAFailure(t *testing.T) {
 		"an identity of no operator": {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--operators-identity", "same"}, "not who is let in"},
 		"a status of nobody":         {[]string{"status", "--state-dir", state}, "agent join"},
 		"a status of no format":      {[]string{"status", "-o", "xml"}, `--output is "xml"`},
-		"an identity of nobody":      {[]string{"operators", "--kubeconfig", file, "--identity", "same"}, "not who is let in"},
+		"an identity of nobody":      {[]string{"operators", "--kubeconfig", file, "--identity", "same"}, "no operators are named"},
 		"an argument to the version": {[]string{"version", "please"}, "please"},
 	}
 	for name, tc := range cases {

@@ -25,9 +25,9 @@ type operatorFlags struct {
 
 // add adds the flags, with a prefix before each name.
 func (f *operatorFlags) add(flags *pflag.FlagSet, before string) {
-	flags.StringSliceVar(&f.may, before+"may", nil, "what they may do besides: exec (attach too), port-forward, write, secrets (tokens of ServiceAccounts too; with write, changes of Secrets), pods/proxy, services/proxy, nodes/proxy")
-	flags.StringSliceVar(&f.in, before+"in", nil, "namespaces into which they are let, which must exist; without it, all, and what is in none")
-	flags.StringVar(&f.identity, before+"identity", string(rules.Prefixed), "who they are here: prefixed (alice of the hub is fairlead:alice) or same (alice, if user:alice is named; groups that are named as well, and who comes by a group alone stays fairlead:NAME)")
+	flags.StringSliceVar(&f.may, before+"may", nil, "what they may do beyond reading: exec (attach too), port-forward, write, secrets (tokens of ServiceAccounts too; with write, changes of Secrets), pods/proxy, services/proxy, nodes/proxy")
+	flags.StringSliceVar(&f.in, before+"in", nil, "namespaces into which they are let, which must exist; without it, all namespaces and cluster-scoped objects")
+	flags.StringVar(&f.identity, before+"identity", string(rules.Prefixed), "their user names here: prefixed (alice of the hub is fairlead:alice) or same (alice, if user:alice is named; the same for named groups; whoever is let in only by a group stays fairlead:NAME)")
 	flags.StringSliceVar(&f.groups, before+"api-groups", nil, "API groups of which they may see objects beside those of Kubernetes, such as cert-manager.io")
 }
 
@@ -57,7 +57,7 @@ func (f *operatorFlags) wanted(ctx context.Context, installer *install.Installer
 			return manifest.Operators{}, err
 		}
 		if r, err = rules.Of(data); err != nil {
-			return manifest.Operators{}, fmt.Errorf("reading what operators may do: %w; say it anew with --operators", err)
+			return manifest.Operators{}, fmt.Errorf("reading the settings for operators: %w; set them again with --operators", err)
 		}
 	}
 	if r.IsOff() {
@@ -80,25 +80,25 @@ type operatorsCommand struct {
 }
 
 // errNobody reports flags that grant permissions without admitting anybody.
-var errNobody = errors.New("it is said what operators may do or who they are here, but not who is let in: name some, such as group:ops or user:alice")
+var errNobody = errors.New("no operators are named whom these settings are for: name some, such as group:ops or user:alice")
 
 func newOperators() *cobra.Command {
 	var f operatorsCommand
 	cmd := &cobra.Command{
 		Use:   "operators [off | WHO[,WHO…]]",
-		Short: "Say what operators of the hub may do in this cluster, or look",
-		Long: "Say what operators of the hub may do in this cluster through the agent: WHO, each user:NAME or group:NAME of the hub, may get,\n" +
-			"list and watch objects and read logs, and what --may names besides. All of it is said at once: what is not said is taken back, and\n" +
-			"what is under way by it ends within seconds. off lets nobody in. Without arguments it says what holds.\n" +
-			"It is the last word: if Helm or kubectl puts something else back later, nobody is let in until it is said here again.\n\n" +
-			"This cluster's RBAC has the last word: it must allow it to who they are here, which is fairlead:NAME if nothing else is said.",
+		Short: "Set or show what operators of the hub may do in this cluster",
+		Long: "Set what operators of the hub may do in this cluster through the agent: WHO, each user:NAME or group:NAME of the hub, may get,\n" +
+			"list and watch objects and read logs, and do what --may names. Each call replaces all settings: what it does not name is taken back, and\n" +
+			"requests that used it end within seconds. off lets nobody in. Without arguments it shows the current settings.\n" +
+			"Only this command changes them: if Helm or kubectl puts something else in place later, nobody is let in until you run it again.\n\n" +
+			"RBAC of this cluster must allow it as well, to the user names that they have here: fairlead:NAME, unless --identity same is given.",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: operatorsBeginnings,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.member.add(cmd.Flags())
 	f.operators.add(cmd.Flags(), "")
-	cmd.Flags().StringVarP(&f.output, "output", "o", outputText, "how to print what holds: text or json")
+	cmd.Flags().StringVarP(&f.output, "output", "o", outputText, "how to print the settings: text or json")
 	return cmd
 }
 
@@ -146,7 +146,7 @@ func admitOperators(ctx context.Context, installer *install.Installer, wanted ru
 		return nil
 	}
 	if legacy {
-		tell("This cluster is older than Kubernetes 1.36, so the agent alone holds namespaces and what they may do; run this again once it is newer")
+		tell("This cluster is older than Kubernetes 1.36, so only the agent enforces namespaces and what they may do; run this again once it is newer")
 	}
 	tell("RBAC here must allow it as well, such as by:\n\n  " + grantCommand(wanted))
 	return nil
@@ -185,7 +185,7 @@ func (f *operatorsCommand) look(ctx context.Context, installer *install.Installe
 	}
 	r, err := rules.Of(data)
 	if err != nil {
-		return fmt.Errorf("reading what operators may do: %w; say it anew with `agent operators WHO`", err)
+		return fmt.Errorf("reading the settings for operators: %w; set them again with `agent operators WHO`", err)
 	}
 	word, err := installer.OperatorsLastWord(ctx)
 	if err != nil {
@@ -200,8 +200,8 @@ func (f *operatorsCommand) look(ctx context.Context, installer *install.Installe
 		return encoder.Encode(map[string]any{"operators": l.Operators, "may": l.May, "in": l.In, "identity": l.Identity, "apiGroups": l.APIGroups, "summary": r.Summary(), "overwritten": r.Overwritten})
 	}
 	if r.Overwritten {
-		_, err = fmt.Fprintf(out, "Operators of the hub: off, since ConfigMap %s/%s is not as it was said here last: something else, such as an upgrade or a rollback with Helm, or an older version of this program, has it allow %s. "+
-			"Say with `agent operators WHO` what is to hold, or `agent operators off`\n", contract.SystemNamespace, contract.ConnectName, kept)
+		_, err = fmt.Fprintf(out, "Operators of the hub: off, because ConfigMap %s/%s was changed by something else, such as an upgrade or a rollback with Helm, or an older version of this program; it would allow %s. "+
+			"Set what should hold with `agent operators WHO` or `agent operators off`\n", contract.SystemNamespace, contract.ConnectName, kept)
 		return err
 	}
 	if _, err = fmt.Fprintln(out, "Operators of the hub: "+r.Summary()); err != nil || r.IsOff() {
@@ -209,7 +209,7 @@ func (f *operatorsCommand) look(ctx context.Context, installer *install.Installe
 	}
 	is := "They are " + contract.ConnectUserPrefix + "NAME here"
 	if r.Identity == rules.Same {
-		is = "Users and groups that are named are the same here, who comes by a group alone is " + contract.ConnectUserPrefix + "NAME"
+		is = "Users and groups that are named have the same names here, whoever is let in only by a group is " + contract.ConnectUserPrefix + "NAME"
 	}
 	_, err = fmt.Fprintln(out, is+", and RBAC of this cluster must allow it as well")
 	return err

@@ -33,9 +33,9 @@ func Run(ctx context.Context, env Environment, args []string) int {
 func newRoot(env Environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "agent",
-		Short: "Make this cluster do what a hub says",
-		Long: "The agent runs beside a Kubernetes cluster, dials a hub, applies what the hub has for the cluster and reports\n" +
-			"how it fares. The hub never dials the cluster.",
+		Short: "Apply to this cluster what a hub sends to it",
+		Long: "The agent runs beside a Kubernetes cluster, dials a hub, applies the objects that the hub has for the cluster and reports\n" +
+			"their status. The hub never dials the cluster.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {

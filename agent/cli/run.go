@@ -66,23 +66,23 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	f.join.add(flags)
 	flags.StringVar(&f.options.MetricsBindAddress, "metrics-bind-address", "0", "address that serves Prometheus metrics, such as :8080; 0 is none")
 	flags.StringVar(&f.options.HealthProbeBindAddress, "health-probe-bind-address", "0", "address that serves /healthz and /readyz, such as :10357; 0 is none")
-	flags.DurationVar(&f.options.StatusFrequency, "cluster-status-update-frequency", setup.DefaultStatusFrequency, "how often this cluster is asked how it is")
-	flags.DurationVar(&f.options.LeaseDuration, "cluster-lease-duration", setup.DefaultLeaseDuration, "after how much silence the hub gives this agent up while it has no line, if that is longer than the hub bears by itself; 10m and more count as a second less")
-	flags.Float64Var(&f.options.LeaseRenewFraction, "cluster-lease-renew-interval-fraction", setup.DefaultLeaseRenewFraction, "after which part of the lease's duration it is renewed")
+	flags.DurationVar(&f.options.StatusFrequency, "cluster-status-update-frequency", setup.DefaultStatusFrequency, "how often to read the status of this cluster")
+	flags.DurationVar(&f.options.LeaseDuration, "cluster-lease-duration", setup.DefaultLeaseDuration, "after how much silence the hub counts this agent as lost while it has no line, if that is longer than the hub's own limit; 10m and more count as a second less")
+	flags.Float64Var(&f.options.LeaseRenewFraction, "cluster-lease-renew-interval-fraction", setup.DefaultLeaseRenewFraction, "after which fraction of its duration the lease is renewed")
 	flags.StringVar(&f.secret, "state-secret", "", "NAMESPACE/NAME of a Secret of this cluster that keeps the identity of this agent as well, for a pod whose state directory does not last")
-	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here: it leaves alone what is in others or in none, whatever its rights; without it, the agent is not confined")
+	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here: it leaves alone objects in other namespaces and cluster-scoped ones, whatever its rights; without it, the agent is not confined")
 	flags.StringVar(&f.journalKey, "journal-key-file", "", "file, such as a mounted Secret's, whose content seals the Works that are kept in the state directory; without it only the modes of the files protect them")
-	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "call the interpreter webhooks that the hub names, from here; an agent with --namespaces never does")
+	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "call the interpreter webhooks that the hub names from this agent; never done with --namespaces")
 	flags.BoolVar(&f.line, "line", true, "keep a line to the hub open, over which operators reach this cluster as far as its owner lets them (`agent operators`), and by which the hub notices at once that this agent is gone")
-	flags.DurationVar(&f.options.Line.Ping, "line-ping", 0, "after how long without a word the hub asks over the line whether this agent is there, up to 1m, which a metered network is glad of; 0 leaves that to the hub, but while it takes long to answer (200 ms), when it is 20s")
+	flags.DurationVar(&f.options.Line.Ping, "line-ping", 0, "after how long without traffic the hub pings this agent over the line, up to 1m; longer intervals save traffic on a metered network. 0 leaves the interval to the hub, except while the hub takes long to answer (200 ms): then it is 20s")
 	f.options.Compress = setup.CompressSlow
-	flags.Var(&f.options.Compress, "compress", "ask the hub to compress what it sends, watches too: auto while it takes long to answer (200 ms), true or false; a hub with an API server of its own does, another one goes on as without")
+	flags.Var(&f.options.Compress, "compress", "ask the hub to compress its answers and watches: auto (while it takes long to answer, 200 ms), true or false; a hub that runs its own API server does so, others ignore it")
 	flags.Lookup("compress").NoOptDefVal = string(setup.CompressAlways)
 	flags.StringVar(&f.events, "events", eventsSummary, "which events to emit on the hub: summary (warnings), or all that clients of the API know")
-	flags.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory to get along with, such as 128Mi, before the garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has)")
-	flags.StringVar(&f.deployment, "upgrade-deployment", "", "NAMESPACE/NAME of the Deployment that runs this agent in this cluster, if the hub may have it upgraded by NAME-guard; without it, the hub may not")
+	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory, such as 128Mi, above which the garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has)")
+	flags.StringVar(&f.deployment, "upgrade-deployment", "", "NAMESPACE/NAME of the Deployment that runs this agent in this cluster, if the hub may upgrade it through NAME-guard; without it, the hub may not")
 	flags.StringVar(&f.logFormat, "log-format", logging.FormatText, "format of the log: text or json")
-	flags.IntVarP(&f.verbosity, "verbosity", "v", 0, "how much to log: 0 what changed, 1 details")
+	flags.IntVarP(&f.verbosity, "verbosity", "v", 0, "log level: 0 changes, 1 details")
 }
 
 func newRun(env Environment) *cobra.Command {
@@ -90,7 +90,7 @@ func newRun(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [HOST:PORT[,HOST:PORT…] --token TOKEN --discovery-token-ca-cert-hash HASH --cluster-name NAME]",
 		Short: "Run the agent",
-		Long: "Run the agent of this cluster. With the arguments of `agent join` it joins first, unless it has; without, it\n" +
+		Long: "Run the agent of this cluster. With the arguments of `agent join` it joins first, unless it has joined; without them, it\n" +
 			"runs with what `agent join` left in the state directory.",
 		Args:              oneHub,
 		ValidArgsFunction: cobra.NoFileCompletions, // an address
@@ -209,18 +209,18 @@ func retire(ctx context.Context, credentials *registration.Credentials, o setup.
 		held, isHeld := errors.AsType[*setup.HeldError](err)
 		switch {
 		case isHeld:
-			log.Info("The objects stay until somebody says that they are to go", "Cluster", retired.Cluster, "objects", held.Objects, "reason", held.Error())
+			log.Info("The objects stay until somebody has them removed", "Cluster", retired.Cluster, "objects", held.Objects, "reason", held.Error())
 		case errors.Is(err, setup.ErrNoRecord):
 			log.Info("Nothing was removed", "Cluster", retired.Cluster, "reason", err.Error())
 		case err != nil:
 			return fmt.Errorf("the hub has retired this cluster, but not all objects could be removed: %w; start the agent again to go on", err)
 		case swept.Objects == 0:
-			log.Info("Nothing was removed: there is no object that this agent has a record of", "Cluster", retired.Cluster, "left", swept.Left)
+			log.Info("Nothing was removed: this agent has no record of any object", "Cluster", retired.Cluster, "left", swept.Left)
 		default:
-			log.Info("Removed the objects that this agent has a record of, as told at join", "Cluster", retired.Cluster, "objects", swept.Objects, "left", swept.Left)
+			log.Info("Removed the objects that this agent has a record of, as set at join", "Cluster", retired.Cluster, "objects", swept.Objects, "left", swept.Left)
 		}
 	} else {
-		log.Info("The objects stay, as told at join", "Cluster", retired.Cluster)
+		log.Info("The objects stay, as set at join", "Cluster", retired.Cluster)
 	}
 	log.Info("Stopping: the hub has retired this cluster", "Cluster", retired.Cluster, "at", retired.At, "by", retired.By)
 	return nil
@@ -269,8 +269,8 @@ func serve(ctx context.Context, credentials *registration.Credentials, o setup.O
 // member, and which Works are too old to be trusted.
 func checkRecord(ctx context.Context, o setup.Options) error {
 	if err := setup.CheckRecord(ctx, o); err != nil {
-		return fmt.Errorf("%w; nothing in it was changed. Give the --journal-key-file with which it was written, or none if it is not sealed. If that key is lost, "+
-			"or another one is to be used from now on, move that directory away, and the agent makes another one of what the hub has. Of a pod with a claimed volume scale the Deployment to 0, delete the claim, "+
+		return fmt.Errorf("%w; nothing in it was changed. Give the --journal-key-file that it was written with, or none if it is not sealed. If that key is lost, "+
+			"or you want to use another one, move that directory away, and the agent makes a new one from the hub's Works. For a pod with a claimed volume, scale the Deployment to 0, delete the claim, "+
 			"then run `agent join --install` or `helm upgrade` again, which makes both", err)
 	}
 	return nil

@@ -25,7 +25,7 @@ const (
 )
 
 // errUnhealthy is the error of `agent status` if something is wrong; the output says what.
-var errUnhealthy = errors.New("something is not as it should be; see above")
+var errUnhealthy = errors.New("the agent is not healthy; see above")
 
 // statusReport is the output of `agent status`.
 type statusReport struct {
@@ -41,10 +41,10 @@ func newStatus() *cobra.Command {
 	var stateDir, output string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say how the agent of this cluster is",
-		Long: "Say how the agent that runs with a state directory is: whether it hears the hub, when its certificate ends, how many\n" +
-			"Works are applied and which are not, since when the hub does not have the latest of a status, what was put back.\n" +
-			"It fails if something is not as it should be.",
+		Short: "Show the status of the agent of this cluster",
+		Long: "Show the status of the agent that runs with a state directory: whether it reaches the hub, when its certificate expires, how many\n" +
+			"Works are applied and which are not, since when a status has not reached the hub, and which changes were put back.\n" +
+			"It fails if the agent is not healthy.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != outputText && output != outputJSON {
@@ -69,7 +69,7 @@ func newStatus() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&stateDir, "state-dir", defaultStateDir, "directory that holds the identity of the agent")
-	cmd.Flags().StringVarP(&output, "output", "o", outputText, "how to print it: text or json")
+	cmd.Flags().StringVarP(&output, "output", "o", outputText, "output format: text or json")
 	return cmd
 }
 

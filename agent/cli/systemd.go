@@ -44,7 +44,7 @@ func printUnit(out io.Writer, from *joinCommand) error {
 	line := func(format string, args ...any) { fmt.Fprintf(&unit, format+"\n", args...) }
 	line("# /etc/systemd/system/fairlead-agent.service; then: systemctl daemon-reload && systemctl enable --now fairlead-agent")
 	line("[Unit]")
-	line("Description=Fairlead agent: makes this cluster do what its hub says")
+	line("Description=Fairlead agent: applies to this cluster what its hub sends")
 	line("Wants=network-online.target")
 	line("After=network-online.target")
 	line("")

@@ -20,7 +20,7 @@ func printInstalled(ctx context.Context, out io.Writer, installer *install.Insta
 	is, err := installer.Settings(ctx, true)
 	switch {
 	case errors.Is(err, install.ErrKinds):
-		return fmt.Errorf("%w; say it first with `agent join --install --kinds …`, in the command that the hub prints", err)
+		return fmt.Errorf("%w; set it first with `agent join --install --kinds …`, in the command that the hub prints", err)
 	case err != nil:
 		return err
 	case is == nil:
@@ -28,7 +28,7 @@ func printInstalled(ctx context.Context, out io.Writer, installer *install.Insta
 			registration.ErrNotJoined, contract.SystemNamespace, manifest.Name)
 	case len(is.Other) > 0:
 		return fmt.Errorf("the Deployment %s/%s runs with %s, which `agent join --install` does not make: if Helm made it, `helm get values` has its values; "+
-			"if it was changed by hand, take that back, print the values, and add it to their extraArgs", contract.SystemNamespace, manifest.Name, strings.Join(is.Other, ", "))
+			"if it was changed by hand, undo the change, print the values, and add it to their extraArgs", contract.SystemNamespace, manifest.Name, strings.Join(is.Other, ", "))
 	}
 	o := manifest.Options{
 		Image: is.Image, UpgradeImages: is.UpgradeImages, Namespaces: is.Namespaces, Kinds: is.Kinds, SafeKinds: is.SafeKinds, Account: is.Account, Proxy: is.Proxy,

@@ -23,7 +23,7 @@ func newVersion() *cobra.Command {
 			case outputJSON:
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(version.Of())
 			default:
-				return fmt.Errorf("--output %q is none of %s and %s", output, outputText, outputJSON)
+				return fmt.Errorf("--output is %q; it must be %s or %s", output, outputText, outputJSON)
 			}
 		},
 	}

@@ -201,11 +201,11 @@ spec:
 	cache := filepath.Join(w.T.TempDir(), "cache")
 	leaving := []string{"leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member)}
 	// The hub no longer mentions the cluster after that.
-	w.killAt("The hub has let the cluster go", []string{"XDG_CACHE_HOME=" + cache}, leaving...)
+	w.killAt("The hub has released the cluster", []string{"XDG_CACHE_HOME=" + cache}, leaving...)
 	out, err = w.agent([]string{"XDG_CACHE_HOME=" + cache}, leaving...)
 	w.G.Expect(err).NotTo(HaveOccurred())
 	w.G.Expect(filepath.Glob(filepath.Join(cache, "fairlead", "*"))).To(BeEmpty(), "nor is anything left here")
-	w.G.Expect(out).To(And(ContainSubstring("Leaving as cluster inside"), ContainSubstring("The hub has let the cluster go"),
+	w.G.Expect(out).To(And(ContainSubstring("Leaving as cluster inside"), ContainSubstring("The hub has released the cluster"),
 		ContainSubstring("The Deployment of the agent and its rights are removed")))
 	w.G.Expect(w.managed(w.G, "narrow")).To(Equal("gone"), "what the hub had here is removed")
 	w.Eventually(func(g Gomega) {

@@ -137,7 +137,7 @@ func TestOperatorsAreLetInByTheJoinAndOutByLeaving(t *testing.T) {
 	w.G.Expect(w.MustKubectl(member, "get", kinds, "-A", "-o", "name")).To(ContainSubstring("serviceaccount/" + contract.ConnectName))
 	out, err = w.agent(nil, append([]string{"leave", "--objects", "remove"}, where...)...)
 	w.G.Expect(err).NotTo(HaveOccurred())
-	w.G.Expect(out).To(ContainSubstring("What let operators of the hub in is removed"))
+	w.G.Expect(out).To(ContainSubstring("The settings that let operators of the hub in are removed"))
 	w.G.Expect(w.MustKubectl(member, "get", kinds, "-A", "-o", "name")).NotTo(ContainSubstring(contract.ConnectName), "nothing of it is left")
 	w.Eventually(func(g Gomega) {
 		out, err := w.through(name, "bob", "", "get", "--raw", "/api/v1/namespaces/shop/pods")

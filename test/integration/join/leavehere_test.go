@@ -74,9 +74,9 @@ func TestLeavingComesToItsEndWhereverItWasStopped(t *testing.T) {
 	h.serve()
 	shared := testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub})
 	for name, c := range map[string]struct{ objects, at string }{
-		"let-go-keeps":   {registration.Keep, "The hub has let the cluster go"},
-		"let-go-removes": {registration.Remove, "The hub has let the cluster go"},
-		"swept-keeps":    {registration.Keep, "without our marks"},
+		"let-go-keeps":   {registration.Keep, "The hub has released the cluster"},
+		"let-go-removes": {registration.Remove, "The hub has released the cluster"},
+		"swept-keeps":    {registration.Keep, "without the agent's marks"},
 		"swept-removes":  {registration.Remove, "objects are removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestLeavingReadsARecordThatIsSealed(t *testing.T) {
 	h.g.Expect(err).To(MatchError(ContainSubstring("--journal-key-file")))
 	h.g.Expect(os.ReadDir(filepath.Join(dir, "journal", "sealed"))).To(HaveLen(2), "nothing is set aside")
 	leaving = append(leaving, "--journal-key-file", key)
-	killedAt(ctx, "The hub has let the cluster go", leaving...)
+	killedAt(ctx, "The hub has released the cluster", leaving...)
 	out, err := agent(ctx, leaving...)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Expect(out).To(ContainSubstring("1 objects are removed"))
