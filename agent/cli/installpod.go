@@ -36,8 +36,8 @@ func (f *podFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.pullSecrets, "image-pull-secrets", nil, "Secrets in karmada-system with which to pull it, as `kubectl create secret docker-registry` makes them, '' for none ("+stays+"none)")
 	flags.StringSliceVar(&f.selector, "node-selector", nil, "labels of the nodes on which that agent may run, each KEY=VALUE, such as kubernetes.io/arch=amd64, '' for none ("+stays+"none)")
 	flags.StringSliceVar(&f.tolerations, "tolerations", nil, "taints of nodes that its pod tolerates, as `kubectl taint` writes them, each KEY[=VALUE][:EFFECT], or * for all; '' for none ("+stays+"none)")
-	flags.StringSliceVar(&f.requests, "requests", nil, "what its container asks for, such as cpu=10m,memory=64Mi; 0 is nothing, '' is what the chart has, and a resource that is not named stays ("+stays+"that)")
-	flags.StringSliceVar(&f.limits, "limits", nil, "what its container may use, such as memory=512Mi; 0 is no limit, '' is what the chart has, and a resource that is not named stays ("+stays+"that)")
+	flags.StringSliceVar(&f.requests, "requests", nil, "resource requests of its container, such as cpu=10m,memory=64Mi; 0 is none, '' is what the chart has, and a resource that is not named stays ("+stays+"that)")
+	flags.StringSliceVar(&f.limits, "limits", nil, "resource limits of its container, such as memory=512Mi; 0 is no limit, '' is what the chart has, and a resource that is not named stays ("+stays+"that)")
 	flags.StringVar(&f.runAs, "run-as", manifest.RunAsAuto, "user of its pod: fixed (65532), assigned (by the platform, as OpenShift does), or auto: assigned where this cluster is OpenShift, which --print manifests does not look at")
 }
 
