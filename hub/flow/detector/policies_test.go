@@ -167,32 +167,6 @@ func TestATemplateWaitsForDependentOverrides(t *testing.T) {
 	s.eventually(t, "a-configmap", claimedBy("web"))
 }
 
-func TestAPolicyThatGoesDoesNotWaitForWhatTheNextOneLacks(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	lacks := map[string]func(*policyv1alpha1.PropagationSpec){
-		"override": func(spec *policyv1alpha1.PropagationSpec) { spec.DependentOverrides = []string{"no-such-override"} },
-		"class": func(spec *policyv1alpha1.PropagationSpec) {
-			spec.SchedulePriority = &policyv1alpha1.SchedulePriority{PriorityClassSource: policyv1alpha1.KubePriorityClass, PriorityClassName: "no-such-class"}
-		},
-	}
-	for name, lack := range lacks {
-		p, next := s.policy(name, named("v1", "ConfigMap", name)), s.policy(name+"-next", named("v1", "ConfigMap", name))
-		lack(&next.Spec)
-		s.create(t, p, s.configMap(name))
-		s.eventually(t, name+"-configmap", claimedBy(name))
-		s.create(t, next)
-		g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
-		g.Eventually(func() bool {
-			return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-		}, "1m", "50ms").Should(BeTrue(), name)
-		_, err := s.binding(t.Context(), name+"-configmap")
-		g.Expect(err).NotTo(HaveOccurred(), "what is there stays")
-	}
-	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "1m", "50ms").Should(ContainElements(
-		ContainSubstring("no-such-class"), ContainSubstring("no-such-override")))
-}
-
 func TestAPolicyThatGoesReleasesWhatPoliciesNoLongerGet(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)

@@ -18,7 +18,6 @@ import (
 	"fairlead.dev/common/kube/watchset"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/match"
-	"fairlead.dev/hub/flow/detector/plan"
 )
 
 // reconcileUnserved asks for the kinds that the API serves by now, of those that it did not.
@@ -68,8 +67,7 @@ func (r *Reconciler) askForNaming(ctx context.Context, kind schema.GroupVersionK
 
 // abandon takes the claims of policies that are gone from bindings of a kind that the
 // API does not serve: there is no template that could be asked. Those of policies that are
-// there stay as they are, and if the kind is served in another version, people are told. What the last word of a policy that goes preserves
-// is preserved. A binding
+// there stay as they are, and if the kind is served in another version, people are told. A binding
 // of which the garbage collector would ask for the owner in a version that is not served names another.
 func (r *Reconciler) abandon(ctx context.Context, kind schema.GroupVersionKind) error {
 	served, err := r.kinds.servedInstead(ctx, kind)
@@ -93,13 +91,7 @@ func (r *Reconciler) abandon(ctx context.Context, kind schema.GroupVersionKind) 
 				}
 				continue
 			}
-			if err := r.rewriteBinding(ctx, b, func(b kube.Binding) {
-				if plan.PreservesMore(p, b) {
-					b.BindingSpec().PreserveResourcesOnDeletion = new(true)
-				}
-				claim.Clear(b)
-				nameServed(b, served)
-			}); err != nil {
+			if err := r.rewriteBinding(ctx, b, func(b kube.Binding) { claim.Clear(b); nameServed(b, served) }); err != nil {
 				return err
 			}
 		}

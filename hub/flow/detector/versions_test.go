@@ -269,25 +269,6 @@ func TestAnApplicationStaysWhenItsVersionIsServedNoMore(t *testing.T) {
 	}
 }
 
-// An edit of a policy does not come to a template whose version is served no more. What the policy says last counts all the same when it goes.
-func TestTheLastWordOfAPolicyCountsInAVersionThatIsServedNoMore(t *testing.T) {
-	s := start(t)
-	d := s.databases(t)
-	g := NewWithT(t)
-	p := d.selecting("orders", d.beta, "edge-1")
-	s.create(t, p, d.orders(d.v1))
-	s.eventually(t, ordersBinding, claimedBy("orders"))
-	d.serve(t, false)
-	g.Eventually(func() []string { return s.writes.notes(reasonVersionNotServed) }, "1m", "50ms").Should(HaveLen(1))
-	s.change(t, p, func(spec *policyv1alpha1.PropagationSpec) { spec.PreserveResourcesOnDeletion = new(true) })
-	d.quiet(t)
-	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
-	s.eventually(t, ordersBinding, func(g Gomega, b *workv1alpha2.ResourceBinding) {
-		g.Expect(claimed(b)).To(BeFalse())
-		g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
-	})
-}
-
 // What an earlier hub left owned in the version that its policy selects stays when that is served no more, too, and goes with its template.
 // As long as the version is served a lazy policy leaves it as it is.
 func TestABindingOwnedInAVersionThatIsServedNoMoreGoesWithItsTemplate(t *testing.T) {

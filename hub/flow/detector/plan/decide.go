@@ -85,10 +85,10 @@ func decide(in Input) Plan {
 			return Plan{}
 		}
 		// The policy need not wait for the garbage collector.
-		return Plan{Outcome: Released, BindingClaim: new(claim.Claim{}), Preserve: PreservesMore(in.Holder, in.Binding)}
+		return Plan{Outcome: Released, BindingClaim: new(claim.Claim{}), Preserve: preservesMore(in)}
 	case in.Excluded:
 		// Only a policy that is going would wait for this template for ever.
-		if in.Claim == (claim.Claim{}) || stays(in.Holder) && !disputed(in) {
+		if in.Claim == (claim.Claim{}) || stays(in.Holder) {
 			return Plan{}
 		}
 		return release(in)
@@ -104,22 +104,12 @@ func decide(in Input) Plan {
 // stays says whether a policy is there, and is not about to go.
 func stays(p policyv1alpha1.Policy) bool { return p != nil && p.GetDeletionTimestamp() == nil }
 
-// disputed says whether the binding of a template has the claim of another policy than the template. Authors can write the claim on a template,
-// and nobody but the hub writes that on a binding.
-func disputed(in Input) bool {
-	if in.Binding == nil || !Owned(in.Binding, in.Template) {
-		return false
-	}
-	of, claimed := claim.On(in.Binding)
-	return claimed && of.Key() != in.Claim.Key()
-}
-
 // release takes the claim off a template and its binding.
 func release(in Input) Plan {
 	p := Plan{Outcome: Released}
 	// A binding of the same name may be that of another object.
 	if in.Binding != nil && Owned(in.Binding, in.Template) {
-		p.BindingClaim, p.Preserve = new(claim.Claim{}), PreservesMore(in.Holder, in.Binding)
+		p.BindingClaim, p.Preserve = new(claim.Claim{}), preservesMore(in)
 	}
 	if claim.Clear(in.Template.DeepCopy()) {
 		p.Claim = new(claim.Claim{})
@@ -130,16 +120,11 @@ func release(in Input) Plan {
 	return p
 }
 
-// PreservesMore says whether the last word of the policy that lets the template of a binding go is that its objects stay in the members, which
-// the binding may not say yet: an edit of a policy comes to one template after the other. The binding must have the claim of that very policy:
-// whoever may write a template could name there any policy that preserves, and have objects stay that no quota counts.
-func PreservesMore(holder policyv1alpha1.Policy, b workv1alpha2.Binding) bool {
-	if holder == nil {
-		return false
-	}
-	of, claimed := claim.On(b)
-	return claimed && of == claim.By(holder) && ptr.Deref(holder.PropagationSpec().PreserveResourcesOnDeletion, false) &&
-		!ptr.Deref(b.BindingSpec().PreserveResourcesOnDeletion, false)
+// preservesMore says whether the last word of the policy that lets a template go is that its objects stay in the members, which its binding may
+// not say yet: an edit of a policy comes to one template after the other.
+func preservesMore(in Input) bool {
+	return in.Holder != nil && in.Binding != nil && ptr.Deref(in.Holder.PropagationSpec().PreserveResourcesOnDeletion, false) &&
+		!ptr.Deref(in.Binding.BindingSpec().PreserveResourcesOnDeletion, false)
 }
 
 // apply gives a template to the policy that won it.
@@ -151,12 +136,7 @@ func apply(in Input) Plan {
 	case c.ID == "":
 		return Plan{} // the policy gets its id first, and that wakes the stage
 	case waits(in):
-		p := Plan{Outcome: Waiting}
-		if disputed(in) || in.Claim != (claim.Claim{}) && !stays(in.Holder) {
-			p = release(in) // the policy that goes does not wait for what this one waits for
-		}
-		p.Why = fmt.Sprintf("waiting for dependent overrides: create %s %q, or remove it from dependentOverrides of the policy", overrideKind(in.Winner), in.Missing[0])
-		return p
+		return Plan{Outcome: Waiting, Why: fmt.Sprintf("waiting for dependent overrides: create %s %q, or remove it from dependentOverrides of the policy", overrideKind(in.Winner), in.Missing[0])}
 	}
 	p := Plan{}
 	if in.Claim != c {
@@ -178,9 +158,6 @@ func apply(in Input) Plan {
 		p.Outcome = Leaving // its end wakes the stage
 	case in.MissingClass != "":
 		p.Outcome, p.Why = NoPriority, fmt.Sprintf("the hub has no PriorityClass %q: create it, or correct spec.schedulePriority of the policy", in.MissingClass)
-		if in.Binding != nil {
-			p.BindingClaim = &c // the policy before may be going, and waits until the binding is not its any more
-		}
 	default:
 		p.bind(in, c)
 	}

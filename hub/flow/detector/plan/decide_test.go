@@ -39,23 +39,11 @@ func rival() *policyv1alpha1.PropagationPolicy {
 	}
 }
 
-// forge has a template name a policy that never had it, as its author may write, and that preserves.
-func forge(in *Input) {
-	named := claim.Claim{Name: "everywhere", ID: "wide"}
-	in.Binding.BindingSpec().PreserveResourcesOnDeletion = nil
-	claim.Set(in.Template, named)
-	in.Claim, in.Holder = named, &policyv1alpha1.ClusterPropagationPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: named.Name, Labels: map[string]string{contract.ClusterPropagationPolicyPermanentIDLabel: named.ID}},
-		Spec:       policyv1alpha1.PropagationSpec{PreserveResourcesOnDeletion: new(true)},
-	}
-}
-
 func going(obj metav1.Object) { obj.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) }
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	none, own, other := new(claim.Claim{}), new(claimOf()), new(claim.Claim{Namespace: "shop", Name: "rival", ID: "other"})
-	const waiting = `waiting for dependent overrides: create OverridePolicy "o", or remove it from dependentOverrides of the policy`
 	cases := map[string]struct {
 		given func(*Input)
 		// want is compared except for the binding; binds says whether the binding is written.
@@ -105,26 +93,7 @@ func TestDecide(t *testing.T) {
 		},
 		"an override policy is waited for before the claim": {
 			given: func(in *Input) { in.Winner, in.Missing = rival(), []string{"o"} },
-			want:  Plan{Outcome: Waiting, Why: waiting},
-		},
-		"a policy that goes does not wait until the next one has its override policies": {
-			given: func(in *Input) { in.Winner, in.Missing = rival(), []string{"o"}; going(in.Holder) },
-			want:  Plan{Outcome: Released, Claim: none, BindingClaim: none, Why: waiting},
-		},
-		"nor if only the binding is claimed by it": {
-			given: func(in *Input) {
-				claim.Clear(in.Template)
-				in.Claim, in.Holder, in.Winner, in.Missing = claim.Claim{}, nil, rival(), []string{"o"}
-			},
-			want: Plan{Outcome: Released, BindingClaim: none, Why: waiting},
-		},
-		"what is released waits for them": {
-			given: func(in *Input) {
-				claim.Clear(in.Template)
-				claim.Clear(in.Binding)
-				in.Claim, in.Holder, in.Winner, in.Missing = claim.Claim{}, nil, rival(), []string{"o"}
-			},
-			want: Plan{Outcome: Waiting, Why: waiting},
+			want:  Plan{Outcome: Waiting, Why: `waiting for dependent overrides: create OverridePolicy "o", or remove it from dependentOverrides of the policy`},
 		},
 		"and not once there is one": {
 			given: func(in *Input) { in.Missing = []string{"o"} }, want: Plan{Outcome: Bound}, binds: true,
@@ -137,9 +106,9 @@ func TestDecide(t *testing.T) {
 		"an old binding has to go first": {
 			given: func(in *Input) { going(in.Binding) }, want: Plan{Outcome: Leaving},
 		},
-		"a PriorityClass is waited for with the claims": {
+		"a PriorityClass is waited for with the claim": {
 			given: func(in *Input) { in.Winner, in.MissingClass = rival(), "high" },
-			want:  Plan{Outcome: NoPriority, Claim: other, BindingClaim: other, Why: `the hub has no PriorityClass "high": create it, or correct spec.schedulePriority of the policy`},
+			want:  Plan{Outcome: NoPriority, Claim: other, Why: `the hub has no PriorityClass "high": create it, or correct spec.schedulePriority of the policy`},
 		},
 		"a lazy policy that takes a template changes the claims only": {
 			given: func(in *Input) {
@@ -189,9 +158,6 @@ func TestDecide(t *testing.T) {
 		"and by one that is gone": {
 			given: func(in *Input) { in.Excluded, in.Holder = true, nil }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
 		},
-		"and if it names another policy than its binding has": {
-			given: func(in *Input) { in.Excluded = true; forge(in) }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
-		},
 		"what is excluded and has no claim is left alone": {
 			given: func(in *Input) { in.Excluded, in.Claim, in.Holder = true, claim.Claim{}, nil }, want: Plan{},
 		},
@@ -214,16 +180,6 @@ func TestDecide(t *testing.T) {
 				in.Holder.PropagationSpec().PreserveResourcesOnDeletion, in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true), nil
 				going(in.Holder)
 			}, want: Plan{Outcome: Released, BindingClaim: none, Preserve: true},
-		},
-		"a policy that never had a template preserves nothing of it, though the template names it": {
-			given: func(in *Input) { in.Winner = nil; forge(in) }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
-		},
-		"nor does another policy of the same name": {
-			given: func(in *Input) {
-				in.Winner = nil
-				in.Holder.PropagationSpec().PreserveResourcesOnDeletion, in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true), nil
-				in.Holder.SetLabels(map[string]string{contract.PropagationPolicyPermanentIDLabel: "other"})
-			}, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
 		},
 		"a binding that is going as well is left alone": {
 			given: func(in *Input) { in.Template, in.Holder = nil, nil; going(in.Binding) }, want: Plan{},
