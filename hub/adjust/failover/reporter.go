@@ -69,15 +69,15 @@ func (r *disruptionReporter) Reconcile(ctx context.Context, _ reconcile.Request)
 	}
 	now := r.clock.Now()
 	verdict := disruption.Decide(clusters, now)
-	var failures, conflicts []error // an agent that writes to its Cluster all the time holds up no other one
+	var conflicts []error // an agent that writes to its Cluster all the time holds up no other one
 	for _, c := range clusters {
 		if err := r.report(ctx, c, verdict, now); apierrors.IsConflict(err) {
 			conflicts = append(conflicts, err)
 		} else if err != nil {
-			failures = append(failures, err)
+			return reconcile.Result{}, err
 		}
 	}
-	if err := errors.Join(append(failures, conflicts...)...); err != nil {
+	if err := errors.Join(conflicts...); err != nil {
 		return reconcile.Result{}, err
 	}
 	var out reconcile.Result
