@@ -246,6 +246,9 @@ func (i *Installer) Stop(ctx context.Context) (stopped bool, err error) {
 		return at < 0, nil
 	})
 	if err != nil {
+		if ctx.Err() == nil {
+			still = "" // the pod is not what prevented it
+		}
 		return stopped, fmt.Errorf("waiting until no pod of the agent runs: %w%s", err, still)
 	}
 	return stopped, nil

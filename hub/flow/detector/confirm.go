@@ -25,7 +25,13 @@ import (
 // become active, each of its caches may be older than what the previous active hub wrote on the binding. In that case the error is
 // kube.CacheBehind.
 func (r *Reconciler) confirm(ctx context.Context, in *gathered, p plan.Plan) error {
-	if in.binding == nil || !p.TakesAway(in.binding) {
+	switch {
+	case in.binding == nil:
+		return nil
+	case !p.TakesAway(in.binding):
+		if p.Resumes(in.binding) { // thousands of bindings may be resumed at a time: only what decides that is read
+			return r.samePolicies(ctx, in)
+		}
 		return nil
 	}
 	for _, same := range []func(context.Context, *gathered) error{r.samePolicies, r.sameStrategies, r.sameNamespace, r.sameTemplate} {

@@ -11,8 +11,7 @@ import (
 )
 
 // TakesAway says whether a plan takes from a binding what keeps something from all clusters at once: the strategy by which changes reach
-// them, what its workload needs, that objects stay when it goes, that nothing is dispatched, or that what a member has already is not
-// overwritten. What comes of that cannot be taken back.
+// them, what its workload needs, or that objects stay when it goes. What comes of that cannot be taken back.
 func (p Plan) TakesAway(b workv1alpha2.Binding) bool {
 	was, spec := StrategyOn(b), b.BindingSpec()
 	if p.Binding == nil {
@@ -21,8 +20,17 @@ func (p Plan) TakesAway(b workv1alpha2.Binding) bool {
 	policy := p.Binding.Policy
 	return was.Name != "" && was != p.Binding.Strategy ||
 		spec.PropagateDeps && !propagatesDeps(policy) ||
-		ptr.Deref(spec.PreserveResourcesOnDeletion, false) && !ptr.Deref(policy.PreserveResourcesOnDeletion, false) ||
-		resumes(spec.Suspension, policy.Suspension) ||
+		ptr.Deref(spec.PreserveResourcesOnDeletion, false) && !ptr.Deref(policy.PreserveResourcesOnDeletion, false)
+}
+
+// Resumes says whether a plan dispatches a binding to clusters to which it was suspended, or has objects overwritten that their member had
+// before. Neither can be taken back, and both depend on the policy alone.
+func (p Plan) Resumes(b workv1alpha2.Binding) bool {
+	if p.Binding == nil {
+		return false
+	}
+	spec, policy := b.BindingSpec(), p.Binding.Policy
+	return resumes(spec.Suspension, policy.Suspension) ||
 		spec.ConflictResolution != policyv1alpha1.ConflictOverwrite && policy.ConflictResolution == policyv1alpha1.ConflictOverwrite
 }
 

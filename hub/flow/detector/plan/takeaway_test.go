@@ -17,7 +17,8 @@ func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
 		was    func(*workv1alpha2.ResourceBinding)
 		is     Strategy
 		policy policyv1alpha1.PropagationSpec
-		want   bool
+		// want is whether it takes something away, resumes whether it only resumes or overwrites.
+		want, resumes bool
 	}{
 		"nothing":           {},
 		"a strategy is new": {is: Strategy{Name: "s"}},
@@ -44,19 +45,19 @@ func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
 		"dispatching is suspended no more": {
 			was: func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: some("a")}
-			}, want: true,
+			}, resumes: true,
 		},
 		"nor to any cluster": {
 			was: func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}
 			},
-			policy: policyv1alpha1.PropagationSpec{Suspension: new(some("a"))}, want: true,
+			policy: policyv1alpha1.PropagationSpec{Suspension: new(some("a"))}, resumes: true,
 		},
 		"it is to fewer clusters": {
 			was: func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: some("a", "b")}
 			},
-			policy: policyv1alpha1.PropagationSpec{Suspension: new(some("b"))}, want: true,
+			policy: policyv1alpha1.PropagationSpec{Suspension: new(some("b"))}, resumes: true,
 		},
 		"it is to more": {
 			was: func(b *workv1alpha2.ResourceBinding) {
@@ -75,7 +76,7 @@ func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
 				b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
 			},
 		},
-		"what members have is overwritten now": {policy: policyv1alpha1.PropagationSpec{ConflictResolution: policyv1alpha1.ConflictOverwrite}, want: true},
+		"what members have is overwritten now": {policy: policyv1alpha1.PropagationSpec{ConflictResolution: policyv1alpha1.ConflictOverwrite}, resumes: true},
 		"it is as before": {
 			was:    func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite },
 			policy: policyv1alpha1.PropagationSpec{ConflictResolution: policyv1alpha1.ConflictOverwrite},
@@ -90,6 +91,8 @@ func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
 				c.was(b)
 			}
 			g.Expect(Plan{Binding: &Desired{Strategy: c.is, Policy: &c.policy}}.TakesAway(b)).To(Equal(c.want))
+			g.Expect(Plan{Binding: &Desired{Strategy: c.is, Policy: &c.policy}}.Resumes(b)).To(Equal(c.resumes))
+			g.Expect(Plan{}.Resumes(b)).To(BeFalse(), "it leaves the binding as it is")
 			g.Expect(Plan{}.TakesAway(b)).To(BeFalse(), "it leaves the binding as it is")
 			g.Expect(Plan{Strategy: &c.is}.TakesAway(b)).To(Equal(c.want && StrategyOn(b).Name != ""), "it leaves the rest as it is")
 		})
