@@ -20,9 +20,9 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestTheIndexOfClaimsSaysWhatTheTemplatesSay adds claims, moves them to other policies, removes them, and deletes templates, in random
+// TestClaimIndexMatchesTemplates adds claims, moves them to other policies, removes them, and deletes templates, in random
 // order. After each step the index must find for each policy the same templates as a scan of all.
-func TestTheIndexOfClaimsSaysWhatTheTemplatesSay(t *testing.T) {
+func TestClaimIndexMatchesTemplates(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(17, 4))
@@ -70,9 +70,9 @@ func TestTheIndexOfClaimsSaysWhatTheTemplatesSay(t *testing.T) {
 	}
 }
 
-// TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched checks that the index is complete when the watch of a kind starts whose objects
+// TestClaimIndexIsCompleteWhenWatchStarts checks that the index is complete when the watch of a kind starts whose objects
 // are already cached for another stage, and when it ends and starts again.
-func TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched(t *testing.T) {
+func TestClaimIndexIsCompleteWhenWatchStarts(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 1, Bindings: 60, Policies: 7}
 	r, asked := full(t, size)
@@ -114,9 +114,9 @@ func TestClaimedTemplatesAreFoundAsSoonAsTheirKindIsWatched(t *testing.T) {
 	}
 }
 
-// TestClaimedTemplatesAreFoundWithoutALookAtAll checks that the lookup takes memory only for the few templates of the policy. The pointers
+// TestClaimLookupDoesNotScanAllTemplates checks that the lookup takes memory only for the few templates of the policy. The pointers
 // to all templates alone would take twice the limit.
-func TestClaimedTemplatesAreFoundWithoutALookAtAll(t *testing.T) {
+func TestClaimLookupDoesNotScanAllTemplates(t *testing.T) {
 	g := NewWithT(t)
 	size := filled.Fleet{Clusters: 1, Bindings: 5000, Policies: 1000}
 	r, _ := full(t, size)

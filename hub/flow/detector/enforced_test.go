@@ -20,9 +20,9 @@ import (
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
-// TestATenantKeepsNothingFromTheStrategyOfTheirNamespace forces a strategy on a namespace, and removes it again, while for various reasons
+// TestForcedStrategyAppliesWithoutPolicy forces a strategy on a namespace, and removes it again, while for various reasons
 // no policy is applied to the templates there. All of them are rendered as long as their bindings exist, so all must follow the strategy.
-func TestATenantKeepsNothingFromTheStrategyOfTheirNamespace(t *testing.T) {
+func TestForcedStrategyAppliesWithoutPolicy(t *testing.T) {
 	g := NewWithT(t)
 	s := start(t)
 	names := []string{"classless", "waiting", "excluded", "going", "released", "needed"}

@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAPolicyThatIsNotReleasedIsNotAskedForAllTheTime(t *testing.T) {
+func TestReleaseChecksBackOff(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(untilReleased(-time.Second)).To(Equal(soonReleased), "the clock of the API server may be ahead")

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
+func TestKindInstalledLaterIsPropagated(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	kind := "Gadget" + strings.ReplaceAll(s.namespace, "-", "")
@@ -35,7 +35,7 @@ func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
 	g.Expect(s.writes.notes(reasonKindNotServed)).To(HaveLen(1), "people hear it once")
 }
 
-func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
+func TestMisspeltKindIsNotPropagated(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	s.create(t, s.policy("web", named("apps/v1", "deployment", "web")), s.deployment("web", 2))
@@ -46,8 +46,8 @@ func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
 	g.Expect(err).To(HaveOccurred(), "it would have no replicas")
 }
 
-// TestUnknownKindsAreNotAskedForEach checks that policies which name thousands of unknown kinds delay nothing else.
-func TestUnknownKindsAreNotAskedForEach(t *testing.T) {
+// TestManyUnknownKindsCostFewRequests checks that policies which name thousands of unknown kinds delay nothing else.
+func TestManyUnknownKindsCostFewRequests(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	const policies, kinds = 5, 1000
@@ -73,7 +73,7 @@ func TestUnknownKindsAreNotAskedForEach(t *testing.T) {
 	g.Expect(s.writes.read(func(path string) bool { return path == "/apis" })).To(BeNumerically("<", 100), "at most one a second")
 }
 
-func TestAKindIsWatchedOnlyWhileItIsNeeded(t *testing.T) {
+func TestKindIsWatchedOnlyWhileNeeded(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	s.settle(t)

@@ -27,10 +27,10 @@ func (s *stage) patch(t *testing.T, obj client.Object, text string) {
 	NewWithT(t).Expect(s.client.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(text)))).To(Succeed())
 }
 
-// TestALiveTemplateGoesByItsOwnStrategy edits a template again, together with its strategy, between the event of an edit and the live read
+// TestLiveTemplateGetsItsOwnStrategy edits a template again, together with its strategy, between the event of an edit and the live read
 // that the event causes. The binding must never record the second edit as seen together with the first strategy. It runs alone, because the
 // hubs of other tests would do the work of this one.
-func TestALiveTemplateGoesByItsOwnStrategy(t *testing.T) {
+func TestLiveTemplateGetsItsOwnStrategy(t *testing.T) {
 	g := NewWithT(t)
 	s := start(t)
 	web := s.deployment("web", 2)

@@ -22,7 +22,7 @@ import (
 // client that waits until the cache shows all writes. See common/decisions/0004-own-writes.md.
 func BenchmarkOwnWrites(b *testing.B) {
 	hub := cluster.Shared(b, cluster.Options{Profile: cluster.Hub})
-	for name, waits := range map[string]bool{"remembered": false, "waited for": true} {
+	for name, waits := range map[string]bool{"kube.Written": false, "waiting client": true} {
 		for _, lists := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s, list=%t", name, lists), func(b *testing.B) {
 				namespace := hub.Namespace(b)

@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-func TestAPolicyThatNoLongerSelectsATemplateLetsItGo(t *testing.T) {
+func TestPolicyReleasesTemplateNoLongerSelected(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	p := s.policy("web", named("v1", "ConfigMap", "a"), named("v1", "ConfigMap", "b"))
@@ -49,7 +49,7 @@ func TestAPolicyThatNoLongerSelectsATemplateLetsItGo(t *testing.T) {
 	g.Expect(after.Labels[contract.ResourceBindingPermanentIDLabel]).To(Equal(b.Labels[contract.ResourceBindingPermanentIDLabel]))
 }
 
-func TestAPolicyThatIsDeletedLeavesTheBindings(t *testing.T) {
+func TestDeletedPolicyLeavesBindings(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
@@ -78,7 +78,7 @@ func TestAPolicyThatIsDeletedLeavesTheBindings(t *testing.T) {
 	g.Expect(b.Labels).To(HaveKey(contract.ClusterPropagationPolicyPermanentIDLabel))
 }
 
-func TestAPolicyOfTheNamespaceWinsOverAClusterPolicy(t *testing.T) {
+func TestPolicyWinsOverClusterPolicy(t *testing.T) {
 	s := start(t)
 	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{
 		Priority: ptr.To[int32](10),
@@ -105,7 +105,7 @@ func TestAPolicyOfTheNamespaceWinsOverAClusterPolicy(t *testing.T) {
 	g.Eventually(func() []string { return s.writes.notes(reasonKindNotNamespaced) }, "1m", "50ms").Should(HaveLen(1))
 }
 
-func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
+func TestFieldsWithoutEffectAreReportedOncePerGeneration(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	p := s.policy("web", named("v1", "ConfigMap", "a"))
@@ -123,9 +123,9 @@ func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
 	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "1m", "50ms").Should(HaveLen(2))
 }
 
-// TestRemarksAreToldOnTemplateAndPolicy runs alone, like all tests that read events, because any running stage that writes a binding emits
+// TestRemarksAreEmittedOnTemplateAndPolicy runs alone, like all tests that read events, because any running stage that writes a binding emits
 // them.
-func TestRemarksAreToldOnTemplateAndPolicy(t *testing.T) {
+func TestRemarksAreEmittedOnTemplateAndPolicy(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	p := s.policy("web", named("apps/v1", "Deployment", "web"))
@@ -149,7 +149,7 @@ func TestRemarksAreToldOnTemplateAndPolicy(t *testing.T) {
 	g.Expect(s.writes.notes(reasonFieldWithoutEffect)).To(said, "an edit that changes nothing of it says nothing again")
 }
 
-func TestATemplateWaitsForDependentOverrides(t *testing.T) {
+func TestTemplateWaitsForDependentOverrides(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	p := s.policy("web", named("v1", "ConfigMap", "a"))
@@ -167,7 +167,7 @@ func TestATemplateWaitsForDependentOverrides(t *testing.T) {
 	s.eventually(t, "a-configmap", claimedBy("web"))
 }
 
-func TestAPolicyThatGoesReleasesWhatPoliciesNoLongerGet(t *testing.T) {
+func TestDeletedPolicyReleasesExcludedTemplates(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	template := s.configMap("a")

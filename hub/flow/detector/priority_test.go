@@ -39,7 +39,7 @@ func (c *classes) Get(_ context.Context, key client.ObjectKey, obj client.Object
 	return unstructured.SetNestedField(u.Object, value, "value")
 }
 
-func TestAPriorityClassIsReadOnceForManyTemplates(t *testing.T) {
+func TestPriorityClassIsReadOnceForManyTemplates(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hub := &classes{values: map[string]int64{"high": 7}}

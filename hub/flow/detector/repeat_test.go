@@ -15,7 +15,7 @@ import (
 )
 
 // Events are kept for an hour. While the policy is not applied, users must find one at any time.
-func TestWhyAPolicyIsNotAppliedIsToldAgain(t *testing.T) {
+func TestPolicyFailureEventIsRepeated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	count := 0

@@ -30,7 +30,7 @@ func by(want plan.Strategy) func(Gomega, *workv1alpha2.ResourceBinding) {
 	return func(g Gomega, b *workv1alpha2.ResourceBinding) { g.Expect(plan.StrategyOn(b)).To(Equal(want)) }
 }
 
-func TestABindingSaysItsStrategyFromTheStart(t *testing.T) {
+func TestNewBindingHasItsStrategy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := start(t)
@@ -44,7 +44,7 @@ func TestABindingSaysItsStrategyFromTheStart(t *testing.T) {
 	g.Expect(again.ResourceVersion).To(Equal(b.ResourceVersion), "it was created with it, and not written again")
 }
 
-func TestTheStrategyOfABindingFollowsPolicyAndTemplate(t *testing.T) {
+func TestStrategyFollowsPolicyAndTemplate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := start(t)
@@ -132,7 +132,7 @@ func (s *stage) tenant(t *testing.T) client.Client {
 	return c
 }
 
-func TestATenantIsNotRidOfTheStrategyOfTheirNamespace(t *testing.T) {
+func TestTenantCannotRemoveForcedStrategy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := start(t)
@@ -179,7 +179,7 @@ func TestATenantIsNotRidOfTheStrategyOfTheirNamespace(t *testing.T) {
 	s.eventually(t, "web-2-deployment", by(plan.Strategy{}))
 }
 
-func TestAForcedStrategyThatIsGoneSetsNothingFree(t *testing.T) {
+func TestDeletedForcedStrategyStaysOnBindings(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := start(t)

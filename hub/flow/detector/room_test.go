@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestABindingThatWouldBeTooLargeStaysAsItIs covers a tenant who tries to fill a binding up to the limit of the API server, so that the hub
+// TestTooLargeBindingIsNotWritten covers a tenant who tries to fill a binding up to the limit of the API server, so that the hub
 // could not record there that the application leaves a cluster. The strategy is written nevertheless.
-func TestABindingThatWouldBeTooLargeStaysAsItIs(t *testing.T) {
+func TestTooLargeBindingIsNotWritten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := start(t)

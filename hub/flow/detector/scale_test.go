@@ -28,9 +28,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestATemplateIsComparedWithFewPolicies checks that a template is not compared with every policy: policies that select by another label
+// TestTemplateIsComparedWithFewPolicies checks that a template is not compared with every policy: policies that select by another label
 // are not read.
-func TestATemplateIsComparedWithFewPolicies(t *testing.T) {
+func TestTemplateIsComparedWithFewPolicies(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()
@@ -102,9 +102,9 @@ func (a *asked) count() int {
 	return a.templates
 }
 
-// TestPoliciesThatWereThereAskForNothing checks that a starting stage requests every template once, and not once for each policy that might
+// TestStartRequestsEachTemplateOnce checks that a starting stage requests every template once, and not once for each policy that might
 // select it.
-func TestPoliciesThatWereThereAskForNothing(t *testing.T) {
+func TestStartRequestsEachTemplateOnce(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{client: api.Client(t), namespace: api.Namespace(t)}

@@ -41,9 +41,9 @@ func (s *stage) sees(t *testing.T, template client.Object, binding string) {
 	}, "1m", "50ms").Should(Succeed())
 }
 
-// TestEditsOfTemplatesAreSeenInEveryOutcome edits templates whose bindings stay as they are for various reasons. Stages that send edits
+// TestEditsAreSeenInEveryOutcome edits templates whose bindings stay as they are for various reasons. Stages that send edits
 // wait until each edit is seen, so none may be missed.
-func TestEditsOfTemplatesAreSeenInEveryOutcome(t *testing.T) {
+func TestEditsAreSeenInEveryOutcome(t *testing.T) {
 	t.Parallel()
 	const edit = `{"metadata":{"labels":{"edited":"yes"}}}`
 	for name, c := range map[string]struct {
@@ -61,12 +61,12 @@ func TestEditsOfTemplatesAreSeenInEveryOutcome(t *testing.T) {
 				g.Expect(template.GetAnnotations()).To(HaveKey(contract.TemplateEditAnnotation))
 			}, "1m", "50ms").Should(Succeed())
 		}},
-		"its policy is gone": {happens: func(t *testing.T, s *stage, _ client.Object) {
+		"its policy is deleted": {happens: func(t *testing.T, s *stage, _ client.Object) {
 			t.Helper()
 			NewWithT(t).Expect(s.client.Delete(t.Context(), s.policy("web"))).To(Succeed())
 			s.eventually(t, "web-deployment", func(g Gomega, b *workv1alpha2.ResourceBinding) { g.Expect(claimed(b)).To(BeFalse()) })
 		}},
-		"its policy is gone, and its kind is watched no more": {
+		"its policy is deleted and its kind is not watched any more": {
 			template: func(s *stage) client.Object { return limits(s.namespace, "web") }, binding: "web-limitrange",
 			happens: func(t *testing.T, s *stage, _ client.Object) {
 				t.Helper()
@@ -75,11 +75,11 @@ func TestEditsOfTemplatesAreSeenInEveryOutcome(t *testing.T) {
 				s.settle(t)
 			},
 		},
-		"policies do not get it any more": {happens: func(t *testing.T, s *stage, template client.Object) {
+		"policies do not apply to it any more": {happens: func(t *testing.T, s *stage, template client.Object) {
 			t.Helper()
 			s.patch(t, template, `{"metadata":{"labels":{"`+contract.ClaimedByLabel+`":"somebody"}}}`)
 		}},
-		"its PriorityClass is gone": {happens: func(t *testing.T, s *stage, _ client.Object) {
+		"its PriorityClass is deleted": {happens: func(t *testing.T, s *stage, _ client.Object) {
 			t.Helper()
 			s.patch(t, s.policy("web"), `{"spec":{"schedulePriority":{"priorityClassSource":"KubePriorityClass","priorityClassName":"no-such-class"}}}`)
 			s.eventuallyTold(t, reasonApplyPolicyFailed)
@@ -89,7 +89,7 @@ func TestEditsOfTemplatesAreSeenInEveryOutcome(t *testing.T) {
 			s.patch(t, template, `{"metadata":{"annotations":{"fails":"no idea"}}}`)
 			s.eventuallyTold(t, reasonGetReplicasFailed)
 		}},
-		"it is about to go": {happens: func(t *testing.T, s *stage, template client.Object) {
+		"it is being deleted": {happens: func(t *testing.T, s *stage, template client.Object) {
 			t.Helper()
 			s.patch(t, template, `{"metadata":{"finalizers":["test.fairlead.dev/held"]}}`)
 			t.Cleanup(func() {

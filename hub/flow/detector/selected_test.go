@@ -21,9 +21,9 @@ import (
 	"fairlead.dev/test/filled"
 )
 
-// TestTemplatesAreFoundByNameInAllNamespaces creates and deletes templates with and without a namespace, in random order. After each step
+// TestEachNamedFindsTemplatesInAllNamespaces creates and deletes templates with and without a namespace, in random order. After each step
 // the lookup by name must find the same templates as a scan of all.
-func TestTemplatesAreFoundByNameInAllNamespaces(t *testing.T) {
+func TestEachNamedFindsTemplatesInAllNamespaces(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(5, 31))
@@ -58,9 +58,9 @@ type noted struct {
 func (n *noted) Add(req request)               { n.requests.Insert(req) }
 func (*noted) AddAfter(request, time.Duration) {}
 
-// TestTemplatesThatAPolicySelectsAreAskedFor checks that exactly those existing templates are requested that a scan of all finds, whatever
+// TestSelectedTemplatesAreRequested checks that exactly those existing templates are requested that a scan of all finds, whatever
 // the policy selects by.
-func TestTemplatesThatAPolicySelectsAreAskedFor(t *testing.T) {
+func TestSelectedTemplatesAreRequested(t *testing.T) {
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(11, 2))
 	size := filled.Fleet{Clusters: 1, Bindings: 60, Namespaces: 4}

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-func TestATemplateGetsItsBindingWithTwoWrites(t *testing.T) {
+func TestNewTemplateCostsTwoWrites(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	p := s.policy("web", named("apps/v1", "Deployment", "web"))
@@ -82,7 +82,7 @@ func TestATemplateGetsItsBindingWithTwoWrites(t *testing.T) {
 	g.Expect(s.writes.notes(reasonApplyPolicyFailed)).To(BeEmpty())
 }
 
-func TestAStatusOfTheTemplateLeavesTheBindingAlone(t *testing.T) {
+func TestTemplateStatusDoesNotChangeBinding(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	template := s.deployment("web", 3)
@@ -120,7 +120,7 @@ func TestAStatusOfTheTemplateLeavesTheBindingAlone(t *testing.T) {
 	})
 }
 
-func TestARestartWritesNothing(t *testing.T) {
+func TestRestartWritesNothing(t *testing.T) {
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{client: c.Client(t), namespace: c.Namespace(t)}
 	s.writes = &recorder{namespace: s.namespace}
@@ -143,7 +143,7 @@ func TestARestartWritesNothing(t *testing.T) {
 	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicySucceed) }, "1m", "50ms").Should(HaveLen(1), "it is told after it is written")
 }
 
-func TestATemplateThatCannotBeReadSaysSoOnce(t *testing.T) {
+func TestUnreadableTemplateIsReportedOnce(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	web := s.deployment("web", 2)
@@ -160,7 +160,7 @@ func TestATemplateThatCannotBeReadSaysSoOnce(t *testing.T) {
 	g.Expect(b.Spec.Replicas).To(BeEquivalentTo(2))
 }
 
-func TestABindingThatWasTamperedWithIsMended(t *testing.T) {
+func TestTamperedBindingIsRestored(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	s.create(t, s.policy("web", named("v1", "ConfigMap", "a")), s.configMap("a"))
@@ -183,7 +183,7 @@ func TestABindingThatWasTamperedWithIsMended(t *testing.T) {
 	})
 }
 
-func TestABindingOfAnEarlierTemplateIsNotTouched(t *testing.T) {
+func TestBindingOfEarlierTemplateIsNotTouched(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	old := &workv1alpha2.ResourceBinding{
@@ -234,7 +234,7 @@ func TestReservedNamespacesStayOnTheHub(t *testing.T) {
 	g.Expect(s.writes.notes(reasonKindNotPropagated)).To(ConsistOf(ContainSubstring("Work of work.karmada.io/v1alpha1")))
 }
 
-func TestManyTemplatesAtOnceAreTwoWritesEach(t *testing.T) {
+func TestManyTemplatesCostTwoWritesEach(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	const many = 50
@@ -274,7 +274,7 @@ func TestManyTemplatesAtOnceAreTwoWritesEach(t *testing.T) {
 	g.Expect(bindings).To(Equal(2*many+1), "and that of the canary")
 }
 
-func TestATemplateThatIsGoingGetsNoBinding(t *testing.T) {
+func TestTemplateBeingDeletedGetsNoBinding(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	template := s.configMap("a")
@@ -289,7 +289,7 @@ func TestATemplateThatIsGoingGetsNoBinding(t *testing.T) {
 		[]byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 }
 
-func TestATemplateIsAppliedWithinMilliseconds(t *testing.T) {
+func TestTemplateIsAppliedWithinMilliseconds(t *testing.T) {
 	s := start(t)
 	s.create(t, s.policy("all", named("v1", "ConfigMap", "")))
 	s.create(t, s.configMap("first"))
@@ -310,7 +310,7 @@ func TestATemplateIsAppliedWithinMilliseconds(t *testing.T) {
 	t.Logf("%s from create to binding on average", total/n)
 }
 
-func TestABindingKeepsItsClaimWhenAnotherObjectOfItsNameChanges(t *testing.T) {
+func TestBindingKeepsClaimWhenNamesakeChanges(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	role := func(name string) *unstructured.Unstructured {

@@ -35,8 +35,8 @@ func shows[O client.Object](kind O, as func(O)) func(*cache.Options) {
 	}
 }
 
-// TestAHubThatIsBehindTakesNothingOffABinding starts a hub with a cache that is older than what the previous hub wrote on a binding.
-func TestAHubThatIsBehindTakesNothingOffABinding(t *testing.T) {
+// TestStaleCacheRemovesNothingFromBinding starts a hub with a cache that is older than what the previous hub wrote on a binding.
+func TestStaleCacheRemovesNothingFromBinding(t *testing.T) {
 	t.Parallel()
 	const label = "kubernetes.io/metadata.name"
 	for name, behind := range map[string]func(s *stage) func(*cache.Options){
@@ -61,7 +61,7 @@ func TestAHubThatIsBehindTakesNothingOffABinding(t *testing.T) {
 				}
 			})
 		},
-		"its policy, by which objects stay": func(s *stage) func(*cache.Options) {
+		"its policy, which preserves resources on deletion": func(s *stage) func(*cache.Options) {
 			return shows(&policyv1alpha1.PropagationPolicy{}, func(p *policyv1alpha1.PropagationPolicy) {
 				if p.Namespace == s.namespace {
 					p.Spec.PreserveResourcesOnDeletion = nil

@@ -30,7 +30,7 @@ func (s *stage) change(t *testing.T, p *policyv1alpha1.PropagationPolicy, edit f
 	stagetest.Change(t, s.client, p, func() { edit(&p.Spec) })
 }
 
-func TestAPolicyThatPreemptsTakesTheTemplate(t *testing.T) {
+func TestPreemptingPolicyTakesTemplate(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	s.create(t, s.policy("old", named("v1", "ConfigMap", "a")), s.configMap("a"))
@@ -62,9 +62,8 @@ func TestAPolicyThatPreemptsTakesTheTemplate(t *testing.T) {
 	s.eventually(t, "a-configmap", goesTo("edge-1"))
 }
 
-// The claim is written and then the binding: what the first write did is told even if the
-// second one has to be tried again.
-func TestAClaimIsToldThoughTheBindingConflicts(t *testing.T) {
+// The claim is written before the binding. The event for the first write is emitted even if the second write must be retried.
+func TestClaimIsReportedThoughBindingConflicts(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	old := s.policy("old", named("v1", "ConfigMap", "a"))
@@ -92,7 +91,7 @@ func TestAClaimIsToldThoughTheBindingConflicts(t *testing.T) {
 	g.Expect(s.writes.notes(reasonApplyPolicyFailed)).To(BeEmpty())
 }
 
-func TestAPolicyOfTheNamespacePreemptsThatOfTheCluster(t *testing.T) {
+func TestPolicyPreemptsClusterPolicy(t *testing.T) {
 	s := start(t)
 	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{
 		ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: "a"}},
@@ -107,7 +106,7 @@ func TestAPolicyOfTheNamespacePreemptsThatOfTheCluster(t *testing.T) {
 	NewWithT(t).Expect(b.Labels).NotTo(HaveKey(contract.ClusterPropagationPolicyPermanentIDLabel))
 }
 
-func TestALazyPolicyWaitsForAnEdit(t *testing.T) {
+func TestLazyPolicyWaitsForEdit(t *testing.T) {
 	for name, template := range map[string]func(*stage) (client.Object, string){
 		"of a kind with a generation": func(s *stage) (client.Object, string) { return s.deployment("web", 2), "web-deployment" },
 		"of a kind without":           func(s *stage) (client.Object, string) { return s.configMap("web"), "web-configmap" },
@@ -158,7 +157,7 @@ func TestALazyPolicyWaitsForAnEdit(t *testing.T) {
 	}
 }
 
-func TestALazyPolicyClaimsWhatIsThereAndBindsWhatComes(t *testing.T) {
+func TestLazyPolicyBindsOnlyNewTemplates(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	before := s.configMap("before")
@@ -190,7 +189,7 @@ func TestALazyPolicyClaimsWhatIsThereAndBindsWhatComes(t *testing.T) {
 	s.eventually(t, "before-configmap", claimedBy("web"))
 }
 
-func TestAPriorityClassThatTheHubHasNot(t *testing.T) {
+func TestMissingPriorityClassIsReported(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	p := s.policy("web", named("v1", "ConfigMap", "a"))

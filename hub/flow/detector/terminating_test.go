@@ -13,9 +13,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestANamespaceThatIsDeletedGivesNothingToAnotherPolicy deletes a PropagationPolicy together with its namespace, before its templates,
+// TestTemplatesOfDeletedNamespaceKeepTheirPolicy deletes a PropagationPolicy together with its namespace, before its templates,
 // while a ClusterPropagationPolicy also selects them. Under that policy, objects that should stay in the members would be deleted.
-func TestANamespaceThatIsDeletedGivesNothingToAnotherPolicy(t *testing.T) {
+func TestTemplatesOfDeletedNamespaceKeepTheirPolicy(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	policy, template := s.policy("own", named("v1", "ConfigMap", "a")), s.configMap("a")

@@ -21,7 +21,7 @@ import (
 
 // A binding must get, or keep, the same version in whatever order the stage starts to watch the versions that its policy selects. A hub
 // that starts may see the object first in a version that another policy names.
-func TestTheVersionOfABindingDoesNotDependOnWhichIsWatchedFirst(t *testing.T) {
+func TestBindingVersionDoesNotDependOnWatchOrder(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{client: api.Client(t), namespace: api.Namespace(t), config: api.Config}

@@ -169,8 +169,8 @@ func TestOneObjectInTwoVersionsHasOnePolicy(t *testing.T) {
 	d.quiet(t)
 }
 
-// Of two policies for an object that nobody has, the better one gets it, whichever version that selects.
-func TestTheBetterPolicyGetsAnObjectInWhateverVersion(t *testing.T) {
+// Of two policies for an unclaimed object, the better one gets it, in whatever version it selects it.
+func TestBetterPolicyGetsObjectInAnyVersion(t *testing.T) {
 	s := start(t)
 	d := s.databases(t)
 	vague := d.selecting("a-vague", d.v1, "edge-2")
@@ -192,8 +192,8 @@ func TestTheBetterPolicyGetsAnObjectInWhateverVersion(t *testing.T) {
 	NewWithT(t).Expect(s.writes.notes(reasonPreemptPolicySucceed)).To(HaveLen(1))
 }
 
-// A policy is edited to select the object in another version: the binding follows once, and stays the same one.
-func TestABindingFollowsItsPolicyToAnotherVersion(t *testing.T) {
+// A policy is changed to select the object in another version. The binding follows once, and remains the same object.
+func TestBindingFollowsPolicyToAnotherVersion(t *testing.T) {
 	s := start(t)
 	d := s.databases(t)
 	g := NewWithT(t)
@@ -269,9 +269,9 @@ func TestAnApplicationStaysWhenItsVersionIsServedNoMore(t *testing.T) {
 	}
 }
 
-// What an earlier hub left owned in the version that its policy selects stays when that is served no more, too, and goes with its template.
-// As long as the version is served a lazy policy leaves it as it is.
-func TestABindingOwnedInAVersionThatIsServedNoMoreGoesWithItsTemplate(t *testing.T) {
+// An earlier version of the hub set the owner in the version that the policy selects. When that is not served any more, the binding must
+// stay, and be deleted with its template. While the version is served, a lazy policy leaves it as it is.
+func TestBindingOwnedInUnservedVersionIsCollected(t *testing.T) {
 	s := start(t)
 	d := s.databases(t)
 	g := NewWithT(t)
@@ -295,8 +295,8 @@ func TestABindingOwnedInAVersionThatIsServedNoMoreGoesWithItsTemplate(t *testing
 	s.eventually(t, ordersBinding, isGoing)
 }
 
-// A version that the API preferred, in which bindings are owned, is taken back: they go with their templates all the same.
-func TestABindingOwnedInAVersionThatWasTakenBackGoesWithItsTemplate(t *testing.T) {
+// The version that the API preferred, and that owner references have, is removed. Bindings must still be deleted with their templates.
+func TestBindingOwnedInRemovedVersionIsCollected(t *testing.T) {
 	s := start(t)
 	d := s.databases(t)
 	g := NewWithT(t)
@@ -329,9 +329,9 @@ func (d *databases) collected(t *testing.T) {
 	}, "2m", "50ms").Should(BeTrue())
 }
 
-// A lazy policy that selects its templates in another version now waits for an edit, as with whatever else it says: that the content
-// reads differently there is none.
-func TestALazyPolicyWaitsInAnotherVersionToo(t *testing.T) {
+// A lazy policy that is changed to select another version waits for an edit, as with any other change. The content reads differently in
+// that version, which is not an edit.
+func TestLazyPolicyWaitsInAnotherVersion(t *testing.T) {
 	s := start(t)
 	d := s.databases(t)
 	g := NewWithT(t)

@@ -32,12 +32,12 @@ func TestOn(t *testing.T) {
 			labels: map[string]string{clusterID: "2"}, annotations: map[string]string{clusterName: "c"},
 			want: Claim{Name: "c", ID: "2"}, wantOK: true,
 		},
-		"of both the one of the policy counts": {
+		"the claim of a policy takes precedence over that of a cluster policy": {
 			labels:      map[string]string{id: "1", clusterID: "2"},
 			annotations: map[string]string{ns: "shop", name: "p", clusterName: "c"},
 			want:        Claim{Namespace: "shop", Name: "p", ID: "1"}, wantOK: true,
 		},
-		"a half claim of a policy does not hide that of a cluster policy": {
+		"an incomplete claim of a policy does not hide that of a cluster policy": {
 			labels:      map[string]string{id: "1", clusterID: "2"},
 			annotations: map[string]string{name: "p", clusterName: "c"},
 			want:        Claim{Name: "c", ID: "2"}, wantOK: true,
@@ -93,7 +93,7 @@ func TestSetAndClear(t *testing.T) {
 	}
 }
 
-func TestClearRemovesHalfClaims(t *testing.T) {
+func TestClearRemovesIncompleteClaims(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	obj := &metav1.ObjectMeta{Annotations: map[string]string{contract.ClusterPropagationPolicyNameAnnotation: "c"}}

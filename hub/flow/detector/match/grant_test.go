@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// TestATenantTakesNoGrantFromAnAdministrator covers tenants who may write policies in a namespace, but not its quotas and roles.
-func TestATenantTakesNoGrantFromAnAdministrator(t *testing.T) {
+// TestGrantStaysWithClusterPolicy covers tenants who may write policies in a namespace, but not its quotas and roles.
+func TestGrantStaysWithClusterPolicy(t *testing.T) {
 	t.Parallel()
 	for kind, apiVersion := range map[string]string{
 		"ResourceQuota": "v1", "LimitRange": "v1", "Role": "rbac.authorization.k8s.io/v1", "RoleBinding": "rbac.authorization.k8s.io/v1",

@@ -72,10 +72,10 @@ func TestBest(t *testing.T) {
 		"an explicit priority beats a precise selector": {
 			policies: []policyv1alpha1.Policy{policy("a", nil, byName()), policy("b", ptr.To[int32](1), byKind())}, want: "b",
 		},
-		"no priority is zero and beats a negative one": {
+		"a missing priority counts as zero and beats a negative one": {
 			policies: []policyv1alpha1.Policy{policy("a", ptr.To[int32](-1), byName()), policy("b", nil, byKind())}, want: "b",
 		},
-		"between equals the first name wins": {
+		"among equals the first name wins": {
 			policies: []policyv1alpha1.Policy{policy("b", nil, byName()), policy("a", ptr.To[int32](0), byName())}, want: "a",
 		},
 		"a policy that is being deleted does not win": {

@@ -36,22 +36,22 @@ func TestPolicy(t *testing.T) {
 		winner, victim string
 	}{
 		"nobody": {},
-		"the best of the namespace comes before any of the cluster": {
+		"a policy of the namespace takes precedence over cluster policies": {
 			candidates: []policyv1alpha1.Policy{wide("wide", ""), policy("near", nil, byKind()), elsewhere}, winner: "near",
 		},
-		"else the best of the cluster": {
+		"without one the best cluster policy wins": {
 			candidates: []policyv1alpha1.Policy{wide("wide", ""), elsewhere}, winner: "wide",
 		},
-		"the holder keeps it, whoever else selects it": {
+		"the holder keeps the template, whatever else selects it": {
 			holder: wide("old", ""), candidates: []policyv1alpha1.Policy{wide("old", ""), policy("near", nil, byName())}, winner: "old",
 		},
-		"the holder loses it to one that preempts": {
+		"the holder loses the template to a policy that preempts": {
 			holder: policy("old", nil, byName()), candidates: []policyv1alpha1.Policy{rival}, winner: "rival", victim: "old",
 		},
-		"a holder that goes has it no more, and nobody takes it from that": {
+		"a holder that is being deleted loses the template, and is not a victim": {
 			holder: going(policy("old", nil, byName())), candidates: []policyv1alpha1.Policy{rival}, winner: "rival",
 		},
-		"a holder that selects it no more": {
+		"a holder that does not select the template any more loses it": {
 			holder: policy("old", nil, service), candidates: []policyv1alpha1.Policy{wide("wide", "")}, winner: "wide",
 		},
 		"a holder of another namespace": {

@@ -30,28 +30,28 @@ func TestPreemptor(t *testing.T) {
 		policies []policyv1alpha1.Policy
 		want     string
 	}{
-		"a higher priority takes it": {
+		"a higher priority takes the template": {
 			holder: policy("old", nil, byName()), policies: []policyv1alpha1.Policy{always(policy("new", ptr.To[int32](1), byName()))}, want: "new",
 		},
 		"not without preemption": {
 			holder: policy("old", nil, byName()), policies: []policyv1alpha1.Policy{policy("new", ptr.To[int32](1), byName())},
 		},
-		"an equal priority does not": {
+		"an equal priority does not take it": {
 			holder: policy("old", ptr.To[int32](1), byKind()), policies: []policyv1alpha1.Policy{always(policy("a", ptr.To[int32](1), byName()))},
 		},
-		"no priority is zero": {
+		"a missing priority counts as zero": {
 			holder: policy("old", ptr.To[int32](-1), byName()), policies: []policyv1alpha1.Policy{always(policy("new", nil, byName()))}, want: "new",
 		},
-		"what it does not select it does not take": {
+		"a policy does not take what it does not select": {
 			holder: policy("old", nil, byName()), policies: []policyv1alpha1.Policy{always(policy("new", ptr.To[int32](1), service))},
 		},
-		"the policy of the namespace takes it from that of the cluster, whatever the priorities": {
+		"a policy takes the template from a cluster policy, whatever the priorities": {
 			holder: wide("old", 9, ""), policies: []policyv1alpha1.Policy{always(policy("new", ptr.To[int32](-9), byName()))}, want: "new",
 		},
-		"the policy of the cluster never takes it from that of the namespace": {
+		"a cluster policy never takes a template from a policy": {
 			holder: policy("old", nil, byName()), policies: []policyv1alpha1.Policy{wide("new", 9, policyv1alpha1.PreemptAlways)},
 		},
-		"between policies of the cluster the priority counts": {
+		"among cluster policies the priority counts": {
 			holder: wide("old", 1, ""), policies: []policyv1alpha1.Policy{wide("low", 1, policyv1alpha1.PreemptAlways), wide("new", 2, policyv1alpha1.PreemptAlways)}, want: "new",
 		},
 		"the best of several takes it": {
@@ -59,7 +59,7 @@ func TestPreemptor(t *testing.T) {
 				always(policy("a", ptr.To[int32](1), byName())), always(policy("b", ptr.To[int32](2), byName())), policy("c", ptr.To[int32](3), byName()),
 			}, want: "b",
 		},
-		"that of the namespace comes before that of the cluster": {
+		"a policy takes precedence over a cluster policy": {
 			holder: wide("old", 1, ""), policies: []policyv1alpha1.Policy{
 				wide("wide", 9, policyv1alpha1.PreemptAlways), always(policy("near", nil, byName())),
 			}, want: "near",

@@ -42,13 +42,13 @@ func TestVersions(t *testing.T) {
 		policy policyv1alpha1.Policy
 		want   []string
 	}{
-		"each once, the newest first": {policy("p", nil, as(beta), as(next), as(stable), every(stable), as("example.com/v1alpha1"), as("example.com/v10")), []string{
+		"each version once, the newest first": {policy("p", nil, as(beta), as(next), as(stable), every(stable), as("example.com/v1alpha1"), as("example.com/v10")), []string{
 			"example.com/v10", next, stable, beta, "example.com/v1alpha1",
 		}},
-		"whatever else it selects":  {policy("p", nil, otherGroup, otherKind, otherName, as(beta)), []string{beta}},
-		"by labels":                 {policy("p", nil, labelled), []string{beta}},
-		"none":                      {policy("p", nil, otherName), nil},
-		"none of another namespace": {elsewhere, nil},
+		"other selectors do not matter": {policy("p", nil, otherGroup, otherKind, otherName, as(beta)), []string{beta}},
+		"by labels":                     {policy("p", nil, labelled), []string{beta}},
+		"none":                          {policy("p", nil, otherName), nil},
+		"none for another namespace":    {elsewhere, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,15 +65,15 @@ func TestVersion(t *testing.T) {
 		watched   []string
 		want      string
 	}{
-		"the only one that there is":                     {[]policyv1alpha1.ResourceSelector{as(beta)}, "", []string{beta}, beta},
-		"that which the policy selects":                  {[]policyv1alpha1.ResourceSelector{as(beta)}, "", []string{beta, stable}, beta},
-		"that which the policy selects by now":           {[]policyv1alpha1.ResourceSelector{as(stable)}, beta, []string{beta, stable}, stable},
-		"of two the newest":                              {[]policyv1alpha1.ResourceSelector{as(beta), as(stable)}, "", []string{beta, stable}, stable},
-		"of two that in which it is":                     {[]policyv1alpha1.ResourceSelector{as(stable), as(beta)}, beta, []string{beta, stable}, beta},
-		"of two that which is served":                    {[]policyv1alpha1.ResourceSelector{as(next), as(beta)}, next, []string{beta, stable}, beta},
-		"none that is served":                            {[]policyv1alpha1.ResourceSelector{as(beta)}, beta, []string{stable, next}, beta},
-		"of two that are not served that in which it is": {[]policyv1alpha1.ResourceSelector{as(next), as(beta)}, beta, []string{stable}, beta},
-		"of two that are not served the newest":          {[]policyv1alpha1.ResourceSelector{as(beta), as(next)}, "", []string{stable}, next},
+		"the only version":                               {[]policyv1alpha1.ResourceSelector{as(beta)}, "", []string{beta}, beta},
+		"the version that the policy selects":            {[]policyv1alpha1.ResourceSelector{as(beta)}, "", []string{beta, stable}, beta},
+		"the version that the policy selects now":        {[]policyv1alpha1.ResourceSelector{as(stable)}, beta, []string{beta, stable}, stable},
+		"the newest of two":                              {[]policyv1alpha1.ResourceSelector{as(beta), as(stable)}, "", []string{beta, stable}, stable},
+		"the current one of two":                         {[]policyv1alpha1.ResourceSelector{as(stable), as(beta)}, beta, []string{beta, stable}, beta},
+		"the served one of two":                          {[]policyv1alpha1.ResourceSelector{as(next), as(beta)}, next, []string{beta, stable}, beta},
+		"the selected version although it is not served": {[]policyv1alpha1.ResourceSelector{as(beta)}, beta, []string{stable, next}, beta},
+		"the current one of two that are not served":     {[]policyv1alpha1.ResourceSelector{as(next), as(beta)}, beta, []string{stable}, beta},
+		"the newest of two that are not served":          {[]policyv1alpha1.ResourceSelector{as(beta), as(next)}, "", []string{stable}, next},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,19 +100,19 @@ func TestPolicyAcrossVersions(t *testing.T) {
 		candidates     []policyv1alpha1.Policy
 		winner, victim string
 	}{
-		"the holder keeps it in its version":                      {holder: policy("old", nil, as(beta)), candidates: []policyv1alpha1.Policy{policy("a", nil, as(stable))}, winner: "old"},
-		"the holder keeps it in a version that is served no more": {holder: policy("old", nil, as(next)), candidates: []policyv1alpha1.Policy{policy("a", nil, as(stable))}, winner: "old"},
-		"the holder that selects it in another version by now":    {holder: policy("old", nil, as(stable)), candidates: []policyv1alpha1.Policy{policy("a", nil, as(beta))}, winner: "old"},
-		"a holder that is going does not":                         {holder: going, candidates: []policyv1alpha1.Policy{policy("a", nil, as(stable))}, winner: "a"},
-		"a holder of another group does not":                      {holder: policy("old", nil, as("example.org/v1")), candidates: []policyv1alpha1.Policy{policy("a", nil, as(stable))}, winner: "a"},
-		"one that preempts takes it from another version":         {holder: policy("old", nil, as(beta)), candidates: []policyv1alpha1.Policy{urgent}, winner: "urgent", victim: "old"},
-		"and from one that is served no more":                     {holder: policy("old", nil, as(next)), candidates: []policyv1alpha1.Policy{urgent}, winner: "urgent", victim: "old"},
-		"none that preempts in a version that is not served":      {holder: policy("old", nil, as(beta)), candidates: []policyv1alpha1.Policy{unserved}, winner: "old"},
-		"the more precise one, in whatever version":               {candidates: []policyv1alpha1.Policy{policy("a", nil, every(stable)), policy("b", nil, as(beta))}, winner: "b"},
-		"between equals the first name, in whatever version":      {candidates: []policyv1alpha1.Policy{policy("b", nil, as(stable)), policy("a", nil, as(beta))}, winner: "a"},
-		"that of the namespace, in whatever version":              {candidates: []policyv1alpha1.Policy{wide, policy("near", nil, every(beta))}, winner: "near"},
-		"none gets it that selects it where it is not served":     {candidates: []policyv1alpha1.Policy{unserved}},
-		"a precise selector that is not served does not count":    {candidates: []policyv1alpha1.Policy{policy("z", nil, every(stable), as(next)), policy("a", nil, every(beta))}, winner: "a"},
+		"the holder keeps the template in its version":                                {holder: policy("old", nil, as(beta)), candidates: []policyv1alpha1.Policy{policy("a", nil, as(stable))}, winner: "old"},
+		"the holder keeps the template in a version that is not served":               {holder: policy("old", nil, as(next)), candidates: []policyv1alpha1.Policy{policy("a", nil, as(stable))}, winner: "old"},
+		"the holder keeps the template if it selects another version":                 {holder: policy("old", nil, as(stable)), candidates: []policyv1alpha1.Policy{policy("a", nil, as(beta))}, winner: "old"},
+		"a holder that is being deleted loses the template":                           {holder: going, candidates: []policyv1alpha1.Policy{policy("a", nil, as(stable))}, winner: "a"},
+		"a holder of another group loses the template":                                {holder: policy("old", nil, as("example.org/v1")), candidates: []policyv1alpha1.Policy{policy("a", nil, as(stable))}, winner: "a"},
+		"a policy that preempts takes the template from another version":              {holder: policy("old", nil, as(beta)), candidates: []policyv1alpha1.Policy{urgent}, winner: "urgent", victim: "old"},
+		"a policy that preempts takes the template from a version that is not served": {holder: policy("old", nil, as(next)), candidates: []policyv1alpha1.Policy{urgent}, winner: "urgent", victim: "old"},
+		"a policy does not preempt in a version that is not served":                   {holder: policy("old", nil, as(beta)), candidates: []policyv1alpha1.Policy{unserved}, winner: "old"},
+		"the more precise policy, in any version":                                     {candidates: []policyv1alpha1.Policy{policy("a", nil, every(stable)), policy("b", nil, as(beta))}, winner: "b"},
+		"among equals the first name, in any version":                                 {candidates: []policyv1alpha1.Policy{policy("b", nil, as(stable)), policy("a", nil, as(beta))}, winner: "a"},
+		"the policy of the namespace, in any version":                                 {candidates: []policyv1alpha1.Policy{wide, policy("near", nil, every(beta))}, winner: "near"},
+		"a policy that selects an unserved version gets nothing":                      {candidates: []policyv1alpha1.Policy{unserved}},
+		"a precise selector that is not served does not count":                        {candidates: []policyv1alpha1.Policy{policy("z", nil, every(stable), as(next)), policy("a", nil, every(beta))}, winner: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

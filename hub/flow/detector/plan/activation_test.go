@@ -18,15 +18,15 @@ func TestActivate(t *testing.T) {
 		bound, younger bool
 		want           Activation
 	}{
-		"an eager policy takes effect at once":                       {want: Activation{Bind: true}},
-		"an eager policy forgets what a lazy one saw":                {seen: "e", bound: true, want: Activation{Bind: true}},
-		"a lazy policy waits for an object that was there":           {lazy: true, want: Activation{Seen: "e"}},
-		"a lazy policy leaves a binding alone":                       {lazy: true, bound: true, younger: true, want: Activation{Seen: "e"}},
-		"an object that is made after the policy is an edit":         {lazy: true, younger: true, want: Activation{Bind: true, Seen: "e"}},
-		"what was seen is not an edit":                               {lazy: true, seen: "e", bound: true, want: Activation{Seen: "e"}},
-		"what was seen is not an edit, however young the object is":  {lazy: true, seen: "e", younger: true, want: Activation{Seen: "e"}},
-		"an edit brings the policy into effect":                      {lazy: true, seen: "old", bound: true, want: Activation{Bind: true, Seen: "e"}},
-		"an edit brings the policy into effect where nothing is yet": {lazy: true, seen: "old", want: Activation{Bind: true, Seen: "e"}},
+		"an eager policy takes effect at once":                        {want: Activation{Bind: true}},
+		"an eager policy clears what a lazy one recorded":             {seen: "e", bound: true, want: Activation{Bind: true}},
+		"a lazy policy waits if the object existed before":            {lazy: true, want: Activation{Seen: "e"}},
+		"a lazy policy does not touch a binding":                      {lazy: true, bound: true, younger: true, want: Activation{Seen: "e"}},
+		"an object that is younger than the policy counts as edited":  {lazy: true, younger: true, want: Activation{Bind: true, Seen: "e"}},
+		"a recorded edit does not count":                              {lazy: true, seen: "e", bound: true, want: Activation{Seen: "e"}},
+		"a recorded edit does not count, however young the object is": {lazy: true, seen: "e", younger: true, want: Activation{Seen: "e"}},
+		"a new edit applies the policy":                               {lazy: true, seen: "old", bound: true, want: Activation{Bind: true, Seen: "e"}},
+		"a new edit applies the policy without a binding":             {lazy: true, seen: "old", want: Activation{Bind: true, Seen: "e"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -43,12 +43,12 @@ func TestActivateInAnotherVersion(t *testing.T) {
 		seen string
 		want Activation
 	}{
-		"what was seen in it is not an edit":                  {seen: "e@g/v1", want: Activation{Seen: "e@g/v1"}},
-		"what an older hub saw is not an edit":                {seen: "e", want: Activation{Seen: "e"}},
-		"what was seen in another version is not one either":  {seen: "old@g/v1beta1", want: Activation{Seen: "e@g/v1"}},
-		"what reads the same there is remembered as this one": {seen: "e@g/v1beta1", want: Activation{Seen: "e@g/v1"}},
-		"an edit is one":                         {seen: "old@g/v1", want: Activation{Bind: true, Seen: "e@g/v1"}},
-		"what an older hub saw before it is one": {seen: "old", want: Activation{Bind: true, Seen: "e@g/v1"}},
+		"an edit recorded in this version does not count":               {seen: "e@g/v1", want: Activation{Seen: "e@g/v1"}},
+		"an edit recorded without a version does not count":             {seen: "e", want: Activation{Seen: "e"}},
+		"an edit recorded in another version does not count":            {seen: "old@g/v1beta1", want: Activation{Seen: "e@g/v1"}},
+		"the same content in another version is recorded with this one": {seen: "e@g/v1beta1", want: Activation{Seen: "e@g/v1"}},
+		"a new edit in this version counts":                             {seen: "old@g/v1", want: Activation{Bind: true, Seen: "e@g/v1"}},
+		"a new edit after one recorded without a version counts":        {seen: "old", want: Activation{Bind: true, Seen: "e@g/v1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,17 +78,17 @@ func TestEdit(t *testing.T) {
 		change func(*unstructured.Unstructured) error
 		edit   bool
 	}{
-		"a status is none":                {change: set(int64(2), "status", "replicas")},
-		"a version is none":               {change: set("2", "metadata", "resourceVersion")},
-		"a generation is none":            {change: set(int64(2), "metadata", "generation")},
-		"a claim is none":                 {change: set("id", "metadata", labels, contract.PropagationPolicyPermanentIDLabel)},
-		"what the hub notes is none":      {change: set("e", "metadata", annotations, contract.TemplateEditAnnotation)},
-		"a spec is one":                   {change: set(int64(2), "spec", "replicas"), edit: true},
-		"a label is one":                  {change: set("shop", "metadata", labels, "app"), edit: true},
-		"an annotation is one":            {change: set("b", "metadata", annotations, "note"), edit: true},
-		"a label is not an annotation":    {change: set(map[string]any{"app": "web", "note": "a"}, "metadata", labels), edit: true},
-		"another object is one":           {change: set("v", "metadata", "uid"), edit: true},
-		"to keep a namespace here is one": {change: set("true", "metadata", labels, contract.SkipAutoPropagationLabel), edit: true},
+		"the status is ignored":                              {change: set(int64(2), "status", "replicas")},
+		"the resourceVersion is ignored":                     {change: set("2", "metadata", "resourceVersion")},
+		"the generation is ignored":                          {change: set(int64(2), "metadata", "generation")},
+		"a claim is ignored":                                 {change: set("id", "metadata", labels, contract.PropagationPolicyPermanentIDLabel)},
+		"records of the hub are ignored":                     {change: set("e", "metadata", annotations, contract.TemplateEditAnnotation)},
+		"a change of the spec counts":                        {change: set(int64(2), "spec", "replicas"), edit: true},
+		"a label counts":                                     {change: set("shop", "metadata", labels, "app"), edit: true},
+		"an annotation counts":                               {change: set("b", "metadata", annotations, "note"), edit: true},
+		"a label is not an annotation":                       {change: set(map[string]any{"app": "web", "note": "a"}, "metadata", labels), edit: true},
+		"another UID counts":                                 {change: set("v", "metadata", "uid"), edit: true},
+		"the label that keeps a namespace on the hub counts": {change: set("true", "metadata", labels, contract.SkipAutoPropagationLabel), edit: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -50,36 +50,36 @@ func TestDecide(t *testing.T) {
 		want  Plan
 		binds bool
 	}{
-		"a current binding is left to its comparison": {given: func(*Input) {}, want: Plan{Outcome: Bound}, binds: true},
+		"a current binding is planned without a demand": {given: func(*Input) {}, want: Plan{Outcome: Bound}, binds: true},
 		"a template that changed is read first": {
 			given: func(in *Input) { in.Template.Generation = 3 }, want: Plan{Outcome: Bound, Read: true}, binds: true,
 		},
-		"rules that changed have it read again": {
+		"a template is read again when the rules changed": {
 			given: func(in *Input) { in.Rules = "2" }, want: Plan{Outcome: Bound, Read: true}, binds: true,
 		},
-		"what was read is used": {
+		"the demand that was read is used": {
 			given: func(in *Input) { in.Template.Generation, in.Demand = 3, &Demand{Meta: in.Template} }, want: Plan{Outcome: Bound}, binds: true,
 		},
-		"what is no workload is not read": {
+		"an object that is not a workload is not read": {
 			given: func(in *Input) { in.Template.Generation, in.Workload = 3, false }, want: Plan{Outcome: Bound}, binds: true,
 		},
-		"a new claim is written, and answers with what is to be read": {
+		"a new claim is written, and its response has the demand": {
 			given: func(in *Input) { in.Winner, in.Victim = rival(), in.Holder }, want: Plan{Outcome: Bound, Read: true, Claim: other}, binds: true,
 		},
-		"the same template in another version is read, and the binding says so": {
+		"the same template in another version is read, and the binding gets that version": {
 			given: func(in *Input) { in.Template.APIVersion = "apps/v2" }, want: Plan{Outcome: Bound, Read: true}, binds: true,
 		},
 		"a policy that has it in another version does nothing in this one": {
 			given: func(in *Input) { in.OtherVersion = "apps/v2" }, want: Plan{Outcome: Elsewhere},
 		},
-		"nor does one that gets it there": {
+		"a policy that gets it in another version does nothing in this one": {
 			given: func(in *Input) { in.OtherVersion, in.Winner, in.Victim = "apps/v2", rival(), in.Holder }, want: Plan{Outcome: Elsewhere},
 		},
-		"what policies do not get is released in any version": {
+		"an excluded template is released in any version": {
 			given: func(in *Input) { in.OtherVersion, in.Excluded, in.Holder = "apps/v2", true, nil },
 			want:  Plan{Outcome: Released, Claim: none, BindingClaim: none},
 		},
-		"what was read before a new claim is not used": {
+		"a demand that was read before a new claim is not used": {
 			given: func(in *Input) { in.Winner, in.Demand = rival(), &Demand{} }, want: Plan{Outcome: Bound, Read: true, Claim: other}, binds: true,
 		},
 		"the first claim": {
@@ -88,14 +88,14 @@ func TestDecide(t *testing.T) {
 		"a policy without an id waits for it": {
 			given: func(in *Input) { in.Winner.SetLabels(nil) }, want: Plan{},
 		},
-		"what is going gets no binding": {
+		"a template that is being deleted gets no binding": {
 			given: func(in *Input) { going(in.Template); in.Binding = nil }, want: Plan{},
 		},
-		"an override policy is waited for before the claim": {
+		"a missing override policy delays the claim": {
 			given: func(in *Input) { in.Winner, in.Missing = rival(), []string{"o"} },
 			want:  Plan{Outcome: Waiting, Why: `waiting for dependent overrides: create OverridePolicy "o", or remove it from dependentOverrides of the policy`},
 		},
-		"and not once there is one": {
+		"a missing override policy does not matter once the template is claimed": {
 			given: func(in *Input) { in.Missing = []string{"o"} }, want: Plan{Outcome: Bound}, binds: true,
 		},
 		"the binding of another object is not touched": {
@@ -103,7 +103,7 @@ func TestDecide(t *testing.T) {
 			want: Plan{Outcome: NameTaken, Why: `the binding belongs to another object: "web-deployment" is the binding of apps/v1 Deployment "web" with uid u1; ` +
 				`if that object is gone, the binding will be removed shortly, otherwise rename one of the two objects`},
 		},
-		"an old binding has to go first": {
+		"an old binding must be gone first": {
 			given: func(in *Input) { going(in.Binding) }, want: Plan{Outcome: Leaving},
 		},
 		"a PriorityClass is waited for with the claim": {
@@ -118,14 +118,14 @@ func TestDecide(t *testing.T) {
 			},
 			want: Plan{Outcome: Postponed, Claim: other, BindingClaim: other, Edit: "e"},
 		},
-		"a lazy policy leaves the binding of another object alone": {
+		"a lazy policy does not touch the binding of another object": {
 			given: func(in *Input) {
 				in.Winner.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation
 				in.Template.UID, in.Edit = "u2", "e"
 			},
 			want: Plan{Outcome: Postponed, Edit: "e"},
 		},
-		"an edit has a lazy policy take effect, and is remembered after it": {
+		"an edit applies a lazy policy, and is recorded afterwards": {
 			given: func(in *Input) {
 				in.Winner.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation
 				in.Template.Annotations[contract.TemplateEditAnnotation], in.Edit = "old", "e"
@@ -133,58 +133,58 @@ func TestDecide(t *testing.T) {
 			},
 			want: Plan{Outcome: Bound, Edit: "e"}, binds: true,
 		},
-		"no policy releases template and binding": {
+		"without a policy the template and the binding are released": {
 			given: func(in *Input) { in.Winner = nil }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
 		},
-		"no policy releases the template, but not the binding of another object": {
+		"without a policy the template is released, but not the binding of another object": {
 			given: func(in *Input) { in.Winner = nil; in.Template.UID = "u2" }, want: Plan{Outcome: Released, Claim: none},
 		},
-		"what no policy ever had is left alone": {
+		"an unclaimed template is not touched": {
 			given: func(in *Input) { claim.Clear(in.Template); in.Claim, in.Winner, in.Binding = claim.Claim{}, nil, nil }, want: Plan{},
 		},
-		"half a claim is taken off": {
+		"an incomplete claim is removed": {
 			given: func(in *Input) {
 				delete(in.Template.Labels, contract.PropagationPolicyPermanentIDLabel)
 				in.Claim, in.Winner, in.Binding = claim.Claim{}, nil, nil
 			},
 			want: Plan{Outcome: Released, Claim: none},
 		},
-		"what is excluded keeps the claim of a policy that stays": {
+		"an excluded template keeps the claim of a policy that stays": {
 			given: func(in *Input) { in.Excluded = true }, want: Plan{},
 		},
-		"what is excluded is released by a policy that goes": {
+		"an excluded template is released by a policy that is being deleted": {
 			given: func(in *Input) { in.Excluded = true; going(in.Holder) }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
 		},
-		"and by one that is gone": {
+		"an excluded template is released by a policy that is gone": {
 			given: func(in *Input) { in.Excluded, in.Holder = true, nil }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
 		},
-		"what is excluded and has no claim is left alone": {
+		"an excluded template without a claim is not touched": {
 			given: func(in *Input) { in.Excluded, in.Claim, in.Holder = true, claim.Claim{}, nil }, want: Plan{},
 		},
-		"the binding of what is gone keeps the claim of a policy that stays": {
+		"the binding of a deleted template keeps the claim of a policy that stays": {
 			given: func(in *Input) { in.Template = nil }, want: Plan{},
 		},
-		"the binding of what is gone is released by a policy that goes": {
+		"the binding of a deleted template is released by a policy that is being deleted": {
 			given: func(in *Input) { in.Template = nil; going(in.Holder) }, want: Plan{Outcome: Released, BindingClaim: none},
 		},
-		"what the last word of a policy preserves is preserved once it is released": {
+		"preserveResourcesOnDeletion of the policy is copied on release": {
 			given: func(in *Input) {
 				in.Winner = nil
 				in.Holder.PropagationSpec().PreserveResourcesOnDeletion, in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true), nil
 				going(in.Holder)
 			}, want: Plan{Outcome: Released, Claim: none, BindingClaim: none, Preserve: true},
 		},
-		"also of a template that is gone": {
+		"preserveResourcesOnDeletion is copied on release of a deleted template": {
 			given: func(in *Input) {
 				in.Template = nil
 				in.Holder.PropagationSpec().PreserveResourcesOnDeletion, in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true), nil
 				going(in.Holder)
 			}, want: Plan{Outcome: Released, BindingClaim: none, Preserve: true},
 		},
-		"a binding that is going as well is left alone": {
+		"a binding that is being deleted as well is not touched": {
 			given: func(in *Input) { in.Template, in.Holder = nil, nil; going(in.Binding) }, want: Plan{},
 		},
-		"what is gone without a binding is gone": {
+		"a deleted template without a binding needs nothing": {
 			given: func(in *Input) { *in = Input{} }, want: Plan{},
 		},
 	}
@@ -202,7 +202,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestTheBindingThatIsPlanned(t *testing.T) {
+func TestDecidePlansBinding(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := held()

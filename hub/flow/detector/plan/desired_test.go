@@ -31,7 +31,7 @@ func deployment() Desired {
 	}
 }
 
-func TestWhenAnEditWasSeenIsToldOfWhatIsRolledOut(t *testing.T) {
+func TestUpdateRecordsWhenAnEditWasSeen(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
@@ -197,7 +197,7 @@ func TestUpdateSharesNothingWithThePolicy(t *testing.T) {
 	g.Expect(p).To(Equal(spec()))
 }
 
-func TestTheTemplateCountsOnlyIfItIsNotCurrent(t *testing.T) {
+func TestUpdateIgnoresDemandOfCurrentBinding(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{}
@@ -270,7 +270,7 @@ func TestGroupsAndPriority(t *testing.T) {
 	g.Expect(b.Annotations).NotTo(HaveKey(contract.ReturnToPreferredAnnotation))
 }
 
-func TestTheEndpointsOfAnImportedServiceFollowIt(t *testing.T) {
+func TestImportedServicePropagatesDependencies(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := &policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "multicluster.x-k8s.io/v1alpha1", Kind: "ServiceImport"}}}

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-func TestAForcedStrategyHoldsWhateverKeepsAPolicyFromBeingApplied(t *testing.T) {
+func TestForcedStrategyHoldsIfPolicyIsNotApplied(t *testing.T) {
 	t.Parallel()
 	tenants := &metav1.LabelSelector{MatchLabels: map[string]string{"of": "tenants"}}
 	for name, given := range map[string]func(*Input){
@@ -22,14 +22,14 @@ func TestAForcedStrategyHoldsWhateverKeepsAPolicyFromBeingApplied(t *testing.T) 
 			in.Winner.PropagationSpec().ActivationPreference, in.Edit = policyv1alpha1.LazyActivation, "1"
 			metav1.SetMetaDataAnnotation(&in.Template.ObjectMeta, contract.TemplateEditAnnotation, "1")
 		},
-		"no class":                  func(in *Input) { in.MissingClass = "urgent" },
-		"no override policy":        func(in *Input) { in.Missing, in.Winner = []string{"op"}, rival() },
-		"policies do not get it":    func(in *Input) { in.Excluded, in.Winner = true, nil },
-		"they did not, and it went": func(in *Input) { in.Excluded, in.Winner, in.Holder = true, nil, nil },
-		"no policy selects it":      func(in *Input) { in.Winner = nil },
-		"none has it any more":      leave,
-		"it is about to go":         func(in *Input) { going(in.Template) },
-		"the policy has no id yet":  func(in *Input) { in.Winner.SetLabels(nil) },
+		"its PriorityClass does not exist":                   func(in *Input) { in.MissingClass = "urgent" },
+		"its override policy does not exist":                 func(in *Input) { in.Missing, in.Winner = []string{"op"}, rival() },
+		"policies do not apply to it":                        func(in *Input) { in.Excluded, in.Winner = true, nil },
+		"policies do not apply to it and the holder is gone": func(in *Input) { in.Excluded, in.Winner, in.Holder = true, nil, nil },
+		"no policy selects it":                               func(in *Input) { in.Winner = nil },
+		"no policy has it any more":                          leave,
+		"it is being deleted":                                func(in *Input) { going(in.Template) },
+		"the policy has no id yet":                           func(in *Input) { in.Winner.SetLabels(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +62,7 @@ func leave(in *Input) {
 	claim.Clear(in.Binding)
 }
 
-func TestTheStrategyThatNoPolicyAsksFor(t *testing.T) {
+func TestKept(t *testing.T) {
 	t.Parallel()
 	prod, tenants := &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"of": "tenants"}}
 	others := &metav1.LabelSelector{MatchLabels: map[string]string{"of": "others"}}
@@ -78,25 +78,25 @@ func TestTheStrategyThatNoPolicyAsksFor(t *testing.T) {
 		was, want  Strategy
 	}{
 		"nothing": {},
-		"what the policy or the template asked for stays":      {was: Strategy{Name: "a"}, want: Strategy{Name: "a"}},
-		"what the template says later waits for a policy":      {was: Strategy{Name: "a"}, template: "none", want: Strategy{Name: "a"}},
-		"a template alone asks for none":                       {template: "a"},
-		"one that selects the namespace is put on":             {strategies: f(nil, tenants), want: forced},
-		"also in place of another one":                         {strategies: f(nil, tenants), was: Strategy{Name: "a"}, template: "none", want: forced},
-		"but not if it selects policies too":                   {strategies: f(prod, tenants)},
-		"nor on what only follows workloads":                   {strategies: f(nil, tenants), follows: true},
-		"on which one that is there stays":                     {strategies: f(nil, tenants), follows: true, was: forced, want: forced},
-		"nor on what the detector did not make":                {strategies: f(nil, tenants), unmade: true},
-		"it comes off when the label goes":                     {strategies: f(nil, others), was: forced},
-		"also of what only follows workloads":                  {strategies: f(nil, others), was: forced, follows: true},
-		"or when it is not forced on anything any more":        {strategies: f(nil, nil), was: forced},
-		"the template counts then":                             {strategies: f(nil, others), was: forced, template: "a", want: Strategy{Name: "a"}},
-		"one that is gone stays":                               {was: forced, template: "none", want: forced},
-		"one that selected the policy, which is gone, stays":   {strategies: f(prod, nil), was: forced, template: "none", want: forced},
-		"one that selected policies here, too":                 {strategies: f(prod, tenants), was: forced, want: forced},
-		"but that comes off when the label of the place goes":  {strategies: f(prod, others), was: forced},
-		"another one that is forced takes its place":           {strategies: append(f(nil, others), inNamespace(strategy("g", nil), tenants)), was: forced, want: Strategy{Name: "g", Forced: true}},
-		"what is gone gives way to one that is forced instead": {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("g", nil), tenants)}, was: forced, want: Strategy{Name: "g", Forced: true}},
+		"a strategy that the policy or the template named stays":            {was: Strategy{Name: "a"}, want: Strategy{Name: "a"}},
+		"a later annotation of the template waits for a policy":             {was: Strategy{Name: "a"}, template: "none", want: Strategy{Name: "a"}},
+		"an annotation of the template alone has no effect":                 {template: "a"},
+		"a strategy that selects the namespace is set":                      {strategies: f(nil, tenants), want: forced},
+		"a strategy that selects the namespace replaces another one":        {strategies: f(nil, tenants), was: Strategy{Name: "a"}, template: "none", want: forced},
+		"a strategy that also selects policies is not set":                  {strategies: f(prod, tenants)},
+		"no strategy is set on an attached binding":                         {strategies: f(nil, tenants), follows: true},
+		"a strategy on an attached binding stays":                           {strategies: f(nil, tenants), follows: true, was: forced, want: forced},
+		"no strategy is set on a binding of another creator":                {strategies: f(nil, tenants), unmade: true},
+		"the strategy is removed when the namespace loses the label":        {strategies: f(nil, others), was: forced},
+		"the strategy is removed from an attached binding, too":             {strategies: f(nil, others), was: forced, follows: true},
+		"the strategy is removed when it has no selector any more":          {strategies: f(nil, nil), was: forced},
+		"the template's annotation applies once the strategy is removed":    {strategies: f(nil, others), was: forced, template: "a", want: Strategy{Name: "a"}},
+		"a deleted strategy stays":                                          {was: forced, template: "none", want: forced},
+		"a strategy that selected the deleted policy stays":                 {strategies: f(prod, nil), was: forced, template: "none", want: forced},
+		"a strategy that selects the namespace and policies stays":          {strategies: f(prod, tenants), was: forced, want: forced},
+		"a strategy that selects another namespace and policies is removed": {strategies: f(prod, others), was: forced},
+		"another forced strategy replaces it":                               {strategies: append(f(nil, others), inNamespace(strategy("g", nil), tenants)), was: forced, want: Strategy{Name: "g", Forced: true}},
+		"another forced strategy replaces a deleted one":                    {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("g", nil), tenants)}, was: forced, want: Strategy{Name: "g", Forced: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +128,7 @@ func TestTheStrategyThatNoPolicyAsksFor(t *testing.T) {
 	}
 }
 
-func TestTheBindingOfAnotherObjectIsNotForced(t *testing.T) {
+func TestNoStrategyOnBindingOfAnotherObject(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := held()

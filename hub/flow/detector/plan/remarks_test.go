@@ -24,14 +24,14 @@ func TestRemarksNameFieldsWithoutEffect(t *testing.T) {
 		given policyv1alpha1.PropagationSpec
 		want  string // empty for no remark
 	}{
-		"nothing":            {},
-		"a name":             {given: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", Name: "web"}}}},
-		"labels":             {given: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", LabelSelector: labels}}}},
-		"labels of a name":   {policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", Name: "web", LabelSelector: labels}}}, "spec.resourceSelectors[0].labelSelector has no effect beside name: Deployment \"web\""},
-		"weights":            {given: scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided, WeightPreference: weights})},
-		"copies":             {given: scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated})},
-		"weights of copies":  {scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated, WeightPreference: weights}), "weightPreference has no effect with replicaSchedulingType Duplicated"},
-		"weights of packing": {scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaDivisionPreference: policyv1alpha1.Aggregated, WeightPreference: weights}), "weightPreference has no effect with replicaDivisionPreference Aggregated"},
+		"nothing":                          {},
+		"a name":                           {given: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", Name: "web"}}}},
+		"labels":                           {given: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", LabelSelector: labels}}}},
+		"a name and labels":                {policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{Kind: "Deployment", Name: "web", LabelSelector: labels}}}, "spec.resourceSelectors[0].labelSelector has no effect beside name: Deployment \"web\""},
+		"weights":                          {given: scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided, WeightPreference: weights})},
+		"copies":                           {given: scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated})},
+		"weights with duplicated replicas": {scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated, WeightPreference: weights}), "weightPreference has no effect with replicaSchedulingType Duplicated"},
+		"weights with aggregated replicas": {scheduling(policyv1alpha1.ReplicaSchedulingStrategy{ReplicaDivisionPreference: policyv1alpha1.Aggregated, WeightPreference: weights}), "weightPreference has no effect with replicaDivisionPreference Aggregated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,22 +66,22 @@ func TestRemarksNameFieldsWithoutEffectOnATemplate(t *testing.T) {
 		"nothing":                  {},
 		"the scheduler of the hub": {policy: func(p *spec) { p.SchedulerName = "default-scheduler" }},
 		"another scheduler":        {policy: func(p *spec) { p.SchedulerName = "mine" }, want: `spec.schedulerName of PropagationPolicy "shop/p" is "mine", which is not the scheduler of this hub: Deployment "web" waits until that scheduler writes spec.clusters of binding "web-deployment".`},
-		"failover of what is judged": {policy: func(p *spec) {
+		"failover of a kind with health": {policy: func(p *spec) {
 			p.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
 		}, judged: true},
-		"failover of what nobody judges": {policy: func(p *spec) {
+		"failover of a kind without health": {policy: func(p *spec) {
 			p.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
 		}, want: `spec.failover.application of PropagationPolicy "shop/p" has no effect on Deployment "web": no rule says when a Deployment is unhealthy`},
-		"components that are copied":        {demand: parts},
-		"components that are to be divided": {policy: func(p *spec) { divides(p, policyv1alpha1.Weighted) }, demand: parts, want: `spec.placement.replicaScheduling of PropagationPolicy "shop/p" has no effect on Deployment "web": its components (jobmanager, taskmanager) are not divided, and each of its clusters runs all of it.`},
+		"components that are duplicated":     {demand: parts},
+		"components with divided scheduling": {policy: func(p *spec) { divides(p, policyv1alpha1.Weighted) }, demand: parts, want: `spec.placement.replicaScheduling of PropagationPolicy "shop/p" has no effect on Deployment "web": its components (jobmanager, taskmanager) are not divided, and each of its clusters runs all of it.`},
 		"components that go to one cluster": {policy: func(p *spec) {
 			divides(p, policyv1alpha1.Weighted)
 			p.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 1, MaxGroups: 1}}
 		}, demand: parts},
-		"certain nodes, divided by weights":   {policy: func(p *spec) { divides(p, policyv1alpha1.Weighted) }, demand: picky},
-		"certain nodes, divided by what fits": {policy: func(p *spec) { divides(p, policyv1alpha1.Aggregated) }, demand: picky, want: `Deployment "web" runs on certain nodes only`},
-		"the highest priority":                {priority: new(HighestPriority)},
-		"a priority of the system":            {priority: new(int32(2000001000)), want: `spec.schedulePriority of PropagationPolicy "shop/p" counts as 1000000000, not as 2000001000: higher priorities are reserved for Kubernetes itself. Name another PriorityClass than "system-node-critical".`},
+		"certain nodes with static weights":       {policy: func(p *spec) { divides(p, policyv1alpha1.Weighted) }, demand: picky},
+		"certain nodes with division by capacity": {policy: func(p *spec) { divides(p, policyv1alpha1.Aggregated) }, demand: picky, want: `Deployment "web" runs on certain nodes only`},
+		"the highest priority":                    {priority: new(HighestPriority)},
+		"a priority of the system":                {priority: new(int32(2000001000)), want: `spec.schedulePriority of PropagationPolicy "shop/p" counts as 1000000000, not as 2000001000: higher priorities are reserved for Kubernetes itself. Name another PriorityClass than "system-node-critical".`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +96,7 @@ func TestRemarksNameFieldsWithoutEffectOnATemplate(t *testing.T) {
 	}
 }
 
-func TestAPriorityOfTheSystemIsCapped(t *testing.T) {
+func TestSystemPriorityIsCapped(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[int32]int32{-5: -5, 7: 7, HighestPriority: HighestPriority, 2000001000: HighestPriority} {
 		g := NewWithT(t)
@@ -123,15 +123,15 @@ func TestRemarksNameSelectedObjectsThatStayOnTheHub(t *testing.T) {
 		selectors []policyv1alpha1.ResourceSelector
 		want      []string
 	}{
-		"a namespace that is sent out":          {"shop", []policyv1alpha1.ResourceSelector{deployment}, nil},
-		"a namespace that stays":                {"kube-x", []policyv1alpha1.ResourceSelector{deployment, root}, []string{"Nothing that this policy selects is sent to any cluster: namespace kube-x is one of those"}},
-		"one of the hub's own":                  {"karmada-system", []policyv1alpha1.ResourceSelector{deployment}, []string{"namespace karmada-system is one of the hub's own"}},
-		"what every API server has":             {"shop", []policyv1alpha1.ResourceSelector{deployment, root}, []string{`spec.resourceSelectors[1] selects ConfigMap "kube-root-ca.crt", which is sent to no cluster`}},
-		"all namespaces":                        {"", []policyv1alpha1.ResourceSelector{deployment}, nil},
-		"one of them that stays":                {"", []policyv1alpha1.ResourceSelector{in("kube-x", deployment)}, []string{`spec.resourceSelectors[0] selects Deployment "web"`}},
-		"all in one that stays":                 {"", []policyv1alpha1.ResourceSelector{in("kube-x", policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"})}, []string{"selects every Deployment"}},
-		"a Namespace that stays":                {"", []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Namespace", Name: "kube-x"}}, []string{`selects Namespace "kube-x"`}},
-		"cluster-scoped objects of such a name": {"", []policyv1alpha1.ResourceSelector{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "kube-x"}}, nil},
+		"a namespace that is propagated":                   {"shop", []policyv1alpha1.ResourceSelector{deployment}, nil},
+		"a namespace that stays on the hub":                {"kube-x", []policyv1alpha1.ResourceSelector{deployment, root}, []string{"Nothing that this policy selects is sent to any cluster: namespace kube-x is one of those"}},
+		"a namespace of the hub":                           {"karmada-system", []policyv1alpha1.ResourceSelector{deployment}, []string{"namespace karmada-system is one of the hub's own"}},
+		"an object that every API server has":              {"shop", []policyv1alpha1.ResourceSelector{deployment, root}, []string{`spec.resourceSelectors[1] selects ConfigMap "kube-root-ca.crt", which is sent to no cluster`}},
+		"all namespaces":                                   {"", []policyv1alpha1.ResourceSelector{deployment}, nil},
+		"an object in a namespace that stays on the hub":   {"", []policyv1alpha1.ResourceSelector{in("kube-x", deployment)}, []string{`spec.resourceSelectors[0] selects Deployment "web"`}},
+		"all objects in a namespace that stays on the hub": {"", []policyv1alpha1.ResourceSelector{in("kube-x", policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"})}, []string{"selects every Deployment"}},
+		"a Namespace that stays on the hub":                {"", []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Namespace", Name: "kube-x"}}, []string{`selects Namespace "kube-x"`}},
+		"cluster-scoped objects of such a name":            {"", []policyv1alpha1.ResourceSelector{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "kube-x"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-func TestABindingThatATenantMakesTooLargeIsRefused(t *testing.T) {
+func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	naming := func(bytes int) *policyv1alpha1.PropagationSpec {
 		return &policyv1alpha1.PropagationSpec{Placement: policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{strings.Repeat("x", bytes)}}}}
@@ -25,12 +25,12 @@ func TestABindingThatATenantMakesTooLargeIsRefused(t *testing.T) {
 		desired Desired
 		want    string
 	}{
-		"little":                      {desired: Desired{Policy: naming(100), Demand: selecting(100)}},
-		"the longest placement":       {desired: Desired{Policy: naming(255 << 10)}},
-		"a longer one":                {desired: Desired{Policy: naming(300 << 10)}, want: "name fewer"},
-		"a long suspension":           {desired: Desired{Policy: suspending(300 << 10)}, want: "name fewer"},
-		"what pods ask for of nodes":  {desired: Desired{Policy: naming(1), Demand: selecting(70 << 10)}, want: "of the template"},
-		"both as long as they may be": {desired: Desired{Policy: naming(255 << 10), Demand: selecting(63 << 10)}},
+		"little":                         {desired: Desired{Policy: naming(100), Demand: selecting(100)}},
+		"the longest placement":          {desired: Desired{Policy: naming(255 << 10)}},
+		"a longer one":                   {desired: Desired{Policy: naming(300 << 10)}, want: "name fewer"},
+		"a long suspension":              {desired: Desired{Policy: suspending(300 << 10)}, want: "name fewer"},
+		"long node requirements of pods": {desired: Desired{Policy: naming(1), Demand: selecting(70 << 10)}, want: "of the template"},
+		"both at their limits":           {desired: Desired{Policy: naming(255 << 10), Demand: selecting(63 << 10)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

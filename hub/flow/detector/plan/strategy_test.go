@@ -25,7 +25,7 @@ func inNamespace(s *fairleadv1alpha1.RolloutStrategy, selector *metav1.LabelSele
 	return s
 }
 
-func TestTheStrategyOfATemplate(t *testing.T) {
+func TestStrategyOf(t *testing.T) {
 	t.Parallel()
 	prod := &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
 	tenants := &metav1.LabelSelector{MatchLabels: map[string]string{"of": "tenants"}}
@@ -37,29 +37,29 @@ func TestTheStrategyOfATemplate(t *testing.T) {
 		was              Strategy
 		want             Strategy
 	}{
-		"nobody says anything":                               {},
-		"the policy names one":                               {policy: "a", want: Strategy{Name: "a"}},
-		"the template wins":                                  {template: "b", policy: "a", want: Strategy{Name: "b"}},
-		"the template opts out":                              {template: "none", policy: "a"},
-		"the policy says that there is none":                 {policy: "none"},
-		"one that does not exist counts, and nothing goes":   {policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("b", nil)}, want: Strategy{Name: "a"}},
-		"one that selects the policy is forced":              {template: "none", policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", prod)}, want: Strategy{Name: "f", Forced: true}},
-		"of two that select the policy the first counts":     {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("g", prod), strategy("f", prod)}, want: Strategy{Name: "f", Forced: true}},
-		"an empty selector selects every policy":             {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{})}, want: Strategy{Name: "f", Forced: true}},
-		"one that selects others is not forced":              {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{MatchLabels: map[string]string{"env": "test"}})}},
-		"a selector that cannot be read selects none":        {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", invalid)}},
-		"one that selects the namespace is forced":           {template: "none", policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), tenants)}, want: Strategy{Name: "f", Forced: true}},
-		"one that selects other namespaces is not forced":    {policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), prod)}, want: Strategy{Name: "a"}},
-		"one that selects namespace and policy is forced":    {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", prod), tenants)}, want: Strategy{Name: "f", Forced: true}},
-		"one that selects the namespace, and other policies": {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", tenants), tenants)}},
-		"an empty selector of namespaces selects all":        {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), &metav1.LabelSelector{})}, want: Strategy{Name: "f", Forced: true}},
-		"what is in no namespace is not selected by any":     {clusterWide: true, strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), &metav1.LabelSelector{})}},
-		"namespaces that cannot be read are not selected":    {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), invalid)}},
-		"one that was named and is not any more goes":        {was: Strategy{Name: "a"}},
-		"one that was forced and does not select any more":   {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", nil)}, was: Strategy{Name: "f", Forced: true}},
-		"one that was forced and is gone stays":              {was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
-		"one that was forced and is gone, and the policy's":  {policy: "a", was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
-		"one that was forced and is gone, and somebody says": {template: "none", was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
+		"no strategy":                                                             {},
+		"the policy names a strategy":                                             {policy: "a", want: Strategy{Name: "a"}},
+		"the template takes precedence":                                           {template: "b", policy: "a", want: Strategy{Name: "b"}},
+		"the template opts out":                                                   {template: "none", policy: "a"},
+		"the policy opts out":                                                     {policy: "none"},
+		"a strategy that does not exist counts":                                   {policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("b", nil)}, want: Strategy{Name: "a"}},
+		"a strategy that selects the policy is forced":                            {template: "none", policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", prod)}, want: Strategy{Name: "f", Forced: true}},
+		"the first of two that select the policy counts":                          {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("g", prod), strategy("f", prod)}, want: Strategy{Name: "f", Forced: true}},
+		"an empty selector selects every policy":                                  {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{})}, want: Strategy{Name: "f", Forced: true}},
+		"a strategy that selects other policies is not forced":                    {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{MatchLabels: map[string]string{"env": "test"}})}},
+		"an invalid selector selects none":                                        {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", invalid)}},
+		"a strategy that selects the namespace is forced":                         {template: "none", policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), tenants)}, want: Strategy{Name: "f", Forced: true}},
+		"a strategy that selects other namespaces is not forced":                  {policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), prod)}, want: Strategy{Name: "a"}},
+		"a strategy that selects namespace and policy is forced":                  {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", prod), tenants)}, want: Strategy{Name: "f", Forced: true}},
+		"a strategy that selects the namespace and other policies is not forced":  {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", tenants), tenants)}},
+		"an empty namespace selector selects all namespaces":                      {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), &metav1.LabelSelector{})}, want: Strategy{Name: "f", Forced: true}},
+		"a namespace selector does not select cluster-scoped templates":           {clusterWide: true, strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), &metav1.LabelSelector{})}},
+		"an invalid namespace selector selects none":                              {strategies: []*fairleadv1alpha1.RolloutStrategy{inNamespace(strategy("f", nil), invalid)}},
+		"a strategy that is not named any more is removed":                        {was: Strategy{Name: "a"}},
+		"a strategy that was forced and lost its selector is removed":             {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", nil)}, was: Strategy{Name: "f", Forced: true}},
+		"a forced strategy that was deleted stays":                                {was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
+		"a forced strategy that was deleted stays although the policy names one":  {policy: "a", was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
+		"a forced strategy that was deleted stays although the template opts out": {template: "none", was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +88,7 @@ func TestTheStrategyOfATemplate(t *testing.T) {
 	}
 }
 
-func TestALazyPolicyDoesNotPutOffItsStrategy(t *testing.T) {
+func TestLazyPolicyDoesNotDelayStrategy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := held()
@@ -102,7 +102,7 @@ func TestALazyPolicyDoesNotPutOffItsStrategy(t *testing.T) {
 	g.Expect(p.Strategy).To(HaveValue(Equal(Strategy{Name: "careful"})))
 }
 
-func TestAStrategyIsReadAsItWasSet(t *testing.T) {
+func TestStrategyOnReadsSetStrategy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"other": "x"}}}

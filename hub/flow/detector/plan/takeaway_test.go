@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
+func TestTakesAway(t *testing.T) {
 	t.Parallel()
 	const strategy = contract.RolloutStrategyAnnotation
 	for name, c := range map[string]struct {
@@ -20,28 +20,28 @@ func TestAPlanTellsThatItTakesSomethingAway(t *testing.T) {
 		// want is whether it takes something away, resumes whether it only resumes or overwrites.
 		want, resumes bool
 	}{
-		"nothing":           {},
-		"a strategy is new": {is: Strategy{Name: "s"}},
+		"nothing":             {},
+		"a strategy is added": {is: Strategy{Name: "s"}},
 		"a strategy stays": {
 			was: func(b *workv1alpha2.ResourceBinding) { b.Annotations = map[string]string{strategy: "s"} }, is: Strategy{Name: "s"},
 		},
-		"a strategy goes": {was: func(b *workv1alpha2.ResourceBinding) { b.Annotations = map[string]string{strategy: "s"} }, want: true},
-		"a strategy is another one": {
+		"a strategy is removed": {was: func(b *workv1alpha2.ResourceBinding) { b.Annotations = map[string]string{strategy: "s"} }, want: true},
+		"a strategy is replaced": {
 			was: func(b *workv1alpha2.ResourceBinding) { b.Annotations = map[string]string{strategy: "s"} }, is: Strategy{Name: "another"}, want: true,
 		},
-		"what is needed follows now": {policy: policyv1alpha1.PropagationSpec{PropagateDeps: true}},
-		"what is needed follows no more": {
+		"dependencies are added": {policy: policyv1alpha1.PropagationSpec{PropagateDeps: true}},
+		"dependencies are removed": {
 			was: func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = true }, want: true,
 		},
-		"what an imported Service needs follows all the same": {
+		"dependencies of an imported Service stay": {
 			was: func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = true },
 			policy: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
 				{APIVersion: "multicluster.x-k8s.io/v1alpha1", Kind: "ServiceImport"},
 			}},
 		},
-		"objects stay now":             {policy: policyv1alpha1.PropagationSpec{PreserveResourcesOnDeletion: new(true)}},
-		"objects stay no more":         {was: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) }, want: true},
-		"dispatching is suspended now": {policy: policyv1alpha1.PropagationSpec{Suspension: &policyv1alpha1.Suspension{Dispatching: new(true)}}},
+		"objects are preserved":              {policy: policyv1alpha1.PropagationSpec{PreserveResourcesOnDeletion: new(true)}},
+		"objects are not preserved any more": {was: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) }, want: true},
+		"dispatching is suspended now":       {policy: policyv1alpha1.PropagationSpec{Suspension: &policyv1alpha1.Suspension{Dispatching: new(true)}}},
 		"dispatching is suspended no more": {
 			was: func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: some("a")}
