@@ -66,7 +66,7 @@ func TestClaimIndexMatchesTemplates(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(found).To(ConsistOf(scanned[p.Key()]...))
 		}
-		g.Expect(store.ListIndexFuncValues(claimIndex)).To(HaveLen(len(scanned)), "of what is claimed by nobody nothing is left")
+		g.Expect(store.ListIndexFuncValues(claimIndex)).To(HaveLen(len(scanned)), "the index has no policy without templates")
 	}
 }
 
@@ -100,17 +100,17 @@ func TestClaimIndexIsCompleteWhenWatchStarts(t *testing.T) {
 			before := asked.n
 			n, err := r.askForClaimed(t.Context(), policy)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(n).To(Equal(len(scanned)), "template and binding are one")
+			g.Expect(n).To(Equal(len(scanned)), "a template and its binding count once")
 			g.Expect(asked.n - before).To(Equal(n))
 			total += n
 		}
 		g.Expect(total).To(Equal(size.Bindings))
-		g.Expect(r.askForClaimed(t.Context(), claim.Claim{Namespace: size.NamespaceOf(0), Name: size.PolicyOf(0)})).To(BeZero(), "a policy of a namespace is another one")
+		g.Expect(r.askForClaimed(t.Context(), claim.Claim{Namespace: size.NamespaceOf(0), Name: size.PolicyOf(0)})).To(BeZero(), "a namespaced policy is not the cluster policy of the same name")
 		g.Expect(r.kinds.anyClaimed(deployments())).To(BeTrue())
 		g.Expect(r.kinds.Stop(t.Context(), deployments())).To(BeTrue())
-		g.Expect(r.kinds.anyClaimed(deployments())).To(BeFalse(), "nothing is known of a kind that is not watched")
+		g.Expect(r.kinds.anyClaimed(deployments())).To(BeFalse(), "a kind that is not watched counts as unclaimed")
 		_, err := r.kinds.ensure(t.Context(), deployments())
-		g.Expect(err).NotTo(HaveOccurred(), "the other stage kept the informer, and with it the index")
+		g.Expect(err).NotTo(HaveOccurred(), "the informer that another stage keeps must accept the index")
 	}
 }
 

@@ -32,7 +32,7 @@ func TestKindInstalledLaterIsPropagated(t *testing.T) {
 	g.Eventually(func() error { return client.IgnoreAlreadyExists(s.client.Create(t.Context(), gadget.DeepCopy())) },
 		"1m", "50ms").Should(Succeed())
 	s.eventually(t, contract.BindingName(kind, "g"), claimedBy("gadgets"))
-	g.Expect(s.writes.notes(reasonKindNotServed)).To(HaveLen(1), "people hear it once")
+	g.Expect(s.writes.notes(reasonKindNotServed)).To(HaveLen(1), "the event is emitted once")
 }
 
 func TestMisspeltKindIsNotPropagated(t *testing.T) {
@@ -43,7 +43,7 @@ func TestMisspeltKindIsNotPropagated(t *testing.T) {
 		Should(ConsistOf("The hub has no kind deployment of apps/v1, but Deployment. Correct it in resourceSelectors."))
 	s.settle(t)
 	_, err := s.binding(t.Context(), "web-deployment")
-	g.Expect(err).To(HaveOccurred(), "it would have no replicas")
+	g.Expect(err).To(HaveOccurred(), "a misspelt kind gets no binding")
 }
 
 // TestManyUnknownKindsCostFewRequests checks that policies which name thousands of unknown kinds delay nothing else.
@@ -64,13 +64,13 @@ func TestManyUnknownKindsCostFewRequests(t *testing.T) {
 	for i := range kinds + 1 {
 		more.Spec.ResourceSelectors = append(more.Spec.ResourceSelectors, named("v1", "ConfigMap", fmt.Sprint(i)))
 	}
-	g.Expect(apierrors.IsInvalid(s.client.Create(t.Context(), more))).To(BeTrue(), "one policy has no more")
+	g.Expect(apierrors.IsInvalid(s.client.Create(t.Context(), more))).To(BeTrue(), "the API rejects a policy with more selectors")
 
 	s.create(t, s.policy("web", named("v1", "ConfigMap", "a")))
 	s.eventually(t, "a-configmap", claimedBy("web"))
-	g.Eventually(func() int { return len(s.writes.notes(reasonKindNotServed)) }, "1m", "50ms").Should(Equal(policies*kinds), "all were looked for")
+	g.Eventually(func() int { return len(s.writes.notes(reasonKindNotServed)) }, "1m", "50ms").Should(Equal(policies*kinds), "each unknown kind is reported")
 	g.Expect(s.writes.read(func(path string) bool { return strings.Contains(path, group) })).To(BeZero())
-	g.Expect(s.writes.read(func(path string) bool { return path == "/apis" })).To(BeNumerically("<", 100), "at most one a second")
+	g.Expect(s.writes.read(func(path string) bool { return path == "/apis" })).To(BeNumerically("<", 100), "the hub reads discovery at most once a second")
 }
 
 func TestKindIsWatchedOnlyWhileNeeded(t *testing.T) {
@@ -86,7 +86,7 @@ func TestKindIsWatchedOnlyWhileNeeded(t *testing.T) {
 	}}
 	s.create(t, p, net)
 	s.eventually(t, "net-networkpolicy", claimedBy("nets"))
-	g.Expect(s.writes.watched("/networkpolicies")).To(BeNumerically(">=", 1), "what watches may have to watch again")
+	g.Expect(s.writes.watched("/networkpolicies")).To(BeNumerically(">=", 1), "the kind is watched, perhaps more than once")
 
 	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
 	g.Eventually(func() bool {

@@ -102,7 +102,7 @@ func reader(b *testing.B, hub *cluster.Cluster) *Reconciler {
 		}
 	}()
 	if !mgr.GetCache().WaitForCacheSync(b.Context()) {
-		b.Fatal("the cache has no first list")
+		b.Fatal("the cache did not sync")
 	}
 	return &Reconciler{hubClient: mgr.GetClient()}
 }

@@ -34,7 +34,7 @@ func BenchmarkOwnWrites(b *testing.B) {
 				}
 				defer stagetest.Run(b, mgr)()
 				if !mgr.GetCache().WaitForCacheSync(b.Context()) {
-					b.Fatal("the cache has no first list")
+					b.Fatal("the cache did not sync")
 				}
 				written := kube.NewWritten[types.NamespacedName, *corev1.ConfigMap](clock.RealClock{})
 				var n atomic.Int64
@@ -67,7 +67,7 @@ func writeAndSee(b *testing.B, c client.Client, written *kube.Written[types.Name
 	seen := &corev1.ConfigMap{}
 	err := client.IgnoreNotFound(c.Get(b.Context(), key, seen))
 	if _, ok := written.Latest(key, seen, seen.UID != ""); !ok {
-		b.Error("what was written is not seen")
+		b.Error("the object that was written is not read")
 	}
 	return err
 }

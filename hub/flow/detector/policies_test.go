@@ -33,7 +33,7 @@ func TestPolicyReleasesTemplateNoLongerSelected(t *testing.T) {
 	g.Expect(s.client.Update(t.Context(), p)).To(Succeed())
 
 	b := s.eventually(t, "a-configmap", claimedBy(""))
-	g.Expect(b.Spec).To(Equal(before.Spec), "the binding stays as it was")
+	g.Expect(b.Spec).To(Equal(before.Spec), "the spec of the binding does not change")
 	g.Eventually(func(g Gomega) {
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		g.Expect(claimed(template)).To(BeFalse())
@@ -113,7 +113,7 @@ func TestFieldsWithoutEffectAreReportedOncePerGeneration(t *testing.T) {
 	p.Spec.Association = true
 	s.create(t, p, s.configMap("a"))
 	b := s.eventually(t, "a-configmap", claimedBy("web"))
-	g.Expect(b.Spec.PropagateDeps).To(BeTrue(), "it is copied all the same")
+	g.Expect(b.Spec.PropagateDeps).To(BeTrue(), "a field without effect is copied nevertheless")
 	s.settle(t)
 	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("association")))
 
@@ -135,7 +135,7 @@ func TestRemarksAreEmittedOnTemplateAndPolicy(t *testing.T) {
 	web := s.deployment("web", 2)
 	s.create(t, p, web)
 	b := s.eventually(t, "web-deployment", claimedBy("web"))
-	g.Expect(b.Spec.SchedulePriority.Priority).To(BeEquivalentTo(1_000_000_000), "the system goes before users")
+	g.Expect(b.Spec.SchedulePriority.Priority).To(BeEquivalentTo(1_000_000_000), "the priority is capped below system priorities")
 	said := ConsistOf(
 		ContainSubstring("spec.resourceSelectors[0].labelSelector has no effect beside name"),
 		ContainSubstring(`is "mine", which is not the scheduler of this hub`),
@@ -146,7 +146,7 @@ func TestRemarksAreEmittedOnTemplateAndPolicy(t *testing.T) {
 	web.SetLabels(map[string]string{"edited": "yes"})
 	g.Expect(s.client.Patch(t.Context(), web, client.MergeFrom(before))).To(Succeed())
 	s.settle(t)
-	g.Expect(s.writes.notes(reasonFieldWithoutEffect)).To(said, "an edit that changes nothing of it says nothing again")
+	g.Expect(s.writes.notes(reasonFieldWithoutEffect)).To(said, "an unrelated edit does not repeat the events")
 }
 
 func TestTemplateWaitsForDependentOverrides(t *testing.T) {
@@ -186,7 +186,7 @@ func TestDeletedPolicyReleasesExcludedTemplates(t *testing.T) {
 	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	}, "1m", "50ms").Should(BeTrue(), "nothing is claimed by it any more")
+	}, "1m", "50ms").Should(BeTrue(), "the policy is deleted once it has no claims")
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 	g.Expect(claimed(template)).To(BeFalse())
 }

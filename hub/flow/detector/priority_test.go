@@ -34,7 +34,7 @@ func (c *classes) Get(_ context.Context, key client.ObjectKey, obj client.Object
 	}
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		return fmt.Errorf("%T is read, and not as it is", obj)
+		return fmt.Errorf("unexpected read of a %T", obj)
 	}
 	return unstructured.SetNestedField(u.Object, value, "value")
 }
@@ -78,5 +78,5 @@ func TestPriorityClassIsReadOnceForManyTemplates(t *testing.T) {
 	values("low", -5)
 	g.Expect(hub.reads).To(Equal(5))
 	g.Expect(r.priority(t.Context(), &policyv1alpha1.PropagationPolicy{})).To(BeNil())
-	g.Expect(hub.reads).To(Equal(5), "no class is named")
+	g.Expect(hub.reads).To(Equal(5), "a policy without a class reads nothing")
 }

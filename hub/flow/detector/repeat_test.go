@@ -25,11 +25,11 @@ func TestPolicyFailureEventIsRepeated(t *testing.T) {
 	why := errors.New("waiting for dependent overrides")
 	events := func() int { count = 0; r.reportFailure(in, written{}, why); return count }
 	g.Expect(events()).To(Equal(1))
-	g.Expect(events()).To(BeZero(), "not at every retry")
+	g.Expect(events()).To(BeZero(), "the event is not repeated at every retry")
 	in.Now = in.Now.Add(time.Hour)
 	g.Expect(events()).To(Equal(1))
 
-	g.Expect(lookAgain(plan.Waiting)).To(And(BeNumerically(">", 0), BeNumerically("<", time.Hour)), "or nobody would look in time to tell")
+	g.Expect(lookAgain(plan.Waiting)).To(And(BeNumerically(">", 0), BeNumerically("<", time.Hour)), "the next reconcile must come before the event expires")
 	for _, o := range []plan.Outcome{plan.NameTaken, plan.NoPriority} {
 		g.Expect(lookAgain(o)).To(Equal(askAgain))
 	}

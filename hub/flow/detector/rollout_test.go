@@ -41,7 +41,7 @@ func TestNewBindingHasItsStrategy(t *testing.T) {
 	s.settle(t)
 	again, err := s.binding(t.Context(), "web-deployment")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(again.ResourceVersion).To(Equal(b.ResourceVersion), "it was created with it, and not written again")
+	g.Expect(again.ResourceVersion).To(Equal(b.ResourceVersion), "the binding is created with its strategy, without a second write")
 }
 
 func TestStrategyFollowsPolicyAndTemplate(t *testing.T) {
@@ -157,7 +157,7 @@ func TestTenantCannotRemoveForcedStrategy(t *testing.T) {
 	}
 	p, web := s.policy("p"), s.deployment("web", 2)
 	const out = `"annotations":{"` + contract.RolloutStrategyAnnotation + `":"none"}`
-	g.Eventually(func() error { return change(p, out+`,"labels":{"strict":null,"tier":"mine"}`) }, "1m", "50ms").Should(Succeed(), "the authorizer reads roles a moment later")
+	g.Eventually(func() error { return change(p, out+`,"labels":{"strict":null,"tier":"mine"}`) }, "1m", "50ms").Should(Succeed(), "the tenant may edit once the authorizer has read the role")
 	g.Eventually(func() error { return change(web, out) }, "1m", "50ms").Should(Succeed(), "by another role")
 	other := s.policy("other", named("apps/v1", "Deployment", "web"))
 	other.Spec.Priority, other.Spec.Preemption = new(int32(5)), policyv1alpha1.PreemptAlways
@@ -197,7 +197,7 @@ func TestDeletedForcedStrategyStaysOnBindings(t *testing.T) {
 	web.SetLabels(map[string]string{"edited": "yes"})
 	g.Expect(s.client.Patch(t.Context(), web, client.MergeFrom(before))).To(Succeed())
 	s.eventually(t, "web-deployment", func(g Gomega, b *workv1alpha2.ResourceBinding) {
-		g.Expect(b.Annotations[contract.TemplateFingerprintAnnotation]).NotTo(Equal(was.Annotations[contract.TemplateFingerprintAnnotation]), "the edit was seen")
+		g.Expect(b.Annotations[contract.TemplateFingerprintAnnotation]).NotTo(Equal(was.Annotations[contract.TemplateFingerprintAnnotation]), "the binding has the new fingerprint")
 		g.Expect(plan.StrategyOn(b)).To(Equal(plan.Strategy{Name: s.namespace, Forced: true}))
 	})
 }

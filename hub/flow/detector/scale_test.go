@@ -139,10 +139,10 @@ func TestStartRequestsEachTemplateOnce(t *testing.T) {
 		}
 	}
 	look()
-	g.Eventually(queue.count, "1m", "50ms").Should(Equal(templates), "the first list of their kind brings them")
+	g.Eventually(queue.count, "1m", "50ms").Should(Equal(templates), "the first list of the kind requests each template once")
 	look()
-	g.Eventually(queue.count, "1m", "50ms").Should(Equal(templates+policies*templates), "a policy that changed asks for what it selects")
+	g.Eventually(queue.count, "1m", "50ms").Should(Equal(templates+policies*templates), "a changed policy requests the templates that it selects")
 	r.initial.add(policyRequest(all[0]))
 	g.Expect(r.initial.take(policyRequest(all[0]))).To(BeTrue())
-	g.Expect(r.initial.take(policyRequest(all[0]))).To(BeFalse(), "it was looked at")
+	g.Expect(r.initial.take(policyRequest(all[0]))).To(BeFalse(), "a reconciled policy is not initial any more")
 }

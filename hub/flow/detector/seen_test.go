@@ -32,7 +32,7 @@ func (s *stage) sees(t *testing.T, template client.Object, binding string) {
 	g.Eventually(func(g Gomega) {
 		b, err := s.binding(t.Context(), binding)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(bindings.IsDetected(b)).To(BeTrue(), "or nobody would wait")
+		g.Expect(bindings.IsDetected(b)).To(BeTrue(), "the binding must be one of the detector")
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(kind)
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), live)).To(Succeed())

@@ -110,5 +110,5 @@ func TestSelectedTemplatesAreRequested(t *testing.T) {
 			byName++
 		}
 	}
-	g.Expect(byName).To(BeNumerically(">", 10), "several of one name")
+	g.Expect(byName).To(BeNumerically(">", 10), "cases with several templates of one name")
 }

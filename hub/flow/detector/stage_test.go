@@ -36,7 +36,7 @@ func TestNewTemplateCostsTwoWrites(t *testing.T) {
 		g.Expect(p.Labels).To(HaveKey(contract.PropagationPolicyPermanentIDLabel))
 		g.Expect(p.Finalizers).To(ConsistOf(contract.PropagationPolicyFinalizer))
 	}, "1m", "50ms").Should(Succeed())
-	g.Expect(s.writes.requests()).To(HaveLen(1), "id and finalizer are one write")
+	g.Expect(s.writes.requests()).To(HaveLen(1), "id and finalizer are written together")
 
 	template := s.deployment("web", 3)
 	s.create(t, template)
@@ -51,7 +51,7 @@ func TestNewTemplateCostsTwoWrites(t *testing.T) {
 	g.Expect(b.Spec.Resource).To(Equal(workv1alpha2.ObjectReference{
 		APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.namespace, Name: "web",
 		UID: template.GetUID(), ResourceVersion: template.GetResourceVersion(),
-	}), "the version is that after the claim")
+	}), "the binding has the template's resourceVersion after the claim")
 	g.Expect(b.Spec.Replicas).To(Equal(int32(3)))
 	g.Expect(b.Spec.ReplicaRequirements.ResourceRequest.Cpu().String()).To(Equal("100m"))
 	g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf("edge-1"))
@@ -140,7 +140,7 @@ func TestRestartWritesNothing(t *testing.T) {
 	for _, write := range s.writes.requests() {
 		g.Expect(write).To(Or(ContainSubstring("canary"), HaveSuffix("/resourcebindings")), "only the canary is written")
 	}
-	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicySucceed) }, "1m", "50ms").Should(HaveLen(1), "it is told after it is written")
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicySucceed) }, "1m", "50ms").Should(HaveLen(1), "the event is emitted once")
 }
 
 func TestUnreadableTemplateIsReportedOnce(t *testing.T) {
@@ -152,7 +152,7 @@ func TestUnreadableTemplateIsReportedOnce(t *testing.T) {
 	g.Eventually(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "1m", "50ms").
 		Should(ConsistOf(And(ContainSubstring(`Reading the replicas of Deployment "web"`), ContainSubstring("the rule does not know"))))
 	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "1m", "50ms").Should(ConsistOf(ContainSubstring("the rule does not know")))
-	g.Consistently(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "300ms", "50ms").Should(HaveLen(1), "it is tried again, and not told again")
+	g.Consistently(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "300ms", "50ms").Should(HaveLen(1), "retries do not repeat the event")
 
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"fails":null}}}`))
 	g.Expect(s.client.Patch(t.Context(), web, patch)).To(Succeed())
@@ -271,7 +271,7 @@ func TestManyTemplatesCostTwoWritesEach(t *testing.T) {
 		}
 	}
 	g.Expect(templates).To(Equal(2 * many))
-	g.Expect(bindings).To(Equal(2*many+1), "and that of the canary")
+	g.Expect(bindings).To(Equal(2*many+1), "the writes include the canary's binding")
 }
 
 func TestTemplateBeingDeletedGetsNoBinding(t *testing.T) {

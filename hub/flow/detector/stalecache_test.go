@@ -111,7 +111,7 @@ func TestStaleCacheRemovesNothingFromBinding(t *testing.T) {
 			}
 			was := live()
 			s.run(t, g, s.config, behind(s))
-			g.Eventually(live, "1m", "50ms").Should(BeNumerically(">", was+1), "it looks again and again")
+			g.Eventually(live, "1m", "50ms").Should(BeNumerically(">", was+1), "the reconcile is retried")
 			after, err := s.binding(t.Context(), "web-deployment")
 			g.Expect(err).NotTo(HaveOccurred())
 			has(g, after)

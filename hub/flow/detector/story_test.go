@@ -79,7 +79,7 @@ func (s *stage) tell(t *testing.T, line string) {
 			return
 		}
 	}
-	t.Fatalf("this line says nothing that stories know: %q", line)
+	t.Fatalf("unknown line: %q", line)
 }
 
 // told creates the policy that a line describes.
@@ -106,7 +106,7 @@ func (s *stage) told(t *testing.T, name, what string) *policyv1alpha1.Propagatio
 		case "lazy":
 			p.Spec.ActivationPreference = policyv1alpha1.LazyActivation
 		default:
-			t.Fatalf("no policy says %q", part)
+			t.Fatalf("unknown part of a policy: %q", part)
 		}
 	}
 	return p
@@ -119,11 +119,11 @@ func (s *stage) expect(t *testing.T, template, policy, cluster string) {
 		obj := s.configMap(template)
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 		onTemplate, _ := claim.On(obj)
-		g.Expect(onTemplate.Name).To(Equal(policy), "on the template")
+		g.Expect(onTemplate.Name).To(Equal(policy), "policy on the template")
 		b, err := s.binding(t.Context(), template+"-configmap")
 		g.Expect(err).NotTo(HaveOccurred())
 		onBinding, _ := claim.On(b)
-		g.Expect(onBinding.Name).To(Equal(policy), "on the binding")
+		g.Expect(onBinding.Name).To(Equal(policy), "policy on the binding")
 		g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf(cluster))
 	}, "1m", "50ms").Should(Succeed())
 }

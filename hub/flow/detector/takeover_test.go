@@ -75,7 +75,7 @@ func TestClaimIsReportedThoughBindingConflicts(t *testing.T) {
 	rival.Spec.Priority, rival.Spec.Preemption = ptr.To[int32](5), policyv1alpha1.PreemptAlways
 	s.create(t, rival)
 	s.eventually(t, "a-configmap", claimedBy("rival"))
-	g.Expect(s.writes.pending()).To(BeZero(), "the binding was refused once")
+	g.Expect(s.writes.pending()).To(BeZero(), "the write of the binding failed once")
 	g.Eventually(func() []string { return s.writes.notes(reasonPreemptPolicySucceed) }, "1m", "50ms").
 		Should(ConsistOf(ContainSubstring("took the template from policy(" + s.namespace + "/old)")))
 
@@ -84,7 +84,7 @@ func TestClaimIsReportedThoughBindingConflicts(t *testing.T) {
 	lazy.Spec.Priority, lazy.Spec.Preemption, lazy.Spec.ActivationPreference = ptr.To[int32](6), policyv1alpha1.PreemptAlways, policyv1alpha1.LazyActivation
 	s.create(t, lazy)
 	s.eventually(t, "a-configmap", claimedBy("lazy"))
-	g.Expect(s.writes.pending()).To(BeZero(), "the binding was refused once")
+	g.Expect(s.writes.pending()).To(BeZero(), "the write of the binding failed once")
 	g.Eventually(func() []string { return s.writes.notes(reasonWaitForEdit) }, "1m", "50ms").
 		Should(ConsistOf(ContainSubstring("with the next edit")))
 	g.Expect(s.writes.notes(reasonPreemptPolicyFailed)).To(BeEmpty())
@@ -182,7 +182,7 @@ func TestLazyPolicyBindsOnlyNewTemplates(t *testing.T) {
 	s.settle(t)
 	_, err := s.binding(t.Context(), "before-configmap")
 	g.Expect(client.IgnoreNotFound(err)).NotTo(HaveOccurred())
-	g.Expect(err).To(HaveOccurred(), "it waits for an edit")
+	g.Expect(err).To(HaveOccurred(), "the lazy policy must not bind an existing template")
 
 	before.Data["k"] = "w"
 	g.Expect(s.client.Update(t.Context(), before)).To(Succeed())

@@ -31,7 +31,7 @@ func TestTemplatesOfDeletedNamespaceKeepTheirPolicy(t *testing.T) {
 	stagetest.Terminate(t, s.client, b, template)
 	g.Eventually(func() (policyv1alpha1.Policy, error) {
 		return kube.PolicyNamed(t.Context(), s.client, s.namespace, "own")
-	}, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "it goes though its templates stay")
+	}, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "the policy is deleted although its templates still exist")
 	s.eventually(t, "a-configmap", claimedBy(""))
 	// The template must not get another policy, whatever requests it.
 	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"k":"w"}}`)))).To(Succeed())

@@ -51,14 +51,14 @@ func TestBindingVersionDoesNotDependOnWatchOrder(t *testing.T) {
 			g.Eventually(func(g Gomega) {
 				result, err := r.Reconcile(t.Context(), req)
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(result.RequeueAfter).To(BeZero(), "its first list is here")
+				g.Expect(result.RequeueAfter).To(BeZero(), "the kind is listed")
 			}, "1m", "20ms").Should(Succeed())
 		}
 		return s.eventually(t, ordersBinding, claimedBy("orders")), queue.later
 	}
 	made, asks := begin()
 	readAs(d.v1)(g, made)
-	g.Expect(asks).To(Equal(1), "and not again, once the binding is there")
+	g.Expect(asks).To(Equal(1), "the other version is not requested again once the binding exists")
 	again, asks := begin()
 	readAs(d.v1)(g, again)
 	g.Expect(again.ResourceVersion).To(Equal(made.ResourceVersion))

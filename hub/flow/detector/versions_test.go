@@ -137,7 +137,7 @@ func TestOneObjectInTwoVersionsHasOnePolicy(t *testing.T) {
 	d.quiet(t)
 	b := s.eventually(t, ordersBinding, claimedBy("first"))
 	readAs(d.beta)(g, b)
-	g.Expect(b.ResourceVersion).To(Equal(before.ResourceVersion), "nothing was written")
+	g.Expect(b.ResourceVersion).To(Equal(before.ResourceVersion), "the binding was not written")
 
 	// An edit is followed, in the version of the policy, with one write.
 	since := len(s.writes.requests())
@@ -243,9 +243,9 @@ func TestAnApplicationStaysWhenItsVersionIsServedNoMore(t *testing.T) {
 			g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "1m", "50ms").Should(ConsistOf(ContainSubstring("name " + d.v1)))
 			d.quiet(t)
 			b := s.eventually(t, ordersBinding, claimedBy("orders"))
-			g.Expect(b.ResourceVersion).To(Equal(before.ResourceVersion), "it stays as it was")
+			g.Expect(b.ResourceVersion).To(Equal(before.ResourceVersion), "the binding was not written")
 			g.Expect(d.changes(since)).To(BeEmpty())
-			g.Expect(s.writes.notes(reasonVersionNotServed)).To(HaveLen(1), "people hear it once")
+			g.Expect(s.writes.notes(reasonVersionNotServed)).To(HaveLen(1), "the event is emitted once")
 
 			// Served again, or selected in the version that is served, it is followed.
 			if rival {
@@ -286,7 +286,7 @@ func TestBindingOwnedInUnservedVersionIsCollected(t *testing.T) {
 	g.Expect(s.client.Patch(t.Context(), b, client.MergeFrom(before))).To(Succeed())
 	d.quiet(t)
 	b = s.eventually(t, ordersBinding, claimedBy("orders"))
-	g.Expect(bindings.OwnedIn(b)).To(Equal(d.beta), "nobody else mends it")
+	g.Expect(bindings.OwnedIn(b)).To(Equal(d.beta), "the owner reference must still be the old one")
 
 	d.serve(t, false)
 	s.eventually(t, ordersBinding, readAs(d.beta))
@@ -366,7 +366,7 @@ func TestAVersionThatNoPolicyNamesIsWatchedNoMore(t *testing.T) {
 	s.eventually(t, ordersBinding, readAs(d.v1))
 	d.quiet(t)
 	before := s.writes.watched(d.beta + "/databases")
-	g.Expect(before).To(BeNumerically(">=", 1), "what watches may have to watch again")
+	g.Expect(before).To(BeNumerically(">=", 1), "the version is watched, perhaps more than once")
 
 	// It begins anew with the next policy, so it had ended.
 	s.create(t, d.selecting("later", d.beta, "edge-2"))

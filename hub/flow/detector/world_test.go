@@ -148,7 +148,7 @@ func (r *recorder) note(req *http.Request) (*http.Response, error) {
 
 // refuse answers with a conflict, as the API server does.
 func refuse(req *http.Request) (*http.Response, error) {
-	status := apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("resourcebindings").GroupResource(), "it", errors.New("somebody else wrote it"))
+	status := apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("resourcebindings").GroupResource(), "it", errors.New("the object was modified"))
 	body, err := json.Marshal(status.Status())
 	if err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ func TestSetAndClear(t *testing.T) {
 			g.Expect(got).To(Equal(c))
 			g.Expect(obj.Labels).To(HaveLen(2))
 			g.Expect(obj.Labels).To(HaveKeyWithValue("app", "web"))
-			g.Expect(mine).To(HaveLen(1), "the map that came in is not changed")
+			g.Expect(mine).To(HaveLen(1), "Set must not change the given map")
 
 			g.Expect(Clear(obj)).To(BeTrue())
 			_, ok = On(obj)

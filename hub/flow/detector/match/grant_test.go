@@ -28,25 +28,25 @@ func TestGrantStaysWithClusterPolicy(t *testing.T) {
 			policies := []policyv1alpha1.Policy{tenant, admin}
 
 			winner, victim := Policy(nil, policies, grant)
-			g.Expect(winner).To(BeIdenticalTo(admin), "nobody has it yet")
+			g.Expect(winner).To(BeIdenticalTo(admin), "an unclaimed grant goes to the cluster policy")
 			g.Expect(victim).To(BeNil())
 			winner, victim = Policy(admin, policies, grant)
-			g.Expect(winner).To(BeIdenticalTo(admin), "the tenant preempts")
+			g.Expect(winner).To(BeIdenticalTo(admin), "the tenant's policy must not preempt")
 			g.Expect(victim).To(BeNil())
 			g.Expect(WhyNot(tenant, admin, true, grant)).To(Equal(Grant))
 
 			winner, _ = Policy(tenant, policies, grant)
-			g.Expect(winner).To(BeIdenticalTo(tenant), "what the tenant had first stays")
+			g.Expect(winner).To(BeIdenticalTo(tenant), "the tenant's policy keeps a grant that it had first")
 			g.Expect(WhyNot(admin, tenant, true, grant)).To(Equal(NoPreemption))
 			admin.Spec.Preemption = policyv1alpha1.PreemptAlways
 			winner, victim = Policy(tenant, policies, grant)
-			g.Expect(winner).To(BeIdenticalTo(admin), "unless the administrator preempts")
+			g.Expect(winner).To(BeIdenticalTo(admin), "the cluster policy preempts")
 			g.Expect(victim).To(BeIdenticalTo(tenant))
 			winner, _ = Policy(winner, policies, grant)
-			g.Expect(winner).To(BeIdenticalTo(admin), "it does not go back and forth")
+			g.Expect(winner).To(BeIdenticalTo(admin), "the result is stable")
 
 			winner, _ = Policy(nil, []policyv1alpha1.Policy{tenant}, grant)
-			g.Expect(winner).To(BeIdenticalTo(tenant), "there is no other")
+			g.Expect(winner).To(BeIdenticalTo(tenant), "the tenant's policy gets it if there is no cluster policy")
 		})
 	}
 }

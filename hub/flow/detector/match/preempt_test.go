@@ -76,7 +76,7 @@ func TestPreemptor(t *testing.T) {
 				} else {
 					g.Expect(got).NotTo(BeNil())
 					g.Expect(got.GetName()).To(Equal(tc.want))
-					g.Expect(Preemptor(got, tc.policies, deployment())).To(BeNil(), "it does not go back and forth")
+					g.Expect(Preemptor(got, tc.policies, deployment())).To(BeNil(), "the result is stable")
 				}
 				slices.Reverse(tc.policies)
 			}

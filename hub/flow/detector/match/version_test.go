@@ -125,7 +125,7 @@ func TestPolicyAcrossVersions(t *testing.T) {
 					g.Expect(nameOf(victim)).To(Equal(tc.victim), "read as %s", read)
 					if winner != nil {
 						again, none := Policy(winner, tc.candidates, database(other), read)
-						g.Expect(nameOf(again)).To(Equal(tc.winner), "it does not go back and forth")
+						g.Expect(nameOf(again)).To(Equal(tc.winner), "the result is stable")
 						g.Expect(none).To(BeNil())
 					}
 				}

@@ -45,11 +45,11 @@ func TestUpdateRecordsWhenAnEditWasSeen(t *testing.T) {
 		update(b, d, claimOf(), spec())
 	}
 	look("", "7", 0)
-	g.Expect(seen()).To(BeEmpty(), "nobody asks for it")
+	g.Expect(seen()).To(BeEmpty(), "without a strategy the time is not recorded")
 	look("careful", "8", 0)
 	g.Expect(seen()).To(Equal("2026-01-02T03:04:05.000006Z"))
 	look("careful", "8", time.Second)
-	g.Expect(seen()).To(Equal("2026-01-02T03:04:05.000006Z"), "there is no edit")
+	g.Expect(seen()).To(Equal("2026-01-02T03:04:05.000006Z"), "the time does not change without an edit")
 	look("careful", "9", time.Second)
 	g.Expect(seen()).To(Equal("2026-01-02T03:04:06.000006Z"))
 	look("", "9", time.Second)
@@ -227,7 +227,7 @@ func TestOwned(t *testing.T) {
 	owners := func(uid types.UID, controller bool) *metav1.ObjectMeta {
 		return &metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "u0"}, {UID: uid, Controller: &controller}}}
 	}
-	g.Expect(Owned(&metav1.ObjectMeta{}, mine)).To(BeTrue(), "nobody's is adopted")
+	g.Expect(Owned(&metav1.ObjectMeta{}, mine)).To(BeTrue(), "a binding without an owner is adopted")
 	g.Expect(Owned(owners("u1", true), mine)).To(BeTrue())
 	g.Expect(Owned(owners("u2", true), mine)).To(BeFalse())
 	g.Expect(Owned(owners("u2", false), mine)).To(BeTrue())
@@ -265,7 +265,7 @@ func TestGroupsAndPriority(t *testing.T) {
 
 	p.Placement.WorkloadAffinity.Affinity = nil
 	update(b, deployment(), claimOf(), p)
-	g.Expect(b.Spec.WorkloadAffinityGroups).To(BeNil(), "the template has no such label")
+	g.Expect(b.Spec.WorkloadAffinityGroups).To(BeNil(), "the template has no affinity label")
 	g.Expect(b.Spec.SchedulePriority).To(BeNil())
 	g.Expect(b.Annotations).NotTo(HaveKey(contract.ReturnToPreferredAnnotation))
 }

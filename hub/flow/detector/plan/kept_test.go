@@ -39,18 +39,18 @@ func TestForcedStrategyHoldsIfPolicyIsNotApplied(t *testing.T) {
 			given(&in)
 			p := Decide(in)
 			g.Expect(p.Binding).To(BeNil())
-			g.Expect(p.Strategy).To(BeNil(), "nothing is forced on it")
+			g.Expect(p.Strategy).To(BeNil(), "no strategy is forced")
 			in.Strategies = []*fairleadv1alpha1.RolloutStrategy{strategy("a", tenants), inNamespace(strategy("f", nil), tenants)}
 			want := Strategy{Name: "f", Forced: true}
 			g.Expect(Decide(in).Strategy).To(HaveValue(Equal(want)))
 			want.Set(in.Binding)
-			g.Expect(Decide(in).Strategy).To(BeNil(), "it says so")
+			g.Expect(Decide(in).Strategy).To(BeNil(), "the binding already has the strategy")
 			in.Namespace = &metav1.ObjectMeta{Name: "shop"}
 			p = Decide(in)
-			g.Expect(p.Strategy).To(HaveValue(Equal(Strategy{})), "its label went")
+			g.Expect(p.Strategy).To(HaveValue(Equal(Strategy{})), "the strategy is removed with the label of the namespace")
 			g.Expect(p.TakesAway(in.Binding)).To(BeTrue())
 			in.Strategies = nil
-			g.Expect(Decide(in).Strategy).To(BeNil(), "nothing is sent to all clusters because something is absent")
+			g.Expect(Decide(in).Strategy).To(BeNil(), "a deleted strategy stays on the binding")
 		})
 	}
 }
@@ -122,7 +122,7 @@ func TestKept(t *testing.T) {
 			}
 			in.Template = nil
 			if c.template != "a" || c.want.Name != "a" {
-				g.Expect(Kept(in)).To(Equal(c.want), "it is not known what the template says")
+				g.Expect(Kept(in)).To(Equal(c.want), "the template's annotation does not matter if it is not read")
 			}
 		})
 	}

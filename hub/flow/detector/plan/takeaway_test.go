@@ -93,8 +93,8 @@ func TestTakesAway(t *testing.T) {
 			g.Expect(Plan{Binding: &Desired{Strategy: c.is, Policy: &c.policy}}.TakesAway(b)).To(Equal(c.want))
 			g.Expect(Plan{Binding: &Desired{Strategy: c.is, Policy: &c.policy}}.Resumes(b)).To(Equal(c.resumes))
 			g.Expect(Plan{}.Resumes(b)).To(BeFalse(), "it leaves the binding as it is")
-			g.Expect(Plan{}.TakesAway(b)).To(BeFalse(), "it leaves the binding as it is")
-			g.Expect(Plan{Strategy: &c.is}.TakesAway(b)).To(Equal(c.want && StrategyOn(b).Name != ""), "it leaves the rest as it is")
+			g.Expect(Plan{}.TakesAway(b)).To(BeFalse(), "an empty plan takes nothing away")
+			g.Expect(Plan{Strategy: &c.is}.TakesAway(b)).To(Equal(c.want && StrategyOn(b).Name != ""), "a plan with only a strategy takes away at most the strategy")
 		})
 	}
 }
